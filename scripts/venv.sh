@@ -1,0 +1,62 @@
+# Sourced by the other scripts: makes and fills the project's own .venv, in the directory above this one.
+# shellcheck shell=bash
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+venv_python=.venv/bin/python
+
+is_new_enough() {
+    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+}
+
+find_python() {
+    local name
+    for name in python3.13 python3.12 python3.11 python3 python; do
+        if is_new_enough "$name"; then
+            echo "$name"
+            return
+        fi
+    done
+    cat >&2 <<'MESSAGE'
+aaiclick needs Python 3.11 or newer, and none of python3.13, python3.12, python3.11, python3 and python on your PATH
+is one. Install it (Debian, Ubuntu: apt-get install python3 python3-venv; macOS: brew install python@3.13; any system:
+https://www.python.org/downloads or `uv python install 3.13`) and run this again.
+MESSAGE
+    exit 2
+}
+
+make_venv() {
+    local python
+    python=$(find_python) || exit 2
+    echo "== making .venv with $("$python" --version 2>&1)" >&2
+    rm -rf .venv
+    if ! "$python" -m venv .venv; then
+        rm -rf .venv
+        echo "$python cannot make a virtual environment (Debian, Ubuntu: apt-get install python3-venv)." >&2
+        exit 2
+    fi
+}
+
+# install_extras EXTRAS: have the project and the extras («all,dev», or nothing) in .venv; quick when they are.
+# One stamp per set of extras tells what was installed from where; «all,dev» contains the others.
+install_extras() {
+    if ! is_new_enough "$venv_python"; then
+        make_venv
+    elif ! "$venv_python" -m pip --version >/dev/null 2>&1 && ! "$venv_python" -m ensurepip >/dev/null 2>&1; then
+        make_venv
+    fi
+    if is_installed "$1" || is_installed all,dev; then
+        return
+    fi
+    echo "== installing aaiclick${1:+[$1]} into .venv" >&2
+    "$venv_python" -m pip install --quiet --disable-pip-version-check --editable ".${1:+[$1]}" || exit 1
+    what_to_install >".venv/installed-${1:-base}"
+}
+
+is_installed() {
+    what_to_install | cmp -s - ".venv/installed-${1:-base}"
+}
+
+what_to_install() {
+    pwd
+    cat pyproject.toml
+}

@@ -1,0 +1,151 @@
+"""Real servers and fresh databases for every test.
+
+`dialect` runs a test once per database; `sql_url` gives it an empty database of that dialect, `migrated_sql_url` one
+with the newest schema. To run on some dialects only:
+
+    @pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
+
+A server that is missing fails the tests that need it. `--without=NAME` leaves those tests out, and says so.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+
+from aaiclick.config import reset_settings
+from tests.servers import SERVERS
+from tests.servers.databases import Databases, MariadbDatabases, PostgresDatabases, SqliteDatabases
+
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+hypothesis.settings.register_profile("aaiclick", deadline=None, print_blob=True)  # no test asserts time
+hypothesis.settings.load_profile("aaiclick")
+
+
+async def migrate(url: str) -> None:
+    # imported when first asked for: tests that need no schema also run where the store cannot be imported
+    from tests.support.schema import migrate
+
+    await migrate(url)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--without",
+        action="append",
+        default=[],
+        choices=sorted(SERVERS),
+        help="leave out the tests that need this server (may be given several times)",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what needs a server that was left out by flag, and count it."""
+    absent = dict.fromkeys(config.getoption("--without"))
+    left_out = config.stash[LEFT_OUT] = Counter(dict.fromkeys(absent, 0))
+    kept: list[pytest.Item] = []
+    deselected: list[pytest.Item] = []
+    for item in items:
+        missing = [server for server in absent if needs(item, server)]
+        left_out.update(missing)
+        (deselected if missing else kept).append(item)
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = kept
+
+
+def needs(item: pytest.Item, server: str) -> bool:
+    """Whether a test uses the server: by its fixture, or as a parameter called `dialect` or `server`."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    named = [parameters.get("dialect"), parameters.get("server")]
+    return server in named or f"{server}_server" in getattr(item, "fixturenames", [])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for server, count in config.stash.get(LEFT_OUT, Counter()).items():
+        terminalreporter.write_line(f"LEFT OUT by --without={server}: {count} tests were not run", red=True, bold=True)
+
+
+@pytest.fixture(autouse=True)
+def _settings_of_each_test() -> Iterator[None]:
+    """Settings are read once in a process: whatever a test made of them ends with it."""
+    yield
+    reset_settings()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def surroundings_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep a developer's settings and data out of the tests, and the tests out of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ:
+            if name.startswith("AAICLICK_") and not name.startswith("AAICLICK_TEST_"):
+                patch.delenv(name)
+        patch.setenv("AAICLICK_LOCAL_ROOT", str(tmp_path_factory.mktemp("root")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    with SERVERS["postgres"]() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[str]:
+    with SERVERS["mariadb"]() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[str]:
+    with SERVERS["redis"]() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def sqlite_databases(tmp_path_factory: pytest.TempPathFactory) -> SqliteDatabases:
+    return SqliteDatabases(tmp_path_factory.mktemp("sqlite"), migrate)
+
+
+@pytest.fixture(scope="session")
+def postgres_databases(postgres_server: str) -> Iterator[PostgresDatabases]:
+    databases = PostgresDatabases(postgres_server, migrate)
+    yield databases
+    databases.close()
+
+
+@pytest.fixture(scope="session")
+def mariadb_databases(mariadb_server: str) -> Iterator[MariadbDatabases]:
+    databases = MariadbDatabases(mariadb_server, migrate)
+    yield databases
+    databases.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
+def dialect(request: pytest.FixtureRequest) -> str:
+    """The database a test runs on; asking for it alone starts no server."""
+    return str(request.param)
+
+
+@pytest.fixture
+def databases(request: pytest.FixtureRequest, dialect: str) -> Databases:
+    """The source of fresh databases, for a test that needs several."""
+    found: Databases = request.getfixturevalue(f"{dialect}_databases")
+    return found
+
+
+@pytest.fixture
+def sql_url(databases: Databases) -> Iterator[str]:
+    """The URL of an empty database of the test's own."""
+    with databases.empty() as url:
+        yield url
+
+
+@pytest.fixture
+def migrated_sql_url(databases: Databases) -> Iterator[str]:
+    """The URL of a database of the test's own, with the newest schema and no rows but the schema's own."""
+    with databases.migrated() as url:
+        yield url

@@ -1,0 +1,42 @@
+"""Redis for tests."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .process import answer_on, private_directory, serving, unprivileged_account
+from .programs import ServerMissing, find_program, install_packages
+
+VARIABLE = "TEST_REDIS_URL"
+PACKAGES = {"debian": "redis-server", "homebrew": "redis"}
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """A Redis; yields its URL."""
+    if given := os.environ.get(VARIABLE):
+        yield given
+        return
+    program = find_programs()
+    account = unprivileged_account("redis")
+    with (
+        private_directory(account) as directory,
+        serving(
+            lambda port: [str(program), "--bind", "127.0.0.1", "--port", str(port), "--dir", str(directory)],
+            directory=directory,
+            account=account,
+            stop_signal=signal.SIGKILL,
+            is_ready=lambda port: answer_on(port, b"PING\r\n").startswith(b"+PONG"),
+        ) as port,
+    ):
+        yield f"redis://127.0.0.1:{port}/0"
+
+
+def find_programs() -> Path:
+    if found := find_program("redis-server"):
+        return found
+    if install_packages(**PACKAGES) and (found := find_program("redis-server")):
+        return found
+    raise ServerMissing(VARIABLE, **PACKAGES)
