@@ -1,0 +1,299 @@
+"""The settings: read once from the environment, checked together, one frozen object.
+
+The table of them is in config_docs.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeVar
+from urllib.parse import quote
+
+from aaiclick.config_docs import BY_NAME, Setting
+from aaiclick.errors import ConfigError, ConfigErrors
+from aaiclick.urls import Place, did_you_mean, mask_url, read_ch_url, read_sql_url, shown, sqlite_file, sqlite_url
+
+__all__ = ["PreservationMode", "Settings", "mask_url", "reset_settings", "settings"]
+
+PreservationMode = Literal["none", "full"]
+
+OUR_PREFIX = "AAICLICK_"
+SESSION_S = 30.0
+BEATS_PER_SESSION = 3
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that can be set from outside, checked."""
+
+    local_root: Path
+    sql_url: str = field(repr=False)
+    ch_url: str = field(repr=False)
+    log_dir: Path
+    default_preservation_mode: PreservationMode
+    beat_every_s: float
+    session_s: float
+    task_timeout_s: float | None
+    retries_max: int
+    job_timeout_s: float | None
+    sql_pool_size: int
+    sql_max_overflow: int
+    value_bytes_max: int
+    machine_id: int | None
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Settings:
+        """Read and check all of them; everything wrong is told in one error."""
+        _warn_about_unknown(env)
+        reader = _Reader(env)
+        found = _settings(reader)
+        reader.refuse_what_is_wrong()
+        return found
+
+    @property
+    def sqlite_file(self) -> Path | None:
+        """The file that holds the state, or None if a server does."""
+        return sqlite_file(self.sql_url)
+
+    @property
+    def is_chdb(self) -> bool:
+        """Whether the data is kept by the embedded chdb."""
+        return self.ch_url.startswith("chdb://")
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the state is kept in a SQLite file."""
+        return self.sql_url.startswith("sqlite")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nothing but this machine is needed."""
+        return self.is_chdb and self.is_sqlite
+
+
+@functools.cache
+def settings() -> Settings:
+    """The settings of this process, read at the first call."""
+    return Settings.from_env(os.environ)
+
+
+def reset_settings() -> None:
+    """Read them anew at the next call."""
+    settings.cache_clear()
+
+
+class _Reader:
+    """Reads variables one by one and collects what is wrong; a wrong one counts as unset until the end."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self.env = env
+        self.wrong: list[ConfigError] = []
+
+    def take(self, name: str, read: Callable[[Setting, str], T]) -> T | None:
+        """The variable's value as `read` understands it; None if it is unset or wrong."""
+        if name not in self.env:
+            return None
+        return self.attempt(lambda: read(BY_NAME[name], _plain(name, self.env[name])))
+
+    def attempt(self, read: Callable[[], T]) -> T | None:
+        """What `read` returns; None if it refuses."""
+        try:
+            return read()
+        except ConfigError as error:
+            self.wrong.append(error)
+            return None
+
+    def number(self, name: str) -> float | None:
+        """A number within the setting's range."""
+        return self.take(name, _number)
+
+    def whole(self, name: str) -> int:
+        """A whole number, or the setting's default."""
+        found = self.number(name)
+        return int(BY_NAME[name].default if found is None else found)
+
+    def text(self, name: str) -> str:
+        """A text that is not empty, or the setting's default."""
+        return self.take(name, _text) or BY_NAME[name].default
+
+    def address(self, name: str, read: Callable[[str, str, Place], str]) -> str | None:
+        """The address of a database."""
+        return self.take(name, lambda setting, text: read(name, text, functools.partial(self.place, setting)))
+
+    def place(self, setting: Setting, text: str) -> Path:
+        """An absolute path; `~` is the home directory."""
+        return _absolute(setting, _text(setting, text), self.env)
+
+    def refuse_what_is_wrong(self) -> None:
+        """Raise one error for all that was found, if anything was."""
+        if len(self.wrong) == 1:
+            raise self.wrong[0]
+        if self.wrong:
+            each = "".join(f"\n{error}" for error in self.wrong)
+            raise ConfigErrors(count=len(self.wrong), each=each, errors=tuple(self.wrong))
+
+
+def _settings(reader: _Reader) -> Settings:
+    beat_every_s, session_s = _beat_and_session(reader)
+    root = _local_root(reader)
+    sql_url, ch_url = _sql_url(reader, root), _ch_url(reader, root)
+    machine_id = reader.number("AAICLICK_MACHINE_ID")
+    return Settings(
+        local_root=root,
+        sql_url=sql_url,
+        ch_url=ch_url,
+        log_dir=_log_dir(reader, root, local=sql_url.startswith("sqlite") and ch_url.startswith("chdb:")),
+        default_preservation_mode=reader.take("AAICLICK_DEFAULT_PRESERVATION_MODE", _preservation_mode) or "none",
+        beat_every_s=beat_every_s,
+        session_s=session_s,
+        task_timeout_s=reader.number("WORKER_TASK_TIMEOUT"),
+        retries_max=reader.whole("WORKER_MAX_RETRIES"),
+        job_timeout_s=reader.number("JOB_DEFAULT_TIMEOUT"),
+        sql_pool_size=reader.whole("AAICLICK_SQL_POOL_SIZE"),
+        sql_max_overflow=reader.whole("AAICLICK_SQL_MAX_OVERFLOW"),
+        value_bytes_max=reader.whole("AAICLICK_VALUE_BYTES_MAX"),
+        machine_id=None if machine_id is None else int(machine_id),
+    )
+
+
+def _local_root(reader: _Reader) -> Path:
+    setting = BY_NAME["AAICLICK_LOCAL_ROOT"]
+    given = reader.env.get(setting.name, setting.default)
+    return reader.attempt(lambda: reader.place(setting, _plain(setting.name, given))) or Path("/")
+
+
+def _sql_url(reader: _Reader, root: Path) -> str:
+    found = None
+    if "AAICLICK_SQL_URL" in reader.env:
+        found = reader.address("AAICLICK_SQL_URL", read_sql_url)
+    elif reader.env.get("POSTGRES_HOST"):
+        found = _postgres_url(reader)
+    return found or sqlite_url(root / "local.db")
+
+
+def _postgres_url(reader: _Reader) -> str:
+    """The address that POSTGRES_* spell out."""
+    user, password = quote(reader.text("POSTGRES_USER"), safe=""), reader.env.get("POSTGRES_PASSWORD", "")
+    host, port = reader.take("POSTGRES_HOST", _host) or "", reader.whole("POSTGRES_PORT")
+    login = f"{user}:{reader.take('POSTGRES_PASSWORD', _quoted)}" if password else user
+    database = quote(reader.text("POSTGRES_DB"), safe="")
+    if host.startswith("/"):
+        return f"postgresql+asyncpg://{login}@/{database}?host={quote(host)}&port={port}"
+    return f"postgresql+asyncpg://{login}@{host}:{port}/{database}"
+
+
+def _ch_url(reader: _Reader, root: Path) -> str:
+    return reader.address("AAICLICK_CH_URL", read_ch_url) or f"chdb://{root / 'chdb_data'}"
+
+
+def _log_dir(reader: _Reader, root: Path, *, local: bool) -> Path:
+    setting = BY_NAME["AAICLICK_LOG_DIR"]
+    if setting.name in reader.env:
+        return reader.take(setting.name, reader.place) or root
+    if local:
+        return root / "logs"
+    if sys.platform == "darwin":
+        return reader.attempt(lambda: reader.place(setting, "~/.aaiclick/logs")) or root
+    return Path("/var/log/aaiclick")
+
+
+def _beat_and_session(reader: _Reader) -> tuple[float, float]:
+    """How often a worker beats, and how long its session lives without; each follows from the other if it is unset."""
+    beat, session = reader.number("WORKER_HEARTBEAT_INTERVAL"), reader.number("AAICLICK_SESSION_SECONDS")
+    if session is None:
+        session = max(SESSION_S, BEATS_PER_SESSION * (beat or 0))
+    if beat is None:
+        beat = session / BEATS_PER_SESSION
+    if beat > session / 2:
+        rule = f"it must be at most half of the session, which lives {session:g} s"
+        hint = "Beat more often, or raise AAICLICK_SESSION_SECONDS."
+        reader.wrong.append(ConfigError(setting="WORKER_HEARTBEAT_INTERVAL", value=f"{beat:g}", rule=rule, hint=hint))
+    return beat, session
+
+
+def _plain(name: str, value: str) -> str:
+    """The value without blanks around it; refused if it holds what cannot be printed."""
+    if name == "POSTGRES_PASSWORD":
+        return value
+    if not value.strip().isprintable():
+        raise _refused(BY_NAME[name], value, "it holds control characters or bytes that are not UTF-8")
+    return value.strip()
+
+
+def _text(setting: Setting, text: str) -> str:
+    if not text:
+        raise _refused(setting, text, f"it is empty; it must be {setting.rule}")
+    return text
+
+
+def _quoted(setting: Setting, text: str) -> str:
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError:
+        raise _refused(setting, "***", "it holds bytes that are not UTF-8") from None
+
+
+def _host(setting: Setting, text: str) -> str:
+    """A host as an address writes it."""
+    if re.fullmatch("[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*", text):
+        return f"[{text}]"
+    if not re.fullmatch("[A-Za-z0-9._-]+|/.*", text):
+        raise _refused(setting, text, f"it must be {setting.rule}")
+    return text
+
+
+def _number(setting: Setting, text: str) -> float:
+    pattern = "[0-9]{1,15}" if setting.whole else "[0-9]{1,15}(?:[.][0-9]{1,9})?"
+    low, high = setting.low or 0, setting.high or 0
+    if not re.fullmatch(pattern, text) or not low <= float(text) <= high:
+        raise _refused(setting, text, f"it must be {setting.rule}")
+    return float(text)
+
+
+def _preservation_mode(setting: Setting, text: str) -> PreservationMode:
+    match text.lower():
+        case "none":
+            return "none"
+        case "full":
+            return "full"
+    raise _refused(setting, text, f"it must be {setting.rule}")
+
+
+def _absolute(setting: Setting, text: str, env: Mapping[str, str]) -> Path:
+    """The path from the root of the file system, so that a later change of directory does not move it."""
+    if text.startswith("~"):
+        home = env.get("HOME", "")
+        if text[1:2] not in ("", "/"):
+            raise _refused(setting, text, "~ stands for your own home only", "Write the whole path.")
+        if not home.startswith("/"):
+            raise _refused(setting, text, "HOME is not set", f"Set HOME, or set {setting.name} to a whole path.")
+        text = home + text[1:]
+    try:
+        return Path(os.path.abspath(text))
+    except OSError:
+        raise _refused(setting, text, "the current directory does not exist", "Write the whole path.") from None
+
+
+def _refused(setting: Setting, text: str, rule: str, hint: str = "") -> ConfigError:
+    hint = hint or f"Unset it for the default ({setting.default})."
+    return ConfigError(setting=setting.name, value=shown(mask_url(text)), rule=rule, hint=hint)
+
+
+def _warn_about_unknown(env: Mapping[str, str]) -> None:
+    unknown = sorted(name for name in env if name.startswith(OUR_PREFIX) and name not in BY_NAME)
+    if not unknown:
+        return
+    import logging  # takes longer than reading the settings, and is hardly ever needed
+
+    known = [name.removeprefix(OUR_PREFIX) for name in BY_NAME if name.startswith(OUR_PREFIX)]
+    for name in unknown:
+        nearest = did_you_mean(name.removeprefix(OUR_PREFIX).upper(), known, prefix=OUR_PREFIX)
+        logging.getLogger(__name__).warning("%s is not a setting and is ignored. %s", shown(name), nearest)

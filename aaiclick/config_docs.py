@@ -1,0 +1,180 @@
+"""Every setting with its default, what it accepts and what it means, and the page of the manual made from this.
+
+The page is written anew by: python -m aaiclick.config_docs > docs/reference/settings.md
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+MONTH_S = 30 * 24 * 3600
+
+FIXED_MACHINE_IDS = range(512, 768)
+"""Machine ids that only AAICLICK_MACHINE_ID gives out; see aaiclick/ids.py for the others."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One environment variable: where its value goes, what it accepts and what it means."""
+
+    name: str
+    field: str
+    default: str
+    meaning: str
+    accepts: str = ""
+    low: float | None = None
+    high: float | None = None
+    whole: bool = True
+
+    @property
+    def rule(self) -> str:
+        """What it accepts, in words."""
+        if self.low is None or self.high is None:
+            return self.accepts
+        return f"a {'whole ' if self.whole else ''}number from {self.low:.15g} to {self.high:.15g}"
+
+
+def _seconds(name: str, to: str, default: str, meaning: str, low: float = 1, high: float = MONTH_S) -> Setting:
+    return Setting(name, to, default, meaning, low=low, high=high, whole=False)
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("AAICLICK_LOCAL_ROOT", "local_root", "~/.aaiclick", "Base directory for all local state.", "a directory"),
+    Setting(
+        "AAICLICK_SQL_URL",
+        "sql_url",
+        "sqlite+aiosqlite:///{root}/local.db",
+        "The database of the state: jobs, tasks, workers. It wins over POSTGRES_*.",
+        "an address of SQLite, PostgreSQL or MariaDB",
+    ),
+    Setting(
+        "AAICLICK_CH_URL",
+        "ch_url",
+        "chdb://{root}/chdb_data",
+        "The database of the data: embedded chdb, or a ClickHouse server.",
+        "chdb://directory or clickhouse://user:password@host:port/database",
+    ),
+    Setting(
+        "AAICLICK_LOG_DIR",
+        "log_dir",
+        "local: {root}/logs; else /var/log/aaiclick, on macOS ~/.aaiclick/logs",
+        "Where the logs of tasks are written. Workers on several machines need a shared directory.",
+        "a directory",
+    ),
+    Setting(
+        "AAICLICK_DEFAULT_PRESERVATION_MODE",
+        "default_preservation_mode",
+        "NONE",
+        "Whether the tables of a job go when nobody refers to them (NONE), or stay until the job expires (FULL).",
+        "NONE or FULL, in either case",
+    ),
+    _seconds(
+        "WORKER_HEARTBEAT_INTERVAL",
+        "beat_every_s",
+        "a third of the session",
+        "Seconds between two heartbeats of a worker. At most half of the session.",
+        low=0.05,
+        high=3600,
+    ),
+    _seconds(
+        "AAICLICK_SESSION_SECONDS",
+        "session_s",
+        "30, or three heartbeats if that is longer",
+        "Seconds without a heartbeat after which a worker is taken for dead.",
+        low=0.1,
+        high=86400,
+    ),
+    _seconds("WORKER_TASK_TIMEOUT", "task_timeout_s", "no limit", "Seconds that one run of a task may take."),
+    Setting(
+        "WORKER_MAX_RETRIES",
+        "retries_max",
+        "0",
+        "How often a failed task is tried again, unless the task says otherwise.",
+        low=0,
+        high=1000,
+    ),
+    _seconds("JOB_DEFAULT_TIMEOUT", "job_timeout_s", "no limit", "Seconds after which a job that has not ended fails."),
+    Setting(
+        "AAICLICK_SQL_POOL_SIZE",
+        "sql_pool_size",
+        "20",
+        "Connections to a database server that one process keeps open.",
+        low=1,
+        high=1000,
+    ),
+    Setting(
+        "AAICLICK_SQL_MAX_OVERFLOW",
+        "sql_max_overflow",
+        "40",
+        "Connections that it may open beyond those for a moment.",
+        low=0,
+        high=1000,
+    ),
+    Setting(
+        "AAICLICK_VALUE_BYTES_MAX",
+        "value_bytes_max",
+        "1000000",
+        "Bytes that the arguments or the result of one task may take; larger data travels as an Object.",
+        low=1000,
+        high=100_000_000,
+    ),
+    Setting(
+        "AAICLICK_MACHINE_ID",
+        "machine_id",
+        "allotted by the database",
+        "A fixed machine id for the ids made here. Give it to one process at a time.",
+        low=FIXED_MACHINE_IDS[0],
+        high=FIXED_MACHINE_IDS[-1],
+    ),
+    Setting(
+        "POSTGRES_HOST",
+        "sql_url",
+        "not used",
+        "A PostgreSQL server for the state, if AAICLICK_SQL_URL is not set. The other POSTGRES_* count only with it.",
+        "a host name, an IP address, or the directory of a socket",
+    ),
+    Setting("POSTGRES_PORT", "sql_url", "5432", "Its port.", low=1, high=65535),
+    Setting("POSTGRES_USER", "sql_url", "aaiclick", "Its user.", "a name"),
+    Setting("POSTGRES_PASSWORD", "sql_url", "none", "The user's password. It is shown nowhere.", "any text"),
+    Setting("POSTGRES_DB", "sql_url", "aaiclick_orchestration", "Its database.", "a name"),
+)
+
+
+BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+def settings_table() -> list[Setting]:
+    """All settings, in the order of the manual."""
+    return list(SETTINGS)
+
+
+def settings_markdown() -> str:
+    """The page docs/reference/settings.md."""
+    rows = [f"| `{each.name}` | {each.default} | {each.rule} | {each.meaning} |" for each in SETTINGS]
+    return "\n".join([*_PAGE_HEAD, *rows, *_PAGE_FOOT, ""])
+
+
+_PAGE_HEAD = (
+    "# Settings",
+    "",
+    "aaiclick reads its settings from environment variables, once, when the first of them is needed. All of them are",
+    "checked together: one error names every wrong one, with what it accepts. A variable that begins with `AAICLICK_`",
+    "and is not listed here is ignored with a warning.",
+    "",
+    "`{root}` stands for the value of `AAICLICK_LOCAL_ROOT`, `~` for the home directory. Numbers are written in plain",
+    "digits, without sign or exponent. Times are in seconds.",
+    "",
+    "| variable | default | accepts | meaning |",
+    "|---|---|---|---|",
+)
+_PAGE_FOOT = (
+    "",
+    "Addresses that begin with `sqlite`, `postgresql`, `postgres`, `mariadb` or `mysql` are completed with their",
+    "driver (`aiosqlite`, `asyncpg`, `asyncmy`); other drivers are refused. Special characters of a password are",
+    "written as `%XX` (`@` is `%40`, `/` is `%2F`).",
+)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(settings_markdown())

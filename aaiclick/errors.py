@@ -1,0 +1,166 @@
+"""One tree of errors. The docstring of a class is its message; the facts are attributes."""
+
+from __future__ import annotations
+
+import string
+from typing import Any, ClassVar
+
+
+class AaiclickError(Exception):
+    """Something went wrong in aaiclick."""
+
+    exit_code: ClassVar[int] = 2
+    """What the command line exits with; see the table in docs/reference/errors.md."""
+
+    def __init__(self, **facts: Any) -> None:
+        self.facts = facts
+        for name, value in facts.items():
+            setattr(self, name, value)
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        kind = type(self)
+        words = kind.__doc__ or " ".join([f"{kind.__name__}:", *(f"{name}={{{name}}}" for name in self.facts)])  # -OO
+        return _Facts().vformat(" ".join(words.split()), (), self.facts).strip()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.facts))
+
+
+def _rebuild(kind: type[AaiclickError], facts: dict[str, Any]) -> AaiclickError:
+    return kind(**facts)
+
+
+class _Facts(string.Formatter):
+    """Fills a message; a fact that was not given shows as a question mark instead of a second error."""
+
+    def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
+        return kwargs.get(str(key), "?")
+
+
+# ---------------------------------------------------------------- set-up
+
+
+class ConfigError(AaiclickError):
+    """{setting}={value} cannot be used: {rule}. {hint}"""
+
+
+class ConfigErrors(ConfigError):
+    """{count} settings cannot be used:{each}"""
+
+
+class BackendUnreachable(AaiclickError):
+    """Cannot reach the database at {url}: {cause}. Check that it runs and that the address and password are right."""
+
+    exit_code = 6
+
+
+class DatabaseFileError(AaiclickError):
+    """The SQLite file {path} cannot be used: {cause}. {hint}"""
+
+    exit_code = 6
+
+
+class SchemaError(AaiclickError):
+    """The schema of {url} is {found}, this version of aaiclick needs {needed}. {hint}"""
+
+
+class MissingExtra(AaiclickError):
+    """{what} needs {package}, which is not installed. Run: pip install 'aaiclick[{extra}]'"""
+
+
+class IdsExhausted(AaiclickError):
+    """{cause}. {hint}"""
+
+
+# ---------------------------------------------------------------- what people ask for
+
+
+class InputError(AaiclickError):
+    """{field}: {value} is not accepted: {rule}. {hint}"""
+
+
+class NotFound(AaiclickError):
+    """No {what} with {field} {value}. {hint}"""
+
+    exit_code = 3
+
+
+class Conflict(AaiclickError):
+    """{what} cannot be {verb}: {cause}. {hint}"""
+
+    exit_code = 5
+
+
+class ValueNotPortable(AaiclickError, TypeError):
+    """{path}: {value} cannot travel: {rule}. {hint}"""
+
+
+class ValueTooLarge(AaiclickError, ValueError):
+    """{path} takes {size} bytes, more than the limit of {limit}. Pass an Object instead, or raise {setting}."""
+
+
+# ---------------------------------------------------------------- graphs
+
+
+class GraphError(AaiclickError):
+    """{cause}. {hint}"""
+
+
+class CircularDependencyError(GraphError):
+    """These wait for each other: {path}. Remove one of the dependencies."""
+
+
+class CrossJobDependency(GraphError):
+    """{what} belongs to job {other_job_id}, not to job {job_id}: a dependency stays within one job."""
+
+
+class UnknownNode(GraphError):
+    """{where} names {kind} {node_id}, which no one holds. Apply it first, or with this."""
+
+
+class JobEnded(Conflict):
+    """Job {job_id} is {status}: nothing can be added to it. Create a new job."""
+
+
+class AlreadyStarted(Conflict):
+    """{what} cannot wait for {previous}: it is {status} already. Add the dependency before it starts."""
+
+
+class GroupComplete(Conflict):
+    """{what} cannot join group {group}: the group is complete and {waiting} wait for it. Use a group of its own."""
+
+
+# ---------------------------------------------------------------- entrypoints and runs
+
+
+class EntrypointError(AaiclickError):
+    """{entrypoint} cannot be run: {cause}. {hint}"""
+
+
+class SignatureMismatch(EntrypointError, TypeError):
+    """{entrypoint} does not take these arguments: {cause}. Its signature is {signature}."""
+
+
+class ClaimLost(AaiclickError):
+    """This worker no longer holds task {task_id} (epoch {epoch}): its {move} was refused."""
+
+    exit_code = 5
+
+
+class RunningLoop(AaiclickError, RuntimeError):
+    """{call} cannot block inside a running event loop. Write instead: {instead}"""
+
+
+class NoContext(AaiclickError, RuntimeError):
+    """{call} needs a context. {hint}"""
+
+
+class SubmitDuringImport(AaiclickError, RuntimeError):
+    """{call} was called while a worker imported {module}. Put it under: if __name__ == "__main__":"""
+
+
+class TransientStoreError(AaiclickError):
+    """The database refused a transaction {attempts} times in a row ({cause}). Try again."""
+
+    exit_code = 6

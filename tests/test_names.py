@@ -1,0 +1,83 @@
+"""Every name that people expect is where they expect it, and importing costs next to nothing until it is used."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+PROMISED = {
+    "aaiclick.orchestration": [
+        # decorators and building
+        *("task", "job", "TaskFactory", "JobFactory", "TaskResult", "create_task", "create_job", "resolve_job_config"),
+        *("Task", "Group", "Context", "orch_context", "get_current_context", "get_current_job_id"),
+        *("add_task_to_job", "add_task_to_current_job", "CircularDependencyError", "RetryPolicy"),
+        # asking
+        *("get_job", "list_jobs", "count_jobs", "get_task", "get_tasks_for_job", "cancel_job", "get_job_result"),
+        *("compute_job_stats", "print_job_stats", "get_task_result", "get_logs_dir"),
+        # running
+        *("job_test", "ajob_test", "claim_next_task"),
+        *("register_worker", "worker_heartbeat", "deregister_worker", "list_workers"),
+        # words
+        *("JobStatus", "TaskStatus", "WorkerStatus", "RunType", "PRESERVATION_NONE", "PRESERVATION_FULL"),
+        *("Job", "Run", "Dependency", "Worker", "RegisteredJob", "Event", "PreservationMode"),
+    ],
+    "aaiclick.orchestration.models": [
+        *("Job", "Task", "Run", "Group", "Dependency", "Worker", "RegisteredJob", "Event"),
+        *("JobStatus", "TaskStatus", "WorkerStatus", "RunType", "PreservationMode"),
+    ],
+    "aaiclick.orchestration.decorators": ["TaskFactory", "JobFactory", "task", "job"],
+    "aaiclick.orchestration.factories": ["create_task", "create_job", "resolve_job_config"],
+    "aaiclick.orchestration.execution.debug": ["job_test", "ajob_test"],
+    "aaiclick.backend": ["get_root", "get_db_url", "get_ch_url", "is_chdb", "is_sqlite", "is_local", "get_logs_dir"],
+    "aaiclick.errors": ["AaiclickError", "CircularDependencyError"],
+    "aaiclick.orchestration.examples.orchestration_basic": ["pipeline", "add", "multiply"],
+}
+
+# With the features that bring them: operators, create_result_collector, create_object, data_context need Objects;
+# health_check, retry_failed_tasks, clear_task come with the workers.
+LATER = ["operators", "create_result_collector", "data_context", "health_check", "retry_failed_tasks", "clear_task"]
+
+ALIASES = {
+    "Task": ["result_table_id", "error_message", "retry_count", "run_epoch", "description"],
+    "Job": ["description", "tasks", "groups", "result", "test"],
+    "Group": ["description", "tasks", "child_groups", "parent_group", "parent_group_id"],
+}
+
+
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in PROMISED.items() for name in names])
+def test_a_promised_name_can_be_imported(module: str, name: str) -> None:
+    assert getattr(importlib.import_module(module), name) is not None
+
+
+@pytest.mark.parametrize(("model", "name"), [(model, name) for model, names in ALIASES.items() for name in names])
+def test_the_models_keep_their_older_names(model: str, name: str) -> None:
+    assert hasattr(getattr(importlib.import_module("aaiclick.orchestration.models"), model), name)
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_name_that_is_not_there_yet_says_so(name: str) -> None:
+    with pytest.raises(ImportError, match=name):
+        exec(f"from aaiclick.orchestration import {name}", {})
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import aaiclick",
+        "import aaiclick.orchestration",
+        "from aaiclick.orchestration import Task, Group",
+        "from aaiclick.orchestration import Task; Task('some.where', {'a': 1}) >> Task('else.where')",
+        "from aaiclick.orchestration.models import Job, Task, Group, Worker",
+        "from aaiclick.orchestration import JobStatus, RetryPolicy, CircularDependencyError",
+        "from aaiclick.backend import is_local; is_local()",
+        "import aaiclick.errors, aaiclick.config",
+    ],
+)
+def test_building_a_graph_loads_no_database_library(statement: str) -> None:
+    heavy = ("sqlalchemy", "alembic", "aiosqlite", "asyncpg", "asyncmy", "redis", "rich", "typer")
+    code = f"import sys\n{statement}\nprint(sorted(set({heavy!r}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
