@@ -1,0 +1,119 @@
+"""Jobs, tasks, groups and dependencies: what you call to build workflows and to run them.
+
+The names are loaded when they are first used, so that importing this costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_WHERE = {
+    "decorators": ("JobFactory", "TaskFactory", "job", "task"),
+    "factories": ("create_job", "create_task", "resolve_job_config"),
+    "jobs": (
+        "JobStats",
+        "cancel_job",
+        "compute_job_stats",
+        "count_jobs",
+        "get_dependencies_for_job",
+        "get_events_for_job",
+        "get_groups_for_job",
+        "get_job",
+        "get_job_result",
+        "get_tasks_for_job",
+        "list_jobs",
+        "load_job_groups",
+        "load_job_result",
+        "load_job_tasks",
+        "print_job_stats",
+    ),
+    "tasks": (
+        "add_task_to_current_job",
+        "add_task_to_job",
+        "get_runs_for_task",
+        "get_task",
+        "get_task_result",
+        "load_child_groups",
+        "load_group_tasks",
+    ),
+    "workers": ("claim_next_task", "deregister_worker", "list_workers", "register_worker", "worker_heartbeat"),
+    "context": ("Context", "get_current_context", "get_current_job_id", "orch_context"),
+    "views": ("TaskResult",),
+    "execution.debug": ("ajob_test", "job_test"),
+    "models": (
+        "Dependency",
+        "Event",
+        "Group",
+        "Job",
+        "RegisteredJob",
+        "Run",
+        "Task",
+        "Worker",
+    ),
+    "rules.states": (
+        "JobStatus",
+        "PRESERVATION_FULL",
+        "PRESERVATION_NONE",
+        "PreservationMode",
+        "RunType",
+        "TaskStatus",
+        "WorkerStatus",
+    ),
+    "rules.retries": ("RetryPolicy",),
+}
+_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
+_ELSEWHERE = {"CircularDependencyError": "aaiclick.errors", "get_logs_dir": "aaiclick.backend"}
+
+__all__ = sorted([*_MODULE_OF, *_ELSEWHERE])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        module = importlib.import_module(f"{__name__}.{_MODULE_OF[name]}")
+    elif name in _ELSEWHERE:
+        module = importlib.import_module(_ELSEWHERE[name])
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if TYPE_CHECKING:
+    from aaiclick.backend import get_logs_dir as get_logs_dir
+    from aaiclick.errors import CircularDependencyError as CircularDependencyError
+    from aaiclick.orchestration.context import Context as Context
+    from aaiclick.orchestration.context import get_current_context as get_current_context
+    from aaiclick.orchestration.context import get_current_job_id as get_current_job_id
+    from aaiclick.orchestration.context import orch_context as orch_context
+    from aaiclick.orchestration.decorators import JobFactory as JobFactory
+    from aaiclick.orchestration.decorators import TaskFactory as TaskFactory
+    from aaiclick.orchestration.decorators import job as job
+    from aaiclick.orchestration.decorators import task as task
+    from aaiclick.orchestration.execution.debug import ajob_test as ajob_test
+    from aaiclick.orchestration.execution.debug import job_test as job_test
+    from aaiclick.orchestration.factories import create_job as create_job
+    from aaiclick.orchestration.factories import create_task as create_task
+    from aaiclick.orchestration.factories import resolve_job_config as resolve_job_config
+    from aaiclick.orchestration.models import Dependency as Dependency
+    from aaiclick.orchestration.models import Event as Event
+    from aaiclick.orchestration.models import Group as Group
+    from aaiclick.orchestration.models import Job as Job
+    from aaiclick.orchestration.models import RegisteredJob as RegisteredJob
+    from aaiclick.orchestration.models import Run as Run
+    from aaiclick.orchestration.models import Task as Task
+    from aaiclick.orchestration.models import Worker as Worker
+    from aaiclick.orchestration.rules.retries import RetryPolicy as RetryPolicy
+    from aaiclick.orchestration.rules.states import PRESERVATION_FULL as PRESERVATION_FULL
+    from aaiclick.orchestration.rules.states import PRESERVATION_NONE as PRESERVATION_NONE
+    from aaiclick.orchestration.rules.states import JobStatus as JobStatus
+    from aaiclick.orchestration.rules.states import PreservationMode as PreservationMode
+    from aaiclick.orchestration.rules.states import RunType as RunType
+    from aaiclick.orchestration.rules.states import TaskStatus as TaskStatus
+    from aaiclick.orchestration.rules.states import WorkerStatus as WorkerStatus
+    from aaiclick.orchestration.views import TaskResult as TaskResult

@@ -1,0 +1,29 @@
+"""What people hold in their hands: jobs, tasks, groups and the rows about them. No database library here."""
+
+from aaiclick.orchestration.models.claim import Claim, Done, Failure, Receipt, Report
+from aaiclick.orchestration.models.group import Group
+from aaiclick.orchestration.models.job import Job
+from aaiclick.orchestration.models.records import Dependency, Event, RegisteredJob, Run, Worker
+from aaiclick.orchestration.models.task import Task
+from aaiclick.orchestration.rules.states import JobStatus, PreservationMode, RunType, TaskStatus, WorkerStatus
+
+__all__ = [
+    "Claim",
+    "Dependency",
+    "Done",
+    "Event",
+    "Failure",
+    "Group",
+    "Job",
+    "JobStatus",
+    "PreservationMode",
+    "Receipt",
+    "RegisteredJob",
+    "Report",
+    "Run",
+    "RunType",
+    "Task",
+    "TaskStatus",
+    "Worker",
+    "WorkerStatus",
+]

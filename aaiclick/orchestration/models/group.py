@@ -1,0 +1,112 @@
+"""A named set of tasks and groups."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from aaiclick.errors import CircularDependencyError
+from aaiclick.orchestration.models.front_door import front_door
+from aaiclick.orchestration.models.node import Node, current_group, register_group
+from aaiclick.orchestration.rules.names import check_name
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.models.task import Task
+
+
+_left: ContextVar[tuple[Group | None, ...]] = ContextVar("aaiclick_left_groups", default=())
+"""The groups to go back to, in the order in which blocks were entered; each coroutine has its own."""
+
+
+class Group(Node):
+    """A named set of tasks and groups, nestable; complete when every task inside, at any depth, is completed.
+
+    `with Group("load"):` puts what is made inside the block into the group.
+    """
+
+    __slots__ = (
+        "_read",
+        "created_at",
+        "depth",
+        "dependents_count",
+        "failed_count",
+        "members",
+        "open_count",
+        "unmet_count",
+    )
+    kind: ClassVar[str] = "group"
+    group_field: ClassVar[str] = "parent_group_id"
+
+    def __init__(self, name: str, *, parent_group_id: int | None = None) -> None:
+        self.members: list[Node] = []
+        self._read = False
+        self.depth = self.unmet_count = self.open_count = self.failed_count = self.dependents_count = 0
+        self.created_at: datetime | None = None
+        self._begin(check_name(name, "Group name"), parent_group_id)
+        register_group(self)
+
+    @classmethod
+    def from_row(cls, row: Any) -> Group:
+        """A group as the database has it."""
+        group = cls.__new__(cls)
+        group._restore()
+        group.members = []
+        group._read = True
+        group.id, group.name, group.job_id = row.id, row.name, row.job_id
+        group._group_id = row.parent_group_id
+        for name in ("depth", "unmet_count", "open_count", "failed_count", "dependents_count", "created_at"):
+            setattr(group, name, getattr(row, name))
+        register_group(group)
+        return group
+
+    @property
+    def parent_group_id(self) -> int | None:
+        return self._group_id
+
+    @parent_group_id.setter
+    def parent_group_id(self, group_id: int | None) -> None:
+        if group_id == self.id:
+            raise CircularDependencyError(path=f"{self} → {self}")
+        self._join(group_id)
+
+    @property
+    def parent_group(self) -> Group | None:
+        return self.group
+
+    @property
+    def is_complete(self) -> bool:
+        """As of when this was read: nothing inside is left to complete."""
+        return self.open_count == 0
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks directly inside; of a group that was read, those that are stored and those to be applied."""
+        return self._inside("task", "load_group_tasks")
+
+    @property
+    def child_groups(self) -> list[Group]:
+        """The groups directly inside; of a group that was read, those that are stored and those to be applied."""
+        return self._inside("group", "load_child_groups")
+
+    def _inside(self, kind: str, load: str) -> list[Any]:
+        """A member that left and came back is there once."""
+        known = dict.fromkeys(node for node in self.members if node.kind == kind and node._group_id == self.id)
+        if self.applied and (self._read or not self.members):
+            return [*front_door(load)(self.id), *(node for node in known if not node.applied)]
+        return list(known)
+
+    @property
+    def description(self) -> str:
+        """Older name of `name`."""
+        return self.name
+
+    def __enter__(self) -> Group:
+        _left.set((*_left.get(), current_group.get()))
+        current_group.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        *left, around = _left.get() or (None,)
+        _left.set(tuple(left))
+        current_group.set(around)

@@ -1,0 +1,82 @@
+"""One run of a workflow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from aaiclick.orchestration.models.front_door import front_door
+from aaiclick.orchestration.rules.states import JobStatus, PreservationMode, RunType
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.models.group import Group
+    from aaiclick.orchestration.models.task import Task
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One run of a workflow, as of when it was read."""
+
+    id: int
+    name: str
+    status: JobStatus = JobStatus.PENDING
+    run_type: RunType = RunType.MANUAL
+    preservation_mode: PreservationMode = PreservationMode.NONE
+    key: str | None = None
+    key_digest: str | None = None
+    registered_job_id: int | None = None
+    priority: int = 0
+    placement: int = 0
+    timeout_s: float | None = None
+    result_json: str | None = None
+    error: str | None = None
+    total_tasks: int = 0
+    open_tasks: int = 0
+    completed_tasks: int = 0
+    failed_tasks: int = 0
+    failed_critical: int = 0
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    _tasks: list[Task] | None = field(default=None, repr=False)
+    _groups: list[Group] | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_row(cls, row: Any) -> Job:
+        """A job as the database has it."""
+        facts = dict(row._mapping)
+        facts["result_json"] = facts.pop("result")
+        facts["status"] = JobStatus(facts["status"])
+        facts["run_type"] = RunType(facts["run_type"])
+        facts["preservation_mode"] = PreservationMode(facts["preservation_mode"])
+        return cls(**facts)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The job's tasks, read when first asked for."""
+        if self._tasks is None:
+            self._tasks = list(front_door("load_job_tasks")(self.id))
+        return self._tasks
+
+    @property
+    def groups(self) -> list[Group]:
+        """The job's groups, read when first asked for."""
+        if self._groups is None:
+            self._groups = list(front_door("load_job_groups")(self.id))
+        return self._groups
+
+    @property
+    def result(self) -> Any:
+        """What the workflow returned, with the results of its tasks; raises Conflict unless the job completed."""
+        return front_door("load_job_result")(self.id)
+
+    @property
+    def description(self) -> str:
+        """Older name of `name`."""
+        return self.name
+
+    def test(self) -> Job:
+        """Run this job here, now, through the same coordinator and runner that workers use; returns it finished."""
+        finished: Job = front_door("job_test")(self)
+        return finished

@@ -1,0 +1,99 @@
+"""The other rows that people read: runs, events, workers, dependencies, registered jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from aaiclick.orchestration.rules.states import WorkerStatus
+
+
+class _Row:
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        """The row as the database has it."""
+        return cls(**row._mapping)
+
+
+@dataclass(slots=True, frozen=True)
+class Run(_Row):
+    """One attempt at a task that ended, identified by (task id, epoch)."""
+
+    task_id: int
+    epoch: int
+    attempt: int
+    worker_id: int | None
+    claimed_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime
+    outcome: str
+    error: str | None
+    traceback: str | None
+    log_path: str | None
+
+
+@dataclass(slots=True, frozen=True)
+class Event(_Row):
+    """The ledger row of a transition."""
+
+    id: int
+    job_id: int
+    task_id: int | None
+    epoch: int | None
+    move: str
+    status: str
+    worker_id: int | None
+    at: datetime
+    detail: str | None
+
+
+@dataclass(slots=True, frozen=True)
+class Dependency(_Row):
+    """`next` waits for `previous`; each is a task or a group."""
+
+    previous_id: int
+    previous_type: str
+    next_id: int
+    next_type: str
+    job_id: int
+    met: bool = False
+
+
+@dataclass(slots=True)
+class Worker:
+    """A process that runs tasks, with a session that ends at `expires_at` unless renewed."""
+
+    id: int
+    hostname: str
+    pid: int
+    status: WorkerStatus
+    last_heartbeat: datetime
+    expires_at: datetime
+    started_at: datetime
+    name: str | None = None
+    tasks_completed: int = 0
+    tasks_failed: int = 0
+
+    @classmethod
+    def from_row(cls, row: Any) -> Worker:
+        """The worker as the database has it."""
+        facts = dict(row._mapping)
+        facts["status"] = WorkerStatus(facts["status"])
+        return cls(**facts)
+
+
+@dataclass(slots=True, frozen=True)
+class RegisteredJob(_Row):
+    """A catalogue entry: entrypoint, defaults, schedule."""
+
+    id: int
+    name: str
+    entrypoint: str
+    enabled: bool
+    schedule: str | None
+    default_kwargs: str
+    preservation_mode: str | None
+    next_run_at: datetime | None
+    created_at: datetime
+    updated_at: datetime

@@ -1,0 +1,21 @@
+"""A graph on its way to the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from aaiclick.orchestration.models.group import Group
+from aaiclick.orchestration.models.job import Job
+from aaiclick.orchestration.models.node import Edge
+from aaiclick.orchestration.models.task import Task
+
+
+@dataclass(slots=True)
+class Submission:
+    """New tasks, groups and edges for one job; `new_job` where the job itself is new."""
+
+    job_id: int
+    tasks: list[Task] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    new_job: Job | None = None

@@ -1,0 +1,203 @@
+"""A unit of work: what it calls and with what, and how far it got."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, ClassVar
+
+from aaiclick.config import settings
+from aaiclick.errors import InputError
+from aaiclick.orchestration.models.group import Group
+from aaiclick.orchestration.models.node import Node
+from aaiclick.orchestration.rules.names import check_name, is_storable, shorten
+from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.rules.states import TaskStatus
+from aaiclick.orchestration.rules.values import encode_kwargs
+
+_STORED = (
+    "result_json",
+    "error",
+    "log_path",
+    "worker_id",
+    "run_after",
+    "created_at",
+    "claimed_at",
+    "started_at",
+    "completed_at",
+    "parent_task_id",
+    "parent_epoch",
+)
+_COUNTED = ("epoch", "attempt", "crash_count", "lost_count", "unmet_count", "dependents_count")
+ENTRYPOINT_LENGTH_MAX = 500
+RETRY_POLICY_LENGTH_MAX = 2000
+_GIVEN = ("entrypoint", "kwargs_json", "needs_inputs", "critical", "priority", "placement", "timeout_s")
+
+
+class Task(Node):
+    """One unit of work. Made in memory with an id of its own; stored by `apply` or with its job."""
+
+    __slots__ = (*_STORED, *_COUNTED, *_GIVEN, "gated", "function", "retry", "status")
+    kind: ClassVar[str] = "task"
+    group_field: ClassVar[str] = "group_id"
+
+    result_json: str | None
+    error: str | None
+    log_path: str | None
+    worker_id: int | None
+    run_after: datetime | None
+    created_at: datetime | None
+    claimed_at: datetime | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    parent_task_id: int | None
+    parent_epoch: int | None
+    epoch: int
+    attempt: int
+    crash_count: int
+    lost_count: int
+    unmet_count: int
+    dependents_count: int
+
+    def __init__(
+        self,
+        entrypoint: str,
+        kwargs: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        group_id: int | None = None,
+        max_retries: int | None = None,
+        retry: RetryPolicy | None = None,
+        timeout_s: float | None = None,
+        priority: int = 0,
+        critical: bool = True,
+        references: bool = True,
+    ) -> None:
+        upstream: list[Node] = []
+        self.entrypoint = _importable(entrypoint)
+        self.kwargs_json = encode_kwargs(
+            kwargs or {}, bytes_max=settings().value_bytes_max, mark=_marker(upstream), references=references
+        )
+        self.needs_inputs = bool(upstream)
+        self.critical, self.priority, self.placement = _flag(critical), _whole(priority), 0
+        self.timeout_s = _seconds(timeout_s)
+        self.retry = _policy(retry, max_retries)
+        self.function: Any = None
+        self.status = TaskStatus.PENDING
+        self.gated = False
+        for field in _STORED:
+            setattr(self, field, None)
+        for field in _COUNTED:
+            setattr(self, field, 0)
+        self._begin(check_name(name or entrypoint.rpartition(".")[2], "Task name"), group_id)
+        for node in upstream:
+            self.depends_on(node)
+
+    @classmethod
+    def from_row(cls, row: Any) -> Task:
+        """A task as the database has it."""
+        task = cls.__new__(cls)
+        task._restore()
+        for field in (*_STORED[1:], *_COUNTED, "entrypoint", "needs_inputs", "critical", "priority", "placement"):
+            setattr(task, field, getattr(row, field))
+        task.id, task.name, task.job_id, task._group_id = row.id, row.name, row.job_id, row.group_id
+        task.kwargs_json, task.result_json, task.timeout_s = row.kwargs, row.result, row.timeout_s
+        task.status, task.gated, task.function = TaskStatus(row.status), row.gated, None
+        task.retry = RetryPolicy.from_json(row.retry_policy)
+        return task
+
+    @property
+    def group_id(self) -> int | None:
+        return self._group_id
+
+    @group_id.setter
+    def group_id(self, group_id: int | None) -> None:
+        self._join(group_id)
+
+    @property
+    def max_retries(self) -> int:
+        return self.retry.max_retries
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The arguments in their stored form: each a pyobj, object or view, as `object_type` says."""
+        stored: dict[str, Any] = json.loads(self.kwargs_json)
+        return stored
+
+    @property
+    def result(self) -> Any:
+        """The result in its stored form, or None; `get_task_result` gives the value."""
+        return None if self.result_json is None else json.loads(self.result_json)
+
+    # ------------------------------------------------------------ older names
+
+    @property
+    def result_table_id(self) -> str | None:
+        """The table of a result that is an Object."""
+        stored = self.result
+        return stored.get("table") if isinstance(stored, dict) else None
+
+    @property
+    def error_message(self) -> str | None:
+        return self.error
+
+    @property
+    def retry_count(self) -> int:
+        return self.attempt
+
+    @property
+    def run_epoch(self) -> int:
+        return self.epoch
+
+    @property
+    def description(self) -> str:
+        return self.name
+
+
+def _marker(upstream: list[Node]) -> Any:
+    """Tasks and groups among the arguments become references, and are waited for."""
+
+    def mark(value: object) -> tuple[str, object] | None:
+        if isinstance(value, Task | Group):
+            upstream.append(value)
+            return value.kind, value.id
+        return None
+
+    return mark
+
+
+def _importable(entrypoint: str) -> str:
+    if type(entrypoint) is str and 1 <= len(entrypoint) <= ENTRYPOINT_LENGTH_MAX and is_storable(entrypoint):
+        return entrypoint
+    rule = f"the importable name of a function, of at most {ENTRYPOINT_LENGTH_MAX} characters"
+    raise InputError(field="entrypoint", value=shorten(entrypoint), rule=rule, hint='Write "module.function".')
+
+
+def _policy(retry: RetryPolicy | None, max_retries: int | None) -> RetryPolicy:
+    if retry is None:
+        return RetryPolicy(max_retries=settings().retries_max if max_retries is None else max_retries)
+    if len(retry.to_json() or "") > RETRY_POLICY_LENGTH_MAX:
+        rule = f"written as JSON it has at most {RETRY_POLICY_LENGTH_MAX} characters"
+        raise InputError(field="retry", value=shorten(retry), rule=rule, hint="Name fewer errors.")
+    return retry if max_retries is None else replace(retry, max_retries=max_retries)
+
+
+def _flag(critical: bool) -> bool:
+    if type(critical) is not bool:
+        raise InputError(field="critical", value=shorten(critical), rule="True or False", hint="")
+    return critical
+
+
+def _whole(priority: int) -> int:
+    if type(priority) is not int or not -(2**31) < priority < 2**31:
+        raise InputError(field="priority", value=shorten(priority), rule="a whole number of 32 bits", hint="")
+    return priority
+
+
+def _seconds(timeout_s: float | None) -> float | None:
+    if timeout_s is None or (type(timeout_s) in (int, float) and 0 < timeout_s < float("inf")):
+        return timeout_s
+    hint = "Leave it out for no limit of its own."
+    raise InputError(field="timeout_s", value=shorten(timeout_s), rule="a number of seconds above 0", hint=hint)

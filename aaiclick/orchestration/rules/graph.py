@@ -1,0 +1,233 @@
+"""The shape of a graph: is it free of cycles, and what does each of its nodes wait for.
+
+A task is one point. A group is two, its start (its id) and its end (minus its id): what waits for a group waits for its
+end, what a group waits for holds back its start. Everything here is iterative: a chain may be ten thousand long.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Standing(Enum):
+    """What a node that is already stored means for those who want to wait for it."""
+
+    OPEN = "open"
+    MET = "met"
+    FAILED = "failed"
+
+
+@dataclass(slots=True)
+class Shape:
+    """Tasks and groups with the group each is in, and who (second) waits for whom (first)."""
+
+    tasks: dict[int, int | None] = field(default_factory=dict)
+    groups: dict[int, int | None] = field(default_factory=dict)
+    edges: set[tuple[int, int]] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Stored:
+    """What the database says of the nodes that a new graph touches."""
+
+    standing: dict[int, Standing] = field(default_factory=dict)
+    closed_groups: set[int] = field(default_factory=set)
+    depth: dict[int, int] = field(default_factory=dict)
+    parents: dict[int, int | None] = field(default_factory=dict)
+    drowned: set[int] = field(default_factory=set)
+    """Groups that will never begin: they, or groups around them, wait for something that failed."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """The counters with which new nodes are stored, and what they change for those stored before."""
+
+    task_unmet: dict[int, int] = field(default_factory=dict)
+    group_unmet: dict[int, int] = field(default_factory=dict)
+    group_open: Counter[int] = field(default_factory=Counter)
+    group_depth: dict[int, int] = field(default_factory=dict)
+    gated: set[int] = field(default_factory=set)
+    met: set[tuple[int, int]] = field(default_factory=set)
+    dependents: Counter[int] = field(default_factory=Counter)
+    doomed: set[int] = field(default_factory=set)
+    stored_unmet: Counter[int] = field(default_factory=Counter)
+    stored_open: Counter[int] = field(default_factory=Counter)
+    empty_waited_for: set[int] = field(default_factory=set)
+
+
+def find_cycle(shape: Shape) -> list[int] | None:
+    """The ids along one cycle, the first repeated at the end, or None."""
+    follow = _successors(shape)
+    waiting: Counter[int] = Counter()
+    for targets in follow.values():
+        waiting.update(targets)
+    free = [point for point in follow if point not in waiting]
+    while free:
+        for target in follow.get(free.pop(), ()):
+            waiting[target] -= 1
+            if not waiting[target]:
+                del waiting[target]
+                free.append(target)
+    return _walk_back(follow, waiting) if waiting else None
+
+
+def _successors(shape: Shape) -> dict[int, list[int]]:
+    follow: dict[int, list[int]] = {}
+    for task, group in shape.tasks.items():
+        if group is not None:
+            follow.setdefault(group, []).append(task)
+            follow.setdefault(task, []).append(-group)
+    for group, parent in shape.groups.items():
+        follow.setdefault(group, []).append(-group)
+        if parent is not None:
+            follow.setdefault(parent, []).append(group)
+            follow.setdefault(-group, []).append(-parent)
+    for previous, following in shape.edges:
+        end = -previous if previous in shape.groups else previous
+        follow.setdefault(end, []).append(following)
+    return follow
+
+
+def _walk_back(follow: Mapping[int, list[int]], stuck: Mapping[int, int]) -> list[int]:
+    """Every point that is left has a predecessor that is left: going back must come round."""
+    before: dict[int, int] = {}
+    for point, targets in follow.items():
+        if point in stuck:
+            for target in targets:
+                if target in stuck:
+                    before[target] = point
+    point, seen = next(iter(before)), set()
+    while point not in seen:
+        seen.add(point)
+        point = before[point]
+    path, step = [point], before[point]
+    while step != point:
+        path.append(step)
+        step = before[step]
+    path.append(point)
+    ids = [abs(step) for step in reversed(path)]
+    unique = [step for index, step in enumerate(ids) if index == 0 or step != ids[index - 1]]
+    return unique if len(unique) > 1 else unique * 2
+
+
+def containment_cycle(groups: Mapping[int, int | None]) -> list[int] | None:
+    """Groups that contain each other, or None."""
+    fine: set[int] = set()
+    for group in groups:
+        path: dict[int, None] = {}
+        step: int | None = group
+        while step is not None and step in groups and step not in fine:
+            if step in path:
+                steps = list(path)
+                return [*steps[steps.index(step) :], step]
+            path[step] = None
+            step = groups[step]
+        fine.update(path)
+    return None
+
+
+def make_plan(new: Shape, stored: Stored) -> Plan:
+    """Count what each new node waits for, given what the stored ones stand for."""
+    plan = Plan()
+    _depths(new, stored, plan)
+    by_depth = sorted(new.groups, key=plan.group_depth.__getitem__)
+    _count_open(new, plan, by_depth)
+    unmet = _count_edges(new, stored, plan)
+    closed = stored.closed_groups | descendants(stored.parents, plan.stored_unmet)
+    for group in by_depth:
+        parent = new.groups[group]
+        plan.group_unmet[group] = unmet[group] + (parent in closed)
+        if plan.group_unmet[group]:
+            closed.add(group)
+    for task, group_id in new.tasks.items():
+        gated = group_id in closed
+        plan.task_unmet[task] = unmet[task] + gated
+        if gated:
+            plan.gated.add(task)
+    if stored.drowned:
+        plan.doomed.update(node for node, group in (*new.tasks.items(), *new.groups.items()) if group in stored.drowned)
+    return plan
+
+
+def _depths(new: Shape, stored: Stored, plan: Plan) -> None:
+    for group in new.groups:
+        chain: list[int] = []
+        step: int | None = group
+        while step is not None and step in new.groups and step not in plan.group_depth:
+            chain.append(step)
+            step = new.groups[step]
+        base = -1 if step is None else plan.group_depth.get(step, stored.depth.get(step, 0))
+        for offset, member in enumerate(reversed(chain), start=1):
+            plan.group_depth[member] = base + offset
+
+
+def _count_open(new: Shape, plan: Plan, by_depth: list[int]) -> None:
+    for group in new.tasks.values():
+        if group is not None:
+            (plan.group_open if group in new.groups else plan.stored_open)[group] += 1
+    for group in reversed(by_depth):
+        parent = new.groups[group]
+        if parent is not None and plan.group_open[group]:
+            (plan.group_open if parent in new.groups else plan.stored_open)[parent] += 1
+
+
+def _count_edges(new: Shape, stored: Stored, plan: Plan) -> Counter[int]:
+    unmet: Counter[int] = Counter()
+    reopened = ancestors(stored.parents, plan.stored_open)
+    for edge in new.edges:
+        previous, following = edge
+        plan.dependents[previous] += 1
+        standing = _standing(previous, new, stored, plan)
+        if standing is Standing.MET and previous in reopened:
+            standing = Standing.OPEN
+        if standing is Standing.MET:
+            plan.met.add(edge)
+            continue
+        if standing is Standing.FAILED:
+            plan.doomed.add(following)
+        if following in new.tasks or following in new.groups:
+            unmet[following] += 1
+        else:
+            plan.stored_unmet[following] += 1
+    return unmet
+
+
+def _standing(node: int, new: Shape, stored: Stored, plan: Plan) -> Standing:
+    if node in new.tasks:
+        return Standing.OPEN
+    if node in new.groups:
+        if plan.group_open[node]:
+            return Standing.OPEN
+        plan.empty_waited_for.add(node)
+        return Standing.MET
+    return stored.standing[node]
+
+
+def ancestors(groups: Mapping[int, int | None], of: Iterable[int]) -> set[int]:
+    """These groups and all that contain them."""
+    found: set[int] = set()
+    for group in of:
+        step: int | None = group
+        while step is not None and step not in found:
+            found.add(step)
+            step = groups.get(step)
+    return found
+
+
+def descendants(groups: Mapping[int, int | None], of: Iterable[int]) -> set[int]:
+    """These groups and all that they contain."""
+    inside: dict[int, list[int]] = {}
+    for group, parent in groups.items():
+        if parent is not None:
+            inside.setdefault(parent, []).append(group)
+    found: set[int] = set()
+    left = list(of)
+    while left:
+        group = left.pop()
+        if group not in found:
+            found.add(group)
+            left.extend(inside.get(group, ()))
+    return found

@@ -1,0 +1,177 @@
+"""The states of jobs, tasks and workers, and the only moves between them.
+
+The tables below are the truth: `store/transitions` applies them, and `docs/reference/states.md` is printed from them by
+`python -m aaiclick.orchestration.rules.states`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Generic, NamedTuple, TypeVar
+
+
+class JobStatus(StrEnum):
+    """Where a job is."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class TaskStatus(StrEnum):
+    """Where a task is."""
+
+    PENDING = "pending"
+    CLAIMED = "claimed"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    PENDING_CLEANUP = "pending_cleanup"
+    UPSTREAM_FAILED = "upstream_failed"
+
+
+class WorkerStatus(StrEnum):
+    """What a worker is doing."""
+
+    ACTIVE = "active"
+    IDLE = "idle"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+
+class RunType(StrEnum):
+    """What started a job."""
+
+    SCHEDULED = "scheduled"
+    MANUAL = "manual"
+
+
+class PreservationMode(StrEnum):
+    """What becomes of a job's tables that nothing refers to: dropped at once, or kept until the job's TTL."""
+
+    NONE = "none"
+    FULL = "full"
+
+
+PRESERVATION_NONE = PreservationMode.NONE
+PRESERVATION_FULL = PreservationMode.FULL
+
+State = TypeVar("State", bound=StrEnum)
+
+
+class Move(NamedTuple, Generic[State]):
+    """A named step from any of its source states to its target."""
+
+    name: str
+    sources: frozenset[State]
+    target: State
+    meaning: str
+
+
+def _moves(*rows: tuple[str, Iterable[State], State, str]) -> Mapping[str, Move[State]]:
+    return MappingProxyType({name: Move(name, frozenset(sources), to, why) for name, sources, to, why in rows})
+
+
+_T = TaskStatus
+_J = JobStatus
+
+ENDED_TASK = frozenset({_T.COMPLETED, _T.FAILED, _T.CANCELLED, _T.UPSTREAM_FAILED})
+LIVE_TASK = frozenset({_T.CLAIMED, _T.RUNNING})
+ENDED_JOB = frozenset({_J.COMPLETED, _J.FAILED, _J.CANCELLED})
+
+TASK_MOVES = _moves(
+    # move, from, to, what happened; every way back to PENDING makes the epoch grow
+    ("claim", {_T.PENDING}, _T.CLAIMED, "a worker took it; the epoch grows"),
+    ("release", LIVE_TASK, _T.PENDING, "the worker gave it back; the epoch grows"),
+    ("start", {_T.CLAIMED}, _T.RUNNING, "its body began"),
+    ("complete", LIVE_TASK, _T.COMPLETED, "its body returned; from claimed if the start was folded in"),
+    ("fail", LIVE_TASK, _T.PENDING_CLEANUP, "its body raised, or died alone"),
+    ("recover", LIVE_TASK, _T.PENDING_CLEANUP, "its worker's session was lost; the epoch grows"),
+    ("retry", {_T.PENDING_CLEANUP}, _T.PENDING, "cleaned up; runs again after its delay"),
+    ("give_up", {_T.PENDING_CLEANUP}, _T.FAILED, "cleaned up; no attempt is left"),
+    ("doom", {_T.PENDING}, _T.UPSTREAM_FAILED, "something that it waits for will never complete"),
+    ("cancel", frozenset(_T) - ENDED_TASK, _T.CANCELLED, "someone stopped it, or its job"),
+    ("clear", _T, _T.PENDING, "someone asked to run it again; the epoch grows"),
+)
+
+JOB_MOVES = _moves(
+    ("start", {_J.PENDING}, _J.RUNNING, "its first task was claimed"),
+    ("complete", {_J.RUNNING}, _J.COMPLETED, "every task ended, and none that matters failed"),
+    ("fail", {_J.PENDING, _J.RUNNING}, _J.FAILED, "every task ended and one failed, or its time was up"),
+    ("cancel", {_J.PENDING, _J.RUNNING}, _J.CANCELLED, "someone stopped it"),
+    ("reactivate", ENDED_JOB, _J.RUNNING, "one of its tasks was cleared"),
+)
+
+
+def sources(move: str) -> frozenset[TaskStatus]:
+    """The states from which a task may make the move."""
+    return TASK_MOVES[move].sources
+
+
+def target(move: str) -> TaskStatus:
+    """The state in which the move leaves a task."""
+    return TASK_MOVES[move].target
+
+
+def job_sources(move: str) -> frozenset[JobStatus]:
+    """The states from which a job may make the move."""
+    return JOB_MOVES[move].sources
+
+
+def job_target(move: str) -> JobStatus:
+    """The state in which the move leaves a job."""
+    return JOB_MOVES[move].target
+
+
+# ---------------------------------------------------------------- the page
+
+
+def states_markdown() -> str:
+    """The page `docs/reference/states.md`."""
+    return "\n".join(
+        [
+            "# States",
+            "",
+            "<!-- printed by `python -m aaiclick.orchestration.rules.states`; a test compares -->",
+            "",
+            "States are stored in lower case and accepted in either. A move whose task or job is not in one of its "
+            "source states changes nothing.",
+            "",
+            "## Tasks",
+            "",
+            *_section(TaskStatus, TASK_MOVES, ENDED_TASK),
+            "",
+            "## Jobs",
+            "",
+            *_section(JobStatus, JOB_MOVES, ENDED_JOB),
+            "",
+        ]
+    )
+
+
+def _section(states: type[State], moves: Mapping[str, Move[State]], ended: frozenset[State]) -> list[str]:
+    lines = ["| move | from | to | what happened |", "|---|---|---|---|"]
+    lines += [
+        f"| `{move.name}` | {_listed(states, move.sources)} | {move.target} | {move.meaning} |"
+        for move in moves.values()
+    ]
+    lines += ["", f"Ended: {_listed(states, ended)}.", "", "```mermaid", "stateDiagram-v2", "    [*] --> pending"]
+    for move in moves.values():
+        if move.sources != frozenset(states):  # a move from everywhere would hide the rest of the diagram
+            lines += [f"    {state} --> {move.target}: {move.name}" for state in states if state in move.sources]
+    lines += [f"    {state} --> [*]" for state in states if state in ended]
+    return [*lines, "```"]
+
+
+def _listed(states: type[State], some: frozenset[State]) -> str:
+    return "any" if some == frozenset(states) else ", ".join(state for state in states if state in some)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(states_markdown())
