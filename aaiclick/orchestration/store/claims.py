@@ -1,0 +1,128 @@
+"""Claiming: take what is ready, in order, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import select
+
+from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.rules.graph import descendants
+from aaiclick.orchestration.rules.values import marks_of
+from aaiclick.orchestration.store.dialects.contract import ClaimedTask, ReadyKey
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import groups, tasks
+from aaiclick.orchestration.store.transitions import start_jobs
+
+BEARABLE_S = 0.005
+"""A claim that took no longer than this is not worth a shortcut."""
+
+
+@dataclass(slots=True)
+class QueueFront:
+    """Where to begin looking in the ready queue.
+
+    At its front, which gives the exact order. Only where rows that were taken stay in the way for a while (PostgreSQL,
+    until vacuum; for hours if someone holds an old snapshot) and looking at the front has become slow, a claim begins
+    behind the last one that was taken, and looks at the front for a twentieth of the time only.
+    """
+
+    last: ReadyKey | None = None
+    costs_s: list[float] = field(default_factory=list)
+    looked_at: float = float("-inf")
+
+    def begin(self, now: float) -> ReadyKey | None:
+        """The key behind which to look, or None for the front."""
+        cost_s = min(self.costs_s, default=0.0)
+        if cost_s <= BEARABLE_S or now - self.looked_at >= 20 * cost_s:
+            return None
+        return self.last
+
+    def learn(self, after: ReadyKey | None, taken: ReadyKey | None, now: float, cost_s: float) -> None:
+        """Note what a claim found and what it cost; `after` is where it began."""
+        if taken is not None:
+            self.last = taken
+        if after is None:
+            self.costs_s = [*self.costs_s[-2:], cost_s]
+            self.looked_at = now
+
+
+async def claim_tasks(
+    session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, started: set[int]
+) -> list[Claim]:
+    """Claim up to `limit` tasks: by priority, then oldest job, then task. A job's first claim starts it."""
+    taken = await session.dialect.claim_ready(
+        session, worker_id=worker_id, placement=placement, limit=limit, after=after
+    )
+    if after is not None and len(taken) < limit:
+        try:
+            taken += await session.dialect.claim_ready(
+                session, worker_id=worker_id, placement=placement, limit=limit - len(taken), after=None
+            )
+        except Exception as error:
+            # what was taken is committed by now: tried again as a whole, it would be left with nobody
+            if not (taken and session.dialect.claims_at_once and session.dialect.is_transient(error)):
+                raise
+    if not taken:
+        return []
+    taken.sort(key=lambda task: (-task.priority, task.job_id, task.id))
+    if not session.dialect.claims_at_once:
+        fresh = {task.job_id for task in taken} - started
+        if fresh:
+            await start_jobs(session, sorted(fresh))
+    inputs, members = await _inputs(session, [task for task in taken if task.needs_inputs])
+    return [_claim(task, worker_id, inputs, members) for task in taken]
+
+
+def _claim(task: ClaimedTask, worker_id: int, inputs: dict[int, str | None], members: dict[int, list[int]]) -> Claim:
+    return Claim(
+        task_id=task.id,
+        epoch=task.epoch,
+        worker_id=worker_id,
+        job_id=task.job_id,
+        group_id=task.group_id,
+        name=task.name,
+        entrypoint=task.entrypoint,
+        kwargs_json=task.kwargs,
+        attempt=task.attempt,
+        timeout_s=task.timeout_s,
+        priority=task.priority,
+        inputs=inputs if task.needs_inputs else {},
+        members=members if task.needs_inputs else {},
+    )
+
+
+async def _inputs(
+    session: Session, claimed: Sequence[ClaimedTask]
+) -> tuple[dict[int, str | None], dict[int, list[int]]]:
+    """The stored results that the arguments of these tasks refer to, and the tasks of the groups they refer to."""
+    task_ids: set[int] = set()
+    group_ids: dict[int, int] = {}
+    for task in claimed:
+        for kind, payload in marks_of(task.kwargs):
+            if kind == "task" and isinstance(payload, int):
+                task_ids.add(payload)
+            elif kind == "group" and isinstance(payload, int):
+                group_ids[payload] = task.job_id
+    members = await _members(session, group_ids)
+    task_ids.update(member for ids in members.values() for member in ids)
+    if not task_ids:
+        return {}, members
+    rows = await session.rows(select(tasks.c.id, tasks.c.result).where(session.any_of(tasks.c.id, sorted(task_ids))))
+    return {row.id: row.result for row in rows}, members
+
+
+async def _members(session: Session, group_ids: dict[int, int]) -> dict[int, list[int]]:
+    """The tasks inside these groups, at any depth, in the order in which they were made."""
+    members: dict[int, list[int]] = {}
+    for job_id in sorted(set(group_ids.values())):
+        rows = await session.rows(select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == job_id))
+        parents = {row.id: row.parent_group_id for row in rows}
+        for group in (group for group, job in group_ids.items() if job == job_id):
+            inside = descendants(parents, [group])
+            found = await session.rows(
+                select(tasks.c.id).where(session.any_of(tasks.c.group_id, sorted(inside))).order_by(tasks.c.id)
+            )
+            members[group] = [row.id for row in found]
+    return members

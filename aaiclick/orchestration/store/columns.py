@@ -1,0 +1,75 @@
+"""Column types that mean the same on SQLite, PostgreSQL and MariaDB."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Integer, String, Text
+from sqlalchemy.dialects import mysql, postgresql
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
+
+Id = BigInteger().with_variant(Integer, "sqlite")
+"""A snowflake. INTEGER on SQLite is 64 bits wide and makes the primary key the row id."""
+
+LongText = Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+
+SQLITE_TIME = "%Y-%m-%d %H:%M:%S.%f"
+
+
+class _PostgresJson(UserDefinedType[str]):
+    """PostgreSQL's `json`: checked by the server, and unlike `jsonb` it keeps the order of keys."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        return "JSON"
+
+
+class JsonText(TypeDecorator[str]):
+    """JSON as the text that we encoded: what is read back is what was written, to the letter."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return _PostgresJson()
+        if dialect.name in ("mysql", "mariadb"):
+            return mysql.LONGTEXT()
+        return Text()
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """An aware UTC time with microseconds."""
+
+    impl = String
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return postgresql.TIMESTAMP(timezone=True)
+        if dialect.name in ("mysql", "mariadb"):
+            return mysql.DATETIME(fsp=6)
+        return String(26)
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"a time without a zone: {value!r}")
+        value = value.astimezone(UTC)
+        if dialect.name == "postgresql":
+            return value
+        if dialect.name in ("mysql", "mariadb"):
+            return value.replace(tzinfo=None)
+        return value.strftime(SQLITE_TIME)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        moment: datetime = value
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,0 +1,159 @@
+"""The connection to the state: an engine, its dialect, and transactions that are tried again when they may pass."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from aaiclick.errors import AaiclickError, TransientStoreError
+from aaiclick.orchestration.store.connecting import in_our_words, one_line
+from aaiclick.orchestration.store.dialects import dialect_of
+from aaiclick.orchestration.store.dialects.contract import Connection, Dialect, Engine, driver_of
+from aaiclick.orchestration.store.inline import InlineConnection
+from aaiclick.orchestration.store.schema import ensure_local, require_current
+from aaiclick.orchestration.store.session import Session
+
+T = TypeVar("T")
+
+TRIES = 10
+"""How often a transaction that met a deadlock is tried before the caller hears of it."""
+
+
+class Database:
+    """The state's database. One for each event loop: connections belong to the loop that made them."""
+
+    def __init__(self, url: str, engine: Engine, dialect: Dialect) -> None:
+        self.url = url
+        self.engine = engine
+        self.dialect = dialect
+        self.started_jobs: set[int] = set()
+        """Jobs known to have left PENDING, to which none returns: a claim need not look again."""
+        self._writer = asyncio.Lock()
+        self._idle: list[Connection] = []
+        """Connections at hand: giving one back to the pool and taking it again costs as much as a short statement."""
+
+    @classmethod
+    async def open(cls, url: str, *, check: bool = True) -> Database:
+        """Connect; refuse a schema that is not ours or not this version's."""
+        dialect = dialect_of(url)
+        await ensure_local(url)
+        with in_our_words(url):
+            database = cls(url, dialect.engine(url), dialect)
+        if check:
+            try:
+                async with database.connection() as connection:
+                    await require_current(connection)
+            except BaseException:
+                await database.close()
+                raise
+        return database
+
+    async def close(self) -> None:
+        while self._idle:
+            await self._idle.pop().close()
+        await self.engine.dispose()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A connection that commits each statement by itself."""
+        if self._idle:
+            connection = self._idle.pop()
+        else:
+            with in_our_words(self.url):
+                connection = await self._connect()
+        try:
+            yield connection
+        except AaiclickError:
+            await connection.close()
+            raise
+        except BaseException:
+            dropped = [connection]
+            if _is_lost(connection):
+                dropped += self._idle
+                self._idle.clear()
+            for each in dropped:
+                await asyncio.shield(_discard(each))
+            raise
+        self._idle.append(connection)
+
+    async def _connect(self) -> Connection:
+        connection = await self.engine.connect()
+        try:
+            await self._prepare(connection)
+        except BaseException:
+            await asyncio.shield(connection.close())
+            raise
+        return connection
+
+    async def _prepare(self, connection: Connection) -> None:
+        """Set the connection up once in its life."""
+        info = (await connection.get_raw_connection()).info
+        if "aaiclick" not in info:
+            await self.dialect.prepare(connection)
+            info["aaiclick"] = True
+
+    async def read(self, work: Callable[[Session], Awaitable[T]]) -> T:
+        """Run statements that only read, each seeing what is committed by then."""
+        async with self.connection() as connection:
+            return await work(Session(connection, self.dialect))
+
+    async def transact(self, work: Callable[[Session], Awaitable[T]], *, at_once: bool = False) -> T:
+        """Run `work` in one transaction, all of it again if the database says that it may pass then.
+
+        With `at_once`, its first statement does all that must happen together: it commits by itself.
+        """
+        for attempt in range(1, TRIES + 1):
+            try:
+                if at_once:
+                    return await self.read(work)
+                async with self._transaction() as session:
+                    return await work(session)
+            except Exception as error:
+                if not self.dialect.is_transient(error):
+                    raise
+                if attempt == TRIES:
+                    raise TransientStoreError(attempts=TRIES, cause=one_line(error)) from error
+                await asyncio.sleep(random.uniform(0, 0.005 * 2**attempt))
+        raise AssertionError("unreachable")
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[Session]:
+        if self.dialect.one_writer:
+            async with self._writer, self.connection() as connection, self._begun(connection) as session:
+                yield session
+        else:
+            async with self.connection() as connection, self._begun(connection) as session:
+                yield session
+
+    @asynccontextmanager
+    async def _begun(self, connection: Connection) -> AsyncIterator[Session]:
+        await self.dialect.command(connection, self.dialect.begin)
+        try:
+            yield Session(connection, self.dialect)
+            await self.dialect.command(connection, "COMMIT")
+        except BaseException:
+            await asyncio.shield(self._rollback(connection))
+            raise
+
+    async def _rollback(self, connection: Connection) -> None:
+        """A connection that cannot even roll back is thrown away."""
+        try:
+            await self.dialect.command(connection, "ROLLBACK")
+        except Exception:
+            await connection.invalidate()
+
+
+def _is_lost(connection: Connection) -> bool:
+    """Whether the server ended it: then it ended those that are idle too, and each would cost a call."""
+    if isinstance(connection, InlineConnection):
+        return False
+    return connection.invalidated or bool(getattr(driver_of(connection), "is_closed", bool)())
+
+
+async def _discard(connection: Connection) -> None:
+    """Who knows what state it is in: the next one is new."""
+    await connection.invalidate()
+    await connection.close()

@@ -1,0 +1,132 @@
+"""What the store asks of a database, where the three differ. One file each answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+from sqlalchemy import ColumnElement, Table
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from aaiclick.orchestration.store.inline import InlineConnection, InlineEngine
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.models import Done
+    from aaiclick.orchestration.store.session import Session
+
+
+Connection = AsyncConnection | InlineConnection
+Engine = AsyncEngine | InlineEngine
+
+
+class ReadyKey(NamedTuple):
+    """A place in the ready queue."""
+
+    rank: int
+    job_id: int
+    task_id: int
+
+
+class ClaimedTask(NamedTuple):
+    """A task that was just claimed."""
+
+    id: int
+    epoch: int
+    job_id: int
+    group_id: int | None
+    name: str
+    entrypoint: str
+    kwargs: str
+    attempt: int
+    timeout_s: float | None
+    needs_inputs: bool
+    priority: int
+
+
+class EndedTask(NamedTuple):
+    """A task that just ended, with what the rest of the graph must know of it."""
+
+    id: int
+    job_id: int
+    group_id: int | None
+    dependents_count: int
+    critical: bool
+    status: str
+
+
+class Dialect(Protocol):
+    """The answers of one database."""
+
+    name: ClassVar[str]
+    begin: ClassVar[str]
+    one_writer: ClassVar[bool]
+    """Writers exclude each other, so that waiting in line at home beats waiting at the database."""
+    dead_rows_linger: ClassVar[bool]
+    """A scan steps over rows that were deleted lately, so that a claim had better not start at the front."""
+    update_returning: ClassVar[bool]
+    claims_at_once: ClassVar[bool]
+    """`claim_ready` is one statement that starts the jobs too, and so needs no BEGIN and COMMIT around it."""
+
+    def engine(self, url: str) -> Engine:
+        """What connects to this database; its connections commit each statement by itself."""
+
+    async def prepare(self, connection: Connection) -> None:
+        """Set up a new connection: isolation, time zone, durability."""
+
+    async def command(self, connection: Connection, sql: str) -> None:
+        """BEGIN, COMMIT or ROLLBACK, by the shortest way."""
+
+    def now(self) -> ColumnElement[datetime]:
+        """The database's time at this instant, not at the transaction's start (pitfall T8)."""
+
+    def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
+        """`column` is one of `ids`: one statement, however many there are."""
+
+    def in_ids(self, column: ColumnElement[Any], name: str = "ids") -> ColumnElement[bool]:
+        """`any_of` for a statement that is built once: the ids come later, as the value `name`, from `pack`."""
+
+    def pack(self, ids: Sequence[int]) -> Any:
+        """Ids as the value that `in_ids` expects."""
+
+    def is_transient(self, error: BaseException) -> bool:
+        """A deadlock, a lock wait that ended, a serialization failure: the same again may well pass."""
+
+    async def insert_rows(self, session: Session, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert many rows as fast as this database can."""
+
+    async def claim_ready(
+        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None
+    ) -> list[ClaimedTask]:
+        """Take up to `limit` ready tasks: remove them from `ready`, move them to CLAIMED, note claim and event."""
+
+    async def sweep_queue(self, connection: Connection) -> None:
+        """Clear away the rows that claims have taken out of the queue, where the database leaves them lying about."""
+
+    async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
+        """Move to COMPLETED what passes the fence, with result, run and event; gives what moved."""
+
+    async def leave_lane(self, session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
+        """Delete these tasks' rows of `ready`, and wait for no other row."""
+
+    async def free_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
+        """Delete this worker's claims of these tasks, and wait for no other row."""
+
+
+def driver_of(connection: Connection) -> Any:
+    """The driver's own connection, for the few statements where every microsecond counts."""
+    pooled = connection.sync_connection
+    assert pooled is not None, "the connection is closed"
+    return pooled.connection.driver_connection
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """The error, what SQLAlchemy wrapped, and what caused it."""
+    found: list[BaseException] = []
+    left: list[BaseException | None] = [error]
+    while left:
+        step = left.pop()
+        if step is not None and step not in found:
+            found.append(step)
+            left += [getattr(step, "orig", None), step.__cause__]
+    return found

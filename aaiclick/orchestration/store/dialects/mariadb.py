@@ -1,0 +1,111 @@
+"""MariaDB: READ COMMITTED, UTC, SYSDATE, no UPDATE … RETURNING (pitfall T20)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlalchemy import ColumnElement, Table, bindparam, insert, literal_column, text
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from aaiclick.config import settings
+from aaiclick.orchestration.store.columns import UtcTime
+from aaiclick.orchestration.store.dialects import portable
+from aaiclick.orchestration.store.dialects.contract import ClaimedTask, Connection, EndedTask, ReadyKey, causes
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.models import Done
+    from aaiclick.orchestration.store.session import Session
+
+TRANSIENT = {1213, 1205, 1020}
+"""Deadlock, lock wait timeout, record changed since last read."""
+
+ROWS_AT_ONCE = 2_000
+"""Rows in one INSERT, well below max_allowed_packet."""
+
+_SESSION = (
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    "SET SESSION time_zone = '+00:00'",
+    "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')",
+    "SET SESSION innodb_lock_wait_timeout = 20",
+)
+
+# To delete a good part of a small table with IN, MariaDB reads all of it, and waits for every row that others have
+# locked. Joined to the ids in this order, it looks at each row by its whole key.
+_IDS = "JSON_TABLE(:ids, '$[*]' COLUMNS (id BIGINT PATH '$')) AS v"
+_LEAVE = text(
+    f"DELETE r FROM {_IDS} STRAIGHT_JOIN ready AS r FORCE INDEX (PRIMARY)"
+    " ON r.placement = :placement AND r.`rank` = :lane_rank AND r.job_id = :lane_job AND r.task_id = v.id"
+)
+_FREE = text(
+    f"DELETE r FROM {_IDS} STRAIGHT_JOIN claims AS r FORCE INDEX (PRIMARY)"
+    " ON r.worker_id = :worker AND r.task_id = v.id"
+)
+
+
+class MariadbDialect:
+    """The answers of MariaDB."""
+
+    name: ClassVar[str] = "mariadb"
+    begin: ClassVar[str] = "START TRANSACTION"
+    one_writer: ClassVar[bool] = False
+    dead_rows_linger: ClassVar[bool] = False
+    update_returning: ClassVar[bool] = False
+    claims_at_once: ClassVar[bool] = False
+
+    def engine(self, url: str) -> AsyncEngine:
+        return create_async_engine(
+            url,
+            isolation_level="AUTOCOMMIT",
+            pool_size=settings().sql_pool_size,
+            max_overflow=settings().sql_max_overflow,
+            pool_recycle=3600,
+            connect_args={"charset": "utf8mb4"},
+        )
+
+    async def prepare(self, connection: Connection) -> None:
+        for statement in _SESSION:
+            await connection.exec_driver_sql(statement)
+
+    async def command(self, connection: Connection, sql: str) -> None:
+        await connection.exec_driver_sql(sql)
+
+    def now(self) -> ColumnElement[datetime]:
+        return literal_column("SYSDATE(6)", type_=UtcTime)
+
+    def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
+        return column.in_(list(ids))
+
+    def in_ids(self, column: ColumnElement[Any], name: str = "ids") -> ColumnElement[bool]:
+        return column.in_(bindparam(name, expanding=True))
+
+    def pack(self, ids: Sequence[int]) -> list[int]:
+        return list(ids)
+
+    def is_transient(self, error: BaseException) -> bool:
+        codes = [step.args[0] for step in causes(error) if step.args]
+        return any(isinstance(code, int) and code in TRANSIENT for code in codes)
+
+    async def insert_rows(self, session: Session, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            await session.run_many(insert(table), rows[start : start + ROWS_AT_ONCE])
+
+    async def claim_ready(
+        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None
+    ) -> list[ClaimedTask]:
+        return await portable.claim_ready(session, worker_id=worker_id, placement=placement, limit=limit, after=after)
+
+    async def sweep_queue(self, connection: Connection) -> None:
+        """Nothing to do: it clears them away by itself."""
+
+    async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
+        return await portable.complete_claims(session, worker_id, done)
+
+    async def leave_lane(self, session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
+        lane = {"placement": placement, "lane_rank": rank, "lane_job": job_id, "ids": json.dumps(list(ids))}
+        await session.run(_LEAVE, lane)
+
+    async def free_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
+        await session.run(_FREE, {"worker": worker_id, "ids": json.dumps(list(ids))})

@@ -1,0 +1,173 @@
+"""PostgreSQL: each of the two hot moves is one statement, sent by asyncpg itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlalchemy import BigInteger, ColumnElement, Table, any_, bindparam, func, insert
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from aaiclick.config import settings
+from aaiclick.orchestration.store.columns import UtcTime
+from aaiclick.orchestration.store.dialects import portable
+from aaiclick.orchestration.store.dialects.contract import (
+    ClaimedTask,
+    Connection,
+    EndedTask,
+    ReadyKey,
+    causes,
+    driver_of,
+)
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.models import Done
+    from aaiclick.orchestration.store.session import Session
+
+TRANSIENT = {"40001", "40P01", "55P03"}
+"""Serialization failure, deadlock, lock not available."""
+
+COPY_FROM = 100
+"""From this many rows on, COPY beats INSERT."""
+
+# The rows of `ready` are never updated, so a locked row keeps its ctid until it is deleted here.
+_CLAIM = """
+WITH picked AS MATERIALIZED (
+    DELETE FROM ready WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ready WHERE placement = $1 {after}
+        ORDER BY placement, rank, job_id, task_id LIMIT $2 FOR UPDATE SKIP LOCKED))
+    RETURNING task_id
+), claimed AS (
+    UPDATE tasks SET status = 'claimed', epoch = epoch + 1, worker_id = $3, claimed_at = clock_timestamp()
+    FROM picked WHERE tasks.id = picked.task_id AND tasks.status = 'pending'
+    RETURNING id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s, needs_inputs, priority,
+        claimed_at
+), held AS (
+    INSERT INTO claims (worker_id, task_id, epoch) SELECT $3, id, epoch FROM claimed
+), started AS (
+    UPDATE jobs SET status = 'running', started_at = clock_timestamp()
+    WHERE id IN (SELECT job_id FROM claimed) AND status = 'pending' RETURNING id, started_at
+), noted AS (
+    INSERT INTO events (job_id, task_id, epoch, move, status, worker_id, at)
+    SELECT id, NULL, NULL, 'start', 'running', NULL, started_at FROM started
+    UNION ALL SELECT job_id, id, epoch, 'claim', 'claimed', $3, claimed_at FROM claimed
+)
+SELECT id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s, needs_inputs, priority FROM claimed
+"""
+_CLAIM_FRONT = _CLAIM.format(after="")
+_CLAIM_AFTER = _CLAIM.format(after="AND (rank, job_id, task_id) > ($4, $5, $6)")
+
+_COMPLETE = """
+WITH done AS (
+    SELECT * FROM unnest($2::bigint[], $3::int[], $4::json[], $5::text[]) AS d(id, epoch, result, log_path)
+), moved AS (
+    UPDATE tasks SET status = 'completed', result = done.result, log_path = done.log_path,
+        completed_at = clock_timestamp(), started_at = coalesce(started_at, claimed_at)
+    FROM done WHERE tasks.id = done.id AND tasks.epoch = done.epoch AND tasks.worker_id = $1
+        AND tasks.status IN ('claimed', 'running')
+    RETURNING tasks.id, job_id, group_id, dependents_count, critical, tasks.epoch, attempt, claimed_at, started_at,
+        completed_at, tasks.log_path
+), freed AS (
+    DELETE FROM claims USING moved WHERE claims.worker_id = $1 AND claims.task_id = moved.id
+), history AS (
+    INSERT INTO runs (task_id, epoch, attempt, worker_id, claimed_at, started_at, ended_at, outcome, log_path)
+    SELECT id, epoch, attempt, $1, claimed_at, started_at, completed_at, 'completed', log_path FROM moved
+), noted AS (
+    INSERT INTO events (job_id, task_id, epoch, move, status, worker_id, at)
+    SELECT job_id, id, epoch, 'complete', 'completed', $1, completed_at FROM moved
+)
+SELECT id, job_id, group_id, dependents_count, critical, 'completed' FROM moved
+"""
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+class PostgresDialect:
+    """The answers of PostgreSQL."""
+
+    name: ClassVar[str] = "postgresql"
+    begin: ClassVar[str] = "BEGIN"
+    one_writer: ClassVar[bool] = False
+    dead_rows_linger: ClassVar[bool] = True
+    update_returning: ClassVar[bool] = True
+    claims_at_once: ClassVar[bool] = True
+
+    def engine(self, url: str) -> AsyncEngine:
+        """JSON is text that we encoded, also where asyncpg is asked directly."""
+        return create_async_engine(
+            url,
+            isolation_level="AUTOCOMMIT",
+            pool_size=settings().sql_pool_size,
+            max_overflow=settings().sql_max_overflow,
+            json_deserializer=_as_it_is,
+        )
+
+    async def prepare(self, connection: Connection) -> None:
+        """READ COMMITTED is the default unless someone changed it; times carry their zone."""
+        await driver_of(connection).execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
+    async def command(self, connection: Connection, sql: str) -> None:
+        await driver_of(connection).execute(sql)
+
+    def now(self) -> ColumnElement[datetime]:
+        return func.clock_timestamp(type_=UtcTime)
+
+    def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
+        values = bindparam(None, list(ids), type_=ARRAY(BigInteger), unique=True)
+        return column == any_(values)
+
+    def in_ids(self, column: ColumnElement[Any], name: str = "ids") -> ColumnElement[bool]:
+        return column == any_(bindparam(name, type_=ARRAY(BigInteger)))
+
+    def pack(self, ids: Sequence[int]) -> list[int]:
+        return list(ids)
+
+    def is_transient(self, error: BaseException) -> bool:
+        return any(getattr(step, "sqlstate", None) in TRANSIENT for step in causes(error))
+
+    async def insert_rows(self, session: Session, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        if len(rows) < COPY_FROM:
+            await session.run_many(insert(table), rows)
+            return
+        columns = list(rows[0])
+        driver = driver_of(session.connection)
+        records = [tuple(row.values()) for row in rows]
+        await driver.copy_records_to_table(table.name, columns=columns, records=records)
+
+    async def claim_ready(
+        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None
+    ) -> list[ClaimedTask]:
+        driver = driver_of(session.connection)
+        if after is None:
+            rows = await driver.fetch(_CLAIM_FRONT, placement, limit, worker_id)
+        else:
+            rows = await driver.fetch(_CLAIM_AFTER, placement, limit, worker_id, *after)
+        return [ClaimedTask(*row) for row in rows]
+
+    async def sweep_queue(self, connection: Connection) -> None:
+        """Autovacuum comes once a minute at most; by then, a claim steps over a million rows that are gone."""
+        await driver_of(connection).execute("VACUUM (SKIP_LOCKED) ready, claims")
+
+    async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
+        """The arrays are in the order of the ids, and so the rows are locked in it."""
+        items = sorted(done, key=lambda item: item.task_id)
+        driver = driver_of(session.connection)
+        rows = await driver.fetch(
+            _COMPLETE,
+            worker_id,
+            [item.task_id for item in items],
+            [item.epoch for item in items],
+            [item.result_json for item in items],
+            [item.log_path for item in items],
+        )
+        return [EndedTask(*row) for row in rows]
+
+    async def leave_lane(self, session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
+        await portable.leave_lane(session, placement, rank, job_id, ids)
+
+    async def free_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
+        await portable.free_claims(session, worker_id, ids)

@@ -1,0 +1,145 @@
+"""SQLite: one writer at a time, one machine, no server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlalchemy import ColumnElement, Table, Text, bindparam, func, insert, select
+
+from aaiclick.clock import utc_now
+from aaiclick.orchestration.store.columns import SQLITE_TIME, UtcTime
+from aaiclick.orchestration.store.dialects import portable
+from aaiclick.orchestration.store.dialects.contract import (
+    ClaimedTask,
+    Connection,
+    EndedTask,
+    ReadyKey,
+    causes,
+    driver_of,
+)
+from aaiclick.orchestration.store.inline import InlineEngine
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.models import Done
+    from aaiclick.orchestration.store.session import Session
+
+BUSY_S = 30.0
+"""How long a writer of another process is waited for."""
+
+PAUSE_S_MIN, PAUSE_S_MAX = 0.001, 0.05
+
+ON_A_THREAD = 2_000
+"""From this many rows on, an insert would hold up the event loop."""
+
+_PRAGMAS = (
+    f"busy_timeout = {int(BUSY_S * 1000)}",
+    "journal_mode = WAL",
+    "synchronous = NORMAL",
+    "cache_size = -16000",
+    "case_sensitive_like = ON",
+    "busy_timeout = 10",
+)
+"""The first statement that needs the lock may wait; from then on `BEGIN` waits without blocking the event loop."""
+
+
+class SqliteDialect:
+    """The answers of SQLite."""
+
+    name: ClassVar[str] = "sqlite"
+    begin: ClassVar[str] = "BEGIN IMMEDIATE"
+    one_writer: ClassVar[bool] = True
+    dead_rows_linger: ClassVar[bool] = False
+    update_returning: ClassVar[bool] = True
+    claims_at_once: ClassVar[bool] = False
+
+    def __init__(self, time: Callable[[], datetime] = utc_now) -> None:
+        self.time = time
+
+    def engine(self, url: str) -> InlineEngine:
+        return InlineEngine(url)
+
+    async def prepare(self, connection: Connection) -> None:
+        for pragma in _PRAGMAS:
+            await self.command(connection, f"PRAGMA {pragma}")
+        driver_of(connection).create_function("aai_now", 0, lambda: self.time().strftime(SQLITE_TIME))
+
+    async def command(self, connection: Connection, sql: str) -> None:
+        driver = driver_of(connection)
+        pause_s, until = PAUSE_S_MIN, time.monotonic() + BUSY_S
+        while True:
+            try:
+                driver.execute(sql)
+                return
+            except sqlite3.OperationalError as error:
+                if (
+                    not sql.startswith((self.begin, "PRAGMA"))
+                    or not self.is_transient(error)
+                    or time.monotonic() > until
+                ):
+                    raise
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, PAUSE_S_MAX)
+
+    def now(self) -> ColumnElement[datetime]:
+        return func.aai_now(type_=UtcTime)
+
+    def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
+        values = func.json_each(bindparam(None, self.pack(ids), unique=True)).table_valued("value")
+        return column.in_(select(values.c.value))
+
+    def in_ids(self, column: ColumnElement[Any], name: str = "ids") -> ColumnElement[bool]:
+        values = func.json_each(bindparam(name, type_=Text)).table_valued("value")
+        return column.in_(select(values.c.value))
+
+    def pack(self, ids: Sequence[int]) -> str:
+        return json.dumps(list(ids))
+
+    def is_transient(self, error: BaseException) -> bool:
+        busy = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        return any((getattr(step, "sqlite_errorcode", 0) & 0xFF) in busy for step in causes(error))
+
+    async def insert_rows(self, session: Session, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        if len(rows) < ON_A_THREAD:
+            await session.run_many(insert(table), rows)
+        else:
+            connection = session.connection.sync_connection
+            assert connection is not None, "the connection is closed"
+            await _on_a_thread(partial(connection.execute, insert(table), list(rows)))
+
+    async def claim_ready(
+        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None
+    ) -> list[ClaimedTask]:
+        return await portable.claim_ready(session, worker_id=worker_id, placement=placement, limit=limit, after=after)
+
+    async def sweep_queue(self, connection: Connection) -> None:
+        """Nothing to do: it clears them away by itself."""
+
+    async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
+        return await portable.complete_claims(session, worker_id, done)
+
+    async def leave_lane(self, session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
+        await portable.leave_lane(session, placement, rank, job_id, ids)
+
+    async def free_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
+        await portable.free_claims(session, worker_id, ids)
+
+
+async def _on_a_thread(work: Callable[[], object]) -> None:
+    """Wait for the thread to its end even when we are cancelled: what follows then would use its connection."""
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    cancelled: asyncio.CancelledError | None = None
+    while not working.done():
+        try:
+            await asyncio.wait([working])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    working.result()

@@ -1,0 +1,334 @@
+"""More of a graph that is stored already, and may be running.
+
+The order of locks: the graph's own row (two changes could close a cycle together), the queue rows of tasks that will
+have to wait longer, tasks by id, groups with children first, the job last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlalchemy import Row, delete, select, update
+
+from aaiclick.errors import AlreadyStarted, CrossJobDependency, GroupComplete, JobEnded, NotFound
+from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.rules.graph import Plan, Shape, Standing, Stored, ancestors, descendants, make_plan
+from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, TaskStatus
+from aaiclick.orchestration.store.graphs import insert_graph, names_of, refuse_cycles, refuse_unknown, shape_of
+from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
+from aaiclick.orchestration.store.ripples import OPEN, lock_gated, lock_groups, shift, spread_doom
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import dependencies, graph_locks, groups, jobs, ripples, tasks
+from aaiclick.orchestration.store.transitions import lock_tasks
+
+
+async def extend_job(session: Session, submission: Submission) -> Plan:
+    """Add tasks, groups and edges to a job that exists.
+
+    It works on a copy: the caller's submission is still whole if the transaction has to be tried again.
+    """
+    extension = Extension(session, replace(submission), shape_of(submission))
+    await extension.lock()
+    await extension.look()
+    return await extension.write()
+
+
+@dataclass(slots=True)
+class Extension:
+    """What is added, and what it touches of what is stored."""
+
+    session: Session
+    submission: Submission
+    shape: Shape
+    parents: dict[int, int | None] = field(default_factory=dict)
+    closed: set[int] = field(default_factory=set)
+    """Groups that waited for something when the graph was locked; one that did not cannot begin to."""
+    names: dict[int, str] = field(default_factory=dict)
+    old_tasks: dict[int, Row[Any]] = field(default_factory=dict)
+    old_groups: dict[int, Row[Any]] = field(default_factory=dict)
+    held_tasks: set[int] = field(default_factory=set)
+    """Stored tasks that will wait for something more."""
+    held_groups: set[int] = field(default_factory=set)
+    """Stored groups that will wait for something more."""
+    inside: set[int] = field(default_factory=set)
+    """The held groups with all groups in them."""
+    unqueued: set[int] = field(default_factory=set)
+    """The tasks that left the queue for now: the held ones and those inside held groups."""
+    joined: set[int] = field(default_factory=set)
+    """Stored groups that get new members."""
+    guards: Sequence[Row[Any]] = ()
+    """The edges that hold back the joined groups that wait, or groups around them."""
+    openings: dict[int, Row[Any]] = field(default_factory=dict)
+    """Ripples that are still telling the tasks and groups of a group that they may begin."""
+
+    @property
+    def job_id(self) -> int:
+        return self.submission.job_id
+
+    def _is_new(self, node: int) -> bool:
+        return node in self.shape.tasks or node in self.shape.groups
+
+    # ------------------------------------------------------------ lock
+
+    async def lock(self) -> None:
+        """Lock all that the new nodes and edges touch."""
+        await self._lock_graph()
+        stored = {edge.next.id: edge.next.kind for edge in self.submission.edges if not self._is_new(edge.next.id)}
+        self.held_tasks = {node for node, kind in stored.items() if kind == "task"}
+        self.held_groups = {node for node, kind in stored.items() if kind == "group"}
+        self.inside = descendants(self.parents, self.held_groups)
+        around = (*self.shape.tasks.values(), *self.shape.groups.values())
+        self.joined = {group for group in around if group is not None and group in self.parents}
+        self.unqueued = self.held_tasks | await _tasks_inside(self.session, self.inside)
+        await self._unqueue()
+        await self._find_guards()
+        await self._lock_nodes()
+        await self._unqueue()
+        await self._lock_openings()
+
+    async def _lock_graph(self) -> None:
+        row = await self.session.first(
+            select(graph_locks.c.job_id).where(graph_locks.c.job_id == self.job_id).with_for_update()
+        )
+        if row is None:
+            raise _no_such_job(self.job_id)
+        found = await self.session.rows(
+            select(groups.c.id, groups.c.parent_group_id, groups.c.name, groups.c.unmet_count).where(
+                groups.c.job_id == self.job_id
+            )
+        )
+        self.parents = {group.id: group.parent_group_id for group in found}
+        self.closed = {group.id for group in found if group.unmet_count}
+        self.names = {group.id: f"group {group.name!r}" for group in found} | names_of(self.submission)
+
+    async def _unqueue(self) -> None:
+        """Once before the tasks are locked, as a claim would, and once after, for what became ready in between."""
+        if self.unqueued:
+            await leave_queue(self.session, self.session.any_of(tasks.c.id, sorted(self.unqueued)))
+
+    async def _find_guards(self) -> None:
+        closed = ancestors(self.parents, self.joined & self.closed)
+        if closed:
+            held_back = self.session.any_of(dependencies.c.next_id, sorted(closed))
+            self.guards = await self.session.rows(
+                select(dependencies.c.previous_id, dependencies.c.previous_type, dependencies.c.next_id).where(
+                    held_back, dependencies.c.met.is_(False)
+                )
+            )
+
+    async def _lock_openings(self) -> None:
+        """Nobody may go on telling a group's tasks that they begin while we say that they wait."""
+        touched = sorted(self.joined | self.inside)
+        if touched:
+            found = await self.session.rows(
+                select(ripples)
+                .where(
+                    ripples.c.job_id == self.job_id,
+                    ripples.c.kind == OPEN,
+                    self.session.any_of(ripples.c.node_id, touched),
+                )
+                .order_by(ripples.c.id)
+                .with_for_update()
+            )
+            self.openings = {ripple.node_id: ripple for ripple in found}
+
+    async def _lock_nodes(self) -> None:
+        kinds: dict[int, str] = {guard.previous_id: guard.previous_type for guard in self.guards}
+        kinds |= {end.id: end.kind for edge in self.submission.edges for end in (edge.previous, edge.next)}
+        kinds.update((group, "group") for group in (*self.shape.tasks.values(), *self.shape.groups.values()) if group)
+        old = {node: kind for node, kind in kinds.items() if not self._is_new(node)}
+        task_ids = {node for node, kind in old.items() if kind == "task"} | self.unqueued
+        group_ids = ancestors(self.parents, {node for node, kind in old.items() if kind == "group"}) | self.inside
+        self.old_tasks = {row.id: row for row in await lock_tasks(self.session, sorted(task_ids))}
+        if group_ids:
+            self.old_groups = {row.id: row for row in await lock_groups(self.session, sorted(group_ids))}
+        for row in (*self.old_tasks.values(), *self.old_groups.values()):
+            if row.job_id != self.job_id:
+                what = f"{kinds.get(row.id, 'task')} {row.id}"
+                raise CrossJobDependency(what=what, other_job_id=row.job_id, job_id=self.job_id)
+
+    # ------------------------------------------------------------ look
+
+    async def look(self) -> None:
+        """Read what is stored around it, now that nobody can change it, and refuse what cannot be."""
+        await self._drop_known_edges()
+        refuse_unknown(self.submission, self.shape, set(self.old_tasks) | set(self.old_groups))
+        whole = Shape(dict(self.shape.tasks), dict(self.shape.groups), set(self.shape.edges))
+        if self.held_tasks or self.held_groups or (self.joined and self.shape.edges):
+            await self._add_stored_shape(whole)
+        refuse_cycles(whole, self.names)
+
+    async def _drop_known_edges(self) -> None:
+        """An edge that is stored already is not stored again."""
+        held = sorted(self.held_tasks | self.held_groups)
+        if not held:
+            return
+        found = await self.session.rows(
+            select(dependencies.c.previous_id, dependencies.c.next_id).where(
+                self.session.any_of(dependencies.c.next_id, held)
+            )
+        )
+        known = {(row.previous_id, row.next_id) for row in found}
+        self.shape.edges -= known
+        edges = self.submission.edges
+        self.submission.edges = [edge for edge in edges if (edge.previous.id, edge.next.id) not in known]
+
+    async def _add_stored_shape(self, whole: Shape) -> None:
+        edges = await self.session.rows(
+            select(dependencies.c.previous_id, dependencies.c.next_id).where(dependencies.c.job_id == self.job_id)
+        )
+        whole.edges.update((row.previous_id, row.next_id) for row in edges)
+        whole.groups.update(self.parents)
+        ends = {node for edge in whole.edges for node in edge} - whole.groups.keys() - whole.tasks.keys()
+        if ends:
+            which = self.session.any_of(tasks.c.id, sorted(ends))
+            for row in await self.session.rows(select(tasks.c.id, tasks.c.group_id, tasks.c.name).where(which)):
+                whole.tasks[row.id] = row.group_id
+                self.names.setdefault(row.id, f"task {row.name!r}")
+
+    def _stored(self) -> Stored:
+        stored = Stored(parents=self.parents)
+        for task in self.old_tasks.values():
+            stored.standing[task.id] = _standing(task.status)
+        for group in self.old_groups.values():
+            failed = Standing.FAILED if group.failed_count else Standing.OPEN
+            stored.standing[group.id] = failed if group.open_count else Standing.MET
+            stored.depth[group.id] = group.depth
+            if group.unmet_count or self._is_untold(group.id):
+                stored.closed_groups.add(group.id)
+        broken = {guard.next_id for guard in self.guards if stored.standing[guard.previous_id] is Standing.FAILED}
+        if broken:
+            stored.drowned = {group for group in self.joined if broken & ancestors(self.parents, [group])}
+        return stored
+
+    def _is_untold(self, group: int) -> bool:
+        """Whether the group may begin, and none of its tasks and groups has been told yet."""
+        return group in self.openings and self.openings[group].after_id == 0
+
+    # ------------------------------------------------------------ write
+
+    async def write(self) -> Plan:
+        """Store what is new, change the counters of what it touches, and the job last."""
+        session = self.session
+        plan = make_plan(self.shape, self._stored())
+        await _note_empty(session, plan, self.parents)
+        job = await session.first(select(jobs.c.placement, jobs.c.priority).where(jobs.c.id == self.job_id))
+        if job is None:
+            raise _no_such_job(self.job_id)
+        for task in self.submission.tasks:
+            task.priority = task.priority or job.priority
+        await insert_graph(session, self.submission, plan, await session.now(), job.placement)
+        for table, old in ((tasks, self.old_tasks), (groups, self.old_groups)):
+            more = {node: count for node, count in plan.dependents.items() if node in old}
+            await shift(session, table.c.dependents_count, more)
+        await self._hold_back(plan)
+        await self._reopen(plan)
+        await self._count_in_job(len(self.submission.tasks))
+        if plan.doomed:
+            doomed_groups = {node for node in plan.doomed if node in self.shape.groups or node in self.old_groups}
+            await leave_delay(session, plan.doomed)
+            await spread_doom(session, self.job_id, plan.doomed - doomed_groups, doomed_groups)
+        return plan
+
+    async def _hold_back(self, plan: Plan) -> None:
+        """Stored tasks and groups wait for more; what a group's gate holds back waits with it."""
+        raised = {node: plan.stored_unmet[node] for node in self.held_tasks if plan.stored_unmet[node]}
+        for node in raised:
+            if self.old_tasks[node].status != TaskStatus.PENDING:
+                raise self._already_started(node, self.old_tasks[node].status)
+        group_unmet, gated = await self._close_groups(plan)
+        await shift(self.session, groups.c.unmet_count, group_unmet)
+        task_unmet = Counter(raised)
+        task_unmet.update(gated)
+        await shift(self.session, tasks.c.unmet_count, task_unmet)
+        if gated:
+            which = self.session.any_of(tasks.c.id, sorted(gated))
+            await self.session.run(update(tasks).where(which).values(gated=True))
+        await make_ready(self.session, sorted(self.unqueued))
+
+    async def _close_groups(self, plan: Plan) -> tuple[Counter[int], set[int]]:
+        """How much more the held groups and those inside wait for, and the tasks whose gate closes."""
+        closing = Counter({node: plan.stored_unmet[node] for node in self.held_groups if plan.stored_unmet[node]})
+        more: Counter[int] = Counter()
+        gated: set[int] = set()
+        stopped: list[int] = []
+        while closing:
+            group, count = closing.popitem()
+            was_open = not self.old_groups[group].unmet_count and not more[group]
+            more[group] += count
+            if was_open and group in self.openings:
+                stopped.append(self.openings[group].id)
+            if was_open and not self._is_untold(group):
+                gated.update(self._members_to_gate(group))
+                closing.update(child for child, parent in self.parents.items() if parent == group)
+        if stopped:
+            await self.session.run(delete(ripples).where(self.session.any_of(ripples.c.id, stopped)))
+            gated.difference_update(await lock_gated(self.session, sorted(gated)))
+        return more, gated
+
+    def _members_to_gate(self, group: int) -> list[int]:
+        """The tasks directly in this group; refused if one has begun."""
+        members = [row for row in self.old_tasks.values() if row.group_id == group]
+        for row in members:
+            if row.status != TaskStatus.PENDING:
+                raise self._already_started(group, f"begun (task {row.id} is {row.status})")
+        return [row.id for row in members]
+
+    def _already_started(self, node: int, status: str) -> AlreadyStarted:
+        previous = [str(edge.previous) for edge in self.submission.edges if edge.next.id == node]
+        wanted = ", ".join(previous[:3]) or "what a group around it is to wait for"
+        return AlreadyStarted(what=self.names.get(node, str(node)), previous=wanted, status=status)
+
+    async def _reopen(self, plan: Plan) -> None:
+        """Stored groups get more to complete; one that was complete may only do so while nobody waits for it."""
+        left = Counter(plan.stored_open)
+        added: Counter[int] = Counter()
+        while left:
+            group, count = left.popitem()
+            row = self.old_groups[group]
+            was_complete = not row.open_count and not added[group]
+            added[group] += count
+            if was_complete:
+                if row.dependents_count:
+                    raise GroupComplete(what="a new task", group=repr(row.name), waiting=str(row.dependents_count))
+                if row.parent_group_id is not None:
+                    left[row.parent_group_id] += 1
+        await shift(self.session, groups.c.open_count, added)
+
+    async def _count_in_job(self, count: int) -> None:
+        locked = select(jobs.c.status).where(jobs.c.id == self.job_id).with_for_update(key_share=True)
+        row = await self.session.first(locked)
+        if row is None:
+            raise _no_such_job(self.job_id)
+        if row.status in ENDED_JOB:
+            raise JobEnded(job_id=self.job_id, status=row.status)
+        more = {"total_tasks": jobs.c.total_tasks + count, "open_tasks": jobs.c.open_tasks + count}
+        await self.session.run(update(jobs).where(jobs.c.id == self.job_id).values(**more))
+
+
+async def _tasks_inside(session: Session, inside: set[int]) -> set[int]:
+    if not inside:
+        return set()
+    which = session.any_of(tasks.c.group_id, sorted(inside))
+    return {row.id for row in await session.rows(select(tasks.c.id).where(which))}
+
+
+async def _note_empty(session: Session, plan: Plan, parents: dict[int, int | None]) -> None:
+    """Note stored groups that are waited for, and count as complete because nothing was ever in them."""
+    for group in {previous for previous, _ in plan.met} & parents.keys():
+        inside = session.any_of(tasks.c.group_id, sorted(descendants(parents, [group])))
+        if await session.scalar(select(tasks.c.id).where(inside).limit(1)) is None:
+            plan.empty_waited_for.add(group)
+
+
+def _standing(status: str) -> Standing:
+    if status == TaskStatus.COMPLETED:
+        return Standing.MET
+    return Standing.FAILED if status in ENDED_TASK else Standing.OPEN
+
+
+def _no_such_job(job_id: int) -> NotFound:
+    return NotFound(what="job", field="id", value=job_id, hint="List them with: aaiclick job list")

@@ -1,0 +1,88 @@
+"""Adding to a job's graph: everything in one transaction, or nothing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from aaiclick.errors import CircularDependencyError, UnknownNode
+from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.rules.graph import Plan, Shape, Stored, containment_cycle, find_cycle, make_plan
+from aaiclick.orchestration.store import rows as new_rows
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import dependencies, groups, ready, tasks
+
+PATH_MAX = 16
+"""How many steps of a cycle an error shows."""
+
+
+def shape_of(submission: Submission) -> Shape:
+    """The bare shape of what is submitted; equal edges are one."""
+    return Shape(
+        tasks={task.id: task.group_id for task in submission.tasks},
+        groups={group.id: group.parent_group_id for group in submission.groups},
+        edges={(edge.previous.id, edge.next.id) for edge in submission.edges},
+    )
+
+
+def refuse_cycles(shape: Shape, names: dict[int, str]) -> None:
+    """Raise if these wait for each other, or contain each other."""
+    cycle = containment_cycle(shape.groups) or find_cycle(shape)
+    if cycle is not None:
+        steps = [names.get(node, str(node)) for node in cycle]
+        if len(set(steps)) < len(set(cycle)):  # equal names say nothing
+            steps = [f"{step} ({node})" for step, node in zip(steps, cycle, strict=True)]
+        if len(steps) > PATH_MAX:
+            half = PATH_MAX // 2
+            steps[half:-half] = [f"… {len(steps) - 2 * half} more …"]
+        raise CircularDependencyError(path=" → ".join(steps))
+
+
+def names_of(submission: Submission) -> dict[int, str]:
+    """How to speak of the nodes of this submission."""
+    nodes = [*submission.tasks, *submission.groups]
+    nodes += [end for edge in submission.edges for end in (edge.previous, edge.next)]
+    return {node.id: str(node) for node in nodes}
+
+
+async def add_job(session: Session, submission: Submission) -> Plan:
+    """Store a new job with its graph."""
+    assert submission.new_job is not None
+    shape = shape_of(submission)
+    refuse_cycles(shape, names_of(submission))
+    refuse_unknown(submission, shape, set())
+    plan = make_plan(shape, Stored())
+    now = await session.now()
+    await new_rows.insert_job(session, submission, now)
+    await insert_graph(session, submission, plan, now, submission.new_job.placement)
+    return plan
+
+
+async def insert_graph(session: Session, submission: Submission, plan: Plan, now: datetime, placement: int) -> None:
+    """Store new tasks, groups and edges, and put what waits for nothing into the queue."""
+    for task in submission.tasks:
+        task.placement = placement
+    await session.insert(
+        groups, [new_rows.group_row(group, plan, submission.job_id, now) for group in submission.groups]
+    )
+    await session.insert(tasks, [new_rows.task_row(task, plan, submission.job_id, now) for task in submission.tasks])
+    await session.insert(dependencies, new_rows.edge_rows(submission, plan))
+    await session.insert(
+        ready,
+        [
+            new_rows.ready_row(task, submission.job_id)
+            for task in submission.tasks
+            if not plan.task_unmet[task.id] and task.id not in plan.doomed
+        ],
+    )
+
+
+def refuse_unknown(submission: Submission, shape: Shape, known: set[int]) -> None:
+    """Raise if something refers to an id that no one holds."""
+    for node in (*submission.tasks, *submission.groups):
+        group = node._group_id
+        if group is not None and group not in shape.groups and group not in known:
+            raise UnknownNode(where=str(node), kind="group", node_id=group)
+    for edge in submission.edges:
+        for end in (edge.previous, edge.next):
+            if end.id not in shape.tasks and end.id not in shape.groups and end.id not in known:
+                raise UnknownNode(where=f"{edge.previous} → {edge.next}", kind=end.kind, node_id=end.id)

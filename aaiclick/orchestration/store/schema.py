@@ -1,0 +1,287 @@
+"""Which schema a database has, whether this code can use it, and how it gets there."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy import Column, MetaData, String, Table, inspect, select, text
+from sqlalchemy.engine import Connection, make_url
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from aaiclick.errors import Conflict, InputError, SchemaError
+from aaiclick.orchestration.store.connecting import connect, create_file, explain, in_our_words, one_line
+from aaiclick.orchestration.store.connecting import missing_driver as missing_driver
+from aaiclick.orchestration.store.inline import InlineConnection
+from aaiclick.orchestration.store.tables import metadata
+from aaiclick.urls import mask_url, sqlite_file
+
+_STEPS = Path(__file__).parent / "migrations"
+
+REVISIONS = tuple(sorted(step.name[:4] for step in (_STEPS / "versions").glob("[0-9]*.py")))
+"""All versions of the schema, oldest first, read from the names of the files: Alembic is slow to import."""
+
+HEAD = REVISIONS[-1]
+"""The version that this code needs."""
+
+VERSION_TABLE = "aaiclick_schema"
+"""Not Alembic's `alembic_version`: another tool in the same database may have one."""
+
+LOCK_WAIT_S = 300.0
+LOCK_POLL_S = 0.1
+
+UPGRADE_HINT = "Run: aaiclick migrate upgrade head"
+FOREIGN_HINT = "Give aaiclick a database of its own."
+NEWER_HINT = "Install a newer aaiclick: pip install --upgrade aaiclick"
+DAMAGED_HINT = "Restore them from a backup, or start with an empty database."
+
+_version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
+_version_read = select(_version.c.version_num)
+
+_TRY_LOCK = {
+    "postgresql": "SELECT pg_try_advisory_lock(4702111234474983745)",  # any number that no one else would take
+    "mysql": f"SELECT GET_LOCK(CONCAT('{VERSION_TABLE}.', MD5(DATABASE())), 0)",
+    "mariadb": f"SELECT GET_LOCK(CONCAT('{VERSION_TABLE}.', MD5(DATABASE())), 0)",
+}
+
+_alembic = threading.Lock()
+
+
+@dataclass(frozen=True)
+class State:
+    """What was found in a database."""
+
+    versions: tuple[str, ...] | None
+    """The rows of the version table; None if there is no such table."""
+
+    tables: frozenset[str]
+    """Those of our tables that are there."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a state means."""
+
+    kind: Literal["current", "empty", "half", "older", "newer", "foreign", "damaged"]
+    found: str
+    hint: str = UPGRADE_HINT
+
+    @property
+    def can_upgrade(self) -> bool:
+        return self.hint == UPGRADE_HINT
+
+
+NO_DATABASE = State(versions=None, tables=frozenset())
+
+
+def judge(state: State) -> Verdict:
+    """Whether the schema is the one that this code needs, and if not, why."""
+    if state.versions is None:
+        return _judge_unversioned(state.tables)
+    if not state.versions:
+        return Verdict("half", "half made (its first migration did not finish)")
+    version = ", ".join(state.versions)
+    if version == HEAD:
+        return _judge_current(state.tables)
+    if version in REVISIONS:
+        return Verdict("older", version)
+    if version.isdecimal() and len(version) == len(HEAD) and version > HEAD:
+        return Verdict("newer", version, NEWER_HINT)
+    return Verdict("foreign", f"{version} (which no aaiclick has made)", FOREIGN_HINT)
+
+
+def _judge_unversioned(tables: frozenset[str]) -> Verdict:
+    if not tables:
+        return Verdict("empty", "not there yet")
+    found = f"not aaiclick's (without version, but with tables of the same names: {_list(tables)})"
+    return Verdict("foreign", found, FOREIGN_HINT)
+
+
+def _judge_current(tables: frozenset[str]) -> Verdict:
+    missing = metadata.tables.keys() - tables
+    if not missing:
+        return Verdict("current", HEAD)
+    return Verdict("damaged", f"{HEAD} without its tables {_list(missing)}", DAMAGED_HINT)
+
+
+def _list(names: frozenset[str] | set[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def look(connection: Connection) -> State:
+    """Read the version and which of our tables are there."""
+    names = set(inspect(connection).get_table_names())
+    versions = tuple(connection.scalars(_version_read)) if VERSION_TABLE in names else None
+    return State(versions, frozenset(names & metadata.tables.keys()))
+
+
+async def current(url: str) -> str | None:
+    """The version of the database's schema; None if it has none."""
+    versions = (await _state(url)).versions
+    return ", ".join(versions) if versions else None
+
+
+async def check(url: str) -> None:
+    """Refuse a schema that is missing, older, newer, half made, damaged or not ours."""
+    _refuse(url, judge(await _state(url)))
+
+
+async def _state(url: str) -> State:
+    file = sqlite_file(url)
+    with in_our_words(url):
+        if file is not None and not file.exists():
+            return NO_DATABASE
+    async with connect(url, write=False) as connection:
+        return await connection.run_sync(look)
+
+
+async def require_current(connection: AsyncConnection | InlineConnection) -> None:
+    """Refuse any schema but the one that this code needs, at the price of one small query."""
+    url = connection.engine.url.render_as_string(hide_password=False)
+    with in_our_words(url):
+        try:
+            if list(await connection.scalars(_version_read)) == [HEAD]:
+                return
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise
+        await connection.rollback()  # PostgreSQL answers nothing after a failed statement
+        _refuse(url, judge(await connection.run_sync(look)))
+
+
+def _refuse(url: str, verdict: Verdict) -> None:
+    if verdict.kind != "current":
+        raise SchemaError(url=mask_url(url), found=verdict.found, needed=HEAD, hint=verdict.hint)
+
+
+async def ensure_local(url: str) -> bool:
+    """Make the SQLite file that is missing, with its schema; True if it was made now.
+
+    A file that is there, and any other database, is left as it is: whoever opens it calls `require_current`. Two
+    processes may do this at once: the schema appears in one transaction, under the file's write lock.
+    """
+    file = sqlite_file(url)
+    if file is None:
+        return False
+    with in_our_words(url):
+        if file.is_file() and file.stat().st_size > 0:
+            return False
+        create_file(file)
+    async with connect(url, write=True) as connection:
+        made = await connection.run_sync(create_at_once)
+        await connection.commit()
+    return made
+
+
+def create_at_once(connection: Connection) -> bool:
+    """The newest schema at once, not step by step: a test proves that it is the same."""
+    if judge(look(connection)).kind != "empty":
+        return False
+    metadata.create_all(connection, checkfirst=False)
+    _version.create(connection, checkfirst=False)
+    connection.execute(_version.insert().values(version_num=HEAD))
+    return True
+
+
+async def upgrade(url: str, revision: str = "head") -> None:
+    """Bring the database to this version of the schema; one that is there already stays as it is.
+
+    Whoever calls this while another migrates the same database waits. On PostgreSQL and SQLite it happens in one
+    transaction; on MariaDB, a run that was cut off is taken up by the next.
+    """
+    _check_revision(revision)
+    # Alembic keeps its state in module variables: one run at a time, in a thread that no event loop interleaves
+    await asyncio.to_thread(_run_alone, _upgrade(url, revision))
+
+
+def _run_alone(work: Coroutine[Any, Any, None]) -> None:
+    with _alembic:
+        asyncio.run(work)
+
+
+async def _upgrade(url: str, revision: str) -> None:
+    file = sqlite_file(url)
+    if file is not None:
+        with in_our_words(url):
+            create_file(file)
+    async with connect(url, write=True) as connection:
+        await _lock(connection, url)
+        verdict = judge(await connection.run_sync(look))
+        if verdict.kind == "current":
+            return
+        if not verdict.can_upgrade:
+            _refuse(url, verdict)
+        try:
+            await connection.run_sync(_run_steps, revision)
+            await connection.commit()
+        except DBAPIError as error:
+            if explain(error, url) is not None:
+                raise
+            hint = f"The database refused a step: {one_line(error.orig)}"
+            raise SchemaError(url=mask_url(url), found=verdict.found, needed=HEAD, hint=hint) from error
+
+
+async def _lock(connection: AsyncConnection, url: str) -> None:
+    """Keep other migrations of this database out until the connection closes.
+
+    SQLite needs nothing: its transaction begins with the write lock.
+    """
+    try_lock = _TRY_LOCK.get(connection.dialect.name)
+    if try_lock is None:
+        return
+    for _ in range(int(LOCK_WAIT_S / LOCK_POLL_S)):
+        taken = await connection.scalar(text(try_lock))
+        await connection.commit()  # what is read next must not come from a snapshot that is older than the lock
+        if taken:
+            return
+        await asyncio.sleep(LOCK_POLL_S)
+    cause = f"another migration has been running for {LOCK_WAIT_S:.0f} seconds"
+    raise Conflict(what=f"The schema of {mask_url(url)}", verb="upgraded", cause=cause, hint="Try again later.")
+
+
+def _run_steps(connection: Connection, revision: str) -> None:
+    if connection.dialect.name in ("mysql", "mariadb"):
+        connection.exec_driver_sql("SET sql_notes = 0")  # the driver logs «already exists», which is meant here
+    _version.create(connection, checkfirst=True)  # left empty, it tells that the first step did not finish
+    _alembic_upgrade(revision, connection.dialect.name, connection=connection)
+
+
+def sql(url: str, revision: str = "head") -> str:
+    """The SQL that `upgrade` would run on an empty database; `from:to` gives what lies between two versions."""
+    for part in revision.split(":", 1):
+        _check_revision(part)
+    kind = make_url(url).get_backend_name()
+    with _alembic:
+        written = _alembic_upgrade(revision, "mariadb" if kind == "mysql" else kind)
+    return written.replace(f"CONSTRAINT {VERSION_TABLE}_pkc ", "")  # a name that we do not give
+
+
+def _alembic_upgrade(revision: str, dialect_name: str, connection: Connection | None = None) -> str:
+    """Run the steps on the connection, or return them as SQL if there is none."""
+    # imported here: it takes a third of a second, and most who read a schema's version never migrate
+    from alembic import command
+    from alembic.config import Config
+
+    written = io.StringIO()
+    config = Config(output_buffer=written)
+    config.set_main_option("script_location", str(_STEPS).replace("%", "%%"))
+    config.attributes["options"] = {
+        "connection": connection,
+        "dialect_name": dialect_name,
+        "transactional_ddl": dialect_name in ("sqlite", "postgresql"),
+        "version_table": VERSION_TABLE,
+    }
+    command.upgrade(config, revision, sql=connection is None)
+    return written.getvalue()
+
+
+def _check_revision(revision: str) -> None:
+    if revision not in ("head", *REVISIONS):
+        hint = f"Write head or one of {', '.join(REVISIONS)}."
+        raise InputError(field="revision", value=revision, rule="there is no such version of the schema", hint=hint)

@@ -1,0 +1,63 @@
+"""One open transaction. Store functions take it and never commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Executable, Row, Table, select
+
+from aaiclick.orchestration.store.dialects.contract import Connection, Dialect
+
+S = TypeVar("S", bound=Executable)
+
+_built: dict[tuple[Callable[[Dialect], Any], str], Any] = {}
+
+
+class Session:
+    """One open transaction on one connection."""
+
+    __slots__ = ("connection", "dialect")
+
+    def __init__(self, connection: Connection, dialect: Dialect) -> None:
+        self.connection = connection
+        self.dialect = dialect
+
+    def built(self, build: Callable[[Dialect], S]) -> S:
+        """A statement that is built once for each dialect: building costs more than SQLite needs to run it."""
+        key = (build, self.dialect.name)
+        if key not in _built:
+            _built[key] = build(self.dialect)
+        statement: S = _built[key]
+        return statement
+
+    async def rows(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Row[Any]]:
+        return (await self.connection.execute(statement, values)).all()
+
+    async def first(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Row[Any] | None:
+        return (await self.connection.execute(statement, values)).first()
+
+    async def scalar(self, statement: Executable) -> Any:
+        return (await self.connection.execute(statement)).scalar()
+
+    async def run(self, statement: Executable, values: Mapping[str, Any] | None = None) -> int:
+        """Execute a write; gives the number of rows it changed."""
+        result = await self.connection.execute(statement, values)
+        return int(result.rowcount)
+
+    async def run_many(self, statement: Executable, rows: Sequence[Mapping[str, Any]]) -> None:
+        if rows:
+            await self.connection.execute(statement, list(rows))
+
+    async def insert(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        if rows:
+            await self.dialect.insert_rows(self, table, rows)
+
+    async def now(self) -> datetime:
+        """The database's time, at this instant."""
+        moment: datetime = await self.scalar(select(self.dialect.now()))
+        return moment
+
+    def any_of(self, column: ColumnElement[int], ids: Sequence[int]) -> ColumnElement[bool]:
+        return self.dialect.any_of(column, ids)

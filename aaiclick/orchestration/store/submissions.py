@@ -1,0 +1,94 @@
+"""Taking in a graph: a new job, with its key if it has one, or more of a job that exists."""
+
+from __future__ import annotations
+
+import logging
+
+from sqlalchemy.exc import IntegrityError
+
+from aaiclick.errors import Conflict
+from aaiclick.orchestration.models import Job
+from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.rules.graph import Plan
+from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.dialects.contract import causes
+from aaiclick.orchestration.store.extensions import extend_job
+from aaiclick.orchestration.store.graphs import add_job
+from aaiclick.orchestration.store.jobs import find_stored, get_job, get_job_by_key
+from aaiclick.orchestration.store.session import Session
+
+log = logging.getLogger("aaiclick")
+
+
+async def submit(database: Database, submission: Submission) -> Job:
+    """Store it in one transaction; a job whose key is known is the job of that key, if it asks for the same."""
+    job = submission.new_job
+    if job is not None and job.key is not None:
+        known = await database.read(lambda session: get_job_by_key(session, job.key or ""))
+        if known is not None:
+            return _same(known, job)
+        try:
+            return await _store(database, submission)
+        except IntegrityError:
+            known = await database.read(lambda session: get_job_by_key(session, job.key or ""))
+            if known is None:
+                raise
+            return _same(known, job)
+    return await _store(database, submission)
+
+
+async def _store(database: Database, submission: Submission) -> Job:
+    async def work(session: Session) -> tuple[Plan, Job | None]:
+        plan = await (add_job if submission.new_job is not None else extend_job)(session, submission)
+        return plan, await get_job(session, submission.job_id)
+
+    try:
+        plan, job = await database.transact(work)
+    except Exception as error:
+        if not _is_duplicate(error):
+            raise
+        await _refuse_stored(database, submission, error)
+        raise
+    assert job is not None
+    _warn_about_empty_groups(submission, plan)
+    for node in (*submission.tasks, *submission.groups):
+        node.job_id = submission.job_id
+        node.applied = True
+    for edge in submission.edges:
+        edge.applied = True
+    return job
+
+
+def _is_duplicate(error: Exception) -> bool:
+    """A primary key or a unique index refused it; asyncpg's own error where rows were copied in."""
+    return isinstance(error, IntegrityError) or any(getattr(step, "sqlstate", "") == "23505" for step in causes(error))
+
+
+async def _refuse_stored(database: Database, submission: Submission, error: Exception) -> None:
+    """Say which node is stored already: the same Task or Group was applied twice at once."""
+    nodes = {node.id: node for node in (*submission.tasks, *submission.groups)}
+    stored = await database.read(lambda session: find_stored(session, list(nodes)))
+    for node_id, job_id in stored.items():
+        raise Conflict(
+            what=str(nodes[node_id]),
+            verb="applied",
+            cause=f"it was stored in job {job_id} meanwhile",
+            hint="Apply a Task or Group once at a time.",
+        ) from error
+
+
+def _same(known: Job, asked: Job) -> Job:
+    if known.key_digest != asked.key_digest:
+        raise Conflict(
+            what=f"Job {asked.name!r}",
+            verb=f"submitted with key {asked.key!r}",
+            cause=f"job {known.id} has that key and was asked for something else",
+            hint="Use another key.",
+        )
+    return known
+
+
+def _warn_about_empty_groups(submission: Submission, plan: Plan) -> None:
+    names = {edge.previous.id: edge.previous.name for edge in submission.edges}
+    for group in sorted(plan.empty_waited_for):
+        log.warning("group %r is empty: whatever waits for it does not have to", names.get(group, group))

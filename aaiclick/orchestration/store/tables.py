@@ -1,0 +1,260 @@
+"""The tables. Wide rows that change seldom, and narrow ones (`ready`, `claims`, `delayed`) that change all the time.
+
+No foreign key leads from a hot row to its job: it would lock the job row at every claim (pitfall T36).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, text
+from sqlalchemy.schema import SchemaItem
+
+from aaiclick.orchestration.store.columns import Id, JsonText, LongText, UtcTime
+
+metadata = MetaData()
+
+_BUSY = {
+    "autovacuum_vacuum_scale_factor": 0.02,
+    "autovacuum_vacuum_threshold": 1000,
+    "autovacuum_vacuum_cost_delay": 0,
+}
+_HOT = {"fillfactor": 50, **_BUSY}
+"""For rows that are updated: room on the page lets PostgreSQL leave the indexes alone."""
+
+
+def _table(name: str, *items: SchemaItem, postgres: dict[str, float] | None = None, with_rowid: bool = True) -> Table:
+    """Names compare exactly on all three: MariaDB's default collation ignores case, accents and trailing blanks."""
+    return Table(
+        name,
+        metadata,
+        *items,
+        mysql_engine="InnoDB",
+        mysql_charset="utf8mb4",
+        mysql_collate="utf8mb4_nopad_bin",
+        mariadb_engine="InnoDB",
+        mariadb_charset="utf8mb4",
+        mariadb_collate="utf8mb4_nopad_bin",
+        postgresql_with=postgres or {},
+        sqlite_with_rowid=with_rowid,
+    )
+
+
+def _count(name: str) -> Column[int]:
+    return Column(name, Integer, nullable=False, server_default=text("0"))
+
+
+def _key(name: str) -> Column[int]:
+    return Column(name, Id, primary_key=True, autoincrement=False)
+
+
+jobs = _table(
+    "jobs",
+    _key("id"),
+    Column("name", String(200), nullable=False),
+    Column("key", String(200)),
+    Column("key_digest", String(64)),
+    Column("status", String(20), nullable=False),
+    Column("run_type", String(20), nullable=False),
+    Column("registered_job_id", Id),
+    Column("preservation_mode", String(10), nullable=False),
+    Column("priority", Integer, nullable=False, server_default=text("0")),
+    Column("placement", BigInteger, nullable=False, server_default=text("0")),
+    Column("timeout_s", Double),
+    Column("result", JsonText),
+    Column("error", LongText),
+    _count("total_tasks"),
+    _count("open_tasks"),
+    _count("completed_tasks"),
+    _count("failed_tasks"),
+    _count("failed_critical"),
+    Column("created_at", UtcTime, nullable=False),
+    Column("started_at", UtcTime),
+    Column("completed_at", UtcTime),
+    Index("ix_jobs_key", "key", unique=True),
+    Index("ix_jobs_name", "name"),
+    Index("ix_jobs_status", "status", "id"),
+    postgres=_HOT,
+)
+
+graph_locks = _table("graph_locks", _key("job_id"), postgres=_HOT)
+"""One row a job: whoever changes a committed graph holds it, so that two changes cannot close a cycle together."""
+
+groups = _table(
+    "groups",
+    _key("id"),
+    Column("job_id", Id, nullable=False),
+    Column("parent_group_id", Id),
+    Column("name", String(200), nullable=False),
+    _count("depth"),
+    _count("unmet_count"),
+    _count("open_count"),
+    _count("failed_count"),
+    _count("dependents_count"),
+    Column("created_at", UtcTime, nullable=False),
+    Index("ix_groups_job", "job_id"),
+    Index("ix_groups_parent", "parent_group_id"),
+    postgres=_HOT,
+)
+
+tasks = _table(
+    "tasks",
+    _key("id"),
+    Column("job_id", Id, nullable=False),
+    Column("group_id", Id),
+    Column("parent_task_id", Id),
+    Column("parent_epoch", Integer),
+    Column("name", String(200), nullable=False),
+    Column("entrypoint", String(500), nullable=False),
+    Column("kwargs", JsonText, nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("result", JsonText),
+    Column("error", LongText),
+    Column("log_path", String(1000)),
+    Column("worker_id", Id),
+    _count("epoch"),
+    _count("attempt"),
+    _count("crash_count"),
+    _count("lost_count"),
+    _count("unmet_count"),
+    _count("dependents_count"),
+    Column("gated", Boolean(create_constraint=False), nullable=False, server_default=text("false")),
+    Column("needs_inputs", Boolean(create_constraint=False), nullable=False, server_default=text("false")),
+    Column("critical", Boolean(create_constraint=False), nullable=False, server_default=text("true")),
+    Column("priority", Integer, nullable=False, server_default=text("0")),
+    Column("placement", BigInteger, nullable=False, server_default=text("0")),
+    Column("max_retries", Integer, nullable=False, server_default=text("0")),
+    Column("retry_policy", String(2000)),
+    Column("timeout_s", Double),
+    Column("run_after", UtcTime),
+    Column("created_at", UtcTime, nullable=False),
+    Column("claimed_at", UtcTime),
+    Column("started_at", UtcTime),
+    Column("completed_at", UtcTime),
+    Index("ix_tasks_job", "job_id"),
+    Index("ix_tasks_group", "group_id"),
+    Index("ix_tasks_parent", "parent_task_id"),
+    postgres=_HOT,
+)
+
+dependencies = _table(
+    "dependencies",
+    _key("previous_id"),
+    Column("previous_type", String(5), primary_key=True),
+    _key("next_id"),
+    Column("next_type", String(5), primary_key=True),
+    Column("job_id", Id, nullable=False),
+    Column("met", Boolean(create_constraint=False), nullable=False, server_default=text("false")),
+    Index("ix_dependencies_next", "next_id"),
+    Index("ix_dependencies_job", "job_id"),
+)
+"""`met`: the previous had completed when the edge was made, so no counter waits for it."""
+
+ready = _table(
+    "ready",
+    Column("placement", BigInteger, primary_key=True, autoincrement=False),
+    Column("rank", Integer, primary_key=True, autoincrement=False),
+    _key("job_id"),
+    _key("task_id"),
+    postgres=_BUSY,
+    with_rowid=False,
+)
+"""The tasks that may be claimed now, in the order in which they will be: rank is minus the priority."""
+
+delayed = _table(
+    "delayed",
+    Column("run_after", UtcTime, primary_key=True),
+    _key("task_id"),
+    postgres=_BUSY,
+    with_rowid=False,
+)
+"""Tasks that would be ready but for their `run_after`."""
+
+claims = _table(
+    "claims",
+    _key("worker_id"),
+    _key("task_id"),
+    Column("epoch", Integer, nullable=False),
+    postgres=_BUSY,
+    with_rowid=False,
+)
+"""Live claims: one row for each task that is claimed or running."""
+
+ripples = _table(
+    "ripples",
+    _key("id"),
+    Column("job_id", Id, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("node_id", Id, nullable=False),
+    Column("node_type", String(5), nullable=False),
+    Column("after_id", Id, nullable=False, server_default=text("0")),
+    Index("ix_ripples_job", "job_id"),
+)
+"""What an ending still has to tell downstream, where it was too much for one transaction."""
+
+runs = _table(
+    "runs",
+    _key("task_id"),
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("attempt", Integer, nullable=False),
+    Column("worker_id", Id),
+    Column("claimed_at", UtcTime),
+    Column("started_at", UtcTime),
+    Column("ended_at", UtcTime, nullable=False),
+    Column("outcome", String(20), nullable=False),
+    Column("error", LongText),
+    Column("traceback", LongText),
+    Column("log_path", String(1000)),
+)
+"""The history of attempts, one row for each run that ended; the one under way is in its task's own row."""
+
+events = _table(
+    "events",
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("job_id", Id, nullable=False),
+    Column("task_id", Id),
+    Column("epoch", Integer),
+    Column("move", String(20), nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("worker_id", Id),
+    Column("at", UtcTime, nullable=False),
+    Column("detail", LongText),
+    Index("ix_events_job", "job_id", "id"),
+)
+
+workers = _table(
+    "workers",
+    _key("id"),
+    Column("name", String(200)),
+    Column("hostname", String(255), nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("last_heartbeat", UtcTime, nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
+    _count("tasks_completed"),
+    _count("tasks_failed"),
+    Column("started_at", UtcTime, nullable=False),
+    Index("ix_workers_status", "status"),
+    postgres=_HOT,
+)
+
+registered_jobs = _table(
+    "registered_jobs",
+    _key("id"),
+    Column("name", String(200), nullable=False),
+    Column("entrypoint", String(500), nullable=False),
+    Column("enabled", Boolean(create_constraint=False), nullable=False, server_default=text("true")),
+    Column("schedule", String(200)),
+    Column("default_kwargs", JsonText, nullable=False),
+    Column("preservation_mode", String(10)),
+    Column("next_run_at", UtcTime),
+    Column("created_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+    Index("ix_registered_jobs_name", "name", unique=True),
+    Index("ix_registered_jobs_due", "next_run_at"),
+)
+
+machine_ids = _table(
+    "machine_ids",
+    Column("machine_id", Integer, primary_key=True, autoincrement=False),
+    Column("high_water_ms", BigInteger, nullable=False),
+)
+"""Up to which time ids may have been made with each machine id (pitfall T19)."""

@@ -1,0 +1,204 @@
+"""The one module that writes a status column, with its event in the same transaction.
+
+Every move is guarded by its source states. The two hot moves, claim and complete, are statements of the dialects and
+are called from here; the caller has locked the rows for all the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Integer, Row, Select, bindparam, func, select, update
+
+from aaiclick.orchestration.rules.states import ENDED_JOB, JOB_MOVES, TASK_MOVES, JobStatus, TaskStatus
+from aaiclick.orchestration.store.columns import LongText
+from aaiclick.orchestration.store.dialects.contract import Dialect, EndedTask
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import events, jobs, runs, tasks
+
+_LOCKED = (
+    tasks.c.id,
+    tasks.c.job_id,
+    tasks.c.group_id,
+    tasks.c.status,
+    tasks.c.epoch,
+    tasks.c.worker_id,
+    tasks.c.attempt,
+    tasks.c.unmet_count,
+    tasks.c.dependents_count,
+    tasks.c.critical,
+    tasks.c.priority,
+    tasks.c.placement,
+    tasks.c.run_after,
+    tasks.c.max_retries,
+    tasks.c.retry_policy,
+    tasks.c.claimed_at,
+    tasks.c.started_at,
+    tasks.c.log_path,
+)
+
+
+async def lock_tasks(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
+    """Lock these tasks, in the order of their ids, and read them as they are now."""
+    if not ids:
+        return []
+    return await session.rows(session.built(_lock), {"ids": session.dialect.pack(sorted(ids))})
+
+
+def _lock(dialect: Dialect) -> Select[Any]:
+    chosen = select(*_LOCKED).where(dialect.in_ids(tasks.c.id))
+    return chosen.order_by(tasks.c.id).with_for_update(key_share=True)
+
+
+async def move_tasks(
+    session: Session, move: str, locked: Sequence[Row[Any]], now: datetime, values: Mapping[str, Any] | None = None
+) -> list[Row[Any]]:
+    """Apply one move to the rows whose state allows it; gives those as they were before."""
+    rule = TASK_MOVES[move]
+    moved = [row for row in locked if row.status in rule.sources]
+    if not moved:
+        return []
+    await session.run(
+        update(tasks)
+        .where(session.any_of(tasks.c.id, [row.id for row in moved]), tasks.c.status.in_(sorted(rule.sources)))
+        .values(status=rule.target, **(values or {}))
+    )
+    await session.insert(events, [task_event(row, move, rule.target, now) for row in moved])
+    return moved
+
+
+async def move_each(
+    session: Session, moves: Sequence[str], changes: Sequence[tuple[Row[Any], Mapping[str, Any]]], now: datetime
+) -> None:
+    """Apply a chain of moves to rows that each get values of their own; an event is written for every link."""
+    target = TASK_MOVES[moves[-1]].target
+    for row, values in changes:
+        if row.status not in TASK_MOVES[moves[0]].sources:
+            raise AssertionError(f"task {row.id} is {row.status}: it cannot {moves[0]}")
+        await session.run(update(tasks).where(tasks.c.id == row.id).values(status=target, **values))
+    chain = [(row, move) for row, _ in changes for move in moves]
+    await session.insert(events, [task_event(row, move, TASK_MOVES[move].target, now) for row, move in chain])
+
+
+def task_event(row: Any, move: str, status: str, now: datetime, detail: str | None = None) -> dict[str, Any]:
+    """The ledger row of one task's move."""
+    return {
+        "job_id": row.job_id,
+        "task_id": row.id,
+        "epoch": row.epoch,
+        "move": move,
+        "status": str(status),
+        "worker_id": row.worker_id,
+        "at": now,
+        "detail": detail,
+    }
+
+
+def run_row(
+    row: Any, outcome: str, now: datetime, error: str | None = None, trace: str | None = None
+) -> dict[str, Any]:
+    """The history row of a run that ended."""
+    return {
+        "task_id": row.id,
+        "epoch": row.epoch,
+        "attempt": row.attempt,
+        "worker_id": row.worker_id,
+        "claimed_at": row.claimed_at,
+        "started_at": row.started_at or row.claimed_at,
+        "ended_at": now,
+        "outcome": outcome,
+        "error": error,
+        "traceback": trace,
+        "log_path": row.log_path,
+    }
+
+
+async def end_claims(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Write the history of these runs and give their claims back."""
+    if not rows:
+        return
+    await session.insert(runs, rows)
+    by_worker: dict[int, list[int]] = {}
+    for row in rows:
+        by_worker.setdefault(row["worker_id"], []).append(row["task_id"])
+    for worker_id, ids in by_worker.items():
+        await session.dialect.free_claims(session, worker_id, sorted(ids))
+
+
+async def doom_tasks(session: Session, locked: Sequence[Row[Any]], now: datetime) -> list[EndedTask]:
+    """PENDING → UPSTREAM_FAILED: what these tasks wait for will never come."""
+    moved = await move_tasks(session, "doom", locked, now, {"completed_at": now})
+    return [ended_task(row, TaskStatus.UPSTREAM_FAILED) for row in moved]
+
+
+def ended_task(row: Any, status: str) -> EndedTask:
+    return EndedTask(row.id, row.job_id, row.group_id, row.dependents_count, row.critical, status)
+
+
+# ---------------------------------------------------------------- jobs
+
+
+async def move_job(
+    session: Session, move: str, job_id: int, now: datetime, values: Mapping[str, Any] | None = None
+) -> bool:
+    """Apply one move to a job whose state allows it; says whether it did."""
+    rule = JOB_MOVES[move]
+    changed = await session.run(
+        update(jobs)
+        .where(jobs.c.id == job_id, jobs.c.status.in_(sorted(rule.sources)))
+        .values(status=rule.target, **(values or {}))
+    )
+    if changed:
+        await session.insert(events, [_job_event(job_id, move, rule.target, now)])
+    return bool(changed)
+
+
+def _job_event(job_id: int, move: str, status: str, now: datetime) -> dict[str, Any]:
+    return {
+        "job_id": job_id,
+        "task_id": None,
+        "epoch": None,
+        "move": move,
+        "status": str(status),
+        "worker_id": None,
+        "at": now,
+        "detail": None,
+    }
+
+
+async def start_jobs(session: Session, job_ids: Sequence[int]) -> None:
+    """PENDING → RUNNING for those of these jobs that have not begun."""
+    waiting = await session.rows(
+        select(jobs.c.id).where(session.any_of(jobs.c.id, sorted(job_ids)), jobs.c.status == JobStatus.PENDING)
+    )
+    if waiting:
+        now = await session.now()
+        for row in waiting:
+            await move_job(session, "start", row.id, now, {"started_at": now})
+
+
+COUNTS = ("open_tasks", "completed_tasks", "failed_tasks", "failed_critical")
+_AFTER = (jobs.c.open_tasks, jobs.c.failed_critical, jobs.c.status)
+_COUNT = (
+    update(jobs)
+    .where(jobs.c.id == bindparam("job"))
+    .values({name: jobs.c[name] + bindparam(f"more_{name}", type_=Integer) for name in COUNTS})
+    .values(error=func.coalesce(jobs.c.error, bindparam("first_error", type_=LongText)))
+)
+_COUNT_RETURNING = _COUNT.returning(*_AFTER)
+_COUNTED = select(*_AFTER).where(jobs.c.id == bindparam("job"))
+
+
+async def count_in_job(session: Session, job_id: int, counts: Mapping[str, int], error: str | None) -> None:
+    """Add to a job's counters, last of all locks; whoever brings its open tasks to zero ends it, exactly once."""
+    values = {"job": job_id, "first_error": error} | {f"more_{name}": counts.get(name, 0) for name in COUNTS}
+    if session.dialect.update_returning:
+        row = await session.first(_COUNT_RETURNING, values)
+    else:
+        await session.run(_COUNT, values)
+        row = await session.first(_COUNTED, {"job": job_id})
+    if row is not None and row.open_tasks == 0 and row.status not in ENDED_JOB:
+        now = await session.now()
+        await move_job(session, "fail" if row.failed_critical else "complete", job_id, now, {"completed_at": now})

@@ -1,0 +1,105 @@
+"""Windows of time in which a process may make ids."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from sqlalchemy import func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from aaiclick.id_grants import ALLOTTED_MACHINE_IDS, LocalSlots
+from aaiclick.ids import _maker, granted_until_ms, new_id, set_id_source
+from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.machine_ids import WINDOW_MS, provide_ids, take_window
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import machine_ids as table
+
+servers = pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def own_source():
+    """Whatever a test does to where ids come from ends with it."""
+    yield
+    set_id_source(None)
+
+
+@pytest.fixture
+async def database(migrated_sql_url):
+    opened = await Database.open(migrated_sql_url)
+    yield opened
+    await opened.close()
+
+
+@servers
+async def test_eight_who_connect_at_once_get_eight_machine_ids(database):
+    grants = await asyncio.gather(*(_window(database) for _ in range(8)))
+    assert len({grant.machine_id for grant in grants}) == 8
+
+
+async def _window(database: Database):
+    """As `provide_ids` does: two may reach for the same unused machine id, and one tries again."""
+    while True:
+        try:
+            return await database.transact(take_window)
+        except IntegrityError:
+            continue
+
+
+@servers
+async def test_a_window_is_never_given_twice_even_if_the_servers_clock_goes_back(database):
+    first = await database.transact(take_window)
+    assert first is not None
+    ahead = first.until_ms + 3_600_000
+
+    async def set_clock_back(session: Session) -> None:
+        # as seen from a clock that was an hour ahead when it wrote this
+        await session.run(update(table).values(high_water_ms=ahead))
+
+    await database.transact(set_clock_back)
+    second = await database.transact(take_window)
+    assert second is not None
+    assert second.machine_id != first.machine_id
+
+
+@servers
+async def test_a_machine_id_whose_window_is_over_is_used_again_behind_it(database):
+    first = await database.transact(take_window)
+    assert first is not None
+
+    async def let_time_pass(session: Session) -> None:
+        await session.run(update(table).values(high_water_ms=first.from_ms - 10_000))
+
+    await database.transact(let_time_pass)
+    second = await database.transact(take_window)
+    assert second is not None
+    assert second.machine_id == first.machine_id
+    assert second.from_ms >= first.from_ms
+
+
+@servers
+async def test_when_all_are_in_use_there_is_none_and_ids_go_on_being_made(database):
+    async def use_all(session: Session) -> None:
+        until_ms = int((await session.now()).timestamp() * 1000) + WINDOW_MS
+        await session.insert(table, [{"machine_id": m, "high_water_ms": until_ms} for m in ALLOTTED_MACHINE_IDS])
+
+    await database.transact(use_all)
+    assert await database.transact(take_window) is None
+    await provide_ids(database)
+    assert new_id() > 0
+
+
+@servers
+async def test_connecting_again_and_again_takes_one_window(database):
+    for _ in range(5):
+        await provide_ids(database)
+    used = await database.read(lambda session: session.scalar(select(func.count()).select_from(table)))
+    assert used == 1
+    assert granted_until_ms() > 0
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+async def test_on_sqlite_the_slots_beside_the_file_are_used(database):
+    await provide_ids(database)
+    assert isinstance(_maker.source, LocalSlots)

@@ -1,0 +1,337 @@
+"""What must hold after every commit, computed from scratch and compared with what the store maintains.
+
+`violations(session)` reads all rows and says, in words, what is wrong: an empty list when all is well. While ripples
+are left, what they have not told yet is counted as not told; `at_rest=True` says that none may be left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, JOB_MOVES, LIVE_TASK, TASK_MOVES
+from aaiclick.orchestration.store import tables
+from aaiclick.orchestration.store.session import Session
+
+FAILED = ENDED_TASK - {"completed"}
+
+_T, _G = tables.tasks.c, tables.groups.c
+_TASK = (_T.id, _T.job_id, _T.group_id, _T.name, _T.status, _T.epoch, _T.worker_id, _T.unmet_count, _T.gated)
+_TASK_MORE = (_T.dependents_count, _T.run_after, _T.placement, _T.priority, _T.critical)
+
+
+class Picture:
+    """All rows, and what follows from them."""
+
+    def __init__(self, rows: dict[str, list[Row[Any]]]) -> None:
+        self.rows = rows
+        self.tasks = {row.id: row for row in rows["tasks"]}
+        self.groups = {row.id: row for row in rows["groups"]}
+        self.jobs = {row.id: row for row in rows["jobs"]}
+        self.edges = rows["dependencies"]
+        self.into: dict[int, list[Row[Any]]] = defaultdict(list)
+        for edge in self.edges:
+            self.into[edge.next_id].append(edge)
+        self.inside: dict[int, list[int]] = defaultdict(list)
+        for row in (*rows["tasks"], *rows["groups"]):
+            if self.container(row) is not None:
+                self.inside[self.container(row)].append(row.id)  # type: ignore[index]
+        self.telling = {row.node_id: row for row in rows["ripples"] if row.kind == "release"}
+        self.opening = {row.node_id: row for row in rows["ripples"] if row.kind == "open"}
+        self.dooming = {row.job_id for row in rows["ripples"] if row.kind in ("doom", "drown")}
+
+    @staticmethod
+    def container(row: Row[Any]) -> int | None:
+        facts = row._mapping
+        found: int | None = facts["group_id" if "group_id" in facts else "parent_group_id"]
+        return found
+
+    @cached_property
+    def by_depth(self) -> list[Row[Any]]:
+        """Groups, parents first."""
+        return sorted(self.rows["groups"], key=lambda group: len(self.around(group.parent_group_id)))
+
+    def around(self, group_id: int | None) -> list[int]:
+        """This group and those around it, innermost first."""
+        found: list[int] = []
+        while group_id is not None:
+            found.append(group_id)
+            group_id = self.groups[group_id].parent_group_id
+        return found
+
+    @cached_property
+    def complete(self) -> set[int]:
+        """Completed tasks, and groups with nothing left to complete at any depth."""
+        found = {row.id for row in self.rows["tasks"] if row.status == "completed"}
+        for group in reversed(self.by_depth):
+            if all(child in found for child in self.inside[group.id]):
+                found.add(group.id)
+        return found
+
+    @cached_property
+    def failed(self) -> set[int]:
+        """Tasks that ended otherwise, and groups with such a task at any depth."""
+        found = {row.id for row in self.rows["tasks"] if row.status in FAILED}
+        for group in reversed(self.by_depth):
+            if any(child in found for child in self.inside[group.id]):
+                found.add(group.id)
+        return found
+
+    def is_met(self, edge: Row[Any]) -> bool:
+        """Whether the previous is complete and the next has been told."""
+        telling = self.telling.get(edge.previous_id)
+        untold = telling is not None and not edge.met and edge.next_id > telling.after_id
+        return edge.previous_id in self.complete and not untold
+
+    def unmet(self, node: int) -> int:
+        return sum(not self.is_met(edge) for edge in self.into[node])
+
+    @cached_property
+    def closed(self) -> set[int]:
+        """Groups whose tasks and groups have not been told that they may begin."""
+        found = {group for group, ripple in self.opening.items() if not ripple.after_id}
+        for group in self.by_depth:
+            if self.unmet(group.id) or group.parent_group_id in found:
+                found.add(group.id)
+        return found
+
+    @cached_property
+    def doomed(self) -> set[int]:
+        """Tasks and groups that wait for something that failed, themselves or by a group around them."""
+        direct = {edge.next_id for edge in self.edges if edge.previous_id in self.failed}
+        for group in self.by_depth:
+            if group.parent_group_id in direct:
+                direct.add(group.id)
+        return direct | {row.id for row in self.rows["tasks"] if row.group_id in direct}
+
+    def predecessors(self, task: Row[Any]) -> Iterator[int]:
+        """All that this task waits for, by itself or by a group around it."""
+        for node in (task.id, *self.around(task.group_id)):
+            for edge in self.into[node]:
+                yield edge.previous_id
+
+
+Check = Callable[[Picture], Iterator[str]]
+
+
+async def violations(session: Session, *, at_rest: bool = False) -> list[str]:
+    """What is wrong, in words."""
+    picture = await look(session)
+    found = [f"{check.__name__}: {what}" for check in CHECKS for what in check(picture)]
+    if at_rest:
+        found += [f"at rest: a ripple is left: {row}" for row in picture.rows["ripples"]]
+    return found
+
+
+async def look(session: Session) -> Picture:
+    """Read all that the checks need."""
+    chosen: dict[str, Any] = {"tasks": select(*_TASK, *_TASK_MORE).order_by(_T.id)}
+    chosen["events"] = select(tables.events).order_by(tables.events.c.id)
+    for table in (tables.jobs, tables.groups, tables.dependencies, tables.ready, tables.delayed, tables.claims):
+        chosen[table.name] = select(table)
+    chosen["ripples"] = select(tables.ripples)
+    runs = tables.runs.c
+    chosen["runs"] = select(runs.task_id, runs.epoch, runs.outcome, runs.claimed_at, runs.started_at, runs.ended_at)
+    return Picture({name: list(await session.rows(choice)) for name, choice in chosen.items()})
+
+
+# ---------------------------------------------------------------- counters
+
+
+def what_tasks_wait_for(now: Picture) -> Iterator[str]:
+    for task in now.rows["tasks"]:
+        expected = now.unmet(task.id) + task.gated
+        if now.jobs[task.job_id].status == "cancelled":
+            if task.unmet_count < expected:  # ripples go with their job: what was not told stays untold
+                yield f"{_name(task)} of a cancelled job has unmet_count {task.unmet_count}, less than {expected}"
+            continue
+        if task.unmet_count != expected:
+            yield f"{_name(task)} has unmet_count {task.unmet_count}, counted {expected}"
+        opening = now.opening.get(task.group_id)
+        untold = opening is not None and task.id > opening.after_id
+        if task.gated != (task.group_id in now.closed) and not untold:
+            yield f"{_name(task)} has gated {task.gated}, its group is {'' if task.gated else 'not '}open"
+
+
+def what_groups_count(now: Picture) -> Iterator[str]:
+    for group in now.rows["groups"]:
+        children = now.inside[group.id]
+        expected = {
+            "unmet_count": now.unmet(group.id) + (group.parent_group_id in now.closed),
+            "open_count": sum(child not in now.complete for child in children),
+            "failed_count": sum(child in now.failed for child in children),
+            "depth": len(now.around(group.parent_group_id)),
+        }
+        cancelled = now.jobs[group.job_id].status == "cancelled"
+        for name, count in expected.items():
+            kept = group._mapping[name]
+            if kept != count and not (cancelled and name == "unmet_count" and kept > count):
+                yield f"{_name(group)} has {name} {kept}, counted {count}"
+
+
+def how_many_depend(now: Picture) -> Iterator[str]:
+    following = Counter(edge.previous_id for edge in now.edges)
+    for node in (*now.tasks.values(), *now.groups.values()):
+        if node.dependents_count != following[node.id]:
+            yield f"{_name(node)} has dependents_count {node.dependents_count}, counted {following[node.id]}"
+
+
+def what_jobs_count(now: Picture) -> Iterator[str]:
+    by_job: dict[int, Counter[str]] = defaultdict(Counter)
+    for task in now.rows["tasks"]:
+        counts = by_job[task.job_id]
+        counts["total_tasks"] += 1
+        counts["open_tasks"] += task.status not in ENDED_TASK
+        counts["completed_tasks"] += task.status == "completed"
+        counts["failed_tasks"] += task.status == "failed"
+        counts["failed_critical"] += task.status == "failed" and task.critical
+    for job in now.rows["jobs"]:
+        for name in ("total_tasks", "open_tasks", "completed_tasks", "failed_tasks", "failed_critical"):
+            if job._mapping[name] != by_job[job.id][name]:
+                yield f"job {job.id} has {name} {job._mapping[name]}, counted {by_job[job.id][name]}"
+
+
+# ---------------------------------------------------------------- queues
+
+
+def who_is_in_the_ready_queue(now: Picture) -> Iterator[str]:
+    places: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for row in now.rows["ready"]:
+        places[row.task_id].append((row.placement, row.rank, row.job_id))
+    for task in now.rows["tasks"]:
+        may = task.status == "pending" and not task.unmet_count and task.run_after is None
+        expected = [(task.placement, -task.priority, task.job_id)] if may else []
+        if places.pop(task.id, []) != expected:
+            yield f"{_name(task)} ({task.status}, unmet {task.unmet_count}) is {'not ' if may else ''}in the queue"
+    yield from (f"task {unknown} is in the queue and does not exist" for unknown in places)
+
+
+def who_is_delayed(now: Picture) -> Iterator[str]:
+    kept = Counter((row.task_id, row.run_after) for row in now.rows["delayed"])
+    due = Counter((row.id, row.run_after) for row in now.rows["tasks"] if row.status == "pending" and row.run_after)
+    yield from (f"task {task} is delayed until {at} and should not be" for task, at in kept - due)
+    yield from (f"task {task} should be delayed until {at}" for task, at in due - kept)
+
+
+def who_is_claimed(now: Picture) -> Iterator[str]:
+    kept = Counter((row.task_id, row.epoch, row.worker_id) for row in now.rows["claims"])
+    live = Counter((row.id, row.epoch, row.worker_id) for row in now.rows["tasks"] if row.status in LIVE_TASK)
+    yield from (f"claim {claim} belongs to no live task" for claim in kept - live)
+    yield from (f"live task (id, epoch, worker) {claim} has no claim" for claim in live - kept)
+
+
+# ---------------------------------------------------------------- order
+
+
+def who_began_too_early(now: Picture) -> Iterator[str]:
+    begun = LIVE_TASK | {"completed", "failed"}
+    for task in now.rows["tasks"]:
+        if task.status in begun:
+            for previous in now.predecessors(task):
+                if previous not in now.complete:
+                    yield f"{_name(task)} is {task.status} while {previous} is not complete"
+
+
+def who_waits_in_vain(now: Picture) -> Iterator[str]:
+    for task in now.rows["tasks"]:
+        if task.status == "pending" and task.id in now.doomed and task.job_id not in now.dooming:
+            yield f"{_name(task)} is pending, and what it waits for has failed"
+
+
+def when_jobs_end(now: Picture) -> Iterator[str]:
+    left: dict[int, int] = defaultdict(int)
+    known: set[int] = set()
+    for task in now.rows["tasks"]:
+        known.add(task.job_id)
+        left[task.job_id] += task.status not in ENDED_TASK
+    for job in now.rows["jobs"]:
+        ended = job.status in ENDED_JOB
+        should = job.id in known and not left[job.id]
+        if ended != should and not (job.status == "cancelled" and job.id not in known):
+            yield f"job {job.id} is {job.status} with {left[job.id]} tasks left"
+        if ended != (job.completed_at is not None):
+            yield f"job {job.id} is {job.status} with completed_at {job.completed_at}"
+        if job.status in ("completed", "failed") and (job.status == "failed") != bool(job.failed_critical):
+            yield f"job {job.id} is {job.status} with {job.failed_critical} critical failures"
+
+
+# ---------------------------------------------------------------- history
+
+
+def what_the_events_of_tasks_tell(now: Picture) -> Iterator[str]:
+    told: dict[int, list[Row[Any]]] = defaultdict(list)
+    for event in now.rows["events"]:
+        if event.task_id is not None:
+            told[event.task_id].append(event)
+    for task in now.rows["tasks"]:
+        status, epoch = "pending", 0
+        for event in told[task.id]:
+            move = TASK_MOVES.get(event.move)
+            if move is None or status not in move.sources or event.status != move.target:
+                yield f"{_name(task)} was {status} and made {event.move} to {event.status}"
+            if event.epoch < epoch or (event.move == "claim" and event.epoch == epoch):
+                yield f"{_name(task)} made {event.move} with epoch {event.epoch} after {epoch}"
+            status, epoch = event.status, event.epoch
+        if status != task.status:
+            yield f"{_name(task)} is {task.status}, its last event says {status}"
+        if task.epoch < epoch:
+            yield f"{_name(task)} has epoch {task.epoch}, its last event {epoch}"
+
+
+def what_the_events_of_jobs_tell(now: Picture) -> Iterator[str]:
+    told: dict[int, list[Row[Any]]] = defaultdict(list)
+    for event in now.rows["events"]:
+        if event.task_id is None:
+            told[event.job_id].append(event)
+    for job in now.rows["jobs"]:
+        status = "pending"
+        if [event.move for event in told[job.id][:1]] != ["create"]:
+            yield f"job {job.id} begins with {told[job.id][:1]}"
+        for event in told[job.id][1:]:
+            move = JOB_MOVES.get(event.move)
+            if move is None or status not in move.sources or event.status != move.target:
+                yield f"job {job.id} was {status} and made {event.move} to {event.status}"
+            status = event.status
+        if status != job.status:
+            yield f"job {job.id} is {job.status}, its last event says {status}"
+
+
+def what_the_runs_tell(now: Picture) -> Iterator[str]:
+    claimed = {(row.task_id, row.epoch) for row in now.rows["events"] if row.move == "claim"}
+    ended = {(row.task_id, row.epoch): row.outcome for row in now.rows["runs"]}
+    live = {(row.id, row.epoch) for row in now.rows["tasks"] if row.status in LIVE_TASK}
+    yield from (f"run {run} was never claimed" for run in ended.keys() - claimed)
+    yield from (f"claim {run} is neither live nor ended" for run in claimed - ended.keys() - live)
+    yield from (f"run {run} is live and has ended" for run in live & ended.keys())
+    completed = Counter(task for (task, _), outcome in ended.items() if outcome == "completed")
+    for task in now.rows["tasks"]:
+        if completed[task.id] != (task.status == "completed"):
+            yield f"{_name(task)} is {task.status} with {completed[task.id]} completed runs"
+    for run in now.rows["runs"]:
+        if not run.claimed_at <= run.started_at <= run.ended_at:
+            yield f"run {run} ended before it began"
+
+
+def _name(node: Row[Any]) -> str:
+    return f"{'task' if 'group_id' in node._mapping else 'group'} {node.name!r} {node.id}"
+
+
+CHECKS: tuple[Check, ...] = (
+    what_tasks_wait_for,
+    what_groups_count,
+    how_many_depend,
+    what_jobs_count,
+    who_is_in_the_ready_queue,
+    who_is_delayed,
+    who_is_claimed,
+    who_began_too_early,
+    who_waits_in_vain,
+    when_jobs_end,
+    what_the_events_of_tasks_tell,
+    what_the_events_of_jobs_tell,
+    what_the_runs_tell,
+)

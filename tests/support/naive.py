@@ -1,0 +1,182 @@
+"""A model of one job that keeps nothing but statuses and computes the rest from scratch, however slow.
+
+What the store maintains in counters is asked here each time anew: who is complete, who may begin, who never will.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+
+from aaiclick.orchestration.models.submission import Submission
+
+ENDED = {"completed", "failed", "cancelled", "upstream_failed"}
+LIVE = {"claimed", "running"}
+
+
+@dataclass
+class NaiveJob:
+    """One job."""
+
+    status: dict[int, str] = field(default_factory=dict)
+    """Of each task."""
+    around: dict[int, int | None] = field(default_factory=dict)
+    """The group that each task and group is in."""
+    edges: set[tuple[int, int]] = field(default_factory=set)
+    delayed: set[int] = field(default_factory=set)
+    tolerable: set[int] = field(default_factory=set)
+    """Tasks that may fail without failing the job."""
+    begun: bool = False
+    cancelled: bool = False
+
+    # ------------------------------------------------------------ questions
+
+    def inside(self, group: int) -> list[int]:
+        return [node for node, container in self.around.items() if container == group]
+
+    def tasks_in(self, node: int) -> Iterator[int]:
+        """The tasks of a group, at any depth, or the task itself."""
+        if node in self.status:
+            yield node
+        else:
+            for child in self.inside(node):
+                yield from self.tasks_in(child)
+
+    def is_complete(self, node: int) -> bool:
+        return all(self.status[task] == "completed" for task in self.tasks_in(node))
+
+    def has_failed(self, node: int) -> bool:
+        return any(self.status[task] in ENDED - {"completed"} for task in self.tasks_in(node))
+
+    def containers(self, node: int) -> Iterator[int]:
+        container = self.around[node]
+        while container is not None:
+            yield container
+            container = self.around[container]
+
+    def predecessors(self, node: int) -> set[int]:
+        """All that holds this back, by an edge of its own or of a group around it."""
+        held = {node, *self.containers(node)}
+        return {previous for previous, following in self.edges if following in held}
+
+    def may_begin(self, node: int) -> bool:
+        return all(self.is_complete(previous) for previous in self.predecessors(node))
+
+    def ready(self) -> set[int]:
+        return {
+            task
+            for task, status in self.status.items()
+            if status == "pending" and task not in self.delayed and self.may_begin(task)
+        }
+
+    def job_status(self) -> str:
+        if self.cancelled:
+            return "cancelled"
+        if not self.status or not set(self.status.values()) <= ENDED:
+            return "running" if self.begun else "pending"
+        failed = any(status == "failed" and task not in self.tolerable for task, status in self.status.items())
+        return "failed" if failed else "completed"
+
+    # ------------------------------------------------------------ what happens
+
+    def claim(self, tasks: Iterable[int]) -> None:
+        for task in tasks:
+            self.status[task] = "claimed"
+            self.begun = True
+
+    def end(self, task: int, status: str) -> None:
+        self.status[task] = status
+        self.spread_doom()
+
+    def give_back(self, task: int, *, delayed: bool = False) -> None:
+        self.status[task] = "pending"
+        if delayed:
+            self.delayed.add(task)
+
+    def spread_doom(self) -> None:
+        """Whatever waits for what failed ends, until nothing changes."""
+        changing = True
+        while changing:
+            changing = False
+            for task, status in self.status.items():
+                if status == "pending" and any(self.has_failed(previous) for previous in self.predecessors(task)):
+                    self.status[task] = "upstream_failed"
+                    self.delayed.discard(task)
+                    changing = True
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        self.delayed.clear()
+        self.status.update({task: "cancelled" for task, status in self.status.items() if status not in ENDED})
+
+    # ------------------------------------------------------------ extensions
+
+    def add(self, more: Submission) -> None:
+        self.status.update({task.id: "pending" for task in more.tasks})
+        self.around.update({node.id: node._group_id for node in (*more.tasks, *more.groups)})
+        self.edges |= {(edge.previous.id, edge.next.id) for edge in more.edges}
+        self.tolerable |= {task.id for task in more.tasks if not task.critical}
+        self.spread_doom()
+
+    def with_all(self, more: Submission) -> NaiveJob:
+        copy = NaiveJob(dict(self.status), dict(self.around), set(self.edges))
+        copy.status.update({task.id: "pending" for task in more.tasks})
+        copy.around.update({node.id: node._group_id for node in (*more.tasks, *more.groups)})
+        copy.edges |= {(edge.previous.id, edge.next.id) for edge in more.edges}
+        return copy
+
+    def refusal(self, more: Submission) -> str | None:
+        """The name of the error with which this extension must be refused; None if it must be taken."""
+        after = self.with_all(more)
+        if after.has_cycle():
+            return "CircularDependencyError"
+        fresh = {(edge.previous.id, edge.next.id) for edge in more.edges} - self.edges
+        for previous, following in sorted(fresh):
+            if following in self.around and not after.is_complete(previous) and self.has_begun(following):
+                return "AlreadyStarted"
+        if self.would_reopen(more, after):
+            return "GroupComplete"
+        return "JobEnded" if self.job_status() in ENDED else None
+
+    def has_begun(self, node: int) -> bool:
+        """Whether it is too late to hold this back."""
+        if node in self.status:
+            return self.status[node] != "pending"
+        if not self.may_begin(node):
+            return False
+        return any(self.has_begun(child) for child in self.inside(node))
+
+    def would_reopen(self, more: Submission, after: NaiveJob) -> bool:
+        """Whether a group that is complete, and waited for, would get more to complete."""
+        for task in more.tasks:
+            for group in after.containers(task.id):
+                if group not in self.around:
+                    continue
+                if not self.is_complete(group):
+                    break
+                if any(previous == group for previous, _ in self.edges):
+                    return True
+        return False
+
+    def has_cycle(self) -> bool:
+        """Whether something waits for itself: a group has a beginning and an end, and its tasks are between."""
+        sorter: TopologicalSorter[tuple[str, int]] = TopologicalSorter()
+        for node, container in self.around.items():
+            begin, end = points(node)
+            sorter.add(end, begin)
+            if container is not None:
+                around_begin, around_end = points(container)
+                sorter.add(begin, around_begin)
+                sorter.add(around_end, end)
+        for previous, following in self.edges:
+            sorter.add(points(following)[0], points(previous)[1])
+        try:
+            sorter.prepare()
+        except CycleError:
+            return True
+        return False
+
+
+def points(node: int) -> tuple[tuple[str, int], tuple[str, int]]:
+    return ("begin", node), ("end", node)
