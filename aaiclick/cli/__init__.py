@@ -1,0 +1,48 @@
+"""The command line: it reads what was typed, calls the front door and prints the answer; it decides nothing.
+
+Nothing heavy is imported before it is needed: `aaiclick --help` loads no database library.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from aaiclick import __version__
+from aaiclick.cli import errors, job, migrate, setup
+from aaiclick.cli.output import show_text
+
+app = typer.Typer(
+    name="aaiclick",
+    help="Durable, distributed data workflows from plain Python functions.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("setup")(setup.setup)
+app.add_typer(migrate.app, name="migrate")
+app.add_typer(job.app, name="job")
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        show_text(f"aaiclick {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    errors.show_tracebacks(debug)
+
+
+def main() -> None:
+    """The command `aaiclick`: run what was typed and end the process with the exit code of its outcome."""
+    typed = sys.argv[1:] or ["--help"]
+    sys.exit(errors.run(lambda: app(typed, prog_name="aaiclick", standalone_mode=False)))

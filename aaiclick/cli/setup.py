@@ -1,0 +1,35 @@
+"""`aaiclick setup`: what the local mode needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aaiclick.cli.loop import wait_for
+from aaiclick.cli.output import AsJson, say, show_facts, show_json
+
+
+def setup(as_json: AsJson = False) -> None:
+    """Make the local root and the database with its schema, where they are missing.
+
+    A database that is there already is checked and left as it is.
+    """
+    facts = wait_for(_setup())
+    if as_json:
+        show_json(facts)
+        return
+    show_facts(facts | {"made": ", ".join(facts["made"]) or "nothing, all was there"})
+    say("aaiclick is ready.")
+
+
+async def _setup() -> dict[str, Any]:
+    from aaiclick.backend import ensure_root, get_db_url, get_root  # here, to keep start-up light
+    from aaiclick.config import mask_url  # here, to keep start-up light
+    from aaiclick.orchestration.store import schema  # here, to keep start-up light
+
+    url = get_db_url()
+    made = [] if get_root().exists() else ["root"]
+    ensure_root()
+    if await schema.ensure_local(url):
+        made.append("database")
+    await schema.check(url)
+    return {"root": str(get_root()), "database": mask_url(url), "schema": schema.HEAD, "made": made}

@@ -1,0 +1,44 @@
+"""What is checked before anything is submitted: that it can be run, and that nobody submits by importing."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable
+
+from aaiclick.backend import is_local
+from aaiclick.errors import EntrypointError, SubmitDuringImport
+from aaiclick.orchestration.models import Task
+from aaiclick.orchestration.params import check_call, importing, kind_of, resolve, unwrap
+
+log = logging.getLogger("aaiclick")
+
+
+def refuse_during_import(call: str) -> None:
+    """A module that submits when it is imported would submit again in every worker."""
+    if module := importing():
+        raise SubmitDuringImport(call=call, module=module)
+
+
+def check_entrypoints(tasks: Iterable[Task]) -> None:
+    """Refuse what cannot be imported here, or does not take these arguments; each function is looked at once.
+
+    Where workers run elsewhere, a module that is missing here may well be there: that is a warning.
+    """
+    seen: set[tuple[str, frozenset[str]]] = set()
+    for task in tasks:
+        names = frozenset(json.loads(task.kwargs_json))
+        if (task.entrypoint, names) in seen:
+            continue
+        seen.add((task.entrypoint, names))
+        try:
+            found = resolve(task.entrypoint)
+        except EntrypointError as error:
+            if is_local() or not isinstance(error.__cause__, ModuleNotFoundError):
+                raise
+            log.warning("%s Workers must be able to import it.", error)
+            continue
+        if kind_of(found) == "job":
+            cause = "it is a workflow (@job), not a task"
+            raise EntrypointError(entrypoint=task.entrypoint, cause=cause, hint="Submit it by calling it.")
+        check_call(unwrap(found), names, task.entrypoint)

@@ -1,0 +1,209 @@
+"""The way to the state: an open connection, and graphs that are applied to a job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple, TypeVar
+
+from aaiclick.backend import get_db_url
+from aaiclick.errors import CrossJobDependency, NoContext, RunningLoop
+from aaiclick.orchestration.checks import check_entrypoints, refuse_during_import
+from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.models import Group, Task
+from aaiclick.orchestration.models.node import Edge, Node
+from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.rules.names import check_id
+from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.machine_ids import provide_ids
+
+T = TypeVar("T")
+Items = TypeVar("Items", bound=Node | Sequence[Node])
+
+
+class _Open(NamedTuple):
+    loop: asyncio.AbstractEventLoop
+    coordinator: DirectCoordinator
+
+
+_open: ContextVar[_Open | None] = ContextVar("aaiclick_open", default=None)
+_current: ContextVar[Context | None] = ContextVar("aaiclick_context", default=None)
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[DirectCoordinator]:
+    """The coordinator of the context around, or one of its own for as long as the block."""
+    around = _open.get()
+    if around is not None and around.loop is asyncio.get_running_loop():
+        yield around.coordinator
+        return
+    database = await Database.open(get_db_url())
+    coordinator = DirectCoordinator(database)
+    _open.set(_Open(asyncio.get_running_loop(), coordinator))
+    try:
+        await provide_ids(database)
+        yield coordinator
+    finally:
+        # not by token: a fixture may be left in another context than the one it was entered in
+        _open.set(around)
+        await database.close()
+
+
+class _Entered(NamedTuple):
+    by: asyncio.Task[Any] | None
+    connection: AbstractAsyncContextManager[DirectCoordinator]
+    around: Context | None
+
+
+class Context:
+    """A job's context: `apply` commits tasks, groups and dependencies to it.
+
+    Use it as it is, or with `async with`, which keeps one connection open for all that happens inside.
+    """
+
+    def __init__(self, job_id: int | None = None) -> None:
+        self.job_id = None if job_id is None else check_id(job_id, "job id")
+        self._entered: list[_Entered] = []
+
+    async def __aenter__(self) -> Context:
+        connection = connected()
+        await connection.__aenter__()
+        self._entered.append(_Entered(asyncio.current_task(), connection, _current.get()))
+        _current.set(self)
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        """Leave the block that this coroutine entered last; a fixture may be left by another than entered it."""
+        mine = [entered for entered in self._entered if entered.by is asyncio.current_task()]
+        last = (mine or self._entered)[-1]
+        self._entered.remove(last)
+        _current.set(last.around)
+        await last.connection.__aexit__(*error)
+
+    async def apply(self, items: Items) -> Items:
+        """Commit these with their dependencies, and with whatever unapplied they wait for, in one transaction.
+
+        Refused as a whole: cycles, nodes of other jobs, ids that no one holds, functions that do not take what they
+        are given. Returns what it was given.
+        """
+        refuse_during_import("apply(…)")
+        if self.job_id is None:
+            raise NoContext(call="apply", hint="Say which job: Context(job_id=job.id).apply(…)")
+        submission = gather(self.job_id, _as_list(items))
+        if submission.tasks or submission.groups or submission.edges:
+            check_entrypoints(submission.tasks)
+            async with connected() as coordinator:
+                await coordinator.submit(submission)
+        return items
+
+
+def orch_context(job_id: int | None = None) -> Context:
+    """`async with orch_context():` keeps one connection open for all the calls inside."""
+    return Context(job_id)
+
+
+def get_current_context() -> Context:
+    """The context around."""
+    context = _current.get()
+    if context is None:
+        raise NoContext(call="get_current_context", hint="Enter one with: async with orch_context(job_id): …")
+    return context
+
+
+def get_current_job_id() -> int:
+    """The job of the context around."""
+    job_id = get_current_context().job_id
+    if job_id is None:
+        raise NoContext(call="get_current_job_id", hint="The context around is not bound to a job.")
+    return job_id
+
+
+# ---------------------------------------------------------------- what is submitted
+
+
+def _as_list(items: Node | Sequence[Node]) -> list[Node]:
+    given: list[Any] = list(items) if isinstance(items, list | tuple) else [items]
+    for item in given:
+        if not isinstance(item, Task | Group):
+            raise TypeError(f"apply takes Tasks and Groups, or a list of them, not {type(item).__name__}: {item!r:.80}")
+    return given
+
+
+def gather(job_id: int, items: Iterable[Node]) -> Submission:
+    """These nodes with the unapplied ones they need: what they wait for, their groups, and those groups' members.
+
+    An edge to something that is not applied yet waits with it.
+    """
+    found: dict[int, Node] = {}
+    edges: dict[int, Edge] = {}
+    left = list(items)
+    seen: set[int] = set()
+    while left:
+        node = left.pop()
+        if node.id in seen:
+            continue
+        seen.add(node.id)
+        _refuse_other_job(node, job_id)
+        if not node.applied:
+            found[node.id] = node
+        left += [near for near in _needed(node) if not near.applied]
+        for edge in (*node.incoming, *node.outgoing):
+            if not edge.applied:
+                edges[id(edge)] = edge
+        left += [edge.previous for edge in node.incoming if not edge.applied and not edge.previous.applied]
+    order = sorted(found)
+    return Submission(
+        job_id,
+        tasks=[node for key in order if isinstance(node := found[key], Task)],
+        groups=[node for key in order if isinstance(node := found[key], Group)],
+        edges=[edge for edge in edges.values() if _is_due(edge, found, job_id)],
+    )
+
+
+def _needed(node: Node) -> list[Node]:
+    near: list[Node] = []
+    if node._group is not None:
+        near.append(node._group)
+    if isinstance(node, Group):
+        near += [member for member in node.members if member._group_id == node.id]
+    return near
+
+
+def _is_due(edge: Edge, found: dict[int, Node], job_id: int) -> bool:
+    for end in (edge.previous, edge.next):
+        if end.applied:
+            _refuse_other_job(end, job_id)
+    return all(end.applied or end.id in found for end in (edge.previous, edge.next))
+
+
+def _refuse_other_job(node: Node, job_id: int) -> None:
+    if node.job_id is not None and node.job_id != job_id:
+        raise CrossJobDependency(what=str(node), other_job_id=node.job_id, job_id=job_id)
+
+
+# ---------------------------------------------------------------- from code that does not await
+
+
+def blocking(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run to its end from code that does not await; inside a running loop, on a thread of its own."""
+    if not _in_running_loop():
+        return asyncio.run(work())
+    with ThreadPoolExecutor(1, thread_name_prefix="aaiclick-blocking") as pool:
+        return pool.submit(lambda: asyncio.run(work())).result()
+
+
+def refuse_running_loop(call: str, instead: str) -> None:
+    """Say what to await, where blocking would stop the loop that this runs in."""
+    if _in_running_loop():
+        raise RunningLoop(call=call, instead=instead)
+
+
+def _in_running_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

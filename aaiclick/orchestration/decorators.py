@@ -1,0 +1,214 @@
+"""`@task` and `@job`: plain functions become parts of a workflow."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, overload
+
+from aaiclick.config import settings
+from aaiclick.errors import EntrypointError, GraphError
+from aaiclick.orchestration.checks import refuse_during_import
+from aaiclick.orchestration.context import connected, refuse_running_loop
+from aaiclick.orchestration.factories import digest, new_job, submit_job
+from aaiclick.orchestration.models import Job, PreservationMode, Task
+from aaiclick.orchestration.models.node import Node, collector, current_group
+from aaiclick.orchestration.params import bind, entrypoint_of, kind_of
+from aaiclick.orchestration.rules.names import check_name
+from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.rules.values import encode_kwargs
+from aaiclick.orchestration.views import encode_returned
+
+Function = Callable[..., Any]
+Factory = TypeVar("Factory", "TaskFactory", "JobFactory")
+
+
+@dataclass(frozen=True)
+class TaskFactory:
+    """A function marked `@task`: calling it makes a Task, and a Task among its arguments is waited for.
+
+    `function` is the plain function itself.
+    """
+
+    function: Function
+    name: str
+    retry: RetryPolicy | None = None
+    max_retries: int | None = None
+    timeout_s: float | None = None
+    priority: int = 0
+    critical: bool = True
+
+    __aaiclick__ = "task"
+
+    @functools.cached_property
+    def entrypoint(self) -> str:
+        return entrypoint_of(self.function)
+
+    def __call__(self, /, *args: object, **kwargs: object) -> Task:
+        return Task(
+            self.entrypoint,
+            bind(self.function, args, kwargs),
+            name=self.name,
+            max_retries=self.max_retries,
+            retry=self.retry,
+            timeout_s=self.timeout_s,
+            priority=self.priority,
+            critical=self.critical,
+            references=False,
+        )
+
+    def options(self, **changes: Any) -> TaskFactory:
+        """The same task with other options: `add.options(priority=5)(a=1, b=2)`."""
+        return _named(replace(self, **changes))
+
+
+@dataclass(frozen=True)
+class JobFactory:
+    """A workflow function marked `@job`: calling it builds its graph and commits it as a new Job.
+
+    Inside a running event loop, write `await pipeline.submit(x=3)` instead.
+    """
+
+    function: Function
+    name: str
+    key: str | None = None
+    priority: int = 0
+    preservation_mode: PreservationMode | str | None = None
+    timeout_s: float | None = None
+
+    __aaiclick__ = "job"
+
+    @functools.cached_property
+    def entrypoint(self) -> str:
+        return entrypoint_of(self.function)
+
+    def __call__(self, /, *args: object, **kwargs: object) -> Job:
+        label = _label(self.function)
+        refuse_during_import(f"{label}(…)")
+        _refuse_nesting(label)
+        refuse_running_loop(f"{label}(…)", f"await {label}.submit(…)")
+        return asyncio.run(self.submit(*args, **kwargs))
+
+    async def submit(self, /, *args: object, **kwargs: object) -> Job:
+        """Build the graph and commit it."""
+        given = bind(self.function, args, kwargs)
+        async with connected():  # before the first id is made, so that it is one of those allotted to this process
+            job, nodes = await self.build(given)
+            return await submit_job(job, nodes)
+
+    def options(self, **changes: Any) -> JobFactory:
+        """The same workflow with options for one run: `pipeline.options(key="2026-11-15", priority=5)(x=3)`."""
+        return _named(replace(self, **changes))
+
+    async def build(self, kwargs: dict[str, object], *, placement: int = 0) -> tuple[Job, list[Node]]:
+        """The job and its nodes, in memory."""
+        job = new_job(
+            self.name,
+            key=self.key,
+            priority=self.priority,
+            preservation_mode=self.preservation_mode,
+            timeout_s=self.timeout_s,
+            placement=placement,
+        )
+        nodes, returned = await self._gather(kwargs)
+        job.result_json, named = encode_returned(returned)
+        if self.key is not None:
+            asked = encode_kwargs(dict(sorted(kwargs.items())), bytes_max=settings().value_bytes_max)
+            job.key_digest = digest([self.name, self.entrypoint, asked])
+        return job, [*nodes, *named]
+
+    async def _gather(self, kwargs: dict[str, object]) -> tuple[list[Node], object]:
+        gathered: list[Node] = []
+        around, group = collector.set(gathered), current_group.set(None)
+        try:
+            returned = self.function(**kwargs)
+            if inspect.isawaitable(returned):
+                returned = await returned
+        finally:
+            collector.reset(around)
+            current_group.reset(group)
+        return gathered, returned
+
+
+@overload
+def task(function: Function, /) -> TaskFactory: ...
+@overload
+def task(
+    function: str | None = None,
+    /,
+    *,
+    name: str | None = None,
+    max_retries: int | None = None,
+    retry: RetryPolicy | None = None,
+    timeout_s: float | None = None,
+    priority: int = 0,
+    critical: bool = True,
+) -> Callable[[Function], TaskFactory]: ...
+def task(function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
+    """Mark a function as a task: `@task`, `@task("name")` or `@task(name=…, max_retries=…)`."""
+    if callable(function):
+        return _task(function, None, options)
+    return lambda marked: _task(marked, name or function, options)
+
+
+def _task(function: Function, name: str | None, options: dict[str, Any]) -> TaskFactory:
+    _refuse_marked(function, "task")
+    label = check_name(name or _label(function), "Task name")
+    return _named(TaskFactory(function, label, **options))
+
+
+@overload
+def job(function: Function, /) -> JobFactory: ...
+@overload
+def job(
+    function: str | None = None,
+    /,
+    *,
+    name: str | None = None,
+    priority: int = 0,
+    preservation_mode: PreservationMode | str | None = None,
+    timeout_s: float | None = None,
+) -> Callable[[Function], JobFactory]: ...
+def job(function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
+    """Mark a workflow function: `@job`, `@job("name")` or `@job(name="name")`."""
+    if callable(function):
+        return _job(function, None, options)
+    return lambda marked: _job(marked, name or function, options)
+
+
+def _job(function: Function, name: str | None, options: dict[str, Any]) -> JobFactory:
+    _refuse_marked(function, "job")
+    label = check_name(name or _label(function), "Job name")
+    return _named(JobFactory(function, label, **options))
+
+
+def _named(factory: Factory) -> Factory:
+    """Let the factory look like its function: its name, module and docstring."""
+    function = factory.function
+    for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
+        if hasattr(function, attribute):
+            object.__setattr__(factory, attribute, getattr(function, attribute))
+    object.__setattr__(factory, "__wrapped__", function)
+    return factory
+
+
+def _label(function: Function) -> str:
+    """What people call the function."""
+    return str(getattr(function, "__name__", type(function).__name__)).strip("<>")
+
+
+def _refuse_marked(function: Function, decorator: str) -> None:
+    if kind := kind_of(function):
+        cause = f"@{decorator} was put on what @{kind} made of it"
+        hint = "Mark it once; other options for a call come with .options(…)."
+        raise EntrypointError(entrypoint=_label(function), cause=cause, hint=hint)
+
+
+def _refuse_nesting(label: str) -> None:
+    """A job inside a job would be another job: its tasks could not be waited for here."""
+    if collector.get() is not None:
+        cause = f"{label}(…) was called inside another workflow, and would be a job of its own"
+        raise GraphError(cause=cause, hint=f"To make its tasks part of this one, call {label}.function(…).")

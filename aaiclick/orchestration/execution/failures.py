@@ -1,0 +1,55 @@
+"""From an exception to what is stored of it: type, message and traceback, cut and masked."""
+
+from __future__ import annotations
+
+import traceback
+
+from aaiclick.orchestration.models import Claim, Failure
+from aaiclick.orchestration.rules.names import mask_secrets
+
+MESSAGE_MAX = 10_000
+TRACEBACK_MAX = 50_000
+
+
+def failure_of(claim: Claim, error: BaseException, *, permanent: bool = False) -> Failure:
+    """The report of a run that ended with this error."""
+    kinds = tuple(f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
+    return Failure(
+        task_id=claim.task_id,
+        epoch=claim.epoch,
+        error=describe(error),
+        traceback=_trace(error),
+        error_types=kinds,
+        permanent=permanent,
+    )
+
+
+def describe(error: BaseException) -> str:
+    """Type and message in a line or more; an error that cannot even say what it is keeps its type."""
+    try:
+        said = str(error)
+    except BaseException as second:  # str() is the user's code: it may raise anything
+        said = f"(its message could not be read: {type(second).__name__})"
+    text = f"{type(error).__qualname__}: {said}" if said else type(error).__qualname__
+    return storable(text, MESSAGE_MAX)
+
+
+def _trace(error: BaseException) -> str:
+    try:
+        text = "".join(traceback.format_exception(error))
+    except Exception as second:
+        text = f"(the traceback could not be printed: {type(second).__name__})"
+    return storable(text, TRACEBACK_MAX)
+
+
+def storable(text: str, limit: int) -> str:
+    """Text that every database takes: cut in the middle, secrets masked, no NUL, no lone surrogate."""
+    masked = mask_secrets(_cut(text, 20 * limit))  # before the cut that counts, which could halve a secret
+    return _cut(masked, limit).replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n… {len(text) - limit} characters left out …\n{text[-half:]}"

@@ -1,0 +1,145 @@
+"""One run: from a claim to its report."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+from aaiclick.config import settings
+from aaiclick.errors import AaiclickError, EntrypointError, ValueNotPortable
+from aaiclick.orchestration.execution.failures import failure_of
+from aaiclick.orchestration.models import Claim, Done, Group, Report, Task
+from aaiclick.orchestration.params import check_call, resolve, unwrap
+from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.values import decode_kwargs, encode_value
+from aaiclick.orchestration.views import TaskResult, decode_result
+
+
+class TaskTimeout(AaiclickError, TimeoutError):
+    """The task ran longer than its limit of {timeout_s} s."""
+
+
+class _Raised(Exception):
+    """What a body raised on its thread: some kinds cannot be raised again in a coroutine, or would end the loop."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+class Watcher(Protocol):
+    """Who wants to meet an exception before it becomes a report."""
+
+    def __call__(self, claim: Claim, error: BaseException, /) -> None: ...
+
+
+async def run_claim(claim: Claim, *, threads: bool = True, watcher: Watcher | None = None) -> Report:
+    """Run the body of a claimed task here and say what it came to.
+
+    A plain function runs on a thread, so that others go on; with `threads=False` it runs where this runs, which is
+    what a debugger wants. Whatever a body raises becomes a failure, except the interrupt of whoever watches it.
+    """
+    try:
+        function, kwargs = _prepare(claim)
+    except Exception as error:
+        return failure_of(claim, error, permanent=True)
+    try:
+        timeout_s = settings().task_timeout_s if claim.timeout_s is None else claim.timeout_s
+        value = await _call(function, kwargs, timeout_s, threads)
+    except _Raised as raised:
+        return _failed(claim, raised.error, watcher)
+    except KeyboardInterrupt:
+        raise
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return _failed(claim, error, watcher)
+    except BaseException as error:
+        return _failed(claim, error, watcher)
+    return _completed(claim, value)
+
+
+def _failed(claim: Claim, error: BaseException, watcher: Watcher | None) -> Report:
+    if watcher is not None:
+        watcher(claim, error)
+    return failure_of(claim, error)
+
+
+def _completed(claim: Claim, value: object) -> Report:
+    """A result that cannot travel fails the task at once: it would fail again (pitfall T21)."""
+    if isinstance(value, TaskResult) and not value.tasks:
+        value = value.data
+    try:
+        text = encode_value(value, path="result", bytes_max=settings().value_bytes_max, mark=_refuse_tasks)
+    except Exception as error:  # encoding meets objects of the user's: they may raise anything
+        return failure_of(claim, error, permanent=True)
+    return Done(claim.task_id, claim.epoch, text)
+
+
+def _refuse_tasks(value: object) -> None:
+    if isinstance(value, Task | Group | TaskResult):
+        rule = "tasks that are made while a task runs are not run"
+        hint = "Make them in the workflow (@job), and return plain data."
+        raise ValueNotPortable(path="result", value=shorten(value), rule=rule, hint=hint)
+
+
+def _prepare(claim: Claim) -> tuple[Callable[..., Any], dict[str, object]]:
+    function = unwrap(resolve(claim.entrypoint))
+    kwargs = decode_kwargs(claim.kwargs_json, _resolver(claim.inputs, claim.members))
+    check_call(function, kwargs, claim.entrypoint)
+    return function, kwargs
+
+
+def _resolver(inputs: Mapping[int, str | None], members: Mapping[int, list[int]]) -> Callable[[str, Any], object]:
+    def look_up(kind: str, payload: Any) -> object:
+        if kind == "task":
+            return decode_result(inputs[payload], inputs, members)
+        if kind == "group":
+            return [decode_result(inputs[task], inputs, members) for task in members[payload]]
+        raise EntrypointError(entrypoint=kind, cause="Objects and Views cannot be opened yet", hint="")
+
+    return look_up
+
+
+async def _call(
+    function: Callable[..., Any], kwargs: dict[str, object], timeout_s: float | None, threads: bool
+) -> object:
+    limit = asyncio.timeout(timeout_s)
+    try:
+        async with limit:
+            if inspect.iscoroutinefunction(function) or not threads:
+                returned = function(**kwargs)
+            else:
+                returned = await _on_thread(function, kwargs)
+            return await returned if inspect.isawaitable(returned) else returned
+    except TimeoutError:
+        if limit.expired():
+            raise TaskTimeout(timeout_s=timeout_s) from None
+        raise
+
+
+async def _on_thread(function: Callable[..., Any], kwargs: dict[str, object]) -> object:
+    """Run on a thread of its own: a body that hangs holds up neither the others nor the end of this process."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    surroundings = contextvars.copy_context()
+    returned: list[object] = []
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            returned.append(surroundings.run(function, **kwargs))
+        except BaseException as error:
+            raised.append(error)
+        with suppress(RuntimeError):  # nobody waits any more: the loop is closed
+            loop.call_soon_threadsafe(ended.set)
+
+    threading.Thread(target=work, name=f"aaiclick-{function.__name__}", daemon=True).start()
+    await ended.wait()
+    if raised:
+        raise _Raised(raised[0])
+    return returned[0]

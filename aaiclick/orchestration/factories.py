@@ -1,0 +1,186 @@
+"""Making tasks and jobs without decorators."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from aaiclick.config import settings
+from aaiclick.errors import InputError
+from aaiclick.ids import new_id
+from aaiclick.orchestration.checks import check_entrypoints, refuse_during_import
+from aaiclick.orchestration.context import connected, gather
+from aaiclick.orchestration.models import Group, Job, PreservationMode, RegisteredJob, RunType, Task
+from aaiclick.orchestration.models.node import Node
+from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.params import entrypoint_of
+from aaiclick.orchestration.rules.names import check_key, check_name, shorten
+from aaiclick.orchestration.rules.retries import RetryPolicy
+
+log = logging.getLogger("aaiclick")
+
+
+def create_task(
+    callback: str | Callable[..., Any],
+    kwargs: Mapping[str, object] | None = None,
+    *,
+    name: str | None = None,
+    group_id: int | None = None,
+    max_retries: int | None = None,
+    retry: RetryPolicy | None = None,
+    timeout_s: float | None = None,
+    priority: int = 0,
+    critical: bool = True,
+) -> Task:
+    """A task in memory, from an importable name (`"myapp.module.function"`) or a function."""
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise InputError(field="kwargs", value=shorten(kwargs), rule="a dict of arguments by their names", hint="")
+    entrypoint = callback if isinstance(callback, str) else entrypoint_of(callback)
+    return Task(
+        entrypoint,
+        kwargs,
+        name=name,
+        group_id=group_id,
+        max_retries=max_retries,
+        retry=retry,
+        timeout_s=timeout_s,
+        priority=priority,
+        critical=critical,
+    )
+
+
+async def create_job(
+    name: str,
+    entry: str | Task | Callable[..., Any] | None = None,
+    *,
+    tasks: Sequence[Task | Group | Mapping[str, Any]] | None = None,
+    kwargs: Mapping[str, object] | None = None,
+    key: str | None = None,
+    priority: int = 0,
+    preservation_mode: PreservationMode | str | None = None,
+    timeout_s: float | None = None,
+) -> Job:
+    """Create a job and commit it: with one entry (a name, a function or a Task), or with a list of tasks."""
+    nodes = _nodes(entry, tasks, kwargs)
+    job = new_job(name, key=key, priority=priority, preservation_mode=preservation_mode, timeout_s=timeout_s)
+    if key is not None:
+        job.key_digest = digest(_asked(name, gather(job.id, nodes)))
+    return await submit_job(job, nodes)
+
+
+def _nodes(
+    entry: str | Task | Callable[..., Any] | None,
+    tasks: Sequence[Task | Group | Mapping[str, Any]] | None,
+    kwargs: Mapping[str, object] | None,
+) -> list[Node]:
+    if (entry is None) == (tasks is None):
+        raise InputError(field="create_job", value="entry and tasks", rule="exactly one of them is given", hint="")
+    if tasks is not None:
+        if not isinstance(tasks, list | tuple):
+            raise InputError(
+                field="tasks", value=shorten(tasks), rule="it is a list", hint="One task is given as entry."
+            )
+        return [_node(item) for item in tasks]
+    if isinstance(entry, Task):
+        if kwargs:
+            raise InputError(field="kwargs", value="given", rule="a Task has its own", hint="Give them to create_task.")
+        return [entry]
+    assert entry is not None
+    return [create_task(entry, kwargs)]
+
+
+def _node(item: Task | Group | Mapping[str, Any]) -> Node:
+    if isinstance(item, Task | Group):
+        return item
+    entrypoint = item.get("entrypoint") if hasattr(item, "get") else None
+    if not isinstance(entrypoint, str):
+        shape = '{"entrypoint": "module.function", "kwargs": {…}}'
+        raise InputError(field="tasks", value=f"{item!r:.80}", rule=f"each is a Task, a Group or {shape}", hint="")
+    unknown = item.keys() - {"entrypoint", "kwargs", "name", "max_retries", "priority", "timeout_s"}
+    if unknown:
+        raise InputError(field="tasks", value=sorted(unknown), rule="it has no such fields", hint="")
+    options = {field: value for field, value in item.items() if field not in ("entrypoint", "kwargs")}
+    return create_task(entrypoint, item.get("kwargs"), **options)
+
+
+def new_job(
+    name: str,
+    *,
+    key: str | None = None,
+    priority: int = 0,
+    preservation_mode: PreservationMode | str | None = None,
+    timeout_s: float | None = None,
+    placement: int = 0,
+) -> Job:
+    """A job in memory, its options checked and defaults filled in."""
+    if type(priority) is not int or not -(2**31) < priority < 2**31:
+        raise InputError(field="priority", value=shorten(priority), rule="a whole number of 32 bits", hint="")
+    if timeout_s is not None and (type(timeout_s) not in (int, float) or not 0 < timeout_s < float("inf")):
+        hint = "Leave it out for no limit."
+        raise InputError(field="timeout_s", value=shorten(timeout_s), rule="a number of seconds above 0", hint=hint)
+    return Job(
+        id=new_id(),
+        name=check_name(name, "Job name"),
+        key=None if key is None else check_key(key),
+        run_type=RunType.MANUAL,
+        preservation_mode=resolve_job_config(preservation_mode),
+        priority=priority,
+        timeout_s=settings().job_timeout_s if timeout_s is None else timeout_s,
+        placement=placement,
+    )
+
+
+def resolve_job_config(
+    preservation_mode: PreservationMode | str | None = None, registered: RegisteredJob | None = None
+) -> PreservationMode:
+    """The argument, else the registered job's, else AAICLICK_DEFAULT_PRESERVATION_MODE, else NONE."""
+    given = preservation_mode or (registered.preservation_mode if registered is not None else None)
+    if given is None:
+        return PreservationMode(str(settings().default_preservation_mode).lower())
+    try:
+        return PreservationMode(str(given).lower())
+    except ValueError:
+        raise InputError(field="preservation_mode", value=f"{given!r:.80}", rule="NONE or FULL", hint="") from None
+
+
+async def submit_job(job: Job, nodes: Iterable[Node]) -> Job:
+    """Check a new job's graph and commit it."""
+    refuse_during_import(f"Submitting job {job.name!r}")
+    submission = gather(job.id, nodes)
+    submission.new_job = job
+    for task in submission.tasks:
+        task.priority = task.priority or job.priority
+    check_entrypoints(submission.tasks)
+    async with connected() as coordinator:
+        stored = await coordinator.submit(submission)
+    if stored.id == job.id:
+        stored._tasks, stored._groups = list(submission.tasks), list(submission.groups)
+    return stored
+
+
+def _asked(name: str, submission: Submission) -> list[object]:
+    """What was asked for, the same each time: positions stand for the ids, which are new each time."""
+    place = {node.id: position for position, node in enumerate((*submission.tasks, *submission.groups))}
+    tasks = [
+        (task.entrypoint, task.name, place.get(task.group_id or 0), _placed(task.kwargs, place))
+        for task in submission.tasks
+    ]
+    groups = [(group.name, place.get(group.parent_group_id or 0)) for group in submission.groups]
+    edges = sorted({(place[edge.previous.id], place[edge.next.id]) for edge in submission.edges})
+    return [name, tasks, groups, edges]
+
+
+def _placed(kwargs: dict[str, Any], place: Mapping[int, int]) -> dict[str, Any]:
+    for envelope in kwargs.values():
+        for mark in envelope.get("marks", ()):
+            if mark[1] in ("task", "group"):
+                mark[2] = place.get(mark[2], mark[2])
+    return kwargs
+
+
+def digest(body: object) -> str:
+    """What a job with a key was asked for, so that the same key with another body is noticed."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,211 @@
+"""Jobs: ask about them, read their results, cancel them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aaiclick.errors import Conflict, NotFound
+from aaiclick.orchestration.context import blocking, connected
+from aaiclick.orchestration.models import Dependency, Event, Group, Job, JobStatus, Task
+from aaiclick.orchestration.rules.graph import descendants
+from aaiclick.orchestration.rules.names import check_id, check_paging, check_status, escape_for_terminal
+from aaiclick.orchestration.rules.states import TaskStatus
+from aaiclick.orchestration.rules.values import marks_of
+from aaiclick.orchestration.store import jobs as store
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.views import decode_result
+
+
+async def get_job(job_id: int) -> Job | None:
+    """The job as it is now, with `completed_tasks` and `total_tasks`; None if there is none."""
+    wanted = check_id(job_id, "job id")
+    async with connected() as coordinator:
+        return await coordinator.job(wanted)
+
+
+async def list_jobs(
+    status: JobStatus | str | None = None,
+    name_like: str | None = None,
+    limit: int | None = None,
+    offset: int | None = None,
+) -> list[Job]:
+    """Jobs, newest first; `name_like` is an SQL pattern (% and _), compared exactly."""
+    wanted = None if status is None else check_status(status, JobStatus)
+    count, start = check_paging(limit, offset)
+    async with connected() as coordinator:
+        return await coordinator.database.read(
+            lambda session: store.list_jobs(session, wanted, name_like, count, start)
+        )
+
+
+async def count_jobs(status: JobStatus | str | None = None, name_like: str | None = None) -> int:
+    """How many jobs `list_jobs` would give without a limit."""
+    wanted = None if status is None else check_status(status, JobStatus)
+    async with connected() as coordinator:
+        return await coordinator.database.read(lambda session: store.count_jobs(session, wanted, name_like))
+
+
+async def cancel_job(job_id: int) -> bool:
+    """End a job with all that has not ended of it; False if there is none, or it ended before."""
+    wanted = check_id(job_id, "job id")
+    async with connected() as coordinator:
+        return await coordinator.cancel(wanted)
+
+
+async def get_tasks_for_job(job_id: int) -> list[Task]:
+    """All tasks of a job, in the order in which they were made."""
+    wanted = check_id(job_id, "job id")
+    async with connected() as coordinator:
+        return await coordinator.database.read(lambda session: store.get_tasks(session, wanted))
+
+
+async def get_groups_for_job(job_id: int) -> list[Group]:
+    """All groups of a job, in the order in which they were made."""
+    wanted = check_id(job_id, "job id")
+    async with connected() as coordinator:
+        return await coordinator.database.read(lambda session: store.get_groups(session, wanted))
+
+
+async def get_events_for_job(job_id: int) -> list[Event]:
+    """What happened to a job and its tasks, in order."""
+    wanted = check_id(job_id, "job id")
+    async with connected() as coordinator:
+        rows = await coordinator.database.read(lambda session: store.get_events(session, wanted))
+    return [Event.from_row(row) for row in rows]
+
+
+async def get_dependencies_for_job(job_id: int) -> list[Dependency]:
+    """Who waits for whom in a job."""
+    wanted = check_id(job_id, "job id")
+    async with connected() as coordinator:
+        rows = await coordinator.database.read(lambda session: store.get_dependencies(session, wanted))
+    return [Dependency.from_row(row) for row in rows]
+
+
+# ---------------------------------------------------------------- results
+
+
+async def get_job_result(job: Job | int) -> Any:
+    """What the workflow function returned, with the results of its tasks in place of them.
+
+    Raises Conflict for a job that has not completed: its error tells why.
+    """
+    job_id = check_id(job.id if isinstance(job, Job) else job, "job id")
+    async with connected() as coordinator:
+        return await coordinator.database.read(lambda session: _read_result(session, job_id))
+
+
+async def _read_result(session: Session, job_id: int) -> Any:
+    job = await store.get_job(session, job_id)
+    if job is None:
+        raise NotFound(what="job", field="id", value=job_id, hint="List them with: aaiclick job list")
+    if job.status != JobStatus.COMPLETED:
+        cause = f"it is {job.status}" + (f" ({job.error})" if job.error else "")
+        raise Conflict(what=f"The result of job {job_id}", verb="read", cause=cause, hint="")
+    if job.result_json is None:
+        return None
+    marks = marks_of(job.result_json)
+    members = await _members(session, job_id, [payload for kind, payload in marks if kind == "group"])
+    wanted = {payload for kind, payload in marks if kind == "task" and isinstance(payload, int)}
+    wanted.update(task for tasks in members.values() for task in tasks)
+    found = await store.get_results(session, sorted(wanted))
+    return decode_result(job.result_json, {task: result for task, (_, result) in found.items()}, members)
+
+
+async def _members(session: Session, job_id: int, group_ids: Sequence[object]) -> dict[int, list[int]]:
+    """The tasks inside these groups, at any depth, in the order in which they were made."""
+    if not group_ids:
+        return {}
+    parents = {group.id: group.parent_group_id for group in await store.get_groups(session, job_id)}
+    tasks = await store.get_tasks(session, job_id)
+    members: dict[int, list[int]] = {}
+    for group_id in group_ids:
+        if isinstance(group_id, int):
+            inside = descendants(parents, [group_id])
+            members[group_id] = [task.id for task in tasks if task.group_id in inside]
+    return members
+
+
+# ---------------------------------------------------------------- statistics
+
+
+@dataclass(slots=True, frozen=True)
+class JobStats:
+    """A job in numbers."""
+
+    job_id: int
+    name: str
+    status: str
+    total_tasks: int
+    completed_tasks: int
+    by_status: dict[str, int]
+    error: str | None
+    queued_s: float | None
+    """From its creation to its first claim."""
+    duration_s: float | None
+    """From its first claim to its end."""
+
+
+async def compute_job_stats(job_id: int) -> JobStats:
+    """Count a job's tasks by status, and its times."""
+    wanted = check_id(job_id, "job id")
+
+    async def work(session: Session) -> JobStats:
+        job = await store.get_job(session, wanted)
+        if job is None:
+            raise NotFound(what="job", field="id", value=wanted, hint="List them with: aaiclick job list")
+        counts = await store.count_tasks_by_status(session, wanted)
+        return JobStats(
+            job_id=job.id,
+            name=job.name,
+            status=str(job.status),
+            total_tasks=job.total_tasks,
+            completed_tasks=job.completed_tasks,
+            by_status={str(status): counts[status] for status in TaskStatus if counts.get(status)},
+            error=job.error,
+            queued_s=_seconds(job.created_at, job.started_at),
+            duration_s=_seconds(job.started_at, job.completed_at),
+        )
+
+    async with connected() as coordinator:
+        return await coordinator.database.read(work)
+
+
+def _seconds(start: Any, end: Any) -> float | None:
+    return None if start is None or end is None else float((end - start).total_seconds())
+
+
+async def print_job_stats(job_id: int) -> JobStats:
+    """Print a job in numbers; gives them too."""
+    stats = await compute_job_stats(job_id)
+    lines = [
+        f"job {stats.job_id}  {escape_for_terminal(stats.name)}  {stats.status}",
+        f"tasks {stats.completed_tasks}/{stats.total_tasks} completed",
+        *(f"  {count:>8}  {status}" for status, count in stats.by_status.items()),
+    ]
+    if stats.queued_s is not None:
+        lines.append(f"queued {stats.queued_s:.3f} s")
+    if stats.duration_s is not None:
+        lines.append(f"ran {stats.duration_s:.3f} s")
+    if stats.error:
+        lines.append(f"error {escape_for_terminal(stats.error)}")
+    sys.stdout.write("\n".join(lines) + "\n")
+    return stats
+
+
+# ---------------------------------------------------------------- for the models' properties
+
+
+def load_job_tasks(job_id: int) -> list[Task]:
+    return blocking(lambda: get_tasks_for_job(job_id))
+
+
+def load_job_groups(job_id: int) -> list[Group]:
+    return blocking(lambda: get_groups_for_job(job_id))
+
+
+def load_job_result(job_id: int) -> Any:
+    return blocking(lambda: get_job_result(job_id))

@@ -1,0 +1,362 @@
+"""From a function to the text that names it, and back; and whether its arguments fit.
+
+What a worker calls is named by an entrypoint, `module.function`. Nothing here runs a function, but finding one imports
+the user's module.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import inspect
+import keyword
+import os
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal, NamedTuple, NoReturn
+from weakref import WeakKeyDictionary
+
+from aaiclick.errors import EntrypointError, SignatureMismatch
+from aaiclick.orchestration.rules.names import escape_for_terminal, mask_secrets, shorten
+
+_MAIN = ("__main__", "__mp_main__")
+_MODULE_LEVEL = "Define it with def at the top level of a module."
+ENTRYPOINT_LENGTH_MAX = 500
+
+_importing: ContextVar[str | None] = ContextVar("importing", default=None)
+
+
+# ---------------------------------------------------------------- decorated functions
+
+
+def kind_of(thing: object) -> Literal["task", "job"] | None:
+    """Which decorator made a thing, or None for anything else."""
+    kind = getattr(thing, "__aaiclick__", None)
+    return kind if kind in ("task", "job") else None
+
+
+def unwrap(thing: Any) -> Any:
+    """The function inside a decorated one; anything else as it is."""
+    return thing.function if kind_of(thing) else thing
+
+
+# ---------------------------------------------------------------- from a function to its entrypoint
+
+
+def entrypoint_of(function: object) -> str:
+    """The text by which a worker finds the function: `module.qualname`.
+
+    A function of the script that is run directly is named by the script's own module name.
+    """
+    function = unwrap(function)
+    if not isinstance(function, types.FunctionType):
+        cause, hint = _not_a_function(function)
+        raise EntrypointError(entrypoint=shorten(function), cause=cause, hint=hint)
+    label = f"{function.__module__}.{function.__qualname__}"
+    if "<lambda>" in function.__qualname__:
+        raise EntrypointError(entrypoint=label, cause="a lambda has no name", hint=_MODULE_LEVEL)
+    if "<locals>" in function.__qualname__:
+        cause = "it is defined inside a function, where no worker can reach it"
+        hint = f"{_MODULE_LEVEL} If a decorator made it, let that use functools.wraps."
+        raise EntrypointError(entrypoint=label, cause=cause, hint=hint)
+    if not function.__module__:
+        raise EntrypointError(entrypoint=label, cause="it belongs to no module", hint=_MODULE_LEVEL)
+    module = _script_of(function, label) if function.__module__ in _MAIN else function.__module__
+    return f"{module}.{function.__qualname__}"
+
+
+def _not_a_function(thing: object) -> tuple[str, str]:
+    if inspect.isbuiltin(thing):
+        return "it is built into Python", "Call it from a function of your own."
+    if inspect.ismethod(thing):
+        return "it is bound to an object, which would not travel", _MODULE_LEVEL
+    if isinstance(thing, functools.partial):
+        return "it is a partial", "Pass the function itself, and the arguments as its kwargs."
+    if isinstance(thing, type):
+        return "it is a class", "Call it from a function."
+    if callable(thing):
+        return f"it is a {type(thing).__name__}, not a function", "Call it from a function."
+    return f"it is a {type(thing).__name__} and cannot be called", "Pass a function."
+
+
+def _script_of(function: types.FunctionType, label: str) -> str:
+    inner: Any = inspect.unwrap(function)
+    names = getattr(inner, "__globals__", {})
+    code = getattr(inner, "__code__", function.__code__)
+    file = None if code.co_filename.startswith("<") else names.get("__file__")
+    name, cause, hint = _script_name(getattr(names.get("__spec__"), "name", None), file)
+    if name is None:
+        raise EntrypointError(entrypoint=label, cause=cause, hint=hint)
+    return name
+
+
+@functools.lru_cache(maxsize=16)
+def _script_name(spec_name: str | None, file: str | None) -> tuple[str | None, str, str]:
+    """The module name of the script that runs, or None and why there is none."""
+    if spec_name is not None and spec_name != "__main__":
+        return spec_name, "", ""  # python -m package.module; for a package, the module is package.__main__
+    if file is None:
+        cause = (
+            "it is defined in an interactive session, in a notebook, with -c or on stdin, which no worker can import"
+        )
+        return None, cause, "Put it into a module, and import it from there."
+    stem, extension = os.path.splitext(os.path.basename(file))
+    if extension != ".py" or stem == "__main__" or not stem.isidentifier() or keyword.iskeyword(stem):
+        cause = f"its script {shorten(os.path.basename(file))} cannot be imported under that name"
+        return None, cause, "Rename the script to a valid module name, such as my_flow.py."
+    if (other := _found_elsewhere(stem, file)) is not None:
+        cause = f"its script is called {stem}, and importing that finds {other} first"
+        return None, cause, "Rename the script."
+    return stem, "", ""
+
+
+def _found_elsewhere(name: str, file: str) -> str | None:
+    """Where another module of that name would be found; None if it is this file, or there is none."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None
+    try:
+        same = spec.origin is not None and os.path.samefile(spec.origin, file)
+    except OSError:
+        same = False
+    return None if same else f"the module {spec.origin or name}"
+
+
+# ---------------------------------------------------------------- from an entrypoint to what it names
+
+
+def importing() -> str | None:
+    """The module that is being imported to find an entrypoint: submitting is refused meanwhile."""
+    return _importing.get()
+
+
+def resolve(entrypoint: str) -> Callable[..., Any]:
+    """What an entrypoint names: a function, or what `@task` or `@job` made of one; its module is imported."""
+    parts = _parts(entrypoint)
+    module, rest = _find_module(entrypoint, parts)
+    found: Any = module
+    for part in rest:
+        try:
+            found = getattr(found, part)
+        except Exception as error:  # a module's own __getattr__ is the user's code
+            cause = f"{'.'.join(parts[: -len(rest)])} has no {'.'.join(rest)}"
+            raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Check the spelling.") from error
+    _check_callable(entrypoint, unwrap(found))
+    return found  # type: ignore[no-any-return]
+
+
+def _parts(entrypoint: object) -> list[str]:
+    if type(entrypoint) is not str:
+        _refuse_form(entrypoint, f"it is a {type(entrypoint).__name__}")
+    if len(entrypoint) > ENTRYPOINT_LENGTH_MAX:
+        _refuse_form(entrypoint, f"it has {len(entrypoint)} characters, allowed are {ENTRYPOINT_LENGTH_MAX}")
+    parts = entrypoint.split(".")
+    if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+        _refuse_form(entrypoint, "it is not a dotted name")
+    if parts[0] in _MAIN:
+        _refuse_form(entrypoint, "__main__ is another module in every process")
+    return parts
+
+
+def _refuse_form(entrypoint: object, cause: str) -> NoReturn:
+    hint = "Write module.function, such as my_flows.load."
+    raise EntrypointError(entrypoint=shorten(entrypoint), cause=cause, hint=hint)
+
+
+def _check_callable(entrypoint: str, found: Any) -> None:
+    if not callable(found) or inspect.isbuiltin(found) or isinstance(found, type):
+        cause, hint = _not_a_function(found)
+        raise EntrypointError(entrypoint=entrypoint, cause=cause, hint=hint)
+
+
+def _find_module(entrypoint: str, parts: list[str]) -> tuple[types.ModuleType, list[str]]:
+    """The longest beginning of the name that is a module, and what is left of it."""
+    missing: ImportError | None = None
+    for length in range(len(parts) - 1, 0, -1):
+        name = ".".join(parts[:length])
+        try:
+            return _import(entrypoint, name), parts[length:]
+        except ModuleNotFoundError as error:
+            if not f"{name}.".startswith(f"{error.name}."):  # something that the module itself imports
+                _refuse_import(entrypoint, name, error)
+            missing = error
+    hint = "Workers find what python -m would find: check the spelling, the directory and PYTHONPATH."
+    raise EntrypointError(entrypoint=entrypoint, cause=f"there is no module {parts[0]}", hint=hint) from missing
+
+
+def _import(entrypoint: str, name: str) -> types.ModuleType:
+    main = sys.modules.get("__main__")
+    if main is not None and name == _running_script(main):
+        return main
+    _let_cwd_be_found(name.partition(".")[0])
+    try:
+        with _flagged(name):
+            return importlib.import_module(name)
+    except (ModuleNotFoundError, KeyboardInterrupt):
+        raise
+    except SystemExit as error:
+        cause = f"importing {name} called sys.exit({shorten(error.code)})"
+        hint = 'Put what runs the script under: if __name__ == "__main__":'
+        raise EntrypointError(entrypoint=entrypoint, cause=cause, hint=hint) from error
+    except BaseException as error:  # the module is the user's code: it may raise anything
+        _refuse_import(entrypoint, name, error)
+
+
+def _refuse_import(entrypoint: str, name: str, error: BaseException) -> NoReturn:
+    try:
+        text = escape_for_terminal(mask_secrets(str(error)))[:500]
+    except Exception:  # str() of the user's own error may raise anything
+        text = "its message cannot be shown"
+    cause = f"importing {name} raised {type(error).__name__}: {text}"
+    raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Mend the module.") from error
+
+
+def _running_script(main: types.ModuleType) -> str | None:
+    """The name under which the script that runs would be imported: it must not be imported a second time."""
+    return _script_name(getattr(getattr(main, "__spec__", None), "name", None), getattr(main, "__file__", None))[0]
+
+
+@contextmanager
+def _flagged(name: str) -> Iterator[None]:
+    token = _importing.set(_importing.get() or name)
+    try:
+        yield
+    finally:
+        _importing.reset(token)
+
+
+def _let_cwd_be_found(package: str) -> None:
+    """Let the current directory be searched, as python -m does, but last: it must not hide an installed module."""
+    if package in sys.modules or sys.flags.safe_path or importlib.util.find_spec(package) is not None:
+        return
+    try:
+        here = os.getcwd()
+    except OSError:  # the directory was deleted
+        return
+    if here not in sys.path:
+        sys.path.append(here)
+        importlib.invalidate_caches()
+
+
+# ---------------------------------------------------------------- arguments
+
+
+class _Shape(NamedTuple):
+    """What a signature asks for, ready to be compared with names."""
+
+    positional: tuple[str, ...]
+    named: frozenset[str]
+    required: frozenset[str]
+    unnamed: frozenset[str]  # positional-only: out of reach for a call by keyword
+    takes_more: bool  # **kwargs
+    takes_args: bool  # *args
+    text: str
+
+
+_UNKNOWN = _Shape((), frozenset(), frozenset(), frozenset(), False, False, "not known")
+_shapes: WeakKeyDictionary[Any, _Shape | None] = WeakKeyDictionary()
+
+
+def _shape_of(function: Any) -> _Shape | None:
+    """The shape of a function's signature; None where Python knows of none."""
+    try:
+        return _shapes[function]
+    except KeyError:
+        shape = _shapes[function] = _read_shape(function)
+        return shape
+    except TypeError:  # a callable object that cannot be a key
+        return _read_shape(function)
+
+
+def _read_shape(function: Any) -> _Shape | None:
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        return None
+    kinds: dict[Any, list[inspect.Parameter]] = {}
+    for parameter in signature.parameters.values():
+        kinds.setdefault(parameter.kind, []).append(parameter)
+    unnamed = kinds.get(inspect.Parameter.POSITIONAL_ONLY, [])
+    either = kinds.get(inspect.Parameter.POSITIONAL_OR_KEYWORD, [])
+    named = either + kinds.get(inspect.Parameter.KEYWORD_ONLY, [])
+    return _Shape(
+        positional=tuple(parameter.name for parameter in unnamed + either),
+        named=frozenset(parameter.name for parameter in named),
+        required=frozenset(p.name for p in unnamed + named if p.default is inspect.Parameter.empty),
+        unnamed=frozenset(parameter.name for parameter in unnamed),
+        takes_more=inspect.Parameter.VAR_KEYWORD in kinds,
+        takes_args=inspect.Parameter.VAR_POSITIONAL in kinds,
+        text=_signature_text(function, signature),
+    )
+
+
+def _signature_text(function: Any, signature: inspect.Signature) -> str:
+    try:
+        text = f"{getattr(function, '__name__', 'function')}{signature}"
+    except Exception:  # the repr() of a default is the user's code
+        text = f"({', '.join(signature.parameters)})"
+    return escape_for_terminal(text if len(text) <= 300 else text[:299] + "…")
+
+
+def check_call(function: Any, names: Iterable[str], entrypoint: str) -> None:
+    """Refuse names with which the function could not be called by keyword."""
+    shape = _shape_of(unwrap(function))
+    if shape is None:
+        return
+    given = frozenset(names)
+    if shape.required <= given and given <= shape.named:
+        return
+    if cause := _mismatch(shape, given):
+        raise SignatureMismatch(entrypoint=entrypoint, cause=cause, signature=shape.text, hint="")
+
+
+def _mismatch(shape: _Shape, given: frozenset[str]) -> str:
+    """What is wrong with the names, all of it; empty if nothing is."""
+    out_of_reach = shape.unnamed & (shape.required if shape.takes_more else shape.required | given)
+    missing = shape.required - given - shape.unnamed
+    unexpected = frozenset() if shape.takes_more else given - shape.named - shape.unnamed
+    faults = (
+        ("missing", missing),
+        ("unexpected", unexpected),
+        ("positional-only, where tasks are called by keyword", out_of_reach),
+    )
+    return "; ".join(f"{fault}: {_listed(names)}" for fault, names in faults if names)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(shorten(name) for name in sorted(names))
+
+
+def bind(function: Any, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+    """The arguments of a call as keyword arguments."""
+    function = unwrap(function)
+    entrypoint = f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', '?')}"
+    if not args:
+        check_call(function, kwargs, entrypoint)
+        return dict(kwargs)
+    shape = _shape_of(function) or _UNKNOWN
+    named = dict(zip(shape.positional, args, strict=False))
+    if cause := _misplaced(shape, len(args), named, kwargs):
+        raise SignatureMismatch(entrypoint=entrypoint, cause=cause, signature=shape.text, hint="")
+    named.update(kwargs)
+    check_call(function, named, entrypoint)
+    return named
+
+
+def _misplaced(shape: _Shape, count: int, named: Mapping[str, object], kwargs: Mapping[str, object]) -> str:
+    """What is wrong with positional arguments; empty if nothing is."""
+    if out_of_reach := shape.unnamed & named.keys():
+        return f"positional-only, where tasks are called by keyword: {_listed(out_of_reach)}"
+    if count > len(shape.positional):
+        if shape.takes_args:
+            return "a task takes named parameters, and these would go into *args"
+        return f"it takes {len(shape.positional)} positional arguments, {count} were given"
+    twice = named.keys() & kwargs.keys()
+    return f"given twice: {_listed(twice)}" if twice else ""

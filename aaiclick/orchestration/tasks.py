@@ -1,0 +1,84 @@
+"""Tasks: ask about them, add them to a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aaiclick.errors import Conflict, NotFound
+from aaiclick.orchestration.checks import refuse_during_import
+from aaiclick.orchestration.context import Context, blocking, connected, get_current_job_id
+from aaiclick.orchestration.factories import create_task
+from aaiclick.orchestration.models import Group, Run, Task
+from aaiclick.orchestration.rules.names import check_id
+from aaiclick.orchestration.rules.states import TaskStatus
+from aaiclick.orchestration.store import jobs as store
+from aaiclick.orchestration.views import decode_result
+
+
+async def get_task(task_id: int) -> Task | None:
+    """The task as it is now; None if there is none."""
+    wanted = check_id(task_id, "task id")
+    async with connected() as coordinator:
+        return await coordinator.database.read(lambda session: store.get_task(session, wanted))
+
+
+async def get_task_result(task_id: int) -> Any:
+    """What a task returned; raises Conflict for one that has not completed."""
+    task = await get_task(task_id)
+    if task is None:
+        raise NotFound(what="task", field="id", value=task_id, hint="")
+    if task.status != TaskStatus.COMPLETED:
+        cause = f"it is {task.status}" + (f" ({task.error})" if task.error else "")
+        raise Conflict(what=f"The result of task {task_id}", verb="read", cause=cause, hint="")
+    return decode_result(task.result_json, {}, {})
+
+
+async def get_runs_for_task(task_id: int) -> list[Run]:
+    """The attempts at a task that ended, oldest first."""
+    wanted = check_id(task_id, "task id")
+    async with connected() as coordinator:
+        rows = await coordinator.database.read(lambda session: store.get_runs(session, wanted))
+    return [Run.from_row(row) for row in rows]
+
+
+async def add_task_to_job(
+    job_id: int,
+    entrypoint: str,
+    kwargs: Mapping[str, object] | None = None,
+    *,
+    name: str | None = None,
+    group_id: int | None = None,
+    max_retries: int | None = None,
+) -> Task:
+    """Add one task to a job that has not ended."""
+    refuse_during_import("add_task_to_job(…)")
+    task = create_task(entrypoint, kwargs, name=name, group_id=group_id, max_retries=max_retries)
+    return await Context(check_id(job_id, "job id")).apply(task)
+
+
+async def add_task_to_current_job(
+    entrypoint: str, kwargs: Mapping[str, object] | None = None, *, job_id: int | None = None, name: str | None = None
+) -> Task:
+    """Add one task to the job of the context around."""
+    job = get_current_job_id() if job_id is None else job_id
+    return await add_task_to_job(job, entrypoint, kwargs, name=name)
+
+
+# ---------------------------------------------------------------- for the models' properties
+
+
+def load_group_tasks(group_id: int) -> list[Task]:
+    async def work() -> list[Task]:
+        async with connected() as coordinator:
+            return await coordinator.database.read(lambda session: store.get_group_tasks(session, group_id))
+
+    return blocking(work)
+
+
+def load_child_groups(group_id: int) -> list[Group]:
+    async def work() -> list[Group]:
+        async with connected() as coordinator:
+            return await coordinator.database.read(lambda session: store.get_child_groups(session, group_id))
+
+    return blocking(work)

@@ -1,0 +1,63 @@
+"""Workers: register, keep alive, list, and claim by hand."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+
+from aaiclick.errors import Conflict, InputError
+from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.models import Claim, Worker, WorkerStatus
+from aaiclick.orchestration.rules.names import check_id, check_name, check_status, shorten
+from aaiclick.orchestration.store import workers as store
+
+
+async def register_worker(hostname: str | None = None, pid: int | None = None, name: str | None = None) -> Worker:
+    """Begin a worker's session; without arguments, that of this process."""
+    host = check_name(socket.gethostname() if hostname is None else hostname, "hostname")
+    process = _check_pid(os.getpid() if pid is None else pid)
+    label = None if name is None else check_name(name, "Worker name")
+    async with connected() as coordinator:
+        return await coordinator.register(hostname=host, pid=process, name=label)
+
+
+def _check_pid(pid: object) -> int:
+    if type(pid) is not int or not 0 < pid < 2**31:
+        raise InputError(field="pid", value=shorten(pid), rule="a whole number from 1 to 2147483647", hint="")
+    return pid
+
+
+async def worker_heartbeat(worker_id: int) -> bool:
+    """Renew a worker's session; False if it is over."""
+    wanted = check_id(worker_id, "worker id")
+    async with connected() as coordinator:
+        return await coordinator.beat(wanted)
+
+
+async def deregister_worker(worker_id: int) -> bool:
+    """End a worker's session; False if it was over."""
+    wanted = check_id(worker_id, "worker id")
+    async with connected() as coordinator:
+        return await coordinator.deregister(wanted)
+
+
+async def list_workers(status: WorkerStatus | str | None = None) -> Sequence[Worker]:
+    """Workers, newest first."""
+    wanted = None if status is None else check_status(status, WorkerStatus)
+    async with connected() as coordinator:
+        return await coordinator.database.read(lambda session: store.list_workers(session, wanted))
+
+
+async def claim_next_task(worker_id: int) -> Claim | None:
+    """Claim the one task that is next in order, and renew the worker's session; None if none is ready.
+
+    Raises Conflict if there is no such session: the task would wait for a worker that is not there.
+    """
+    wanted = check_id(worker_id, "worker id")
+    async with connected() as coordinator:
+        if not await coordinator.beat(wanted):
+            cause = "it has no session, or its session is over"
+            raise Conflict(what=f"Worker {wanted}", verb="given a task", cause=cause, hint="Call register_worker().")
+        claims = await coordinator.claim(wanted, limit=1)
+    return claims[0] if claims else None

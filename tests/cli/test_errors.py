@@ -1,0 +1,141 @@
+"""How a command ends when it does not go well."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from aaiclick.cli import errors, setup
+from aaiclick.errors import AaiclickError, MissingExtra
+from tests.cli.conftest import Cli
+
+PIPE = """
+import sys
+from aaiclick.cli import errors
+sys.exit(errors.run(lambda: print("y\\n" * 1_000_000)))
+"""
+SLEEP = """
+import sys, time
+from aaiclick.cli import errors
+sys.exit(errors.run(lambda: (print("on", flush=True), time.sleep(60))))
+"""
+
+
+def test_an_error_is_one_line_on_stderr(cli: Cli) -> None:
+    refused = cli("job", "get", "12345")
+    assert refused == (3, "", "aaiclick: No job with id 12345. See: aaiclick job list\n")
+
+
+def test_debug_shows_the_traceback_too(cli: Cli) -> None:
+    refused = cli("--debug", "job", "get", "12345")
+    assert refused.code == 3
+    assert refused.err.startswith("Traceback (most recent call last):\n")
+    assert refused.err.splitlines()[-1] == "aaiclick: No job with id 12345. See: aaiclick job list"
+    assert "Traceback" not in cli("job", "get", "12345").err
+
+
+@pytest.mark.parametrize(
+    "typed", [["frob"], ["job"], ["job", "frob"], ["job", "get"], ["job", "get", "1", "2"], ["job", "list", "--frob"]]
+)
+def test_wrong_use(cli: Cli, typed: list[str]) -> None:
+    refused = cli(*typed)
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith("aaiclick: ")
+    assert "--help)" in refused.err
+    assert len(refused.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "mariadb"])
+@pytest.mark.parametrize("command", [["job", "list"], ["setup"], ["migrate"], ["migrate", "check"]])
+def test_a_database_out_of_reach(cli: Cli, on_url, scheme: str, command: list[str]) -> None:
+    on_url(f"{scheme}://user:hunter2@127.0.0.1:1/work")
+    refused = cli(*command)
+    assert (refused.code, refused.out) == (6, "")
+    assert "user:***@127.0.0.1:1/work" in refused.err
+    assert "hunter2" not in refused.err
+    assert len(refused.err.splitlines()) == 1
+
+
+def test_a_wrong_setting(cli: Cli, on_url) -> None:
+    on_url("postgrse://user:hunter2@127.0.0.1/work")
+    refused = cli("job", "list")
+    assert refused.code == 2
+    assert "AAICLICK_SQL_URL" in refused.err
+    assert "hunter2" not in refused.err
+
+
+def failing(error: BaseException):
+    def command() -> None:
+        raise error
+
+    return command
+
+
+def test_what_we_did_not_expect_says_so_and_how_to_see_more(capsys: pytest.CaptureFixture[str]) -> None:
+    assert errors.run(failing(KeyError("gone"))) == 70
+    assert capsys.readouterr().err == "aaiclick: KeyError: 'gone' (a fault of aaiclick; see it with --debug)\n"
+
+
+def test_each_class_has_its_exit_code() -> None:
+    assert errors.run(failing(MissingExtra(what="PostgreSQL", package="asyncpg", extra="postgres"))) == 2
+    for kind in AaiclickError.__subclasses__():
+        assert errors.run(failing(kind())) == kind.exit_code
+
+
+def test_control_codes_in_a_message_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    class Sneaky(AaiclickError):
+        """{said}"""
+
+    errors.run(failing(Sneaky(said="\x1b[31mred\nnext\u202e")))
+    assert capsys.readouterr().err == "aaiclick: \\x1b[31mred next\\u202e\n"
+
+
+def test_an_interrupted_command(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup, "wait_for", failing_wait)
+    interrupted = cli("setup")
+    assert (interrupted.code, interrupted.out) == (130, "")
+    assert "Traceback" not in interrupted.err
+
+
+def failing_wait(work) -> None:
+    work.close()
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_ends_with_130() -> None:
+    process = start(SLEEP, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "on\n"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (130, "aaiclick: interrupted\n")
+
+
+def test_a_reader_that_has_seen_enough_gets_no_traceback() -> None:
+    process = start(PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "y\n"
+    process.stdout.close()
+    assert process.stderr is not None
+    assert (process.stderr.read(), process.wait(30)) == ("", 141)
+
+
+def test_closed_stdout_and_odd_encodings() -> None:
+    """A terminal that knows only ASCII gets escapes; a closed one gets nothing."""
+    script = "from aaiclick.cli import errors, output; import sys; sys.exit(errors.run(lambda: output.show_text('é')))"
+    process = start(script, PYTHONIOENCODING="ascii", stderr=subprocess.PIPE)
+    assert process.communicate(timeout=30) == ("\\xe9\n", "")
+    shell = ["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, script]
+    closed = subprocess.run(shell, env=environment(), capture_output=True, text=True, timeout=30)
+    assert (closed.returncode, closed.stderr) == (0, "")
+
+
+def start(script: str, *, stderr: int, **variables: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", script]
+    return subprocess.Popen(command, env=environment() | variables, stdout=subprocess.PIPE, stderr=stderr, text=True)
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

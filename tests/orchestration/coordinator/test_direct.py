@@ -1,0 +1,85 @@
+"""The coordinator that has the database: what it remembers, and what it does after its transaction."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from aaiclick.orchestration.coordinator import direct
+from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.store import ripples
+from tests.support.orchestra import Orchestra, make, orchestra
+
+
+@pytest.fixture
+async def stage(migrated_sql_url: str) -> AsyncIterator[Orchestra]:
+    async with orchestra(migrated_sql_url) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("drawn", [0.0, 0.25, 1.0])
+async def test_the_draw_decides_how_much_of_a_delay_is_waited(stage: Orchestra, drawn: float) -> None:
+    stage.coordinator = DirectCoordinator(stage.database, draw=lambda: drawn)
+    await stage.submit(make("t", retry=RetryPolicy(1, delay_s=100)))
+    (claim,) = await stage.claim()
+    await stage.fail(claim)
+    due_s = await stage.coordinator.reconcile()
+    if drawn:
+        assert due_s is not None
+        assert 100 * drawn - 60 < due_s <= 100 * drawn
+    else:
+        assert due_s is None
+        assert await stage.ready_names() == ["t"]
+
+
+async def test_jobs_that_have_started_are_remembered_up_to_a_limit(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct, "STARTED_JOBS_MAX", 2)
+    for _ in range(6):
+        await stage.submit(make())
+        await stage.claim(1)
+        assert len(stage.database.started_jobs) <= 3
+    assert not await stage.violations()
+
+
+async def test_a_report_works_off_what_it_left_for_later(stage: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ripples, "STEP", 2)
+    first = make("first")
+    await stage.submit(first, *(make(f"t{number}").depends_on(first) for number in range(7)))
+    receipt = await stage.complete(*(await stage.claim()))
+    assert receipt.rippling
+    assert await stage.ripples() == []
+    assert len(await stage.ready_names()) == 7
+
+
+async def test_what_was_left_by_another_is_worked_off_by_reconcile(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ripples, "STEP", 2)
+    first = make("first")
+    job = await stage.submit(first, *(make(f"t{number}").depends_on(first) for number in range(7)))
+    (claim,) = await stage.claim()
+
+    async def dies(_: int | None) -> None:
+        raise SystemError("the process ended here")
+
+    monkeypatch.setattr(stage.coordinator, "_work_ripples", dies)
+    with pytest.raises(SystemError):
+        await stage.complete(claim)
+    monkeypatch.undo()
+    monkeypatch.setattr(ripples, "STEP", 2)
+    assert await stage.ready_names() == []
+    await stage.coordinator.reconcile(job.id)
+    assert len(await stage.ready_names()) == 7
+    assert (await stage.complete(claim)).accepted  # the report itself had counted
+    assert not await stage.violations()
+
+
+async def test_each_placement_has_a_front_of_its_own(stage: Orchestra) -> None:
+    await stage.submit(make("kept"), placement=7)
+    await stage.submit(make("free"))
+    assert [claim.name for claim in await stage.claim(1, placement=7)] == ["kept"]
+    assert [claim.name for claim in await stage.claim(1)] == ["free"]

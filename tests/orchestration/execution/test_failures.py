@@ -1,0 +1,92 @@
+"""From an exception to what is stored of it: cut, masked, and its type kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from aaiclick.orchestration.execution.failures import MESSAGE_MAX, TRACEBACK_MAX, describe, failure_of, storable
+from aaiclick.orchestration.models import Claim
+from tests.orchestration.sample_flows import RAISES, Unspeakable, UnspeakableExit
+
+CLAIM = Claim(
+    task_id=1,
+    epoch=2,
+    worker_id=3,
+    job_id=4,
+    group_id=None,
+    name="t",
+    entrypoint="a.b",
+    kwargs_json="{}",
+    attempt=0,
+    timeout_s=None,
+)
+ROOM = 100  # for the line that says how much was left out
+
+
+def caught(error: BaseException) -> BaseException:
+    try:
+        raise error
+    except BaseException as raised:
+        return raised
+
+
+@pytest.mark.parametrize("kind", RAISES)
+def test_whatever_was_raised_becomes_a_report_that_can_be_stored(kind: str) -> None:
+    error = caught(RAISES[kind]())
+    failure = failure_of(CLAIM, error)
+    assert (failure.task_id, failure.epoch, failure.permanent) == (1, 2, False)
+    assert failure.error.startswith(type(error).__qualname__)
+    assert failure.error_types[0].endswith(type(error).__qualname__)
+    assert failure.error_types[-2:] == ("builtins.BaseException", "builtins.object")
+    for text, limit in ((failure.error, MESSAGE_MAX), (failure.traceback or "", TRACEBACK_MAX)):
+        assert len(text) <= limit + ROOM
+        assert "\0" not in text
+        text.encode()
+    assert "hunter2" not in failure.error + str(failure.traceback)
+
+
+def test_the_message_says_the_type_and_the_text() -> None:
+    assert describe(ValueError("no")) == "ValueError: no"
+    assert describe(KeyError("a")) == "KeyError: 'a'"
+    assert describe(ValueError()) == "ValueError"
+
+
+@pytest.mark.parametrize("error", [Unspeakable(), UnspeakableExit()])
+def test_an_error_that_cannot_say_what_it_is_keeps_its_type(error: Exception) -> None:
+    assert describe(error).startswith(f"{type(error).__name__}: (its message could not be read: ")
+
+
+def test_a_group_of_errors_shows_each_in_its_traceback() -> None:
+    failure = failure_of(CLAIM, caught(RAISES["ExceptionGroup"]()))
+    assert failure.error == "ExceptionGroup: several (2 sub-exceptions)"
+    assert "ValueError: one" in str(failure.traceback)
+    assert "KeyError: 'two'" in str(failure.traceback)
+
+
+def test_the_cause_is_in_the_traceback() -> None:
+    try:
+        try:
+            raise KeyError("first")
+        except KeyError as error:
+            raise ValueError("second") from error
+    except ValueError as raised:
+        failure = failure_of(CLAIM, raised)
+    assert "KeyError: 'first'" in str(failure.traceback)
+
+
+def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
+    text = storable("a" * 600 + "b" * 600, 100)
+    assert text.startswith("a" * 50 + "\n… 1100 characters left out …\n")
+    assert text.endswith("b" * 50)
+    assert storable("a" * 100, 100) == "a" * 100
+
+
+def test_a_secret_on_the_line_of_the_cut_is_masked_as_a_whole() -> None:
+    for before in range(35, 65):
+        text = storable("x" * before + " password=" + "hunter" * 20 + " " + "y" * before, 100)
+        assert "hunter" not in text
+    assert "hunter" not in storable("postgresql://me:" + "hunter" * 200 + "@host", 100)
+
+
+def test_characters_that_databases_refuse_are_written_as_escapes() -> None:
+    assert storable("a\0b\ud800", 100) == "a\\x00b\\ud800"
