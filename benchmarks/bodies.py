@@ -1,0 +1,5 @@
+"""Bodies for tasks that benchmarks submit."""
+
+
+def noop(**_: object) -> None:
+    return None
