@@ -44,6 +44,13 @@ class Settings:
     task_timeout_s: float | None
     retries_max: int
     job_timeout_s: float | None
+    crashes_max: int
+    losses_max: int
+    shutdown_grace_s: float
+    cancel_grace_s: float
+    child_tasks_max: int
+    child_growth_mb: int
+    log_bytes_max: int
     sql_pool_size: int
     sql_max_overflow: int
     value_bytes_max: int
@@ -120,6 +127,11 @@ class _Reader:
         found = self.number(name)
         return int(BY_NAME[name].default if found is None else found)
 
+    def seconds(self, name: str) -> float:
+        """A number of seconds, or the setting's default."""
+        found = self.number(name)
+        return float(BY_NAME[name].default if found is None else found)
+
     def text(self, name: str) -> str:
         """A text that is not empty, or the setting's default."""
         return self.take(name, _text) or BY_NAME[name].default
@@ -157,6 +169,13 @@ def _settings(reader: _Reader) -> Settings:
         task_timeout_s=reader.number("WORKER_TASK_TIMEOUT"),
         retries_max=reader.whole("WORKER_MAX_RETRIES"),
         job_timeout_s=reader.number("JOB_DEFAULT_TIMEOUT"),
+        crashes_max=reader.whole("AAICLICK_CRASHES_MAX"),
+        losses_max=reader.whole("AAICLICK_LOSSES_MAX"),
+        shutdown_grace_s=reader.seconds("AAICLICK_SHUTDOWN_GRACE_SECONDS"),
+        cancel_grace_s=reader.seconds("AAICLICK_CANCEL_GRACE_SECONDS"),
+        child_tasks_max=reader.whole("AAICLICK_CHILD_TASKS_MAX"),
+        child_growth_mb=reader.whole("AAICLICK_CHILD_GROWTH_MB"),
+        log_bytes_max=reader.whole("AAICLICK_LOG_BYTES_MAX"),
         sql_pool_size=reader.whole("AAICLICK_SQL_POOL_SIZE"),
         sql_max_overflow=reader.whole("AAICLICK_SQL_MAX_OVERFLOW"),
         value_bytes_max=reader.whole("AAICLICK_VALUE_BYTES_MAX"),

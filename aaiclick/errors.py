@@ -148,6 +148,14 @@ class ClaimLost(AaiclickError):
     exit_code = 5
 
 
+class TaskTimeout(AaiclickError, TimeoutError):
+    """The task ran longer than its limit of {timeout_s} s."""
+
+
+class TaskCrashed(AaiclickError):
+    """The process that ran the task died: {cause}. {hint}"""
+
+
 class RunningLoop(AaiclickError, RuntimeError):
     """{call} cannot block inside a running event loop. Write instead: {instead}"""
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import delete, func, insert, literal, select, update
+from sqlalchemy import delete, func, insert, literal, select, text, update
 
 from aaiclick.orchestration.models import Done, Group
 from aaiclick.orchestration.store.dialects import dialect_of
@@ -238,3 +238,21 @@ async def test_rows_are_inserted_whatever_their_number_and_undone_with_the_rest(
         await stage.database.transact(lambda session: work(session, False))
     assert await stage.scalar(asked) == 0
     assert await stage.database.transact(lambda session: work(session, True)) == count
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
+async def test_a_transaction_that_is_left_alone_does_not_keep_its_locks_for_ever(
+    dialect: str, stage: Orchestra
+) -> None:
+    """A worker that is stopped in the middle of one would hold up everyone else."""
+    asked = {
+        "postgres": "SELECT setting::int / 1000 FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'",
+        "mariadb": "SELECT @@SESSION.idle_transaction_timeout",
+    }
+    assert await stage.scalar(text(asked[dialect])) == 30
+
+
+async def test_later_is_now_and_some(stage: Orchestra) -> None:
+    dialect = stage.database.dialect
+    (row,) = await stage.rows(select(dialect.now().label("now"), dialect.later(90.5).label("later")))
+    assert abs((row.later - row.now).total_seconds() - 90.5) < 1

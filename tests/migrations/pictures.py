@@ -9,7 +9,16 @@ from aaiclick.orchestration.store.connecting import connect
 
 Picture = dict[str, list[tuple[Any, ...]]]
 
-SQLITE = {"statements": "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"}
+SQLITE = {
+    "columns": """
+        SELECT t.name, c.cid, c.name, c.type, c."notnull", c.dflt_value, c.pk
+        FROM sqlite_master t, pragma_table_xinfo(t.name) c WHERE t.type = 'table' ORDER BY 1, 2""",
+    "tables": """
+        SELECT name, CASE wr WHEN 1 THEN 'without rowid' ELSE 'with rowid' END
+        FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite%' ORDER BY 1""",
+    "indexes": "SELECT tbl_name, name, sql FROM sqlite_master WHERE type = 'index' ORDER BY 1, 2",
+}
+"""Not the statements: a column that was added later stands behind the keys there."""
 
 POSTGRES = {
     "columns": """

@@ -14,7 +14,7 @@ from tests.servers.databases import Databases
 
 Ask = Callable[[str], Awaitable[None]]
 
-NEXT = "0002"
+NEXT = "9999"
 RUN = re.escape("Run: aaiclick migrate upgrade head")
 OF_ITS_OWN = re.escape("Give aaiclick a database of its own.")
 

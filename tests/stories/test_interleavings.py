@@ -12,8 +12,9 @@ from aaiclick.errors import JobEnded
 from aaiclick.orchestration.models import Group
 from aaiclick.orchestration.store import ripples
 from aaiclick.orchestration.store.claims import claim_tasks
+from aaiclick.orchestration.store.endings import cancel_job
 from aaiclick.orchestration.store.extensions import extend_job
-from aaiclick.orchestration.store.jobs import cancel_job, reserve_job
+from aaiclick.orchestration.store.jobs import reserve_job
 from aaiclick.orchestration.store.reports import release_claims, take_reports
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events, tasks
@@ -179,6 +180,7 @@ async def test_a_cancel_that_meets_a_step_of_a_ripple(stage: Orchestra, monkeypa
         cancelling = asyncio.create_task(stage.coordinator.cancel(job.id))
         await stage.until_waiting()
     assert await cancelling
+    await stage.coordinator.reconcile()
     assert await stage.ripples() == []
     assert await stage.ready_names() == []
 

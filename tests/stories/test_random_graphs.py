@@ -3,238 +3,16 @@
 from __future__ import annotations
 
 import os
-import random
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import pytest
-from sqlalchemy import select
 
-from aaiclick.errors import AaiclickError
-from aaiclick.orchestration.factories import new_job
-from aaiclick.orchestration.models import Claim, Done, Group, Task
-from aaiclick.orchestration.models.node import Edge, Node
-from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.rules.retries import RetryPolicy
-from aaiclick.orchestration.store import queue, ripples
-from aaiclick.orchestration.store.reports import take_reports
-from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import jobs, ready, tasks
-from tests.support.naive import ENDED, NaiveJob
-from tests.support.orchestra import Orchestra, done, failure, make, orchestra
+from aaiclick.orchestration.store import ripples
+from tests.support.orchestra import Orchestra, orchestra
+from tests.support.walk import Walk, walk
 
 LONG = "AAICLICK_TEST_LONG" in os.environ
-SEEDS = range(400 if LONG else 24)
-STEPS = 60
-
-
-class Walk:
-    """One job on its random way, in the store and in the model."""
-
-    def __init__(self, stage: Orchestra, seed: int) -> None:
-        self.stage = stage
-        self.dice = random.Random(seed)
-        self.model = NaiveJob()
-        self.nodes: dict[int, Node] = {}
-        self.held: dict[int, Claim] = {}
-        self.stale: list[Claim] = []
-        self.job = new_job(f"seed {seed}")
-        self.placement = 0
-        self.log: list[str] = []
-        self.outcomes: Counter[str] = Counter()
-
-    # ------------------------------------------------------------ graphs
-
-    def grow(self, size: int) -> Submission:
-        """Some new tasks and groups, in groups new and old, and edges among all."""
-        new_groups: list[Group] = []
-        new_tasks: list[Task] = []
-        for _ in range(self.dice.randint(0, size // 2)):
-            new_groups.append(
-                Group(f"g{len(self.nodes) + len(new_groups)}", parent_group_id=self.some_group(new_groups))
-            )
-        for _ in range(self.dice.randint(0, size)):
-            number = len(self.nodes) + len(new_groups) + len(new_tasks)
-            new_tasks.append(
-                make(
-                    f"t{number}",
-                    group_id=self.some_group(new_groups),
-                    retry=RetryPolicy(self.dice.choice([0, 0, 1, 2]), delay_s=self.dice.choice([0.0, 60.0])),
-                    priority=self.dice.choice([0, 0, 0, 1, -1]),
-                    critical=self.dice.random() < 0.8,
-                )
-            )
-        everyone = sorted((*self.nodes.values(), *new_groups, *new_tasks), key=lambda node: node.id)
-        edges: list[Edge] = []
-        for _ in range(self.dice.randint(0, size) if len(everyone) > 1 else 0):
-            previous, following = self.dice.sample(everyone, 2)
-            if self.dice.random() < 0.9 and previous.id > following.id:  # mostly forwards, so that few are cycles
-                previous, following = following, previous
-            edges.append(Edge(previous, following))
-        return Submission(self.job.id, new_tasks, new_groups, edges)
-
-    def some_group(self, new: list[Group]) -> int | None:
-        stored = [node.id for node in self.nodes.values() if isinstance(node, Group)]
-        return self.dice.choice([None, *stored, *(group.id for group in new)])
-
-    async def begin(self) -> None:
-        while True:
-            graph = self.grow(10)
-            graph.new_job = self.job
-            if not graph.tasks or self.model.with_all(graph).has_cycle():
-                continue
-            await self.stage.coordinator.submit(graph)
-            self.took(graph)
-            return
-
-    def took(self, graph: Submission) -> None:
-        self.model.add(graph)
-        self.nodes.update((node.id, node) for node in (*graph.tasks, *graph.groups))
-
-    # ------------------------------------------------------------ steps
-
-    async def apply(self) -> None:
-        graph = self.grow(self.dice.choice([1, 3, 6]))
-        rippling = bool(await self.stage.ripples())
-        expected = None if rippling else self.model.refusal(graph)
-        said = f"{graph.tasks} {graph.groups} {[(str(edge.previous), str(edge.next)) for edge in graph.edges]}"
-        refused: AaiclickError | None = None
-        try:
-            await self.stage.coordinator.submit(graph)
-        except AaiclickError as error:
-            refused = error
-        outcome = None if refused is None else type(refused).__name__
-        self.outcomes[outcome or "applied"] += 1
-        self.log.append(f"apply {said}: {refused or 'taken'}")
-        assert rippling or outcome == expected
-        if refused is None:
-            self.took(graph)
-
-    async def claim(self) -> None:
-        claims = await self.stage.claim(self.dice.choice([1, 2, 5]), placement=self.placement)
-        self.log.append(f"claim {[claim.name for claim in claims]}")
-        assert {claim.task_id for claim in claims} <= self.model.ready()
-        self.model.claim(claim.task_id for claim in claims)
-        self.held.update((claim.task_id, claim) for claim in claims)
-
-    async def report(self) -> None:
-        """Some complete, some fail; what follows from it may be left for later."""
-        chosen = self.dice.sample(sorted(self.held), min(len(self.held), self.dice.choice([1, 1, 2, 4])))
-        reports = [done(c) if self.dice.random() < 0.75 else failure(c) for c in map(self.held.pop, chosen)]
-        self.log.append(f"report {[(self.nodes[r.task_id].name, type(r).__name__) for r in reports]}")
-        receipt = await self.stage.database.transact(
-            lambda session: take_reports(session, self.stage.worker, reports, lambda: 1.0)
-        )
-        assert receipt.accepted == {(report.task_id, report.epoch) for report in reports}
-        for report in reports:
-            task = await self.stage.task(self.nodes[report.task_id])  # type: ignore[arg-type]
-            if isinstance(report, Done):
-                self.model.end(task.id, "completed")
-            elif task.attempt > task.max_retries:
-                self.model.end(task.id, "failed")
-            else:
-                self.model.give_back(task.id, delayed=task.run_after is not None)
-
-    async def release(self) -> None:
-        chosen = [self.held.pop(task) for task in self.dice.sample(sorted(self.held), min(len(self.held), 2))]
-        self.log.append(f"release {[claim.name for claim in chosen]}")
-        assert await self.stage.coordinator.release(self.stage.worker, chosen) == {c.task_id for c in chosen}
-        self.stale += chosen
-        for claim in chosen:
-            self.model.give_back(claim.task_id)
-
-    async def come_late(self) -> None:
-        if self.stale:
-            late = self.dice.choice(self.stale)
-            receipt = await self.stage.report(done(late) if self.dice.random() < 0.5 else failure(late))
-            assert not receipt.accepted
-
-    async def time_passes(self) -> None:
-        self.log.append("time passes")
-        await self.stage.let_time_pass()
-        await self.stage.database.transact(queue.promote_due)
-        self.model.delayed.clear()
-
-    async def ripple(self) -> None:
-        self.log.append(f"ripple {await self.stage.ripples()}")
-        await self.stage.database.transact(ripples.work_one_ripple)
-
-    async def reserve(self) -> None:
-        self.log.append("reserve")
-        self.placement += 1
-        await self.stage.coordinator.reserve(self.job.id, self.placement)
-
-    async def cancel(self) -> None:
-        if self.dice.random() < 0.1:
-            self.log.append("cancel")
-            rippling = bool(await self.stage.ripples())
-            was = self.model.job_status()
-            cancelled = await self.stage.coordinator.cancel(self.job.id)
-            assert rippling or cancelled == (was not in ENDED)
-            if cancelled:
-                self.stale += self.held.values()
-                self.held.clear()
-                self.model.cancel()
-
-    def choose(self) -> Callable[[], Awaitable[None]]:
-        weights = {
-            self.claim: 5,
-            self.report: 6,
-            self.apply: 5,
-            self.ripple: 3,
-            self.release: 1,
-            self.come_late: 1,
-            self.time_passes: 1,
-            self.reserve: 0.5,
-            self.cancel: 0.5,
-        }
-        return self.dice.choices(list(weights), list(weights.values()))[0]
-
-    # ------------------------------------------------------------ checks
-
-    async def check(self) -> None:
-        rippling = bool(await self.stage.ripples())
-        assert not await self.stage.violations(at_rest=not rippling)
-        if not rippling:
-            await self.stage.database.read(self.compare)
-
-    async def compare(self, session: Session) -> None:
-        statuses = {row.id: row.status for row in await session.rows(select(tasks.c.id, tasks.c.status))}
-        named = {self.nodes[task].name: (status, self.model.status[task]) for task, status in statuses.items()}
-        assert not {name: pair for name, pair in named.items() if pair[0] != pair[1]}
-        assert {row.task_id for row in await session.rows(select(ready.c.task_id))} == self.model.ready()
-        assert await session.scalar(select(jobs.c.status)) == self.model.job_status()
-
-    async def finish(self) -> None:
-        """Whatever is left can be brought to its end."""
-        while self.model.job_status() not in ENDED:
-            await self.stage.coordinator.reconcile()
-            await self.time_passes()
-            await self.claim()
-            await self.stage.complete(*self.held.values())
-            for task in self.held:
-                self.model.end(task, "completed")
-            self.held.clear()
-            await self.check()
-        await self.stage.coordinator.reconcile()
-        assert not await self.stage.violations()
-        assert (await self.stage.job(self.job)).status == self.model.job_status()
-
-
-async def walk(stage: Orchestra, seed: int) -> Counter[str]:
-    """Take one job through its steps; what led to a failure is printed with it."""
-    way = Walk(stage, seed)
-    await way.begin()
-    try:
-        await way.check()
-        for _ in range(STEPS):
-            await way.choose()()
-            await way.check()
-        await way.finish()
-    except BaseException:
-        print(f"seed {seed}:", *way.log, sep="\n  ")
-        raise
-    return way.outcomes
+SEEDS = range(400 if LONG else 16)
 
 
 @pytest.fixture
@@ -247,10 +25,10 @@ async def stage(migrated_sql_url: str, monkeypatch: pytest.MonkeyPatch) -> Async
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_a_random_graph_keeps_its_word_after_every_step(stage: Orchestra, seed: int) -> None:
-    await walk(stage, seed)
+    await walk(Walk(stage, seed))
 
 
 @pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
 @pytest.mark.parametrize("seed", [1000 + seed for seed in range(30 if LONG else 2)])
 async def test_a_random_graph_keeps_its_word_on_servers_too(stage: Orchestra, seed: int) -> None:
-    await walk(stage, seed)
+    await walk(Walk(stage, seed))

@@ -76,7 +76,9 @@ class NaiveJob:
         if not self.status or not set(self.status.values()) <= ENDED:
             return "running" if self.begun else "pending"
         failed = any(status == "failed" and task not in self.tolerable for task, status in self.status.items())
-        return "failed" if failed else "completed"
+        if failed:
+            return "failed"
+        return "cancelled" if "cancelled" in self.status.values() else "completed"
 
     # ------------------------------------------------------------ what happens
 
@@ -180,3 +182,26 @@ class NaiveJob:
 
 def points(node: int) -> tuple[tuple[str, int], tuple[str, int]]:
     return ("begin", node), ("end", node)
+
+
+def downstream(job: NaiveJob, roots: Iterable[int]) -> set[int]:
+    """These tasks and all that waits for them, however far."""
+    found = set(roots)
+    changing = True
+    while changing:
+        changing = False
+        for task in job.status.keys() - found:
+            if any(not found.isdisjoint(job.tasks_in(previous)) for previous in job.predecessors(task)):
+                found.add(task)
+                changing = True
+    return found
+
+
+def clear(job: NaiveJob, tasks: Iterable[int]) -> None:
+    """Run these again; what waits for another failure stays doomed."""
+    job.begun |= job.job_status() in ENDED
+    job.cancelled = False
+    for task in tasks:
+        job.status[task] = "pending"
+        job.delayed.discard(task)
+    job.spread_doom()

@@ -1,6 +1,6 @@
 """What people hold in their hands: jobs, tasks, groups and the rows about them. No database library here."""
 
-from aaiclick.orchestration.models.claim import Claim, Done, Failure, Receipt, Report
+from aaiclick.orchestration.models.claim import Claim, Done, Failure, Held, Orders, Receipt, Report, Stop
 from aaiclick.orchestration.models.group import Group
 from aaiclick.orchestration.models.job import Job
 from aaiclick.orchestration.models.records import Dependency, Event, RegisteredJob, Run, Worker
@@ -14,14 +14,17 @@ __all__ = [
     "Event",
     "Failure",
     "Group",
+    "Held",
     "Job",
     "JobStatus",
+    "Orders",
     "PreservationMode",
     "Receipt",
     "RegisteredJob",
     "Report",
     "Run",
     "RunType",
+    "Stop",
     "Task",
     "TaskStatus",
     "Worker",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 
 @dataclass(slots=True)
@@ -24,6 +25,13 @@ class Claim:
     """The stored results of the tasks that the arguments refer to."""
     members: dict[int, list[int]] = field(default_factory=dict)
     """The tasks of each group that the arguments refer to, in the order in which they were made."""
+    generation: int = 0
+    """How often the task was cleared."""
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt at the task until someone clears it (pitfall T11)."""
+        return f"{self.task_id}-{self.generation}"
 
 
 @dataclass(slots=True, frozen=True)
@@ -38,7 +46,10 @@ class Done:
 
 @dataclass(slots=True, frozen=True)
 class Failure:
-    """The run ended with an error; `error_types` is the exception's ancestry, for the retry policy."""
+    """The run ended with an error; `error_types` is the exception's ancestry, for the retry policy.
+
+    `crashed`: the process that ran it died, which is counted apart from failures.
+    """
 
     task_id: int
     epoch: int
@@ -47,6 +58,7 @@ class Failure:
     error_types: tuple[str, ...] = ()
     permanent: bool = False
     log_path: str | None = None
+    crashed: bool = False
 
 
 Report = Done | Failure
@@ -58,3 +70,34 @@ class Receipt:
 
     accepted: set[tuple[int, int]] = field(default_factory=set)
     rippling: bool = False
+    due_s: float | None = None
+    """How long until the first of those that will be tried again is due."""
+
+
+@dataclass(slots=True, frozen=True)
+class Held:
+    """A run that a worker holds. `started`: its body has begun, which the state need not know yet."""
+
+    task_id: int
+    epoch: int
+    started: bool = False
+    log_path: str | None = None
+
+
+class Stop(StrEnum):
+    """Why a worker should end a run."""
+
+    CANCELLED = "cancelled"
+    LOST = "lost"
+
+
+@dataclass(slots=True)
+class Orders:
+    """The answer to a heartbeat."""
+
+    alive: bool = True
+    """False: the session is over, and with it every claim of it."""
+    drain: bool = False
+    """Take no more work, finish what runs, and leave."""
+    stop: dict[tuple[int, int], Stop] = field(default_factory=dict)
+    """Runs that are no longer this worker's, by (task, epoch)."""

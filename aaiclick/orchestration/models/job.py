@@ -39,6 +39,7 @@ class Job:
     created_at: datetime | None = None
     started_at: datetime | None = None
     completed_at: datetime | None = None
+    fail_fast: bool = False
     _tasks: list[Task] | None = field(default=None, repr=False)
     _groups: list[Group] | None = field(default=None, repr=False)
 

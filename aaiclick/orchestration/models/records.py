@@ -74,6 +74,7 @@ class Worker:
     name: str | None = None
     tasks_completed: int = 0
     tasks_failed: int = 0
+    concurrency: int = 0
 
     @classmethod
     def from_row(cls, row: Any) -> Worker:

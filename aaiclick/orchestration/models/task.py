@@ -30,7 +30,7 @@ _STORED = (
     "parent_task_id",
     "parent_epoch",
 )
-_COUNTED = ("epoch", "attempt", "crash_count", "lost_count", "unmet_count", "dependents_count")
+_COUNTED = ("epoch", "attempt", "crash_count", "lost_count", "unmet_count", "dependents_count", "generation")
 ENTRYPOINT_LENGTH_MAX = 500
 RETRY_POLICY_LENGTH_MAX = 2000
 _GIVEN = ("entrypoint", "kwargs_json", "needs_inputs", "critical", "priority", "placement", "timeout_s")
@@ -60,6 +60,7 @@ class Task(Node):
     lost_count: int
     unmet_count: int
     dependents_count: int
+    generation: int
 
     def __init__(
         self,

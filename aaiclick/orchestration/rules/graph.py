@@ -219,15 +219,25 @@ def ancestors(groups: Mapping[int, int | None], of: Iterable[int]) -> set[int]:
 
 def descendants(groups: Mapping[int, int | None], of: Iterable[int]) -> set[int]:
     """These groups and all that they contain."""
+    return reach(children_of(groups), of)
+
+
+def children_of(groups: Mapping[int, int | None]) -> dict[int, list[int]]:
+    """The groups directly inside each group that has any."""
     inside: dict[int, list[int]] = {}
     for group, parent in groups.items():
         if parent is not None:
             inside.setdefault(parent, []).append(group)
+    return inside
+
+
+def reach(children: Mapping[int, list[int]], of: Iterable[int]) -> set[int]:
+    """These and all that can be reached from them."""
     found: set[int] = set()
     left = list(of)
     while left:
-        group = left.pop()
-        if group not in found:
-            found.add(group)
-            left.extend(inside.get(group, ()))
+        node = left.pop()
+        if node not in found:
+            found.add(node)
+            left.extend(children.get(node, ()))
     return found

@@ -99,6 +99,17 @@ def after_failure(policy: RetryPolicy, attempt: int, error_types: Sequence[str],
     return Retry(draw * delay_s if policy.jitter else delay_s)
 
 
+def after_crash(policy: RetryPolicy, crashes: int, crashes_max: int, draw: float) -> Retry | GiveUp:
+    """What follows the death of the process that ran the task, after `crashes` earlier ones.
+
+    It takes no attempt: `max_retries` is about errors of the task, and this one may not have been its fault.
+    """
+    if crashes + 1 >= crashes_max:
+        return GiveUp(f"its process died {crashes + 1} times")
+    delay_s = backoff_s(policy, crashes)
+    return Retry(draw * delay_s if policy.jitter else delay_s)
+
+
 def backoff_s(policy: RetryPolicy, attempt: int) -> float:
     """The longest delay after so many earlier failures."""
     try:

@@ -49,16 +49,28 @@ class QueueFront:
 
 
 async def claim_tasks(
-    session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, started: set[int]
+    session: Session,
+    *,
+    worker_id: int,
+    placement: int,
+    limit: int,
+    after: ReadyKey | None,
+    started: set[int],
+    call: int = 0,
 ) -> list[Claim]:
     """Claim up to `limit` tasks: by priority, then oldest job, then task. A job's first claim starts it."""
     taken = await session.dialect.claim_ready(
-        session, worker_id=worker_id, placement=placement, limit=limit, after=after
+        session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call
     )
     if after is not None and len(taken) < limit:
         try:
             taken += await session.dialect.claim_ready(
-                session, worker_id=worker_id, placement=placement, limit=limit - len(taken), after=None
+                session,
+                worker_id=worker_id,
+                placement=placement,
+                limit=limit - len(taken),
+                after=None,
+                call=call,
             )
         except Exception as error:
             # what was taken is committed by now: tried again as a whole, it would be left with nobody
@@ -90,6 +102,7 @@ def _claim(task: ClaimedTask, worker_id: int, inputs: dict[int, str | None], mem
         priority=task.priority,
         inputs=inputs if task.needs_inputs else {},
         members=members if task.needs_inputs else {},
+        generation=task.generation,
     )
 
 

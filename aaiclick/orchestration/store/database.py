@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -17,6 +17,8 @@ from aaiclick.orchestration.store.schema import ensure_local, require_current
 from aaiclick.orchestration.store.session import Session
 
 T = TypeVar("T")
+
+ROLLBACK_S_MAX = 5.0
 
 TRIES = 10
 """How often a transaction that met a deadlock is tried before the caller hears of it."""
@@ -31,6 +33,8 @@ class Database:
         self.dialect = dialect
         self.started_jobs: set[int] = set()
         """Jobs known to have left PENDING, to which none returns: a claim need not look again."""
+        self.on_hints: Callable[[Iterable[str]], None] = _unheard
+        """Told after each commit what others may want to know of it."""
         self._writer = asyncio.Lock()
         self._idle: list[Connection] = []
         """Connections at hand: giving one back to the pool and taking it again costs as much as a short statement."""
@@ -110,7 +114,10 @@ class Database:
                 if at_once:
                     return await self.read(work)
                 async with self._transaction() as session:
-                    return await work(session)
+                    answer = await work(session)
+                if session.hints:
+                    self.on_hints(session.hints)
+                return answer
             except Exception as error:
                 if not self.dialect.is_transient(error):
                     raise
@@ -139,11 +146,16 @@ class Database:
             raise
 
     async def _rollback(self, connection: Connection) -> None:
-        """A connection that cannot even roll back is thrown away."""
+        """A connection that cannot even roll back, in a while, is thrown away."""
         try:
-            await self.dialect.command(connection, "ROLLBACK")
+            async with asyncio.timeout(ROLLBACK_S_MAX):
+                await self.dialect.command(connection, "ROLLBACK")
         except Exception:
             await connection.invalidate()
+
+
+def _unheard(hints: Iterable[str]) -> None:
+    """Nobody listens."""
 
 
 def _is_lost(connection: Connection) -> bool:

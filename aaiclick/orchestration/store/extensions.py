@@ -19,10 +19,10 @@ from aaiclick.orchestration.rules.graph import Plan, Shape, Standing, Stored, an
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, TaskStatus
 from aaiclick.orchestration.store.graphs import insert_graph, names_of, refuse_cycles, refuse_unknown, shape_of
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
-from aaiclick.orchestration.store.ripples import OPEN, lock_gated, lock_groups, shift, spread_doom
+from aaiclick.orchestration.store.ripples import OPEN, lock_gated, shift, spread_doom
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, graph_locks, groups, jobs, ripples, tasks
-from aaiclick.orchestration.store.transitions import lock_tasks
+from aaiclick.orchestration.store.transitions import lock_groups, lock_tasks
 
 
 async def extend_job(session: Session, submission: Submission) -> Plan:

@@ -7,6 +7,7 @@ from datetime import datetime
 from aaiclick.errors import CircularDependencyError, UnknownNode
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.graph import Plan, Shape, Stored, containment_cycle, find_cycle, make_plan
+from aaiclick.orchestration.rules.hints import READY
 from aaiclick.orchestration.store import rows as new_rows
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, groups, ready, tasks
@@ -66,14 +67,10 @@ async def insert_graph(session: Session, submission: Submission, plan: Plan, now
     )
     await session.insert(tasks, [new_rows.task_row(task, plan, submission.job_id, now) for task in submission.tasks])
     await session.insert(dependencies, new_rows.edge_rows(submission, plan))
-    await session.insert(
-        ready,
-        [
-            new_rows.ready_row(task, submission.job_id)
-            for task in submission.tasks
-            if not plan.task_unmet[task.id] and task.id not in plan.doomed
-        ],
-    )
+    free = [task for task in submission.tasks if not plan.task_unmet[task.id] and task.id not in plan.doomed]
+    await session.insert(ready, [new_rows.ready_row(task, submission.job_id) for task in free])
+    if free:
+        session.hints.add(READY)
 
 
 def refuse_unknown(submission: Submission, shape: Shape, known: set[int]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Insert, bindparam, delete, insert, select, update
 
+from aaiclick.orchestration.rules.hints import READY
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.store.dialects.contract import Dialect
 from aaiclick.orchestration.store.session import Session
@@ -18,8 +19,8 @@ from aaiclick.orchestration.store.tables import delayed, ready, tasks
 
 async def make_ready(session: Session, ids: Sequence[int]) -> None:
     """Put into the queue those of these (locked) tasks that nothing holds back."""
-    if ids:
-        await session.run(session.built(_enter_queue), {"ids": session.dialect.pack(sorted(ids))})
+    if ids and await session.run(session.built(_enter_queue), {"ids": session.dialect.pack(sorted(ids))}):
+        session.hints.add(READY)
 
 
 def _enter_queue(dialect: Dialect) -> Insert:

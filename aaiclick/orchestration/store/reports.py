@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Row, select, tuple_
 
+from aaiclick.config import settings
 from aaiclick.orchestration.models import Done, Failure, Receipt, Report
-from aaiclick.orchestration.rules.retries import GiveUp, Retry, RetryPolicy, after_failure
+from aaiclick.orchestration.rules.retries import GiveUp, Retry, RetryPolicy, after_crash, after_failure
 from aaiclick.orchestration.rules.states import LIVE_TASK, TaskStatus
 from aaiclick.orchestration.store.dialects.contract import EndedTask
 from aaiclick.orchestration.store.queue import make_ready
@@ -26,7 +27,7 @@ from aaiclick.orchestration.store.transitions import (
 
 AReport = TypeVar("AReport", Done, Failure)
 
-OUTCOMES = {Done: ("completed",), Failure: ("failed",)}
+OUTCOMES = {Done: ("completed",), Failure: ("failed", "crashed")}
 
 
 async def take_reports(
@@ -103,6 +104,7 @@ async def _fail(
         match _verdict(row, failure, draw()):
             case Retry(delay_s):
                 again.append((row, _another_attempt(row, failure, now, delay_s)))
+                receipt.due_s = delay_s if receipt.due_s is None else min(receipt.due_s, delay_s)
             case GiveUp():
                 given_up.append((row, _no_more(row, failure, now)))
                 if row.critical:
@@ -117,13 +119,15 @@ async def _fail(
 def _verdict(row: Row[Any], failure: Failure, draw: float) -> Retry | GiveUp:
     if failure.permanent:
         return GiveUp("it would fail again")
+    if failure.crashed:
+        return after_crash(RetryPolicy.from_json(row.retry_policy), row.crash_count, settings().crashes_max, draw)
     return after_failure(RetryPolicy.from_json(row.retry_policy), row.attempt, failure.error_types, draw)
 
 
 def _another_attempt(row: Row[Any], failure: Failure, now: datetime, delay_s: float) -> dict[str, Any]:
     return {
         "epoch": row.epoch + 1,
-        "attempt": row.attempt + 1,
+        **_counted(row, failure),
         "worker_id": None,
         "started_at": None,
         "error": failure.error,
@@ -132,9 +136,14 @@ def _another_attempt(row: Row[Any], failure: Failure, now: datetime, delay_s: fl
     }
 
 
+def _counted(row: Row[Any], failure: Failure) -> dict[str, int]:
+    """Crashes are counted apart, so that a task that kills its process is given up after a few of them."""
+    return {"crash_count": row.crash_count + 1} if failure.crashed else {"attempt": row.attempt + 1}
+
+
 def _no_more(row: Row[Any], failure: Failure, now: datetime) -> dict[str, Any]:
     return {
-        "attempt": row.attempt + 1,
+        **_counted(row, failure),
         "error": failure.error,
         "log_path": failure.log_path,
         "started_at": row.started_at or row.claimed_at,
@@ -143,7 +152,7 @@ def _no_more(row: Row[Any], failure: Failure, now: datetime) -> dict[str, Any]:
 
 
 def _failed_run(row: Row[Any], failure: Failure, now: datetime) -> dict[str, Any]:
-    facts = run_row(row, "failed", now, failure.error, failure.traceback)
+    facts = run_row(row, "crashed" if failure.crashed else "failed", now, failure.error, failure.traceback)
     return {**facts, "log_path": failure.log_path}
 
 

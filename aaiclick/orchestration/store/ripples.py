@@ -17,16 +17,19 @@ from sqlalchemy import Column, Integer, Row, Select, Update, bindparam, delete, 
 from aaiclick.ids import new_id
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.store.dialects.contract import Dialect, EndedTask
+from aaiclick.orchestration.store.endings import stop_job
 from aaiclick.orchestration.store.queue import leave_delay, make_ready
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, groups, ripples, tasks
-from aaiclick.orchestration.store.transitions import count_in_job, doom_tasks, lock_tasks
+from aaiclick.orchestration.store.transitions import STOP, count_in_job, doom_tasks, lock_groups, lock_tasks
 
 STEP = 2_000
 """How many tasks one transaction may ready or doom."""
 
 RELEASE, DOOM, OPEN, DROWN = "release", "doom", "open", "drown"
-"""Kinds: those who wait for it may go on; will never; the group's own tasks may begin; will never."""
+"""Kinds: those who wait for it may go on; will never; the group's own tasks may begin; will never.
+
+A fifth, `transitions.STOP`, ends a whole job."""
 
 
 @dataclass(slots=True)
@@ -115,9 +118,10 @@ async def _spread(session: Session, sources: Sources, targets: Targets, tally: T
         sources = await _write(session, sources, targets, tally)
         targets = Targets()
     await session.insert(ripples, postponed)
+    rippling = bool(postponed)
     for job_id in sorted(tally.counts):
-        await count_in_job(session, job_id, tally.counts[job_id], tally.errors.get(job_id))
-    return bool(postponed)
+        rippling |= await count_in_job(session, job_id, tally.counts[job_id], tally.errors.get(job_id))
+    return rippling
 
 
 # ---------------------------------------------------------------- what is too much for now
@@ -170,6 +174,10 @@ async def work_one_ripple(session: Session, job_id: int | None = None) -> bool:
     ripple = await session.first(choice)
     if ripple is None:
         return False
+    if ripple.kind == STOP:
+        await session.run(delete(ripples).where(ripples.c.id == ripple.id))
+        await stop_job(session, ripple.job_id)
+        return True
     targets, last = await _step(session, ripple)
     if last is None:
         await session.run(delete(ripples).where(ripples.c.id == ripple.id))
@@ -360,13 +368,3 @@ def _end_group(row: Row[Any], told: dict[int, int], parents: Counter[int], tally
     if row.parent_group_id is not None:
         parents[row.parent_group_id] += 1
         tally.job_of[row.parent_group_id] = row.job_id
-
-
-async def lock_groups(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
-    """Lock these groups, children before parents, and read them as they are now."""
-    return await session.rows(
-        select(groups)
-        .where(session.any_of(groups.c.id, sorted(ids)))
-        .order_by(groups.c.depth.desc(), groups.c.id)
-        .with_for_update(key_share=True)
-    )

@@ -18,11 +18,13 @@ _built: dict[tuple[Callable[[Dialect], Any], str], Any] = {}
 class Session:
     """One open transaction on one connection."""
 
-    __slots__ = ("connection", "dialect")
+    __slots__ = ("connection", "dialect", "hints")
 
     def __init__(self, connection: Connection, dialect: Dialect) -> None:
         self.connection = connection
         self.dialect = dialect
+        self.hints: set[str] = set()
+        """What others may want to hear of once this is committed; see `bus`."""
 
     def built(self, build: Callable[[Dialect], S]) -> S:
         """A statement that is built once for each dialect: building costs more than SQLite needs to run it."""

@@ -42,6 +42,10 @@ def _count(name: str) -> Column[int]:
     return Column(name, Integer, nullable=False, server_default=text("0"))
 
 
+def _flag(name: str) -> Column[bool]:
+    return Column(name, Boolean(create_constraint=False), nullable=False, server_default=text("false"))
+
+
 def _key(name: str) -> Column[int]:
     return Column(name, Id, primary_key=True, autoincrement=False)
 
@@ -69,6 +73,7 @@ jobs = _table(
     Column("created_at", UtcTime, nullable=False),
     Column("started_at", UtcTime),
     Column("completed_at", UtcTime),
+    _flag("fail_fast"),
     Index("ix_jobs_key", "key", unique=True),
     Index("ix_jobs_name", "name"),
     Index("ix_jobs_status", "status", "id"),
@@ -129,6 +134,7 @@ tasks = _table(
     Column("claimed_at", UtcTime),
     Column("started_at", UtcTime),
     Column("completed_at", UtcTime),
+    _count("generation"),
     Index("ix_tasks_job", "job_id"),
     Index("ix_tasks_group", "group_id"),
     Index("ix_tasks_parent", "parent_task_id"),
@@ -173,10 +179,11 @@ claims = _table(
     _key("worker_id"),
     _key("task_id"),
     Column("epoch", Integer, nullable=False),
+    _count("claim_call"),
     postgres=_BUSY,
     with_rowid=False,
 )
-"""Live claims: one row for each task that is claimed or running."""
+"""Live claims: one row for each task that is claimed or running, with the number of the call that claimed it."""
 
 ripples = _table(
     "ripples",
@@ -232,9 +239,20 @@ workers = _table(
     _count("tasks_completed"),
     _count("tasks_failed"),
     Column("started_at", UtcTime, nullable=False),
+    _count("concurrency"),
     Index("ix_workers_status", "status"),
     postgres=_HOT,
 )
+
+terms = _table(
+    "terms",
+    Column("role", String(50), primary_key=True),
+    Column("holder", Id, nullable=False),
+    Column("term", BigInteger, nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
+    postgres=_HOT,
+)
+"""Who leads, until when. It saves work and guards nothing: whatever a leader writes is conditional (pitfall T16)."""
 
 registered_jobs = _table(
     "registered_jobs",

@@ -12,11 +12,13 @@ from typing import Any
 
 from sqlalchemy import Integer, Row, Select, bindparam, func, select, update
 
+from aaiclick.ids import new_id
+from aaiclick.orchestration.rules.hints import ENDED
 from aaiclick.orchestration.rules.states import ENDED_JOB, JOB_MOVES, TASK_MOVES, JobStatus, TaskStatus
 from aaiclick.orchestration.store.columns import LongText
 from aaiclick.orchestration.store.dialects.contract import Dialect, EndedTask
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import events, jobs, runs, tasks
+from aaiclick.orchestration.store.tables import events, groups, jobs, ripples, runs, tasks
 
 _LOCKED = (
     tasks.c.id,
@@ -26,7 +28,10 @@ _LOCKED = (
     tasks.c.epoch,
     tasks.c.worker_id,
     tasks.c.attempt,
+    tasks.c.crash_count,
+    tasks.c.lost_count,
     tasks.c.unmet_count,
+    tasks.c.gated,
     tasks.c.dependents_count,
     tasks.c.critical,
     tasks.c.priority,
@@ -50,6 +55,18 @@ async def lock_tasks(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]
 def _lock(dialect: Dialect) -> Select[Any]:
     chosen = select(*_LOCKED).where(dialect.in_ids(tasks.c.id))
     return chosen.order_by(tasks.c.id).with_for_update(key_share=True)
+
+
+async def lock_groups(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
+    """Lock these groups, children before parents, and read them as they are now."""
+    if not ids:
+        return []
+    return await session.rows(
+        select(groups)
+        .where(session.any_of(groups.c.id, sorted(ids)))
+        .order_by(groups.c.depth.desc(), groups.c.id)
+        .with_for_update(key_share=True)
+    )
 
 
 async def move_tasks(
@@ -155,7 +172,12 @@ async def move_job(
     return bool(changed)
 
 
-def _job_event(job_id: int, move: str, status: str, now: datetime) -> dict[str, Any]:
+async def note_repair(session: Session, job_id: int, status: str, now: datetime, detail: str) -> None:
+    """Write into the ledger what was put right in a job, which changes no status by itself."""
+    await session.insert(events, [_job_event(job_id, "repair", status, now, detail)])
+
+
+def _job_event(job_id: int, move: str, status: str, now: datetime, detail: str | None = None) -> dict[str, Any]:
     return {
         "job_id": job_id,
         "task_id": None,
@@ -164,7 +186,7 @@ def _job_event(job_id: int, move: str, status: str, now: datetime) -> dict[str, 
         "status": str(status),
         "worker_id": None,
         "at": now,
-        "detail": None,
+        "detail": detail,
     }
 
 
@@ -179,8 +201,13 @@ async def start_jobs(session: Session, job_ids: Sequence[int]) -> None:
             await move_job(session, "start", row.id, now, {"started_at": now})
 
 
+STOP = "stop"
+"""The kind of ripple that ends a job which is to fail fast."""
+
 COUNTS = ("open_tasks", "completed_tasks", "failed_tasks", "failed_critical")
-_AFTER = (jobs.c.open_tasks, jobs.c.failed_critical, jobs.c.status)
+_AFTER = tuple(
+    jobs.c[name] for name in ("open_tasks", "total_tasks", "completed_tasks", "failed_critical", "status", "fail_fast")
+)
 _COUNT = (
     update(jobs)
     .where(jobs.c.id == bindparam("job"))
@@ -191,14 +218,37 @@ _COUNT_RETURNING = _COUNT.returning(*_AFTER)
 _COUNTED = select(*_AFTER).where(jobs.c.id == bindparam("job"))
 
 
-async def count_in_job(session: Session, job_id: int, counts: Mapping[str, int], error: str | None) -> None:
-    """Add to a job's counters, last of all locks; whoever brings its open tasks to zero ends it, exactly once."""
+async def job_outcome(session: Session, job_id: int, failed_critical: int, all_completed: bool) -> str:
+    """How a job ends whose tasks have all ended. Of a cancelled job, a part may have been cleared and run again."""
+    if failed_critical:
+        return "fail"
+    if all_completed:
+        return "complete"
+    cancelled = select(tasks.c.id).where(tasks.c.job_id == job_id, tasks.c.status == TaskStatus.CANCELLED).limit(1)
+    return "complete" if await session.first(cancelled) is None else "cancel"
+
+
+async def count_in_job(session: Session, job_id: int, counts: Mapping[str, int], error: str | None) -> bool:
+    """Add to a job's counters, last of all locks; whoever brings its open tasks to zero ends it, exactly once.
+
+    Says whether the rest of the job is to be stopped: that needs locks that come before the job's, so a ripple does it.
+    """
     values = {"job": job_id, "first_error": error} | {f"more_{name}": counts.get(name, 0) for name in COUNTS}
     if session.dialect.update_returning:
         row = await session.first(_COUNT_RETURNING, values)
     else:
         await session.run(_COUNT, values)
         row = await session.first(_COUNTED, {"job": job_id})
-    if row is not None and row.open_tasks == 0 and row.status not in ENDED_JOB:
+    if row is None or row.status in ENDED_JOB:
+        return False
+    if row.open_tasks == 0:
         now = await session.now()
-        await move_job(session, "fail" if row.failed_critical else "complete", job_id, now, {"completed_at": now})
+        move = await job_outcome(session, job_id, row.failed_critical, row.completed_tasks == row.total_tasks)
+        await move_job(session, move, job_id, now, {"completed_at": now})
+        session.hints.add(ENDED)
+        return False
+    if not (row.fail_fast and counts.get("failed_critical", 0) > 0):
+        return False
+    stop = {"id": new_id(), "job_id": job_id, "kind": STOP, "node_id": job_id, "node_type": "job", "after_id": 0}
+    await session.insert(ripples, [stop])
+    return True

@@ -8,12 +8,15 @@ from datetime import timedelta
 from sqlalchemy import select, update
 
 from aaiclick.ids import new_id
-from aaiclick.orchestration.models import Worker, WorkerStatus
+from aaiclick.orchestration.models import Orders, Worker, WorkerStatus
+from aaiclick.orchestration.rules.hints import ORDERS
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import workers
 
 
-async def add_worker(session: Session, *, hostname: str, pid: int, name: str | None, session_s: float) -> Worker:
+async def add_worker(
+    session: Session, *, hostname: str, pid: int, name: str | None, session_s: float, concurrency: int
+) -> Worker:
     """Register a worker; its session ends after `session_s` of the database's time unless renewed."""
     now = await session.now()
     worker = Worker(
@@ -25,20 +28,50 @@ async def add_worker(session: Session, *, hostname: str, pid: int, name: str | N
         last_heartbeat=now,
         expires_at=now + timedelta(seconds=session_s),
         started_at=now,
+        concurrency=concurrency,
     )
     await session.insert(workers, [{column.name: getattr(worker, column.name) for column in workers.columns}])
     return worker
 
 
-async def renew_session(session: Session, worker_id: int, session_s: float) -> bool:
-    """Keep the session alive; False if it is over."""
-    now = await session.now()
-    changed = await session.run(
+async def renew_session(
+    session: Session, worker_id: int, session_s: float, *, completed: int = 0, failed: int = 0
+) -> Orders:
+    """Keep the session alive and add to its counts; the times are the database's, whatever the worker thinks.
+
+    A session that is past its end and that no sweep has ended is alive: nobody has taken anything from it.
+    """
+    renewal = (
         update(workers)
         .where(workers.c.id == worker_id, workers.c.status != WorkerStatus.STOPPED)
-        .values(last_heartbeat=now, expires_at=now + timedelta(seconds=session_s))
+        .values(
+            last_heartbeat=session.dialect.now(),
+            expires_at=session.dialect.later(session_s),
+            tasks_completed=workers.c.tasks_completed + completed,
+            tasks_failed=workers.c.tasks_failed + failed,
+        )
     )
-    return bool(changed)
+    if session.dialect.update_returning:
+        row = await session.first(renewal.returning(workers.c.status))
+    elif await session.run(renewal):
+        row = await session.first(select(workers.c.status).where(workers.c.id == worker_id))
+    else:
+        row = None
+    return Orders(alive=False) if row is None else Orders(drain=row.status == WorkerStatus.STOPPING)
+
+
+async def drain_worker(session: Session, worker_id: int) -> WorkerStatus | None:
+    """Ask a worker to finish what it runs and to leave; gives what it was before, None if there is none."""
+    row = await session.first(select(workers.c.status).where(workers.c.id == worker_id).with_for_update())
+    if row is None:
+        return None
+    await session.run(
+        update(workers)
+        .where(workers.c.id == worker_id, workers.c.status != WorkerStatus.STOPPED)
+        .values(status=WorkerStatus.STOPPING)
+    )
+    session.hints.add(ORDERS)
+    return WorkerStatus(row.status)
 
 
 async def stop_worker(session: Session, worker_id: int) -> bool:
@@ -49,6 +82,16 @@ async def stop_worker(session: Session, worker_id: int) -> bool:
         .values(status=WorkerStatus.STOPPED, expires_at=session.dialect.now())
     )
     return bool(changed)
+
+
+async def expire_sessions(session: Session) -> int:
+    """End the sessions whose time is up; gives their number. An ended session is never alive again."""
+    now = await session.now()
+    return await session.run(
+        update(workers)
+        .where(workers.c.status != WorkerStatus.STOPPED, workers.c.expires_at < now)
+        .values(status=WorkerStatus.STOPPED)
+    )
 
 
 async def list_workers(session: Session, status: WorkerStatus | None) -> Sequence[Worker]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from aaiclick.orchestration.rules.graph import (
@@ -161,6 +161,9 @@ def test_what_is_added_to_a_stored_graph_counts_as_if_all_were_new(whole: Shape,
         whole.edges - before.edges,
     )
     was, meaning = Meaning(before, completed), Meaning(whole, completed)
+    waited_for = {previous for previous, _ in before.edges}
+    reopened = {group for group in before.groups if was.is_complete(group) and not meaning.is_complete(group)}
+    assume(not reopened & waited_for)  # refused before it comes to a plan
 
     plan = make_plan(new, stored_view(was))
 

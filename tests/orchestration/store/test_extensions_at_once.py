@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from aaiclick.errors import AlreadyStarted, CircularDependencyError, Conflict, JobEnded
+from aaiclick.orchestration.store.endings import cancel_job
 from aaiclick.orchestration.store.extensions import extend_job
-from aaiclick.orchestration.store.jobs import cancel_job
 from aaiclick.orchestration.store.reports import take_reports
 from tests.support.band import SERVERS, band, filled, member
 from tests.support.orchestra import Orchestra, done, extension, make

@@ -10,6 +10,7 @@ from sqlalchemy import select, update
 from aaiclick.errors import InputError
 from aaiclick.orchestration.models import Group, Job, JobStatus
 from aaiclick.orchestration.store import jobs as store
+from aaiclick.orchestration.store.endings import recount_groups
 from aaiclick.orchestration.store.tables import claims, delayed, events, groups, ready, runs
 from tests.support.band import SERVERS, band
 from tests.support.contents import contents
@@ -292,7 +293,7 @@ async def test_recounting_mends_the_counters_of_groups_and_leaves_right_ones(ban
     before = await contents(band.database)
 
     async def recount(session: Any) -> None:
-        await store.recount_groups(session, job.id)
+        await recount_groups(session, job.id)
 
     await band.database.transact(recount)
     assert await contents(band.database) == before

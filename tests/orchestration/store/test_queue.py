@@ -13,8 +13,8 @@ from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store import queue
 from aaiclick.orchestration.store.claims import claim_tasks
+from aaiclick.orchestration.store.endings import cancel_job
 from aaiclick.orchestration.store.extensions import extend_job
-from aaiclick.orchestration.store.jobs import cancel_job
 from aaiclick.orchestration.store.reports import take_reports
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import delayed, tasks

@@ -333,13 +333,17 @@ async def test_new_edges_and_tasks_between_the_steps_of_a_doom(stage: Orchestra)
 
 
 @pytest.mark.usefixtures("small_steps")
-async def test_cancelling_a_job_ends_its_ripples(stage: Orchestra) -> None:
+@pytest.mark.parametrize("fail", [False, True], ids=["release", "doom"])
+async def test_cancelling_a_job_ends_its_doom_and_lets_its_counters_come_true(stage: Orchestra, fail: bool) -> None:
     job, _, _ = await fan_out(stage)
     (claim,) = await stage.claim()
-    await report_and_drop(stage, claim)
+    await report_and_drop(stage, claim, fail=fail)
     await step(stage)
     assert await stage.coordinator.cancel(job.id)
-    assert not await step(stage)
+    assert bool(await stage.ripples()) is not fail
+    while await step(stage):
+        pass
+    assert not await stage.ready_names()
     assert not await stage.violations()
 
 

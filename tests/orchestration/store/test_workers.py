@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 import pytest
+from sqlalchemy import ColumnElement, literal
 
 from aaiclick.config import settings
 from aaiclick.orchestration.models import WorkerStatus
 from aaiclick.orchestration.store import workers
-from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.columns import UtcTime
 from tests.support.orchestra import Orchestra, orchestra
 
 
@@ -33,34 +34,36 @@ async def test_a_session_ends_after_its_length_by_the_databases_time(stage: Orch
 
 async def test_a_beat_renews_the_session(stage: Orchestra) -> None:
     (before,) = await stage.database.read(lambda session: workers.list_workers(session, None))
-    assert await stage.coordinator.beat(stage.worker)
+    assert (await stage.coordinator.beat(stage.worker)).alive
     (after,) = await stage.database.read(lambda session: workers.list_workers(session, None))
     assert after.last_heartbeat > before.last_heartbeat
     assert after.expires_at > before.expires_at
-    assert after.expires_at - after.last_heartbeat == before.expires_at - before.last_heartbeat
+    lives = after.expires_at - after.last_heartbeat
+    assert abs(lives - (before.expires_at - before.last_heartbeat)) < timedelta(seconds=1)
 
 
 async def test_two_beats_at_the_same_instant_both_count(stage: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that is found and not changed counts as renewed."""
     now = await stage.database.read(lambda session: session.now())
 
-    async def frozen(_: Session) -> datetime:
-        return now
+    def frozen(*_: object) -> ColumnElement[datetime]:
+        return literal(now, UtcTime)
 
-    monkeypatch.setattr(Session, "now", frozen)
-    assert [await stage.coordinator.beat(stage.worker) for _ in range(2)] == [True, True]
+    for clock in ("now", "later"):
+        monkeypatch.setattr(type(stage.database.dialect), clock, frozen)
+    assert [(await stage.coordinator.beat(stage.worker)).alive for _ in range(2)] == [True, True]
 
 
 async def test_what_is_over_stays_over(stage: Orchestra) -> None:
     assert await stage.coordinator.deregister(stage.worker)
     assert not await stage.coordinator.deregister(stage.worker)
-    assert not await stage.coordinator.beat(stage.worker)
+    assert not (await stage.coordinator.beat(stage.worker)).alive
     (stopped,) = await stage.database.read(lambda session: workers.list_workers(session, WorkerStatus.STOPPED))
     assert stopped.expires_at <= await stage.database.read(lambda session: session.now())
 
 
 async def test_a_worker_that_never_was_has_no_session(stage: Orchestra) -> None:
-    assert not await stage.coordinator.beat(12345)
+    assert not (await stage.coordinator.beat(12345)).alive
     assert not await stage.coordinator.deregister(12345)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from sqlalchemy import ColumnElement, Table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from aaiclick.config import settings
 from aaiclick.orchestration.store.inline import InlineConnection, InlineEngine
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class ClaimedTask(NamedTuple):
     timeout_s: float | None
     needs_inputs: bool
     priority: int
+    generation: int
 
 
 class EndedTask(NamedTuple):
@@ -80,6 +83,9 @@ class Dialect(Protocol):
     def now(self) -> ColumnElement[datetime]:
         """The database's time at this instant, not at the transaction's start (pitfall T8)."""
 
+    def later(self, seconds: float) -> ColumnElement[datetime]:
+        """The database's time so many seconds from this instant."""
+
     def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
         """`column` is one of `ids`: one statement, however many there are."""
 
@@ -96,7 +102,7 @@ class Dialect(Protocol):
         """Insert many rows as fast as this database can."""
 
     async def claim_ready(
-        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None
+        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
     ) -> list[ClaimedTask]:
         """Take up to `limit` ready tasks: remove them from `ready`, move them to CLAIMED, note claim and event."""
 
@@ -111,6 +117,11 @@ class Dialect(Protocol):
 
     async def free_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
         """Delete this worker's claims of these tasks, and wait for no other row."""
+
+
+def idle_transaction_s() -> int:
+    """How long a transaction may be left alone by its process: about as long as a session lives."""
+    return max(30, math.ceil(settings().session_s))
 
 
 def driver_of(connection: Connection) -> Any:

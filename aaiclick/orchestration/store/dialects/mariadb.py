@@ -13,7 +13,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from aaiclick.config import settings
 from aaiclick.orchestration.store.columns import UtcTime
 from aaiclick.orchestration.store.dialects import portable
-from aaiclick.orchestration.store.dialects.contract import ClaimedTask, Connection, EndedTask, ReadyKey, causes
+from aaiclick.orchestration.store.dialects.contract import (
+    ClaimedTask,
+    Connection,
+    EndedTask,
+    ReadyKey,
+    causes,
+    idle_transaction_s,
+)
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Done
@@ -66,7 +73,7 @@ class MariadbDialect:
         )
 
     async def prepare(self, connection: Connection) -> None:
-        for statement in _SESSION:
+        for statement in (*_SESSION, f"SET SESSION idle_transaction_timeout = {idle_transaction_s()}"):
             await connection.exec_driver_sql(statement)
 
     async def command(self, connection: Connection, sql: str) -> None:
@@ -74,6 +81,9 @@ class MariadbDialect:
 
     def now(self) -> ColumnElement[datetime]:
         return literal_column("SYSDATE(6)", type_=UtcTime)
+
+    def later(self, seconds: float) -> ColumnElement[datetime]:
+        return literal_column(f"SYSDATE(6) + INTERVAL {int(seconds * 1e6)} MICROSECOND", type_=UtcTime)
 
     def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
         return column.in_(list(ids))
@@ -93,9 +103,11 @@ class MariadbDialect:
             await session.run_many(insert(table), rows[start : start + ROWS_AT_ONCE])
 
     async def claim_ready(
-        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None
+        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
     ) -> list[ClaimedTask]:
-        return await portable.claim_ready(session, worker_id=worker_id, placement=placement, limit=limit, after=after)
+        return await portable.claim_ready(
+            session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call
+        )
 
     async def sweep_queue(self, connection: Connection) -> None:
         """Nothing to do: it clears them away by itself."""

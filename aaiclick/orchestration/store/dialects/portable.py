@@ -6,7 +6,21 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Delete, Insert, Select, Update, bindparam, delete, func, insert, literal, select, tuple_, update
+from sqlalchemy import (
+    Delete,
+    Insert,
+    Integer,
+    Select,
+    Update,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    tuple_,
+    update,
+)
 
 from aaiclick.orchestration.rules.states import LIVE_TASK, TaskStatus
 from aaiclick.orchestration.store.dialects.contract import ClaimedTask, Dialect, EndedTask, ReadyKey
@@ -24,7 +38,7 @@ _CLAIMED = tuple(tasks.c[name] for name in ClaimedTask._fields)
 
 
 async def claim_ready(
-    session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None
+    session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
 ) -> list[ClaimedTask]:
     """Take ready tasks in order, skipping those that another worker is about to take."""
     front = session.built(_front)
@@ -36,7 +50,7 @@ async def claim_ready(
     await _leave_queue(session, placement, picked)
     mine = {"ids": session.dialect.pack([key.task_id for key in picked]), "worker": worker_id}
     await session.run(session.built(_claim), mine)
-    await session.run(session.built(_hold), mine)
+    await session.run(session.built(_hold), mine | {"call": call})
     await session.run(session.built(_note_claims), mine)
     return [ClaimedTask._make(row) for row in await session.rows(session.built(_claimed), mine)]
 
@@ -86,8 +100,9 @@ def _mine(dialect: Dialect) -> tuple[Any, ...]:
 
 
 def _hold(dialect: Dialect) -> Insert:
-    held = select(tasks.c.worker_id, tasks.c.id, tasks.c.epoch).where(*_mine(dialect))
-    return insert(claims).from_select(["worker_id", "task_id", "epoch"], held)
+    call = bindparam("call", type_=Integer)
+    held = select(tasks.c.worker_id, tasks.c.id, tasks.c.epoch, call).where(*_mine(dialect))
+    return insert(claims).from_select(["worker_id", "task_id", "epoch", "claim_call"], held)
 
 
 def _note_claims(dialect: Dialect) -> Insert:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import BigInteger, ColumnElement, Table, any_, bindparam, func, insert
+from sqlalchemy import BigInteger, ColumnElement, Table, any_, bindparam, func, insert, literal_column
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -20,6 +20,7 @@ from aaiclick.orchestration.store.dialects.contract import (
     ReadyKey,
     causes,
     driver_of,
+    idle_transaction_s,
 )
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ WITH picked AS MATERIALIZED (
     UPDATE tasks SET status = 'claimed', epoch = epoch + 1, worker_id = $3, claimed_at = clock_timestamp()
     FROM picked WHERE tasks.id = picked.task_id AND tasks.status = 'pending'
     RETURNING id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s, needs_inputs, priority,
-        claimed_at
+        generation, claimed_at
 ), held AS (
-    INSERT INTO claims (worker_id, task_id, epoch) SELECT $3, id, epoch FROM claimed
+    INSERT INTO claims (worker_id, task_id, epoch, claim_call) SELECT $3, id, epoch, $4 FROM claimed
 ), started AS (
     UPDATE jobs SET status = 'running', started_at = clock_timestamp()
     WHERE id IN (SELECT job_id FROM claimed) AND status = 'pending' RETURNING id, started_at
@@ -54,10 +55,11 @@ WITH picked AS MATERIALIZED (
     SELECT id, NULL, NULL, 'start', 'running', NULL, started_at FROM started
     UNION ALL SELECT job_id, id, epoch, 'claim', 'claimed', $3, claimed_at FROM claimed
 )
-SELECT id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s, needs_inputs, priority FROM claimed
+SELECT id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s, needs_inputs, priority,
+    generation FROM claimed
 """
 _CLAIM_FRONT = _CLAIM.format(after="")
-_CLAIM_AFTER = _CLAIM.format(after="AND (rank, job_id, task_id) > ($4, $5, $6)")
+_CLAIM_AFTER = _CLAIM.format(after="AND (rank, job_id, task_id) > ($5, $6, $7)")
 
 _COMPLETE = """
 WITH done AS (
@@ -107,14 +109,22 @@ class PostgresDialect:
         )
 
     async def prepare(self, connection: Connection) -> None:
-        """READ COMMITTED is the default unless someone changed it; times carry their zone."""
-        await driver_of(connection).execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        """READ COMMITTED is the default unless someone changed it; times carry their zone.
+
+        A process that was paused in a transaction must not hold its locks for longer than its session lives.
+        """
+        driver = driver_of(connection)
+        await driver.execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        await driver.execute(f"SET idle_in_transaction_session_timeout = '{idle_transaction_s()}s'")
 
     async def command(self, connection: Connection, sql: str) -> None:
         await driver_of(connection).execute(sql)
 
     def now(self) -> ColumnElement[datetime]:
         return func.clock_timestamp(type_=UtcTime)
+
+    def later(self, seconds: float) -> ColumnElement[datetime]:
+        return literal_column(f"clock_timestamp() + interval '{seconds:.6f} seconds'", type_=UtcTime)
 
     def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
         values = bindparam(None, list(ids), type_=ARRAY(BigInteger), unique=True)
@@ -139,13 +149,13 @@ class PostgresDialect:
         await driver.copy_records_to_table(table.name, columns=columns, records=records)
 
     async def claim_ready(
-        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None
+        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
     ) -> list[ClaimedTask]:
         driver = driver_of(session.connection)
         if after is None:
-            rows = await driver.fetch(_CLAIM_FRONT, placement, limit, worker_id)
+            rows = await driver.fetch(_CLAIM_FRONT, placement, limit, worker_id, call)
         else:
-            rows = await driver.fetch(_CLAIM_AFTER, placement, limit, worker_id, *after)
+            rows = await driver.fetch(_CLAIM_AFTER, placement, limit, worker_id, call, *after)
         return [ClaimedTask(*row) for row in rows]
 
     async def sweep_queue(self, connection: Connection) -> None:

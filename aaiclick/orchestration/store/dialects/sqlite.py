@@ -7,7 +7,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -68,7 +68,12 @@ class SqliteDialect:
     async def prepare(self, connection: Connection) -> None:
         for pragma in _PRAGMAS:
             await self.command(connection, f"PRAGMA {pragma}")
-        driver_of(connection).create_function("aai_now", 0, lambda: self.time().strftime(SQLITE_TIME))
+        driver = driver_of(connection)
+        driver.create_function("aai_now", 0, lambda: self.time().strftime(SQLITE_TIME))
+        driver.create_function("aai_later", 1, self._later)
+
+    def _later(self, seconds: float) -> str:
+        return (self.time() + timedelta(seconds=seconds)).strftime(SQLITE_TIME)
 
     async def command(self, connection: Connection, sql: str) -> None:
         driver = driver_of(connection)
@@ -89,6 +94,9 @@ class SqliteDialect:
 
     def now(self) -> ColumnElement[datetime]:
         return func.aai_now(type_=UtcTime)
+
+    def later(self, seconds: float) -> ColumnElement[datetime]:
+        return func.aai_later(seconds, type_=UtcTime)
 
     def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
         values = func.json_each(bindparam(None, self.pack(ids), unique=True)).table_valued("value")
@@ -114,9 +122,11 @@ class SqliteDialect:
             await _on_a_thread(partial(connection.execute, insert(table), list(rows)))
 
     async def claim_ready(
-        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None
+        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
     ) -> list[ClaimedTask]:
-        return await portable.claim_ready(session, worker_id=worker_id, placement=placement, limit=limit, after=after)
+        return await portable.claim_ready(
+            session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call
+        )
 
     async def sweep_queue(self, connection: Connection) -> None:
         """Nothing to do: it clears them away by itself."""

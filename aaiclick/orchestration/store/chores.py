@@ -1,0 +1,50 @@
+"""What there is to do for whoever leads, in one question."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, exists, func, literal, select
+
+from aaiclick.orchestration.models import WorkerStatus
+from aaiclick.orchestration.rules.states import ENDED_JOB, JobStatus
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import claims, delayed, jobs, ripples, workers
+
+
+class Chores(NamedTuple):
+    """Whether there is some of each."""
+
+    sessions: bool
+    """Sessions whose time is up."""
+    orphans: bool
+    """Claims whose session is not live."""
+    ripples: bool
+    """Endings that were not told downstream yet."""
+    limits: bool
+    """Jobs with a time limit that run."""
+    reserved: bool
+    """Jobs that someone keeps for himself."""
+    due_s: float | None
+    """How long until the next delayed task is due."""
+
+
+async def look_for_chores(session: Session) -> Chores:
+    """One statement, whatever there is to do."""
+    now = session.dialect.now()
+    stopped = workers.c.status == WorkerStatus.STOPPED
+    held_by_nobody = ~exists().where(workers.c.id == claims.c.worker_id, ~stopped)
+    open_jobs = jobs.c.status.in_(sorted(set(JobStatus) - ENDED_JOB))
+    questions: list[ColumnElement[bool]] = [
+        exists().where(~stopped, workers.c.expires_at < now),
+        exists(select(literal(1)).select_from(claims).where(held_by_nobody)),
+        exists(select(literal(1)).select_from(ripples)),
+        exists().where(jobs.c.status == JobStatus.RUNNING, jobs.c.timeout_s.is_not(None)),
+        exists().where(open_jobs, jobs.c.placement != 0, jobs.c.open_tasks > 0),
+    ]
+    next_due = select(func.min(delayed.c.run_after)).scalar_subquery()
+    row: Any = await session.first(select(*questions, next_due, now))
+    due, moment = row[-2], row[-1]
+    due_s = None if due is None else max(0.0, (due - moment).total_seconds())
+    sessions, orphans, left, limits, reserved = map(bool, row[:-2])
+    return Chores(sessions, orphans, left, limits, reserved, due_s)

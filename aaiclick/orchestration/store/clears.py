@@ -1,0 +1,269 @@
+"""Running again what has run: tasks go back to PENDING with everything downstream of them.
+
+The order of locks is everyone's: the graph's own row, ripples, the queue, tasks by id, groups with children first, the
+job last. Only what is written is locked. The rest is read as committed, after the locks: whoever is completing a
+predecessor that is not ours has moved it, and must lock our rows next to tell them, so what we do not see yet will be
+told after us, and counts as not told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, bindparam, delete, null, select, update
+
+from aaiclick.errors import NotFound
+from aaiclick.orchestration.rules.hints import ORDERS
+from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, JobStatus, TaskStatus
+from aaiclick.orchestration.rules.waits import Waits
+from aaiclick.orchestration.store.downstream import Downstream, find_downstream
+from aaiclick.orchestration.store.endings import lock_graph
+from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
+from aaiclick.orchestration.store.ripples import DOOM, DROWN, OPEN, RELEASE, spread_doom
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.standings import read_edges_into, read_standings
+from aaiclick.orchestration.store.tables import dependencies, groups, jobs, ripples, tasks, workers
+from aaiclick.orchestration.store.transitions import (
+    COUNTS,
+    end_claims,
+    lock_groups,
+    lock_tasks,
+    move_job,
+    move_tasks,
+    run_row,
+)
+
+_RESET: dict[str, Any] = {
+    "epoch": tasks.c.epoch + 1,
+    "generation": tasks.c.generation + 1,
+    **dict.fromkeys(("attempt", "crash_count", "lost_count"), 0),
+    **dict.fromkeys(("worker_id", "claimed_at", "started_at", "completed_at", "run_after"), null()),
+    **dict.fromkeys(("result", "error", "log_path"), null()),
+}
+"""As if it had never run: the epoch refuses whoever still runs it, the generation says that this is another time."""
+
+_SET_GROUP = (
+    update(groups)
+    .where(groups.c.id == bindparam("group"))
+    .values({name: bindparam(f"new_{name}") for name in ("unmet_count", "open_count", "failed_count")})
+)
+
+
+@dataclass(slots=True)
+class Cleared:
+    """What was cleared, the tasks that were asked for first. `rippling`: there is more to do downstream."""
+
+    job_id: int
+    task_ids: list[int] = field(default_factory=list)
+    reactivated: bool = False
+    rippling: bool = False
+
+
+async def clear_tasks(session: Session, task_ids: Sequence[int], *, dry_run: bool = False) -> Cleared:
+    """Clear these tasks of one job, whatever they are doing, with everything downstream of them."""
+    which = session.any_of(tasks.c.id, sorted(task_ids))
+    found = {row.id: row.job_id for row in await session.rows(select(tasks.c.id, tasks.c.job_id).where(which))}
+    for task_id in task_ids:
+        if task_id not in found:
+            raise NotFound(what="task", field="id", value=task_id, hint="")
+    (job_id,) = set(found.values())
+    if not dry_run:
+        await lock_graph(session, job_id)
+    return await _clear(session, job_id, task_ids, dry_run)
+
+
+async def retry_failed_tasks(session: Session, job_id: int, *, dry_run: bool = False) -> Cleared:
+    """Clear the tasks of a job that failed, with everything downstream; of a job that failed also what it cancelled."""
+    if not dry_run:
+        await lock_graph(session, job_id)
+    status = await session.scalar(select(jobs.c.status).where(jobs.c.id == job_id))
+    if status is None:
+        raise NotFound(what="job", field="id", value=job_id, hint="List them with: aaiclick job list")
+    wanted = [TaskStatus.FAILED, TaskStatus.CANCELLED] if status == JobStatus.FAILED else [TaskStatus.FAILED]
+    rows = await session.rows(select(tasks.c.id).where(tasks.c.job_id == job_id, tasks.c.status.in_(wanted)))
+    return await _clear(session, job_id, [row.id for row in rows], dry_run)
+
+
+async def _clear(session: Session, job_id: int, roots: Sequence[int], dry_run: bool) -> Cleared:
+    downstream = await find_downstream(session, job_id, roots)
+    cleared = Cleared(job_id, list(downstream.tasks))
+    if cleared.task_ids and not dry_run:
+        clearing = _Clearing(session, job_id, downstream)
+        await clearing.lock()
+        await clearing.look()
+        await clearing.write(cleared)
+    return cleared
+
+
+@dataclass(slots=True)
+class _Clearing:
+    """What is cleared, and what that touches."""
+
+    session: Session
+    job_id: int
+    downstream: Downstream
+    rows: Sequence[Row[Any]] = ()
+    groups: Sequence[Row[Any]] = ()
+    """Children before parents."""
+    waits: Waits = field(default_factory=Waits)
+    open_count: dict[int, int] = field(default_factory=dict)
+    failed_count: dict[int, int] = field(default_factory=dict)
+
+    # ------------------------------------------------------------ lock
+
+    async def lock(self) -> None:
+        """Lock all that will be written but the job."""
+        ids = sorted(self.downstream.tasks)
+        await self._take_ripples()
+        await self._unqueue(ids)
+        self.rows = await lock_tasks(self.session, ids)
+        await self._unqueue(ids)
+        await leave_delay(self.session, [row.id for row in self.rows if row.run_after is not None])
+        self.groups = await lock_groups(self.session, sorted(self.downstream.touched))
+
+    async def _unqueue(self, ids: Sequence[int]) -> None:
+        """Once before the tasks are locked, as a claim would, and once after, for what became ready in between."""
+        await leave_queue(self.session, self.session.any_of(tasks.c.id, ids))
+
+    async def _take_ripples(self) -> list[Row[Any]]:
+        """Remove what is still being told of endings that do not count any more; gives the ripples that stay.
+
+        Whoever such a ripple has not reached is cleared too, and counted anew.
+        """
+        found = await self.session.rows(select(ripples).where(ripples.c.job_id == self.job_id).order_by(ripples.c.id))
+        stale = [row.id for row in found if self._is_stale(row)]
+        if stale:
+            await self.session.run(delete(ripples).where(self.session.any_of(ripples.c.id, stale)))
+        return [row for row in found if not self._is_stale(row)]
+
+    def _is_stale(self, ripple: Row[Any]) -> bool:
+        if ripple.kind in (RELEASE, DOOM):
+            return ripple.node_id in self.downstream.tasks or ripple.node_id in self.downstream.reopened
+        return ripple.kind in (OPEN, DROWN) and ripple.node_id in self.downstream.held
+
+    # ------------------------------------------------------------ look
+
+    async def look(self) -> None:
+        """Read what the cleared tasks and the touched groups wait for; then what is still being told of that.
+
+        In this order: what is complete in the first answer has its ripple in the second.
+        """
+        touched = [row.id for row in self.groups]
+        self.waits.into = await read_edges_into(self.session, [*self.downstream.tasks, *touched])
+        self._count_children()
+        reopened = self.downstream.reopened
+        before = {previous for edges in self.waits.into.values() for previous, _ in edges}
+        outside = before - self.downstream.tasks.keys() - reopened
+        self.waits.complete, self.waits.failed = await read_standings(self.session, outside)
+        self.waits.failed |= {group for group in reopened if self.failed_count[group]}
+        for ripple in await self._take_ripples():
+            if ripple.kind == RELEASE:
+                self.waits.telling[ripple.node_id] = ripple.after_id
+            elif ripple.kind == OPEN:
+                self.waits.opening[ripple.node_id] = ripple.after_id
+        self.waits.count_groups((row.id, row.parent_group_id) for row in reversed(self.groups))
+
+    def _count_children(self) -> None:
+        """The groups' children that have to complete again, or have not failed any more, from the bottom up."""
+        opened: Counter[int | None] = Counter()
+        mended: Counter[int | None] = Counter()
+        for row in self.rows:
+            opened[row.group_id] += row.status == TaskStatus.COMPLETED
+            mended[row.group_id] += row.status in ENDED_TASK and row.status != TaskStatus.COMPLETED
+        for group in self.groups:
+            self.open_count[group.id] = group.open_count + opened[group.id]
+            self.failed_count[group.id] = group.failed_count - mended[group.id]
+            opened[group.parent_group_id] += bool(self.open_count[group.id]) > bool(group.open_count)
+            mended[group.parent_group_id] += bool(self.failed_count[group.id]) < bool(group.failed_count)
+
+    # ------------------------------------------------------------ write
+
+    async def write(self, cleared: Cleared) -> None:
+        """Reset the tasks, set the counters, reactivate the job; and doom again what waits for other failures."""
+        now = await self.session.now()
+        placement = await self._placement()
+        await self._reset_tasks(now, placement)
+        await self._write_groups()
+        cleared.reactivated = await self._write_job(now, placement)
+        await make_ready(self.session, sorted(self.downstream.tasks))
+        doomed = [row.id for row in self.rows if self.waits.is_doomed(row.id, row.group_id)]
+        if doomed:
+            cleared.rippling = await spread_doom(self.session, self.job_id, doomed, ())
+
+    async def _reset_tasks(self, now: datetime, placement: int) -> None:
+        session = self.session
+        await move_tasks(session, "clear", self.rows, now, {**_RESET, "placement": placement})
+        live = [row for row in self.rows if row.status in LIVE_TASK]
+        await end_claims(session, [run_row(row, "cleared", now) for row in live])
+        if live:
+            session.hints.add(ORDERS)
+        counts: dict[tuple[int, bool], list[int]] = {}
+        for row in self.rows:
+            gated = self.waits.is_gated(row.id, row.group_id, row.gated)
+            counts.setdefault((self.waits.unmet(row.id) + gated, gated), []).append(row.id)
+        for (unmet, gated), ids in sorted(counts.items()):
+            which = session.any_of(tasks.c.id, ids)
+            await session.run(update(tasks).where(which).values(unmet_count=unmet, gated=gated))
+        again = session.any_of(dependencies.c.previous_id, sorted([*self.downstream.tasks, *self.downstream.reopened]))
+        await session.run(update(dependencies).where(again, dependencies.c.met.is_(True)).values(met=False))
+
+    async def _placement(self) -> int:
+        """Where the job's tasks are claimed; one that a `job_test` kept for itself, and that ended, is everyone's."""
+        kept = await self.session.first(select(jobs.c.placement, jobs.c.status).where(jobs.c.id == self.job_id))
+        assert kept is not None, "a job whose graph is locked exists"
+        if kept.status not in ENDED_JOB:
+            return int(kept.placement)
+        owner = await self.session.scalar(select(workers.c.id).where(workers.c.id == kept.placement))
+        return int(kept.placement) if owner is None else 0
+
+    async def _write_groups(self) -> None:
+        new = [
+            {
+                "group": row.id,
+                "new_unmet_count": self.waits.unmet_groups[row.id],
+                "new_open_count": self.open_count[row.id],
+                "new_failed_count": self.failed_count[row.id],
+            }
+            for row in self.groups
+        ]
+        await self.session.run_many(_SET_GROUP, new)
+
+    async def _write_job(self, now: datetime, placement: int) -> bool:
+        """Correct its counters, and let it run again if it had ended; its time begins anew."""
+        job = await self.session.first(
+            select(jobs.c.status, jobs.c.failed_critical)
+            .where(jobs.c.id == self.job_id)
+            .with_for_update(key_share=True)
+        )
+        assert job is not None, "a job whose graph is locked exists"
+        less = self._less()
+        values: dict[str, Any] = {name: jobs.c[name] - less[name] for name in COUNTS}
+        ended = job.status in ENDED_JOB
+        if ended or less["failed_critical"]:
+            values["error"] = await self._error_left() if job.failed_critical > less["failed_critical"] else None
+        if ended:
+            values |= {"started_at": now, "completed_at": None, "placement": placement}
+            return await move_job(self.session, "reactivate", self.job_id, now, values)
+        await self.session.run(update(jobs).where(jobs.c.id == self.job_id).values(**values))
+        return False
+
+    def _less(self) -> Counter[str]:
+        """By how much each of the job's counters falls."""
+        less: Counter[str] = Counter()
+        for row in self.rows:
+            less["open_tasks"] -= row.status in ENDED_TASK
+            less["completed_tasks"] += row.status == TaskStatus.COMPLETED
+            less["failed_tasks"] += row.status == TaskStatus.FAILED
+            less["failed_critical"] += row.status == TaskStatus.FAILED and row.critical
+        return less
+
+    async def _error_left(self) -> str | None:
+        """The first error of those that stay failed."""
+        failed = (tasks.c.job_id == self.job_id, tasks.c.status == TaskStatus.FAILED, tasks.c.critical.is_(True))
+        first = select(tasks.c.error).where(*failed).order_by(tasks.c.completed_at, tasks.c.id).limit(1)
+        error: str | None = await self.session.scalar(first)
+        return error
