@@ -1,0 +1,212 @@
+"""LISTEN and NOTIFY on a connection of their own, outside any transaction: NOTIFY takes a global lock (pitfall T35).
+
+A pooler between us and the server must keep sessions (pgbouncer: pool_mode=session), else nothing is heard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from aaiclick.orchestration.bus.local import ALL_HINTS, GAP_S, LocalBus
+from aaiclick.urls import mask_url
+
+CHANNEL = "aaiclick"
+
+CONNECT_S_MAX = 10.0
+COMMAND_S_MAX = 10.0
+FLUSH_S_MAX = 2.0
+PROBE_EVERY_S = 30.0
+"""How often an idle connection is tried: one that a firewall has forgotten looks like one on which nobody speaks."""
+PAUSE_S_MIN, PAUSE_S_MAX = 0.1, 5.0
+"""How long to wait before the next attempt to connect; doubled each time."""
+
+log = logging.getLogger(__name__)
+
+
+class PostgresBus(LocalBus):
+    """Between all processes that use the same database. One task owns the connection, which cannot do two things."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._url = url
+        self._outgoing: set[str] = set()
+        self._todo = asyncio.Event()
+        """There is something to send, someone begins to listen, or the connection is lost."""
+        self._settled = asyncio.Event()
+        """All that was asked for is done, or cannot be done now."""
+        self._out_of_order = False
+        self._task: asyncio.Task[None] | None = None
+
+    def _pass_on(self, words: frozenset[str]) -> None:
+        if not self._closed:
+            self._outgoing |= words
+            self._go()
+
+    async def listen(self) -> None:
+        await super().listen()
+        if not self._closed:
+            self._go()
+            await self.flush()
+
+    async def flush(self) -> None:
+        if self._task is not None:
+            with _patience():
+                async with asyncio.timeout(FLUSH_S_MAX):
+                    await self._settled.wait()
+
+    async def close(self) -> None:
+        await super().close()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+
+    def _go(self) -> None:
+        if not self._out_of_order:
+            self._settled.clear()
+        self._todo.set()
+        if self._task is None:
+            self._task = self._loop.create_task(self._serve(), name="aaiclick-bus")
+
+    async def _serve(self) -> None:
+        pause_s = PAUSE_S_MIN
+        while True:
+            began = self._loop.time()
+            try:
+                await self._converse()
+            except Exception as error:
+                self._fall_silent(error)
+            if self._loop.time() - began > PAUSE_S_MAX:
+                pause_s = PAUSE_S_MIN
+            await asyncio.sleep(random.uniform(0.5, 1) * pause_s)  # not all at once when the server comes back
+            pause_s = min(2 * pause_s, PAUSE_S_MAX)
+
+    async def _converse(self) -> None:
+        """Connect, then hear and speak until the connection is lost."""
+        connection = await _connect(self._url)
+        try:
+            connection.add_termination_listener(lambda _: self._todo.set())
+            hearing = False
+            while True:
+                self._todo.clear()
+                if connection.is_closed():
+                    raise ConnectionError("the connection was closed")
+                if self._listening and not hearing:
+                    await connection.add_listener(CHANNEL, self._on_notify)
+                    hearing = True
+                self._recover()
+                await self._send(connection)
+                await self._await_todo(connection)
+        finally:
+            await _let_go(connection)
+
+    async def _send(self, connection: Any) -> None:
+        if not self._outgoing:
+            self._settled.set()
+            return
+        words = frozenset(self._outgoing)
+        self._outgoing.clear()
+        try:
+            await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, self._room.pack(words))
+        except Exception:
+            self._outgoing |= words
+            raise
+        if not self._outgoing:
+            self._settled.set()
+        await asyncio.sleep(GAP_S)
+
+    async def _await_todo(self, connection: Any) -> None:
+        try:
+            async with asyncio.timeout(PROBE_EVERY_S):
+                await self._todo.wait()
+        except TimeoutError:
+            await connection.execute("SELECT 1")
+
+    def _on_notify(self, _connection: Any, _pid: int, _channel: str, message: str) -> None:
+        self._hear(self._room.unpack(message))
+
+    def _recover(self) -> None:
+        if self._out_of_order:
+            self._out_of_order = False
+            log.info("The wake-ups through %s are back.", mask_url(self._url))
+            self._hear(ALL_HINTS)  # anything may have been said meanwhile
+
+    def _fall_silent(self, error: Exception) -> None:
+        if not self._out_of_order:
+            self._out_of_order = True
+            cause = " ".join(str(error).split()) or type(error).__name__
+            log.warning("No wake-ups through %s until it can be reached again: %s", mask_url(self._url), cause)
+        self._settled.set()
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError:
+        log.debug("A wake-up is late.")
+
+
+async def _connect(url: str) -> Any:
+    import asyncpg  # an extra, and only who keeps the state in PostgreSQL pays for loading it
+
+    return await asyncpg.connect(
+        **connect_arguments(url),
+        timeout=CONNECT_S_MAX,
+        command_timeout=COMMAND_S_MAX,
+        server_settings={"application_name": "aaiclick bus"},
+    )
+
+
+async def _let_go(connection: Any) -> None:
+    try:
+        await connection.close(timeout=1)
+    except Exception as error:
+        log.debug("The connection was dropped: %s", error)
+        connection.terminate()
+
+
+# ---------------------------------------------------------------- the address, as asyncpg takes it
+
+_URL = re.compile(
+    r"""[\w+]+:// (?: (?P<user>[^:/]*) (?: :(?P<password>[^@]*) )? @)?
+        (?: \[(?P<ipv6>[^/?]+)\] | (?P<host>[^/:?]+) )? (?: :(?P<port>[^/?]*) )?
+        (?: /(?P<database>[^?]*) )? (?: \?(?P<query>.*) )?""",
+    re.VERBOSE,
+)
+_NOT_OF_ASYNCPG = {"prepared_statement_cache_size", "prepared_statement_name_func", "timeout", "command_timeout"}
+
+
+def connect_arguments(url: str) -> dict[str, Any]:
+    """What `asyncpg.connect` takes, from the address that SQLAlchemy takes; read as SQLAlchemy reads it."""
+    parts = _URL.fullmatch(url)
+    assert parts is not None, "the settings refuse such an address"
+    query: dict[str, list[str]] = {}
+    for name, value in parse_qsl(parts["query"] or ""):
+        query.setdefault(name, []).append(value)
+    hosts, ports = _hosts(query.pop("host", []), query.pop("port", []))
+    found: dict[str, Any] = {name: values[-1] for name, values in query.items() if name not in _NOT_OF_ASYNCPG}
+    for name in ("user", "password", "database"):
+        if parts[name]:
+            found[name] = unquote(parts[name])
+    host = hosts or parts["ipv6"] or parts["host"]
+    port = ports or (int(parts["port"]) if parts["port"] else None)
+    return found | {name: value for name, value in (("host", host), ("port", port)) if value}
+
+
+def _hosts(hosts: list[str], ports: list[str]) -> tuple[str | list[str], int | list[int]]:
+    """`host=a:1&host=b:2`, `host=a,b&port=1,2` or one of them; a directory is that of a socket."""
+    if len(hosts) == 1:
+        hosts = hosts[0].split(",")
+    if not ports and all(re.fullmatch("[A-Za-z0-9.-]+:[0-9]+", host) for host in hosts):
+        ports = [host.partition(":")[2] for host in hosts]
+        hosts = [host.partition(":")[0] for host in hosts]
+    numbers = [int(port) for each in ports for port in each.split(",") if port]
+    return hosts[0] if len(hosts) == 1 else hosts, numbers[0] if len(numbers) == 1 else numbers
