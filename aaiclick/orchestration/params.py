@@ -26,6 +26,7 @@ from aaiclick.orchestration.rules.names import escape_for_terminal, mask_secrets
 _MAIN = ("__main__", "__mp_main__")
 _MODULE_LEVEL = "Define it with def at the top level of a module."
 ENTRYPOINT_LENGTH_MAX = 500
+PLACES_MAX = 10_000
 
 _importing: ContextVar[str | None] = ContextVar("importing", default=None)
 
@@ -139,9 +140,12 @@ def importing() -> str | None:
 
 def resolve(entrypoint: str) -> Callable[..., Any]:
     """What an entrypoint names: a function, or what `@task` or `@job` made of one; its module is imported."""
+    found: Any = _found_before(entrypoint)
+    if found is not None:
+        return found  # type: ignore[no-any-return]
     parts = _parts(entrypoint)
     module, rest = _find_module(entrypoint, parts)
-    found: Any = module
+    found = module
     for part in rest:
         try:
             found = getattr(found, part)
@@ -149,7 +153,22 @@ def resolve(entrypoint: str) -> Callable[..., Any]:
             cause = f"{'.'.join(parts[: -len(rest)])} has no {'.'.join(rest)}"
             raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Check the spelling.") from error
     _check_callable(entrypoint, unwrap(found))
+    if len(rest) == 1 and len(_places) < PLACES_MAX and sys.modules.get(module.__name__) is module:
+        _places[entrypoint] = (module.__name__, rest[0])
     return found  # type: ignore[no-any-return]
+
+
+_places: dict[str, tuple[str, str]] = {}
+"""Where entrypoints were found, so that a worker that runs one of them a million times does not search each time."""
+
+
+def _found_before(entrypoint: str) -> Any:
+    """What is now at the place where the entrypoint was found before; None if that is no plain function."""
+    place = _places.get(entrypoint) if type(entrypoint) is str else None
+    if place is None:
+        return None
+    found = getattr(sys.modules.get(place[0]), place[1], None)
+    return found if isinstance(unwrap(found), types.FunctionType) else None
 
 
 def _parts(entrypoint: object) -> list[str]:

@@ -11,17 +11,13 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from aaiclick.config import settings
-from aaiclick.errors import AaiclickError, EntrypointError, ValueNotPortable
+from aaiclick.errors import EntrypointError, TaskTimeout, ValueNotPortable
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.models import Claim, Done, Group, Report, Task
 from aaiclick.orchestration.params import check_call, resolve, unwrap
 from aaiclick.orchestration.rules.names import shorten
 from aaiclick.orchestration.rules.values import decode_kwargs, encode_value
 from aaiclick.orchestration.views import TaskResult, decode_result
-
-
-class TaskTimeout(AaiclickError, TimeoutError):
-    """The task ran longer than its limit of {timeout_s} s."""
 
 
 class _Raised(Exception):
@@ -37,23 +33,31 @@ class Watcher(Protocol):
     def __call__(self, claim: Claim, error: BaseException, /) -> None: ...
 
 
-async def run_claim(claim: Claim, *, threads: bool = True, watcher: Watcher | None = None) -> Report:
+async def run_claim(
+    claim: Claim, *, threads: bool = True, watcher: Watcher | None = None, interruptible: bool = True
+) -> Report:
     """Run the body of a claimed task here and say what it came to.
 
     A plain function runs on a thread, so that others go on; with `threads=False` it runs where this runs, which is
-    what a debugger wants. Whatever a body raises becomes a failure, except the interrupt of whoever watches it.
+    what a debugger wants. Whatever a body raises becomes a failure, except the interrupt of whoever watches it
+    (`interruptible=False`: nobody does).
     """
     try:
-        function, kwargs = _prepare(claim)
+        function, kwargs = prepare(claim)
     except Exception as error:
         return failure_of(claim, error, permanent=True)
+    except KeyboardInterrupt as error:
+        if interruptible:
+            raise
+        return failure_of(claim, error, permanent=True)
     try:
-        timeout_s = settings().task_timeout_s if claim.timeout_s is None else claim.timeout_s
-        value = await _call(function, kwargs, timeout_s, threads)
+        value = await _call(function, kwargs, timeout_of(claim), threads)
     except _Raised as raised:
         return _failed(claim, raised.error, watcher)
-    except KeyboardInterrupt:
-        raise
+    except KeyboardInterrupt as error:
+        if interruptible:
+            raise
+        return _failed(claim, error, watcher)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -61,7 +65,12 @@ async def run_claim(claim: Claim, *, threads: bool = True, watcher: Watcher | No
         return _failed(claim, error, watcher)
     except BaseException as error:
         return _failed(claim, error, watcher)
-    return _completed(claim, value)
+    return completed(claim, value)
+
+
+def timeout_of(claim: Claim) -> float | None:
+    """Seconds that the run may take; None for any number."""
+    return settings().task_timeout_s if claim.timeout_s is None else claim.timeout_s
 
 
 def _failed(claim: Claim, error: BaseException, watcher: Watcher | None) -> Report:
@@ -70,8 +79,11 @@ def _failed(claim: Claim, error: BaseException, watcher: Watcher | None) -> Repo
     return failure_of(claim, error)
 
 
-def _completed(claim: Claim, value: object) -> Report:
-    """A result that cannot travel fails the task at once: it would fail again (pitfall T21)."""
+def completed(claim: Claim, value: object) -> Report:
+    """The report of a body that returned this.
+
+    A result that cannot travel fails the task at once: it would fail again (pitfall T21).
+    """
     if isinstance(value, TaskResult) and not value.tasks:
         value = value.data
     try:
@@ -88,7 +100,8 @@ def _refuse_tasks(value: object) -> None:
         raise ValueNotPortable(path="result", value=shorten(value), rule=rule, hint=hint)
 
 
-def _prepare(claim: Claim) -> tuple[Callable[..., Any], dict[str, object]]:
+def prepare(claim: Claim) -> tuple[Callable[..., Any], dict[str, object]]:
+    """The function to call and its arguments; the user's module is imported."""
     function = unwrap(resolve(claim.entrypoint))
     kwargs = decode_kwargs(claim.kwargs_json, _resolver(claim.inputs, claim.members))
     check_call(function, kwargs, claim.entrypoint)
@@ -109,18 +122,24 @@ def _resolver(inputs: Mapping[int, str | None], members: Mapping[int, list[int]]
 async def _call(
     function: Callable[..., Any], kwargs: dict[str, object], timeout_s: float | None, threads: bool
 ) -> object:
+    if timeout_s is None:
+        return await _returned(function, kwargs, threads)
     limit = asyncio.timeout(timeout_s)
     try:
         async with limit:
-            if inspect.iscoroutinefunction(function) or not threads:
-                returned = function(**kwargs)
-            else:
-                returned = await _on_thread(function, kwargs)
-            return await returned if inspect.isawaitable(returned) else returned
+            return await _returned(function, kwargs, threads)
     except TimeoutError:
         if limit.expired():
             raise TaskTimeout(timeout_s=timeout_s) from None
         raise
+
+
+async def _returned(function: Callable[..., Any], kwargs: dict[str, object], threads: bool) -> object:
+    if inspect.iscoroutinefunction(function) or not threads:
+        returned = function(**kwargs)
+    else:
+        returned = await _on_thread(function, kwargs)
+    return await returned if inspect.isawaitable(returned) else returned
 
 
 async def _on_thread(function: Callable[..., Any], kwargs: dict[str, object]) -> object:

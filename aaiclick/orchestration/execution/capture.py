@@ -1,0 +1,154 @@
+"""What a body prints goes to its run's log, also while others print (pitfall T28).
+
+sys.stdout and sys.stderr are replaced by streams that look which run is writing; outside of runs everything goes where
+it always went. A run that prints nothing pays nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from typing import TextIO
+
+from aaiclick.orchestration.execution.current import RUNNING
+from aaiclick.orchestration.execution.logs import RunLog
+
+FORMAT = "%(levelname)s %(name)s: %(message)s"
+
+
+_users = 0
+
+
+def install() -> None:
+    """Put the streams and a logging handler in place; to be removed as often."""
+    global _users
+    _users += 1
+    if _users == 1:
+        logging.getLogger().addHandler(_handler)
+    ensure()
+
+
+def ensure() -> None:
+    """Put the streams in place again, if someone has replaced them meanwhile."""
+    if type(sys.stdout) is not RunStream:
+        sys.stdout = RunStream(sys.stdout)
+    if type(sys.stderr) is not RunStream:
+        sys.stderr = RunStream(sys.stderr)
+
+
+def remove() -> None:
+    """Put back what was there."""
+    global _users
+    _users -= 1
+    if _users:
+        return
+    if isinstance(sys.stdout, RunStream):
+        sys.stdout = sys.stdout.real
+    if isinstance(sys.stderr, RunStream):
+        sys.stderr = sys.stderr.real
+    logging.getLogger().removeHandler(_handler)
+
+
+def _log() -> RunLog | None:
+    running = RUNNING.get()
+    return None if running is None else running.log
+
+
+class RunStream(io.TextIOBase):
+    """Text for the log of the run that writes, or for the stream that was there before."""
+
+    def __init__(self, real: TextIO | None) -> None:
+        self.real = real
+        self._bytes = _RunBytes(self)
+
+    def write(self, text: str, /) -> int:
+        """Write to the run's log, at once."""
+        log = _log()
+        if log is not None:
+            log.write(text.encode("utf-8", "backslashreplace"))
+            return len(text)
+        return len(text) if self.real is None else self.real.write(text)
+
+    def flush(self) -> None:
+        """Nothing waits in a run."""
+        if self.real is not None and _log() is None:
+            self.real.flush()
+
+    def isatty(self) -> bool:
+        """A log is no terminal."""
+        return self.real is not None and _log() is None and self.real.isatty()
+
+    def fileno(self) -> int:
+        """The real one: what is written to it directly is not captured."""
+        if self.real is None:
+            raise io.UnsupportedOperation("fileno")
+        return self.real.fileno()
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def close(self) -> None:
+        """It stays open: others write too."""
+
+    @property
+    def buffer(self) -> _RunBytes:
+        """The stream for bytes."""
+        return self._bytes
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """How text becomes bytes."""
+        return "utf-8" if self.real is None or _log() is not None else self.real.encoding
+
+    @property
+    def errors(self) -> str | None:  # type: ignore[override]
+        """What becomes of text that cannot be encoded."""
+        return "backslashreplace" if self.real is None or _log() is not None else self.real.errors
+
+
+class _RunBytes(io.RawIOBase):
+    """Bytes for the log of the run that writes, or for the stream that was there before."""
+
+    def __init__(self, text: RunStream) -> None:
+        self._text = text
+
+    def write(self, data: bytes | bytearray | memoryview, /) -> int:  # type: ignore[override]
+        log, real = _log(), self._text.real
+        if log is not None:
+            log.write(bytes(data))
+        elif real is not None:
+            real.buffer.write(data)
+        return len(memoryview(data).cast("B"))
+
+    def flush(self) -> None:
+        self._text.flush()
+
+    def fileno(self) -> int:
+        return self._text.fileno()
+
+    def isatty(self) -> bool:
+        return self._text.isatty()
+
+    def writable(self) -> bool:
+        return True
+
+    def close(self) -> None: ...
+
+
+class _RunHandler(logging.Handler):
+    """Records of a run go to its log, beside wherever the user's own handlers send them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log = _log()
+        if log is not None:
+            log.write((self.format(record) + "\n").encode("utf-8", "backslashreplace"))
+            return
+        last = logging.lastResort  # what logging would have used, were we not there
+        if last is not None and record.levelno >= last.level and logging.getLogger().handlers == [self]:
+            last.handle(record)
+
+
+_handler = _RunHandler()
+_handler.setFormatter(logging.Formatter(FORMAT))

@@ -1,0 +1,78 @@
+"""What a body may ask about its own run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from aaiclick.errors import NoContext
+from aaiclick.orchestration.execution.logs import RunLog
+from aaiclick.orchestration.models import Claim
+
+
+@dataclass(slots=True, frozen=True)
+class CurrentRun:
+    """The run that asks. `idempotency_key` is the same for every attempt at the task until someone clears it."""
+
+    task_id: int
+    job_id: int
+    epoch: int
+    attempt: int
+    name: str
+    idempotency_key: str
+    log_path: str | None
+    """Where the run's log is; None while it has none."""
+
+
+class Running:
+    """A run that is going on in this process."""
+
+    __slots__ = ("asked_to_stop", "claim", "log", "log_path", "poll")
+
+    def __init__(self, claim: Claim, log: RunLog | None = None, log_path: str | None = None) -> None:
+        self.claim, self.log, self.log_path = claim, log, log_path
+        self.asked_to_stop = False
+        self.poll: Callable[[], bool] | None = None
+        """Looks whether someone asked meanwhile; without it, whoever asks sets `asked_to_stop`."""
+
+
+RUNNING: ContextVar[Running | None] = ContextVar("running", default=None)
+
+_of_this_process: list[Running] = []
+
+
+def occupy(running: Running | None) -> None:
+    """Say that this whole process, all its threads, does nothing but this run."""
+    _of_this_process[:] = [] if running is None else [running]
+
+
+def get_current_run() -> CurrentRun:
+    """The run that this code is part of."""
+    running = _find()
+    if running is None:
+        raise NoContext(call="get_current_run()", hint="Call it in the body of a task.")
+    claim = running.claim
+    return CurrentRun(
+        task_id=claim.task_id,
+        job_id=claim.job_id,
+        epoch=claim.epoch,
+        attempt=claim.attempt,
+        name=claim.name,
+        idempotency_key=claim.idempotency_key,
+        log_path=running.log.path if running.log else running.log_path,
+    )
+
+
+def cancel_requested() -> bool:
+    """Whether this run should end: a body that takes long asks now and then, and returns."""
+    running = _find()
+    if running is None:
+        return False
+    if not running.asked_to_stop and running.poll is not None:
+        running.asked_to_stop = running.poll()
+    return running.asked_to_stop
+
+
+def _find() -> Running | None:
+    return RUNNING.get() or (_of_this_process[0] if _of_this_process else None)

@@ -1,0 +1,185 @@
+"""A child process: runs one body after another, in its main thread, and says what each came to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+from typing import Any, NoReturn
+
+from aaiclick.orchestration.execution.current import Running, cancel_requested, occupy
+from aaiclick.orchestration.execution.executors.surroundings import Growth, Stdio, Surroundings
+from aaiclick.orchestration.execution.executors.wire import Ended, Inbox, Run, Stop, receive, send
+from aaiclick.orchestration.execution.failures import failure_of
+from aaiclick.orchestration.execution.runner import completed, prepare
+from aaiclick.orchestration.models import Claim, Done, Failure, Report
+
+
+class Stopped(SystemExit):
+    """The worker wants this run to end: raised in the body, so that its `finally` blocks run."""
+
+
+class Child:
+    """The child's side: a line to the worker, and the run that is going on."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self.line = line
+        self.pid = os.getpid()
+        self.inbox = Inbox()
+        self.fds: list[int] = []
+        self.lock = threading.RLock()
+        self.running: Running | None = None
+        self.stdio = Stdio()
+        self.growth = Growth()
+
+    def serve(self) -> None:
+        """Run what comes, until the worker hangs up."""
+        while True:
+            data, fds = receive(self.line)
+            if not data:
+                return
+            for fd in fds:
+                os.set_inheritable(fd, False)
+            self.fds += fds
+            for message in self.inbox.feed(data):
+                if isinstance(message, Run):  # a Stop that comes between runs came too late
+                    self.perform(message)
+
+    def perform(self, run: Run) -> None:
+        """One run, from its message to its report."""
+        self.growth.begin()
+        running = Running(run.claim, log_path=run.log_path)
+        running.poll = self.is_stop_wanted
+        self.stdio.take(self.fds.pop(0))
+        with self.lock:
+            self.running = running
+        occupy(running)
+        try:
+            report = contextvars.copy_context().run(self._report, run.claim)
+        except Stopped as error:  # between the body and us
+            report = failure_of(run.claim, error)
+        if os.getpid() != self.pid:  # the body forked, and this is the copy
+            os._exit(0)
+        with self.lock:
+            self.running = None
+        occupy(None)
+        self.stdio.park()
+        done, failure = (report, None) if isinstance(report, Done) else (None, report)
+        try:
+            send(self.line, Ended(done, failure, self.growth.is_too_much()))
+        except OSError:  # the body closed what is not its own, or the worker is gone: either way we are killed
+            while True:
+                signal.pause()
+
+    def _report(self, claim: Claim) -> Report:
+        try:
+            function, kwargs = prepare(claim)
+        except BaseException as error:  # an import is the user's code: it may raise anything
+            return failure_of(claim, error, permanent=not isinstance(error, Stopped))
+        surroundings = Surroundings()
+        self.growth.imported()
+        try:
+            return completed(claim, self._call(function, kwargs))
+        except BaseException as error:  # whatever a body raises is its report
+            return _failed(claim, error)
+        finally:
+            if os.getpid() == self.pid:
+                surroundings.restore()
+
+    def _call(self, function: Callable[..., Any], kwargs: dict[str, object]) -> object:
+        if inspect.iscoroutinefunction(function):
+            return asyncio.run(self._await(lambda: function(**kwargs)))
+        returned = function(**kwargs)
+        return asyncio.run(self._await(lambda: returned)) if inspect.isawaitable(returned) else returned
+
+    async def _await(self, begin: Callable[[], Any]) -> object:
+        """The coroutine's result; it is cancelled when the worker asks."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def look() -> None:
+            if cancel_requested():
+                loop.remove_reader(self.line)
+                task.cancel()
+
+        loop.add_reader(self.line, look)
+        try:
+            return await begin()
+        finally:
+            loop.remove_reader(self.line)
+
+    def is_stop_wanted(self) -> bool:
+        """Whether the worker has asked to end this run; also when it is gone."""
+        with self.lock:
+            if self.running is None or os.getpid() != self.pid:
+                return False
+            try:
+                data = self.line.recv(4096, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return False
+            return not data or any(isinstance(message, Stop) for message in self.inbox.feed(data))
+
+    def on_sigterm(self, number: int, frame: FrameType | None) -> None:
+        """Only the worker's own: whoever stops the machine's services signals everyone, and lets the worker decide."""
+        if self.running is not None and cancel_requested():
+            raise Stopped("stopped by the worker")
+
+
+def _failed(claim: Claim, error: BaseException) -> Failure:
+    try:
+        return failure_of(claim, error)
+    except Stopped as second:  # while the error was asked what it is
+        return failure_of(claim, second)
+
+
+def main(line: socket.socket) -> NoReturn:
+    """The life of a child; it ends without the exit handlers of whatever the bodies imported."""
+    line.setblocking(True)
+    line.set_inheritable(False)
+    served = Child(line)
+    signal.signal(signal.SIGTERM, served.on_sigterm)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _let_copies_end(served.on_sigterm)
+    if sys.platform != "linux":
+        threading.Thread(target=_watch, args=(line,), daemon=True).start()
+    with suppress(ConnectionError):  # the worker is gone
+        served.serve()
+    os._exit(0)
+
+
+def _let_copies_end(handler: object) -> None:
+    """In a process that a body forks, SIGTERM has its usual effect: whoever forked it may want to end it.
+
+    It is held back meanwhile: Python forgets what a new process was sent before it was ready.
+    """
+    held = threading.local()
+
+    def hold() -> None:
+        held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+    def release() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held.mask)
+
+    def reset() -> None:
+        if signal.getsignal(signal.SIGTERM) == handler:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        release()
+
+    os.register_at_fork(before=hold, after_in_parent=release, after_in_child=reset)
+
+
+def _watch(line: socket.socket) -> None:
+    """Where the system does not kill us when our parent dies: die when the worker hangs up."""
+    poller = select.poll()
+    poller.register(line, 0)  # hang-ups are always told
+    poller.poll()
+    os.killpg(os.getpgid(0), signal.SIGKILL)

@@ -1,0 +1,31 @@
+"""Where bodies run. One contract: inline in the worker, or in child processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from aaiclick.orchestration.models import Claim, Report
+
+Started = Callable[[str | None], None]
+"""Called with the path of the run's log (None while it has none) once the body is about to begin."""
+
+
+class Executor(Protocol):
+    """Runs bodies, as many at a time as it is asked to."""
+
+    async def start(self) -> None:
+        """Get ready: whatever is slow and can be done before the first claim."""
+
+    def run(self, claim: Claim, started: Started) -> Coroutine[Any, Any, Report]:
+        """Run one body to its end and say what it came to: whatever the body does becomes a report.
+
+        To stop it, cancel the coroutine: the body is asked, then told, then killed, and the coroutine ends (with
+        CancelledError) when the body is dead.
+        """
+
+    def kill(self) -> None:
+        """From now on, runs that are stopped are killed without being asked."""
+
+    async def close(self) -> None:
+        """Give everything back. No run is going on any more."""

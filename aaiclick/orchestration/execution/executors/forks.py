@@ -1,0 +1,286 @@
+"""The worker's side of its nursery and of the children that it forks."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from typing import Any
+
+from aaiclick.config import settings
+from aaiclick.errors import AaiclickError
+from aaiclick.orchestration.execution.executors.wire import (
+    CHUNK_BYTES,
+    Born,
+    Broken,
+    Died,
+    Ended,
+    Fork,
+    Inbox,
+    Message,
+    Ready,
+    Run,
+    Signal,
+    Stop,
+    offer,
+)
+
+NURSERY = "aaiclick.orchestration.execution.executors.nursery"
+START_S_MAX = 60.0
+HANG_UP_S = 1.0
+"""How long after a child's line went dead its death may take to be told; then it is killed."""
+
+Death = int | None
+"""How a child died: the status of waitpid; None: its nursery died, and took it along."""
+
+
+class NurseryLost(AaiclickError):
+    """No process can be started: {cause}."""
+
+
+class Nursery:
+    """A running nursery."""
+
+    def __init__(self, app_dir: str | None) -> None:
+        self.children: dict[int, ChildHandle] = {}
+        self._births: dict[int, tuple[asyncio.Future[ChildHandle], socket.socket]] = {}
+        self._serial = 0
+        self._inbox = Inbox()
+        self._loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[None] = self._loop.create_future()
+        self._gone = asyncio.Event()
+        self._line, theirs = socket.socketpair()
+        with theirs:
+            self._process = _launch(theirs.fileno(), app_dir)
+        self._line.setblocking(False)
+        self._loop.add_reader(self._line, self._read)
+
+    @property
+    def pid(self) -> int:
+        """The nursery's process."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return not self._gone.is_set()
+
+    async def until_ready(self) -> None:
+        """Come back when it can fork."""
+        try:
+            await asyncio.wait_for(asyncio.shield(self._ready), START_S_MAX)
+        except TimeoutError:
+            self._process.kill()
+            raise NurseryLost(cause="the nursery did not start") from None
+
+    async def fork(self) -> ChildHandle:
+        """A new child."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        self._serial += 1
+        birth: asyncio.Future[ChildHandle] = self._loop.create_future()
+        self._births[self._serial] = birth, ours
+        try:
+            with theirs:
+                self._tell(Fork(self._serial), theirs.fileno())
+        except NurseryLost:
+            self._births.pop(self._serial, None)
+            ours.close()
+            raise
+        return await birth
+
+    def signal(self, pid: int, number: int) -> None:
+        """Signal a child and its group. It is the nursery that does so: it knows which process still bears the name."""
+        if pid in self.children:
+            with suppress(NurseryLost):
+                self._tell(Signal(pid, number))
+
+    async def close(self) -> None:
+        """Let it kill every child, and end."""
+        with suppress(OSError):  # it is gone already
+            self._line.shutdown(socket.SHUT_WR)
+        try:
+            await asyncio.wait_for(self._gone.wait(), 10)
+        except TimeoutError:
+            self._process.kill()
+            await self._gone.wait()
+        while self._process.poll() is None:  # noqa: ASYNC110 (its line is closed: it is about to end)
+            await asyncio.sleep(0.002)
+
+    def _tell(self, message: Message, *fds: int) -> None:
+        if not self.alive:
+            raise NurseryLost(cause="the nursery is gone")
+        try:
+            offer(self._line, message, fds)  # a few bytes: they fit, or it does not read any more
+        except OSError as error:
+            raise NurseryLost(cause=error) from error
+
+    def _read(self) -> None:
+        try:
+            data = self._line.recv(CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._lose()
+            return
+        for message in self._inbox.feed(data):
+            self._take(message)
+
+    def _take(self, message: Message) -> None:
+        match message:
+            case Ready() if not self._ready.done():
+                self._ready.set_result(None)
+            case Born(serial=serial):
+                self._welcome(message, *self._births.pop(serial))
+            case Died(pid=pid, status=status) if pid in self.children:
+                self.children.pop(pid).bury(status)
+
+    def _welcome(self, born: Born, birth: asyncio.Future[ChildHandle], line: socket.socket) -> None:
+        """A child is known from here on: its death may be the next thing to be told."""
+        if born.error:
+            line.close()
+            _settle(birth, NurseryLost(cause=born.error))
+            return
+        child = self.children[born.pid] = ChildHandle(self, born.pid, line)
+        if birth.done():  # nobody waits for it any more
+            child.signal(signal.SIGKILL)
+        else:
+            birth.set_result(child)
+
+    def _lose(self) -> None:
+        """It is gone: kill the groups of its children ourselves, since it no longer can."""
+        self._loop.remove_reader(self._line)
+        self._line.close()
+        self._gone.set()
+        self._process.poll()
+        lost = NurseryLost(cause="the nursery died")
+        _settle(self._ready, lost)
+        for birth, line in self._births.values():
+            line.close()
+            _settle(birth, lost)
+        self._births.clear()
+        for pid, child in self.children.items():
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+            child.bury(None)
+        self.children.clear()
+
+
+def _launch(fd: int, app_dir: str | None) -> subprocess.Popen[bytes]:
+    """Start a nursery that speaks through this descriptor."""
+    passed = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)  # a worker without stdio would pass it as one of the three
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", NURSERY, str(passed), app_dir or ""],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[passed],
+            start_new_session=True,  # Ctrl-C in the terminal is the worker's to deal with
+        )
+    finally:
+        os.close(passed)
+
+
+def _settle(future: asyncio.Future[Any], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+        future.exception()  # nobody need have waited for it
+
+
+class ChildHandle:
+    """A child, as the worker sees it: it runs one thing at a time."""
+
+    def __init__(self, nursery: Nursery, pid: int, line: socket.socket) -> None:
+        self.pid = pid
+        self.alive = True
+        self.spent = False
+        self.hung_up = False
+        self.killed = False
+        self._nursery, self._line = nursery, line
+        self._loop = asyncio.get_running_loop()
+        self._inbox = Inbox(bytes_max=2 * settings().value_bytes_max + 1_000_000)
+        self._answer: asyncio.Future[Ended | Death] | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self._loop.add_reader(line, self._read)
+
+    def begin(self, run: Run, fd: int) -> asyncio.Future[Ended | Death]:
+        """Send a run; the future gives what it came to, or how the child died of it."""
+        self._answer = answer = self._loop.create_future()
+        try:
+            rest = offer(self._line, run, [fd])
+        except OSError:
+            self.spent = True
+            raise
+        if rest:
+            self._sending = self._loop.create_task(self._send(rest))
+        return answer
+
+    def ask(self) -> None:
+        """Ask it to end its run."""
+        with suppress(OSError):  # it does not read any more: it will be told
+            if self._sending is None or self._sending.done():
+                offer(self._line, Stop())
+
+    def signal(self, number: int) -> None:
+        """Signal it and its group; it is not used again."""
+        self.spent = True
+        self.killed = self.killed or number == signal.SIGKILL
+        self._nursery.signal(self.pid, number)
+
+    def bury(self, death: Death) -> None:
+        """It is dead. What it said last still counts."""
+        while self._read():
+            pass
+        self.alive = False
+        self._loop.remove_reader(self._line)
+        if self._sending is not None:
+            self._sending.cancel()
+        self._line.close()
+        self._settle(death)
+
+    async def _send(self, rest: bytes) -> None:
+        with suppress(OSError):  # its death will be told
+            await self._loop.sock_sendall(self._line, rest)
+
+    def _read(self) -> bool:
+        """Take what has arrived; False when nothing had."""
+        try:
+            data = self._line.recv(CHUNK_BYTES)
+            for message in self._inbox.feed(data):
+                self._take(message)
+        except BlockingIOError:
+            return False
+        except (OSError, Broken):
+            data = b""
+        if not data:
+            self._hang_up()
+        return bool(data)
+
+    def _take(self, message: Message) -> None:
+        if not isinstance(message, Ended):
+            raise Broken(f"a child does not say {type(message).__name__}")
+        self.spent = self.spent or message.spent
+        self._settle(message)
+
+    def _hang_up(self) -> None:
+        """Its line is dead. Most likely so is the child; if not, it is killed."""
+        self._loop.remove_reader(self._line)
+        self.spent = True
+        self._loop.call_later(HANG_UP_S, self._kill_if_alive)
+
+    def _kill_if_alive(self) -> None:
+        if self.alive:
+            self.hung_up = not self.killed
+            self.signal(signal.SIGKILL)
+
+    def _settle(self, outcome: Ended | Death) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None and not answer.done():
+            answer.set_result(outcome)

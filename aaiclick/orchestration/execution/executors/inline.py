@@ -1,0 +1,45 @@
+"""Bodies run in the worker itself: for code that is trusted, and mostly async."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from aaiclick.orchestration.execution import capture
+from aaiclick.orchestration.execution.current import RUNNING, Running
+from aaiclick.orchestration.execution.executors.contract import Started
+from aaiclick.orchestration.execution.logs import RunLog
+from aaiclick.orchestration.execution.runner import run_claim
+from aaiclick.orchestration.models import Claim, Report
+
+
+class InlineExecutor:
+    """Runs bodies in this process: coroutines in its loop, plain functions on threads.
+
+    A thread cannot be killed: a plain function whose run is stopped is asked (`cancel_requested`), and abandoned.
+    """
+
+    async def start(self) -> None:
+        """Begin to sort what is printed by runs."""
+        capture.install()
+
+    async def run(self, claim: Claim, started: Started) -> Report:
+        """Run one body to its end; its log is made by the first thing that it prints."""
+        capture.ensure()
+        log = RunLog(claim.task_id, claim.epoch)
+        running = Running(claim, log)
+        token = RUNNING.set(running)
+        try:
+            started(None)
+            report = await run_claim(claim, interruptible=False)
+        finally:
+            RUNNING.reset(token)
+            running.asked_to_stop = True  # whatever of it goes on is on its own
+            log.close()
+        return report if log.path is None else dataclasses.replace(report, log_path=log.path)
+
+    def kill(self) -> None:
+        """There is nothing to kill."""
+
+    async def close(self) -> None:
+        """Give the streams back."""
+        capture.remove()

@@ -1,0 +1,213 @@
+"""The nursery: a small process with everything imported and nothing open, which forks the children that run bodies.
+
+A child of it is ready in a few milliseconds, and holds no connection, thread or lock of the worker. When the worker is
+gone, however it went, the nursery kills every child and whatever they left behind, and ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import gc
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+
+from aaiclick.config import settings
+from aaiclick.orchestration.execution.executors import child
+from aaiclick.orchestration.execution.executors.wire import Born, Died, Fork, Inbox, Ready, Signal, receive, send
+
+LINUX = sys.platform == "linux"
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+GOODBYE_S = 5.0
+"""How long the last leftovers may take to die."""
+
+
+class Nursery:
+    """Forks, signals and buries, as its worker says."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self.line = line
+        self.children: set[int] = set()
+        self.inbox = Inbox()
+        self.selector = selectors.DefaultSelector()
+        self.fds: list[int] = []
+        self.woken, self.waker = os.pipe()
+        for end in (self.woken, self.waker):
+            os.set_blocking(end, False)
+
+    def serve(self) -> None:
+        """Until the worker is gone."""
+        self.selector.register(self.line, selectors.EVENT_READ)
+        self.selector.register(self.woken, selectors.EVENT_READ)
+        send(self.line, Ready())
+        while True:
+            for key, _ in self.selector.select():
+                if key.fd == self.woken:
+                    os.read(self.woken, 4096)
+                elif not self.obey():
+                    return
+            self.bury()
+
+    def obey(self) -> bool:
+        """Do what the worker asks; False when it is gone."""
+        try:
+            data, fds = receive(self.line)
+        except ConnectionError:
+            return False
+        self.fds += fds
+        for message in self.inbox.feed(data):
+            match message:
+                case Fork(serial=serial):
+                    send(self.line, self.fork(serial, self.fds.pop(0)))
+                case Signal(pid=pid, number=number):
+                    if pid in self.children:
+                        signal_group(pid, number)
+        return bool(data)
+
+    def fork(self, serial: int, fd: int) -> Born:
+        """Make a child that speaks through this descriptor."""
+        nursery_pid = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            os.close(fd)
+            return Born(serial, 0, str(error))
+        if pid == 0:
+            self._become_child(fd, nursery_pid)
+        os.close(fd)
+        self.children.add(pid)
+        return Born(serial, pid)
+
+    def _become_child(self, fd: int, nursery_pid: int) -> None:
+        """Never returns."""
+        try:
+            os.setsid()
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGCHLD, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
+            self.selector.close()
+            self.line.close()
+            os.close(self.woken)
+            os.close(self.waker)
+            _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            _prctl(PR_SET_CHILD_SUBREAPER, 1)
+            if os.getppid() == nursery_pid:  # else it died before the signal was ordered
+                child.main(socket.socket(fileno=fd))
+        except BaseException:  # a child must never come back into the nursery's own code
+            traceback.print_exc()
+        finally:
+            os._exit(os.EX_SOFTWARE)
+
+    def bury(self) -> None:
+        """Bury the dead, tell of our own, and kill what they left."""
+        try:
+            while (died := bury_one(self.children)) is not None:
+                if died.pid in self.children:
+                    self.children.remove(died.pid)
+                    with suppress(ConnectionError):  # the worker is gone: read next
+                        send(self.line, died)
+        except ChildProcessError:
+            return
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Kill what came to us from dead children, whatever group it is in."""
+        for pid in adopted(self.children):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def clear(self) -> None:
+        """Kill everything."""
+        for pid in self.children:
+            signal_group(pid, signal.SIGKILL)
+        deadline = time.monotonic() + GOODBYE_S
+        while time.monotonic() < deadline:
+            try:
+                if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                    self.sweep()
+                    time.sleep(0.001)
+            except ChildProcessError:
+                return
+
+
+def bury_one(own: set[int]) -> Died | None:
+    """Bury a dead child; of one of our own first kill the rest of the group, while the name is still theirs."""
+    if hasattr(os, "waitid"):
+        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is not None and found.si_pid in own:
+            signal_group(found.si_pid, signal.SIGKILL)
+        return None if found is None else Died(*os.waitpid(found.si_pid, 0))
+    died = Died(*os.waitpid(-1, os.WNOHANG))  # macOS before Python 3.13
+    if died.pid in own:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(died.pid, signal.SIGKILL)
+    return died if died.pid else None
+
+
+def signal_group(pid: int, number: int) -> None:
+    """Send a signal to a child and its group; a very young child has none yet."""
+    try:
+        os.killpg(pid, number)
+    except ProcessLookupError:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+    except PermissionError:  # what is left of the group has changed its user
+        pass
+
+
+def adopted(own: set[int]) -> Sequence[int]:
+    """Children of this process that it did not make; none where the system cannot say."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            found = [int(pid) for pid in file.read().split()]
+    except OSError:
+        return ()
+    return [pid for pid in found if pid not in own]
+
+
+def _prctl(option: int, value: int) -> None:
+    if LINUX:
+        _libc.prctl(option, value, 0, 0, 0)
+
+
+def _open_stdio() -> None:
+    """Let 0, 1 and 2 be taken: a worker may have been started without."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
+
+
+def main(fd: int, app_dir: str) -> None:
+    """Serve the worker at the other end of the descriptor."""
+    _open_stdio()
+    if app_dir:
+        sys.path[: 0 if sys.flags.safe_path else 1] = [app_dir]  # in the place of the current directory
+    settings()
+    nursery = Nursery(socket.socket(fileno=fd))
+    nursery.line.set_inheritable(False)
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # a worker may have been started with some blocked
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.set_wakeup_fd(nursery.waker, warn_on_full_buffer=False)
+    faulthandler.enable(2)
+    gc.collect()
+    gc.freeze()
+    try:
+        nursery.serve()
+    finally:
+        nursery.clear()
+
+
+_libc = ctypes.CDLL(None, use_errno=True) if LINUX else ctypes.CDLL(None)
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

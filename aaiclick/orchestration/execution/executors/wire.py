@@ -1,0 +1,169 @@
+"""The messages between a worker, its nursery and its children: msgpack, each after its length.
+
+Descriptors ride with the first bytes of the message that they belong to.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from aaiclick.orchestration.models import Claim, Done, Failure, Report
+from aaiclick.orchestration.rules.values import marks_of
+
+_LENGTH = struct.Struct("!I")
+CHUNK_BYTES = 256 * 1024
+
+
+class Broken(Exception):
+    """What arrived is no message."""
+
+
+class Fork(msgspec.Struct, tag=1, array_like=True):
+    """To the nursery: make a child that speaks through the descriptor that comes with this."""
+
+    serial: int
+
+
+class Signal(msgspec.Struct, tag=2, array_like=True):
+    """To the nursery: send a signal to a child and everything in its group."""
+
+    pid: int
+    number: int
+
+
+class Ready(msgspec.Struct, tag=3, array_like=True):
+    """From the nursery: it can fork."""
+
+
+class Born(msgspec.Struct, tag=4, array_like=True):
+    """From the nursery: the child is there, or could not be made."""
+
+    serial: int
+    pid: int
+    error: str = ""
+
+
+class Died(msgspec.Struct, tag=5, array_like=True):
+    """From the nursery: the child is gone, and its group with it; `status` is that of waitpid."""
+
+    pid: int
+    status: int
+
+
+class Run(msgspec.Struct, tag=6, array_like=True):
+    """To a child: run this; its output goes into the descriptor that comes with this."""
+
+    claim: Claim
+    log_path: str | None
+
+
+class Stop(msgspec.Struct, tag=7, array_like=True):
+    """To a child: please end the run."""
+
+
+class Ended(msgspec.Struct, tag=8, array_like=True):
+    """From a child: what the run came to; `spent`: the child should not run another."""
+
+    done: Done | None
+    failure: Failure | None
+    spent: bool
+
+    @property
+    def report(self) -> Report | None:
+        """One or the other."""
+        return self.done or self.failure
+
+
+Message = Fork | Signal | Ready | Born | Died | Run | Stop | Ended
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Message).decode
+
+
+def packed(message: Message) -> bytes:
+    """The bytes of a message."""
+    body = _encode(message)
+    return _LENGTH.pack(len(body)) + body
+
+
+class Inbox:
+    """Bytes become messages as soon as they are complete."""
+
+    def __init__(self, bytes_max: int = 2**32) -> None:
+        self._bytes = bytearray()
+        self._bytes_max = bytes_max
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that these bytes complete."""
+        self._bytes += data
+        while len(self._bytes) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._bytes)
+            if length > self._bytes_max:
+                raise Broken(f"a message of {length} bytes")
+            end = _LENGTH.size + length
+            if len(self._bytes) < end:
+                return
+            body = bytes(self._bytes[_LENGTH.size : end])
+            del self._bytes[:end]
+            try:
+                yield _decode(body)
+            except msgspec.MsgspecError as error:
+                raise Broken(str(error)) from error
+
+
+def send(line: socket.socket, message: Message) -> None:
+    """Send a message on a line that blocks."""
+    line.sendall(packed(message))
+
+
+def offer(line: socket.socket, message: Message, fds: Sequence[int] = ()) -> bytes:
+    """Send what fits at once on a line that does not block, with the descriptors; gives what is left to send."""
+    data = packed(message)
+    sent = socket.send_fds(line, [data], list(fds)) if fds else line.send(data)
+    return data[sent:]
+
+
+def receive(line: socket.socket) -> tuple[bytes, list[int]]:
+    """What has arrived on a line, and the descriptors that came with it; nothing at the line's end."""
+    data, fds, _, _ = socket.recv_fds(line, CHUNK_BYTES, 16)
+    return data, fds
+
+
+def narrowed(claim: Claim) -> Claim:
+    """The claim with the inputs that its own arguments need: those of a whole batch come together."""
+    if not claim.inputs and not claim.members:
+        return claim
+    try:
+        return _narrowed(claim)
+    except ValueError:  # arguments that cannot be read: the run will say so
+        return claim
+
+
+def _narrowed(claim: Claim) -> Claim:
+    inputs: dict[int, str | None] = {}
+    members: dict[int, list[int]] = {}
+    texts: list[str] = [claim.kwargs_json]
+    while texts:
+        for kind, payload in marks_of(texts.pop()):
+            if kind == "group" and payload in claim.members and payload not in members:
+                members[payload] = claim.members[payload]
+                texts += _taken(claim.members[payload], claim.inputs, inputs)
+            elif kind == "task":
+                texts += _taken([payload], claim.inputs, inputs)
+    return replace(claim, inputs=inputs, members=members)
+
+
+def _taken(tasks: Sequence[object], known: dict[int, str | None], inputs: dict[int, str | None]) -> list[str]:
+    """Copy the results of these tasks; gives those that are new, which may refer to others in turn."""
+    found: list[str] = []
+    for task in tasks:
+        if task in known and task not in inputs:
+            text = inputs[task] = known[task]
+            if text is not None:
+                found.append(text)
+    return found

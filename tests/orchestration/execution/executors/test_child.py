@@ -1,0 +1,80 @@
+"""A child, spoken to as a worker speaks to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from aaiclick.orchestration.execution.executors.forks import ChildHandle, Death, Nursery
+from aaiclick.orchestration.execution.executors.wire import Ended, Run
+from tests.support import bodies, hostile
+from tests.support.bodies import claim_of, failure_in, result_in, until
+
+
+@pytest.fixture
+async def child() -> AsyncIterator[ChildHandle]:
+    nursery = Nursery(None)
+    await nursery.until_ready()
+    yield await nursery.fork()
+    await nursery.close()
+
+
+def begin(child: ChildHandle, body: object, **kwargs: object) -> asyncio.Future[Ended | Death]:
+    sink = os.open(os.devnull, os.O_WRONLY)
+    answer = child.begin(Run(claim_of(body, **kwargs), "the.log"), sink)  # type: ignore[arg-type]
+    os.close(sink)
+    return answer
+
+
+async def ended(answer: asyncio.Future[Ended | Death]) -> Ended:
+    outcome = await answer
+    assert isinstance(outcome, Ended)
+    return outcome
+
+
+async def test_a_request_to_stop_that_comes_between_runs_came_too_late(child: ChildHandle) -> None:
+    await begin(child, bodies.nothing)
+    child.ask()
+    child.ask()
+    report = (await ended(begin(child, bodies.who_am_i))).report
+    assert report is not None
+    assert result_in(report)[-1] is False
+
+
+async def test_a_coroutine_is_cancelled_when_the_worker_asks(child: ChildHandle, tmp_path: Path) -> None:
+    answer = begin(child, bodies.waits, path=str(tmp_path / "x"))
+    await until((tmp_path / "x.began").exists)
+    child.ask()
+    report = (await ended(answer)).report
+    assert report is not None
+    assert failure_in(report).error == "CancelledError"
+
+
+async def test_a_signal_counts_only_when_the_worker_has_asked(child: ChildHandle, tmp_path: Path) -> None:
+    answer = begin(child, hostile.sleeps_with_finally, path=str(tmp_path / "x"))
+    await until((tmp_path / "x.began").exists)
+    os.kill(child.pid, signal.SIGTERM)
+    await asyncio.sleep(0.05)
+    assert not answer.done()
+    child.ask()
+    child.signal(signal.SIGTERM)
+    report = (await ended(answer)).report
+    assert report is not None
+    assert failure_in(report).error == "Stopped: stopped by the worker"
+    assert (tmp_path / "x.stopped").exists()
+
+
+async def test_threads_of_a_body_know_its_run(child: ChildHandle) -> None:
+    report = (await ended(begin(child, hostile.asks_on_a_thread))).report
+    assert report is not None
+    assert result_in(report) == ["asks_on_a_thread", "the.log"]
+
+
+async def test_a_child_says_when_it_should_not_run_another(child: ChildHandle) -> None:
+    assert not (await ended(begin(child, bodies.nothing))).spent
+    assert (await ended(begin(child, hostile.leaks_descriptors, count=100))).spent

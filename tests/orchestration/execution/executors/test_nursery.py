@@ -1,0 +1,106 @@
+"""The nursery, spoken to as a worker speaks to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from aaiclick.orchestration.execution.executors import nursery, wire
+from tests.support.bodies import is_alive, until
+
+
+class Worker:
+    """The worker's end of the line."""
+
+    def __init__(self) -> None:
+        self.line, theirs = socket.socketpair()
+        self.inbox = wire.Inbox()
+        self.messages: list[wire.Message] = []
+        with theirs:
+            command = [sys.executable, "-m", nursery.__name__, str(theirs.fileno()), ""]
+            self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        self.line.settimeout(60)
+        assert self.hear() == wire.Ready()
+
+    def hear(self) -> wire.Message:
+        while not self.messages:
+            self.messages += self.inbox.feed(self.line.recv(4096))
+        return self.messages.pop(0)
+
+    def fork(self, serial: int) -> tuple[int, socket.socket]:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            wire.offer(self.line, wire.Fork(serial), [theirs.fileno()])
+            born = self.hear()
+        assert isinstance(born, wire.Born)
+        assert born.serial == serial
+        return born.pid, ours
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    worker = Worker()
+    yield worker
+    worker.line.close()
+    worker.process.wait(60)
+
+
+def test_it_forks_and_tells_of_deaths(worker: Worker) -> None:
+    children = [worker.fork(serial) for serial in (1, 2)]
+    assert len({pid for pid, _ in children}) == 2
+    wire.send(worker.line, wire.Signal(children[0][0], signal.SIGKILL))
+    assert worker.hear() == wire.Died(children[0][0], signal.SIGKILL)
+    children[1][1].close()  # a child whose worker hangs up ends by itself
+    assert worker.hear() == wire.Died(children[1][0], 0)
+    children[0][1].close()
+
+
+def test_a_child_leads_a_session_of_its_own(worker: Worker) -> None:
+    pid, line = worker.fork(1)
+    with line:
+        while os.getsid(pid) != pid:  # it has only just been born
+            pass
+        assert os.getsid(pid) != os.getsid(worker.process.pid)
+
+
+def test_it_signals_nobody_but_its_own(worker: Worker) -> None:
+    with subprocess.Popen(["sleep", "60"]) as bystander:
+        wire.send(worker.line, wire.Signal(bystander.pid, signal.SIGKILL))
+        pid, line = worker.fork(1)
+        wire.send(worker.line, wire.Signal(pid, signal.SIGKILL))
+        assert worker.hear() == wire.Died(pid, signal.SIGKILL)
+        line.close()
+        assert bystander.poll() is None
+        bystander.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_to_everyone_do_not_end_it(worker: Worker, number: signal.Signals) -> None:
+    os.kill(worker.process.pid, number)
+    pid, line = worker.fork(1)
+    line.close()
+    assert worker.hear() == wire.Died(pid, 0)
+
+
+async def test_when_the_worker_is_gone_it_kills_its_children_and_ends(worker: Worker) -> None:
+    pid, line = worker.fork(1)
+    os.kill(pid, signal.SIGSTOP)
+    worker.line.close()
+    assert worker.process.wait(60) == 0
+    await until(lambda: not is_alive(pid))
+    line.close()
+
+
+def test_what_is_no_child_of_ours_is_left_to_others() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        assert child.pid in nursery.adopted(set())
+        assert child.pid not in nursery.adopted({child.pid})
+        nursery.signal_group(child.pid, signal.SIGKILL)  # it leads no group: it alone is meant
+        assert child.wait(60) == -signal.SIGKILL
+        nursery.signal_group(child.pid, signal.SIGKILL)

@@ -1,0 +1,114 @@
+"""Messages arrive whole, in order, with their descriptors; and a claim takes along only what it needs."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+
+from aaiclick.orchestration.execution.executors import wire
+from aaiclick.orchestration.models import Done, Failure
+from aaiclick.orchestration.rules.values import encode_value
+from tests.support import bodies
+
+MESSAGES: list[wire.Message] = [
+    wire.Fork(1),
+    wire.Signal(5, 9),
+    wire.Ready(),
+    wire.Born(1, 5),
+    wire.Born(2, 0, "no"),
+    wire.Died(5, 256),
+    wire.Run(bodies.claim_of(bodies.echo, value="größe"), "x.log"),
+    wire.Stop(),
+    wire.Ended(Done(2**62, 3, '"x"'), None, False),
+    wire.Ended(None, Failure(1, 2, "e", "t", ("a", "b"), permanent=True), True),
+]
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_messages_arrive_whole_however_they_are_cut(size: int) -> None:
+    data = b"".join(wire.packed(message) for message in MESSAGES)
+    inbox = wire.Inbox()
+    chunks = [data[start : start + size] for start in range(0, len(data), size)]
+    assert [message for chunk in chunks for message in inbox.feed(chunk)] == MESSAGES
+
+
+def test_a_report_is_one_or_the_other() -> None:
+    assert isinstance(MESSAGES[-2], wire.Ended)
+    assert isinstance(MESSAGES[-1], wire.Ended)
+    assert isinstance(MESSAGES[-2].report, Done)
+    assert isinstance(MESSAGES[-1].report, Failure)
+
+
+@pytest.mark.parametrize("data", [b"\0\0\0\x04junk", b"\xff\xff\xff\xff", b"\0\0\0\x01\xc1"])
+def test_what_is_no_message_is_refused(data: bytes) -> None:
+    with pytest.raises(wire.Broken):
+        list(wire.Inbox(bytes_max=1000).feed(data))
+
+
+def test_descriptors_come_with_their_message() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, open(os.devnull) as file:
+        assert wire.offer(ours, wire.Fork(1), [file.fileno()]) == b""
+        assert wire.offer(ours, wire.Fork(2)) == b""
+        data, fds = wire.receive(theirs)
+        assert next(wire.Inbox().feed(data)) == wire.Fork(1)
+        assert len(fds) == 1
+        assert os.path.samestat(os.fstat(fds[0]), os.fstat(file.fileno()))
+        os.close(fds[0])
+
+
+def test_what_does_not_fit_at_once_is_left_to_be_sent() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        message = wire.Run(bodies.claim_of(bodies.echo, value="x" * 5_000_000), None)
+        rest = wire.offer(ours, message)
+        assert rest
+        assert wire.packed(message).endswith(rest)
+
+
+def text_of(value: object) -> str:
+    """The stored form of a value; a tuple ("task", 5) stands for what it names."""
+
+    class Stands:
+        def __init__(self, *what: object) -> None:
+            self.what = what
+
+    def planted(part: object) -> object:
+        if isinstance(part, list):
+            return [planted(one) for one in part]
+        return Stands(*part) if isinstance(part, tuple) else part
+
+    def mark(part: object) -> tuple[str, object] | None:
+        return part.what if isinstance(part, Stands) else None  # type: ignore[return-value]
+
+    return encode_value(planted(value), bytes_max=10**6, mark=mark)
+
+
+def test_a_claim_takes_along_what_its_arguments_need_and_what_that_needs() -> None:
+    claim = bodies.claim_of(bodies.echo)
+    claim.kwargs_json = '{"value": ' + text_of([("task", 1), ("group", 50), ("task", 99)]) + "}"
+    claim.inputs = {
+        1: text_of([("task", 2)]),
+        2: text_of([("group", 51)]),
+        3: None,
+        4: text_of("four"),
+        5: text_of([("task", 1)]),
+        6: text_of("six"),
+    }
+    claim.members = {50: [3], 51: [4, 5], 52: [6]}
+    narrow = wire.narrowed(claim)
+    assert set(narrow.inputs) == {1, 2, 3, 4, 5}
+    assert narrow.members == {50: [3], 51: [4, 5]}
+    assert len(claim.inputs) == 6
+
+
+def test_a_claim_that_needs_nothing_takes_nothing() -> None:
+    claim = bodies.claim_of(bodies.echo, value={"object_type": "task", "marks": [1]})
+    assert wire.narrowed(claim) is claim
+    claim.inputs = {1: "null"}
+    assert wire.narrowed(claim).inputs == {}
+    claim.kwargs_json = 'not json, but "marks"'
+    assert wire.narrowed(claim) is claim
