@@ -12,6 +12,7 @@ _WHERE = {
     "decorators": ("JobFactory", "TaskFactory", "job", "task"),
     "factories": ("create_job", "create_task", "resolve_job_config"),
     "jobs": (
+        "retry_failed_tasks",
         "JobStats",
         "cancel_job",
         "compute_job_stats",
@@ -29,6 +30,7 @@ _WHERE = {
         "print_job_stats",
     ),
     "tasks": (
+        "clear_task",
         "add_task_to_current_job",
         "add_task_to_job",
         "get_runs_for_task",
@@ -37,10 +39,20 @@ _WHERE = {
         "load_child_groups",
         "load_group_tasks",
     ),
-    "workers": ("claim_next_task", "deregister_worker", "list_workers", "register_worker", "worker_heartbeat"),
+    "workers": (
+        "claim_next_task",
+        "deregister_worker",
+        "drain_worker",
+        "list_workers",
+        "register_worker",
+        "worker_heartbeat",
+    ),
     "context": ("Context", "get_current_context", "get_current_job_id", "orch_context"),
     "views": ("TaskResult",),
     "execution.debug": ("ajob_test", "job_test"),
+    "execution.current": ("cancel_requested", "get_current_run"),
+    "execution.main": ("background_main_loop", "worker_main_loop"),
+    "health": ("Check", "Health", "health_check"),
     "models": (
         "Dependency",
         "Event",

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from aaiclick.backend import get_db_url
 from aaiclick.errors import CrossJobDependency, NoContext, RunningLoop
+from aaiclick.orchestration.bus import open_bus
 from aaiclick.orchestration.checks import check_entrypoints, refuse_during_import
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.models import Group, Task
@@ -41,7 +42,8 @@ async def connected() -> AsyncIterator[DirectCoordinator]:
         yield around.coordinator
         return
     database = await Database.open(get_db_url())
-    coordinator = DirectCoordinator(database)
+    bus = open_bus(database.url)
+    coordinator = DirectCoordinator(database, bus=bus)
     _open.set(_Open(asyncio.get_running_loop(), coordinator))
     try:
         await provide_ids(database)
@@ -49,6 +51,8 @@ async def connected() -> AsyncIterator[DirectCoordinator]:
     finally:
         # not by token: a fixture may be left in another context than the one it was entered in
         _open.set(around)
+        await bus.flush()
+        await bus.close()
         await database.close()
 
 

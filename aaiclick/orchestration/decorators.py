@@ -78,6 +78,7 @@ class JobFactory:
     priority: int = 0
     preservation_mode: PreservationMode | str | None = None
     timeout_s: float | None = None
+    fail_fast: bool = False
 
     __aaiclick__ = "job"
 
@@ -111,6 +112,7 @@ class JobFactory:
             priority=self.priority,
             preservation_mode=self.preservation_mode,
             timeout_s=self.timeout_s,
+            fail_fast=self.fail_fast,
             placement=placement,
         )
         nodes, returned = await self._gather(kwargs)
@@ -171,6 +173,7 @@ def job(
     priority: int = 0,
     preservation_mode: PreservationMode | str | None = None,
     timeout_s: float | None = None,
+    fail_fast: bool = False,
 ) -> Callable[[Function], JobFactory]: ...
 def job(function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
     """Mark a workflow function: `@job`, `@job("name")` or `@job(name="name")`."""

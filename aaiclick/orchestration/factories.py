@@ -62,10 +62,21 @@ async def create_job(
     priority: int = 0,
     preservation_mode: PreservationMode | str | None = None,
     timeout_s: float | None = None,
+    fail_fast: bool = False,
 ) -> Job:
-    """Create a job and commit it: with one entry (a name, a function or a Task), or with a list of tasks."""
+    """Create a job and commit it: with one entry (a name, a function or a Task), or with a list of tasks.
+
+    With `fail_fast`, the first critical task that is given up ends the job, and cancels what has not ended of it.
+    """
     nodes = _nodes(entry, tasks, kwargs)
-    job = new_job(name, key=key, priority=priority, preservation_mode=preservation_mode, timeout_s=timeout_s)
+    job = new_job(
+        name,
+        key=key,
+        priority=priority,
+        preservation_mode=preservation_mode,
+        timeout_s=timeout_s,
+        fail_fast=fail_fast,
+    )
     if key is not None:
         job.key_digest = digest(_asked(name, gather(job.id, nodes)))
     return await submit_job(job, nodes)
@@ -113,6 +124,7 @@ def new_job(
     priority: int = 0,
     preservation_mode: PreservationMode | str | None = None,
     timeout_s: float | None = None,
+    fail_fast: bool = False,
     placement: int = 0,
 ) -> Job:
     """A job in memory, its options checked and defaults filled in."""
@@ -121,6 +133,8 @@ def new_job(
     if timeout_s is not None and (type(timeout_s) not in (int, float) or not 0 < timeout_s < float("inf")):
         hint = "Leave it out for no limit."
         raise InputError(field="timeout_s", value=shorten(timeout_s), rule="a number of seconds above 0", hint=hint)
+    if type(fail_fast) is not bool:
+        raise InputError(field="fail_fast", value=shorten(fail_fast), rule="True or False", hint="")
     return Job(
         id=new_id(),
         name=check_name(name, "Job name"),
@@ -130,6 +144,7 @@ def new_job(
         priority=priority,
         timeout_s=settings().job_timeout_s if timeout_s is None else timeout_s,
         placement=placement,
+        fail_fast=fail_fast,
     )
 
 

@@ -1,4 +1,4 @@
-"""Jobs: ask about them, read their results, cancel them."""
+"""Jobs: ask about them, read their results, cancel them, run again what failed of them."""
 
 from __future__ import annotations
 
@@ -53,6 +53,17 @@ async def cancel_job(job_id: int) -> bool:
     wanted = check_id(job_id, "job id")
     async with connected() as coordinator:
         return await coordinator.cancel(wanted)
+
+
+async def retry_failed_tasks(job_id: int, *, dry_run: bool = False) -> list[int]:
+    """Run again the tasks of a job that failed, with everything downstream of them; gives their ids, the failed first.
+
+    Of a job that failed (fast, or because its time was over) also those that were cancelled with it. An empty list if
+    nothing failed. With `dry_run`, nothing changes.
+    """
+    wanted = check_id(job_id, "job id")
+    async with connected() as coordinator:
+        return await coordinator.retry_failed(wanted, dry_run=dry_run)
 
 
 async def get_tasks_for_job(job_id: int) -> list[Task]:

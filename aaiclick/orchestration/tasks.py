@@ -1,4 +1,4 @@
-"""Tasks: ask about them, add them to a job."""
+"""Tasks: ask about them, run them again, add them to a job."""
 
 from __future__ import annotations
 
@@ -40,6 +40,17 @@ async def get_runs_for_task(task_id: int) -> list[Run]:
     async with connected() as coordinator:
         rows = await coordinator.database.read(lambda session: store.get_runs(session, wanted))
     return [Run.from_row(row) for row in rows]
+
+
+async def clear_task(task_id: int, *, dry_run: bool = False) -> list[int]:
+    """Run a task again, with everything downstream of it; gives their ids, the task's own first.
+
+    Whatever it is doing: a run under way loses its claim, and a job that has ended goes on. With `dry_run`, nothing
+    changes.
+    """
+    wanted = check_id(task_id, "task id")
+    async with connected() as coordinator:
+        return await coordinator.clear(wanted, dry_run=dry_run)
 
 
 async def add_task_to_job(

@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Sequence
 
-from aaiclick.errors import Conflict, InputError
+from aaiclick.errors import Conflict, InputError, NotFound
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.models import Claim, Worker, WorkerStatus
 from aaiclick.orchestration.rules.names import check_id, check_name, check_status, shorten
@@ -32,7 +32,7 @@ async def worker_heartbeat(worker_id: int) -> bool:
     """Renew a worker's session; False if it is over."""
     wanted = check_id(worker_id, "worker id")
     async with connected() as coordinator:
-        return await coordinator.beat(wanted)
+        return (await coordinator.beat(wanted)).alive
 
 
 async def deregister_worker(worker_id: int) -> bool:
@@ -40,6 +40,16 @@ async def deregister_worker(worker_id: int) -> bool:
     wanted = check_id(worker_id, "worker id")
     async with connected() as coordinator:
         return await coordinator.deregister(wanted)
+
+
+async def drain_worker(worker_id: int) -> bool:
+    """Ask a worker to finish what it runs and to leave; False if its session is over already."""
+    wanted = check_id(worker_id, "worker id")
+    async with connected() as coordinator:
+        before = await coordinator.database.transact(lambda session: store.drain_worker(session, wanted))
+    if before is None:
+        raise NotFound(what="worker", field="id", value=wanted, hint="See: aaiclick worker list")
+    return before != WorkerStatus.STOPPED
 
 
 async def list_workers(status: WorkerStatus | str | None = None) -> Sequence[Worker]:
@@ -56,7 +66,7 @@ async def claim_next_task(worker_id: int) -> Claim | None:
     """
     wanted = check_id(worker_id, "worker id")
     async with connected() as coordinator:
-        if not await coordinator.beat(wanted):
+        if not (await coordinator.beat(wanted)).alive:
             cause = "it has no session, or its session is over"
             raise Conflict(what=f"Worker {wanted}", verb="given a task", cause=cause, hint="Call register_worker().")
         claims = await coordinator.claim(wanted, limit=1)

@@ -107,11 +107,11 @@ async def test_a_key_gives_the_job_that_has_it(coordinator: Coordinator) -> None
 async def test_a_session_is_renewed_until_it_is_over(coordinator: Coordinator) -> None:
     begun = await coordinator.register(hostname="here", pid=1)
     assert begun.expires_at > begun.started_at
-    assert await coordinator.beat(begun.id)
+    assert (await coordinator.beat(begun.id)).alive
     assert await coordinator.deregister(begun.id)
-    assert not await coordinator.beat(begun.id)
+    assert not (await coordinator.beat(begun.id)).alive
     assert not await coordinator.deregister(begun.id)
-    assert not await coordinator.beat(12345)
+    assert not (await coordinator.beat(12345)).alive
 
 
 # ---------------------------------------------------------------- claim and report

@@ -359,6 +359,19 @@ def breaks() -> None:
     raise LookupError("the workflow itself")
 
 
+@task
+def tells_its_run() -> list[object]:
+    from aaiclick.orchestration import cancel_requested, get_current_run
+
+    run = get_current_run()
+    return [run.task_id, run.job_id, run.idempotency_key, cancel_requested()]
+
+
+@task
+async def sleeps(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
 @job
 def runs(what: object, **kwargs: object) -> object:
     """A workflow of one task: any of the above."""

@@ -192,6 +192,7 @@ def test_the_same_key_and_arguments_are_the_same_job(state: str) -> None:
         {"timeout_s": -1},
         {"timeout_s": "1h"},
         {"timeout_s": float("nan")},
+        {"fail_fast": 1},
         {"preservation_mode": "SOME"},
         {"key": ""},
         {"key": "a\0"},

@@ -216,6 +216,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "priority": ({"entry": flows.plain, "priority": "high"}, InputError, "priority"),
     "large priority": ({"entry": flows.plain, "priority": 2**31}, InputError, "priority"),
     "timeout": ({"entry": flows.plain, "timeout_s": -1}, InputError, "timeout_s"),
+    "fail fast": ({"entry": flows.plain, "fail_fast": "yes"}, InputError, "fail_fast"),
     "nan timeout": ({"entry": flows.plain, "timeout_s": float("nan")}, InputError, "timeout_s"),
     "preservation": ({"entry": flows.plain, "preservation_mode": "SOME"}, InputError, "preservation_mode"),
     "key": ({"entry": flows.plain, "key": "a\nb"}, InputError, "key"),

@@ -32,6 +32,7 @@ from aaiclick.orchestration import (
     list_jobs,
     print_job_stats,
     register_worker,
+    retry_failed_tasks,
 )
 from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local, state
@@ -41,7 +42,7 @@ __all__ = ["local", "state"]
 WRONG_IDS = [0, -1, 2**63, 2**70, "1e3", "0x10", "5", 1.0, float("nan"), True, None, [1]]
 ASKING = [
     *(get_job, cancel_job, get_tasks_for_job, get_groups_for_job, get_events_for_job, get_dependencies_for_job),
-    *(get_job_result, compute_job_stats, print_job_stats),
+    *(get_job_result, compute_job_stats, print_job_stats, retry_failed_tasks),
 ]
 
 
@@ -270,6 +271,32 @@ async def test_a_job_that_ended_is_not_cancelled(state: str) -> None:
     found = await get_job(finished.id)
     assert found is not None
     assert found.status == JobStatus.COMPLETED
+
+
+# ---------------------------------------------------------------- retry
+
+
+async def test_what_failed_runs_again_with_what_waited_for_it(state: str) -> None:
+    """In one process: a `job_test` that failed, then its job once more."""
+    finished = await ajob_test(flows.runs, "fail", message="broken pipe")
+    assert finished.status == JobStatus.FAILED
+    ids = [one.id for one in await get_tasks_for_job(finished.id)]
+    assert await retry_failed_tasks(finished.id, dry_run=True) == ids
+    assert (await get_job(finished.id)).status == JobStatus.FAILED
+    assert await retry_failed_tasks(finished.id) == ids
+    found = await get_job(finished.id)
+    assert found is not None
+    assert (found.status, found.error, found.completed_at) == (JobStatus.RUNNING, None, None)
+    assert await retry_failed_tasks(finished.id) == []
+    again = await ajob_test(found)
+    assert (again.id, again.status, again.error) == (finished.id, JobStatus.FAILED, "ValueError: broken pipe")
+
+
+async def test_a_retry_of_what_did_not_fail_does_nothing(state: str) -> None:
+    finished = await ajob_test(flows.single, 1)
+    assert await retry_failed_tasks(finished.id) == []
+    with pytest.raises(NotFound, match="No job with id 5"):
+        await retry_failed_tasks(5)
 
 
 # ---------------------------------------------------------------- statistics

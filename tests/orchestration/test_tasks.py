@@ -25,6 +25,7 @@ from aaiclick.orchestration import (
     add_task_to_job,
     ajob_test,
     cancel_job,
+    clear_task,
     create_job,
     get_groups_for_job,
     get_job,
@@ -44,7 +45,7 @@ HERE = "tests.orchestration.sample_flows"
 
 @pytest.mark.parametrize("wrong", [0, -1, 2**63, "5", 1.0, True, None], ids=repr)
 async def test_an_id_that_is_none_is_refused(local: object, wrong: Any) -> None:
-    for ask in (get_task, get_task_result, get_runs_for_task):
+    for ask in (get_task, get_task_result, get_runs_for_task, clear_task):
         with pytest.raises(InputError, match="task id"):
             await ask(wrong)
 
@@ -126,6 +127,29 @@ async def test_a_task_is_added_to_a_job_that_waits(state: str) -> None:
     finished = await ajob_test(found)
     assert finished.status == "completed"
     assert await get_task_result(task.id) == 3
+
+
+async def test_a_cleared_task_runs_again_with_what_waits_for_it(state: str) -> None:
+    finished = await ajob_test(flows.pipeline, x=3, y=4)
+    stored = await get_tasks_for_job(finished.id)
+    first = stored[0]
+    would = await clear_task(first.id, dry_run=True)
+    assert would[0] == first.id
+    assert {one.status for one in await get_tasks_for_job(finished.id)} == {"completed"}
+    assert await clear_task(first.id) == would
+    found = {one.id: one for one in await get_tasks_for_job(finished.id)}
+    assert {task for task, one in found.items() if one.status == "pending"} == set(would)
+    assert (found[first.id].generation, found[first.id].result) == (1, None)
+    again = await get_job(finished.id)
+    assert again is not None
+    assert (await ajob_test(again)).status == "completed"
+    assert await get_task_result(first.id) is not None
+    assert [run.outcome for run in await get_runs_for_task(first.id)] == ["completed", "completed"]
+
+
+async def test_a_task_that_is_not_there_is_not_cleared(state: str) -> None:
+    with pytest.raises(NotFound, match="No task with id 5"):
+        await clear_task(5)
 
 
 async def test_a_task_may_join_a_group_that_is_stored(state: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from aaiclick.orchestration.models import Claim, Job, Receipt, Report, Worker
+from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Worker
 from aaiclick.orchestration.models.submission import Submission
 
 
@@ -15,20 +15,36 @@ class Coordinator(Protocol):
     async def submit(self, submission: Submission) -> Job:
         """Store a graph: all of it, or nothing."""
 
-    async def register(self, *, hostname: str, pid: int, name: str | None = None) -> Worker:
+    async def register(self, *, hostname: str, pid: int, name: str | None = None, concurrency: int = 1) -> Worker:
         """Begin a session."""
 
-    async def beat(self, worker_id: int) -> bool:
-        """Renew the session; False if it is over."""
+    async def beat(
+        self,
+        worker_id: int,
+        *,
+        known_call: int = 0,
+        held: Sequence[Held] | None = None,
+        completed: int = 0,
+        failed: int = 0,
+    ) -> Orders:
+        """Renew the session, and compare what the worker holds with what the state says it holds.
+
+        `held` are all runs whose reports have not been acknowledged, and `known_call` the last claim call whose answer
+        is known (or will never be): what such a call claimed and the list does not name is given back. Without a list
+        nothing is compared. `completed` and `failed` are added to the worker's counts.
+        """
 
     async def deregister(self, worker_id: int) -> bool:
         """End the session."""
 
-    async def claim(self, worker_id: int, *, limit: int, placement: int = 0) -> list[Claim]:
-        """Take up to `limit` tasks that are ready, in order."""
+    async def claim(self, worker_id: int, *, limit: int, placement: int = 0, call: int = 0) -> list[Claim]:
+        """Take up to `limit` tasks that are ready, in order; `call` is the worker's number of this call."""
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
-        """Say what runs came to; stale reports change nothing and are not among those accepted."""
+        """Say what runs came to; stale reports change nothing and are not among those accepted.
+
+        One that the database refuses fails alone: the others count.
+        """
 
     async def release(self, worker_id: int, claims: Sequence[Claim]) -> set[int]:
         """Give tasks back; gives the ids of those that were still held."""
@@ -37,7 +53,10 @@ class Coordinator(Protocol):
         """Keep a job for whoever claims from this placement."""
 
     async def reconcile(self, job_id: int | None = None) -> float | None:
-        """Promote what is due, work off what was postponed; gives the seconds until something is due again."""
+        """Promote what is due, work off what was postponed, end the job if its time is up.
+
+        Gives the seconds until something is due again.
+        """
 
     async def job(self, job_id: int) -> Job | None:
         """The job as it is now."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.config import settings
-from aaiclick.orchestration.models import Claim, Job, Receipt, Report, Worker
+from aaiclick.orchestration.bus.contract import Bus
+from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Stop, Worker
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.store import jobs, queue, ripples, submissions, workers
+from aaiclick.orchestration.store import clears, endings, jobs, queue, ripples, submissions, timeouts, workers
+from aaiclick.orchestration.store import held as held_runs
+from aaiclick.orchestration.store.batches import take_each
 from aaiclick.orchestration.store.claims import QueueFront, claim_tasks
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import ReadyKey
 from aaiclick.orchestration.store.machine_ids import provide_ids
-from aaiclick.orchestration.store.reports import release_claims, take_reports
+from aaiclick.orchestration.store.reports import release_claims
 from aaiclick.orchestration.store.session import Session
 
 
@@ -22,34 +25,77 @@ class DirectCoordinator:
     """Answers from the database itself."""
 
     def __init__(
-        self, database: Database, *, draw: Callable[[], float] = random.random, clock: Clock = SYSTEM_CLOCK
+        self,
+        database: Database,
+        *,
+        draw: Callable[[], float] = random.random,
+        clock: Clock = SYSTEM_CLOCK,
+        bus: Bus | None = None,
     ) -> None:
         self.database = database
+        self.bus = bus
+        if bus is not None:
+            database.on_hints = bus.tell
         self._draw = draw
         self._clock = clock
         self._fronts: dict[int, QueueFront] = {}
+        self._ids_asked_for = float("-inf")
         self._claimed = 0
         """Tasks claimed since the queue was swept."""
 
     async def submit(self, submission: Submission) -> Job:
         return await submissions.submit(self.database, submission)
 
-    async def register(self, *, hostname: str, pid: int, name: str | None = None) -> Worker:
-        session_s = settings().session_s
-        return await self.database.transact(
-            lambda session: workers.add_worker(session, hostname=hostname, pid=pid, name=name, session_s=session_s)
-        )
+    async def register(self, *, hostname: str, pid: int, name: str | None = None, concurrency: int = 1) -> Worker:
+        async def work(session: Session) -> Worker:
+            return await workers.add_worker(
+                session,
+                hostname=hostname,
+                pid=pid,
+                name=name,
+                session_s=settings().session_s,
+                concurrency=concurrency,
+            )
 
-    async def beat(self, worker_id: int) -> bool:
-        await provide_ids(self.database)
-        return await self.database.transact(
-            lambda session: workers.renew_session(session, worker_id, settings().session_s)
+        return await self.database.transact(work)
+
+    async def beat(
+        self,
+        worker_id: int,
+        *,
+        known_call: int = 0,
+        held: Sequence[Held] | None = None,
+        completed: int = 0,
+        failed: int = 0,
+    ) -> Orders:
+        if self._clock.monotonic() >= self._ids_asked_for + ASK_FOR_IDS_EVERY_S:
+            await provide_ids(self.database)
+            self._ids_asked_for = self._clock.monotonic()
+        orders = await self.database.transact(
+            lambda session: workers.renew_session(
+                session, worker_id, settings().session_s, completed=completed, failed=failed
+            )
         )
+        if orders.alive and held is not None:
+            orders.stop = await self._compare(worker_id, known_call, held)
+        return orders
+
+    async def _compare(self, worker_id: int, known_call: int, held: Sequence[Held]) -> dict[tuple[int, int], Stop]:
+        claimed = await self.database.read(lambda session: held_runs.claimed_by(session, worker_id))
+        listed = {(run.task_id, run.epoch) for run in held}
+        unknown = [run for run, call in claimed.items() if 0 < call <= known_call and run not in listed]
+        if unknown:
+            await self.database.transact(lambda session: held_runs.release_unknown(session, worker_id, unknown))
+        started = [run for run in held if run.started and (run.task_id, run.epoch) in claimed]
+        if started:
+            await self.database.transact(lambda session: held_runs.start_runs(session, worker_id, started))
+        lost = [run for run in held if (run.task_id, run.epoch) not in claimed]
+        return await self.database.read(lambda session: held_runs.lost_runs(session, lost)) if lost else {}
 
     async def deregister(self, worker_id: int) -> bool:
         return await self.database.transact(lambda session: workers.stop_worker(session, worker_id))
 
-    async def claim(self, worker_id: int, *, limit: int, placement: int = 0) -> list[Claim]:
+    async def claim(self, worker_id: int, *, limit: int, placement: int = 0, call: int = 0) -> list[Claim]:
         front = self._fronts.setdefault(placement, QueueFront())
         began = self._clock.monotonic()
         after = front.begin(began) if self.database.dialect.dead_rows_linger else None
@@ -57,7 +103,13 @@ class DirectCoordinator:
 
         async def work(session: Session) -> list[Claim]:
             return await claim_tasks(
-                session, worker_id=worker_id, placement=placement, limit=limit, after=after, started=started
+                session,
+                worker_id=worker_id,
+                placement=placement,
+                limit=limit,
+                after=after,
+                started=started,
+                call=call,
             )
 
         claims = await self.database.transact(work, at_once=self.database.dialect.claims_at_once)
@@ -71,7 +123,7 @@ class DirectCoordinator:
         return claims
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
-        receipt = await self.database.transact(lambda session: take_reports(session, worker_id, reports, self._draw))
+        receipt = await take_each(self.database, worker_id, reports, self._draw)
         if receipt.rippling:
             await self._work_ripples(None)
         return receipt
@@ -87,6 +139,8 @@ class DirectCoordinator:
         while await self.database.transact(queue.promote_due):
             pass
         await self._work_ripples(job_id)
+        if job_id is not None:
+            await self.database.transact(lambda session: timeouts.fail_overdue_jobs(session, job_id))
         await self._sweep_queue()
         return await self.database.read(queue.seconds_to_next_due)
 
@@ -106,11 +160,25 @@ class DirectCoordinator:
         return await self.database.read(lambda session: jobs.get_job(session, job_id))
 
     async def cancel(self, job_id: int) -> bool:
-        return await self.database.transact(lambda session: jobs.cancel_job(session, job_id))
+        return await self.database.transact(lambda session: endings.cancel_job(session, job_id))
+
+    async def clear(self, task_id: int, *, dry_run: bool = False) -> list[int]:
+        return await self._clear(lambda session: clears.clear_tasks(session, [task_id], dry_run=dry_run), dry_run)
+
+    async def retry_failed(self, job_id: int, *, dry_run: bool = False) -> list[int]:
+        return await self._clear(lambda session: clears.retry_failed_tasks(session, job_id, dry_run=dry_run), dry_run)
+
+    async def _clear(self, work: Callable[[Session], Awaitable[clears.Cleared]], dry_run: bool) -> list[int]:
+        cleared = await (self.database.read if dry_run else self.database.transact)(work)
+        if cleared.rippling:
+            await self._work_ripples(cleared.job_id)
+        return cleared.task_ids
 
 
 STARTED_JOBS_MAX = 10_000
 SWEEP_EVERY = 20_000
+ASK_FOR_IDS_EVERY_S = 20.0
+"""A process takes its ids a minute or two ahead; see store/machine_ids."""
 
 
 def _remember(started: set[int], job_ids: set[int]) -> None:

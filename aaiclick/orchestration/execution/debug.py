@@ -19,6 +19,7 @@ from aaiclick.orchestration.execution.failures import describe
 from aaiclick.orchestration.execution.loop import JobLoop
 from aaiclick.orchestration.execution.progress import ProgressLine
 from aaiclick.orchestration.execution.runner import run_claim
+from aaiclick.orchestration.execution.service import Service
 from aaiclick.orchestration.factories import submit_job
 from aaiclick.orchestration.models import Claim, Job
 from aaiclick.orchestration.params import bind
@@ -80,15 +81,15 @@ async def _run(coordinator: Coordinator, placement: int, job_id: int, debugger: 
     run = partial(run_claim, threads=not debugger, watcher=_post_mortem if debugger else None)
     loop = JobLoop(
         coordinator,
+        run,
         worker_id=placement,
         job_id=job_id,
-        run=run,
-        placement=placement,
         concurrency=1 if debugger else CONCURRENCY,
         seen=ProgressLine(),
     )
     try:
-        return await loop.until_ended()
+        async with Service(loop.worker, control=False):
+            return await loop.until_ended()
     except BaseException:  # whatever ended this run: nobody else may take the job
         await asyncio.shield(coordinator.cancel(job_id))
         raise

@@ -1,118 +1,116 @@
-"""Claim, run, report, until there is nothing left to wait for."""
+"""One job, run to its end in this process by a worker that takes nothing else."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
 
-from aaiclick.clock import SYSTEM_CLOCK, Clock
-from aaiclick.config import settings
 from aaiclick.orchestration.coordinator.contract import Coordinator
-from aaiclick.orchestration.execution.failures import failure_of
+from aaiclick.orchestration.execution.current import RUNNING, Running
+from aaiclick.orchestration.execution.executors.contract import Started
+from aaiclick.orchestration.execution.worker import Worker
 from aaiclick.orchestration.models import Claim, Job, Report
 from aaiclick.orchestration.rules.states import ENDED_JOB
 
-POLL_S_MIN, POLL_S_MAX = 0.01, 0.5
-"""How often an idle loop looks for work: less and less often while there is none."""
-
 WATCH_S = 0.5
-"""How often the job is looked at while bodies run: someone may have cancelled it, something may have come due."""
+"""How often the job is looked at while nothing is reported: someone may have cancelled it."""
 
 
-@dataclass(slots=True)
+LEAVE_S = 10.0
+"""How long the worker may take to leave."""
+
+
+class HereExecutor:
+    """Runs bodies where `job_test` was called; what they print goes where it always goes."""
+
+    def __init__(self, run: Callable[[Claim], Awaitable[Report]]) -> None:
+        self._run = run
+        self.fault: Exception | None = None
+        """What went wrong with us, or with whoever debugs: a body's own errors are reports."""
+        self.on_fault: Callable[[], None] = lambda: None
+
+    async def start(self) -> None:
+        """There is nothing to prepare."""
+
+    async def run(self, claim: Claim, started: Started) -> Report:
+        """Run one body to its end."""
+        started(None)
+        running = Running(claim)
+        token = RUNNING.set(running)
+        try:
+            return await self._run(claim)
+        except Exception as error:
+            self.fault = error
+            self.on_fault()
+            await asyncio.Event().wait()  # no report: whoever looks at the fault ends this run
+            raise
+        finally:
+            RUNNING.reset(token)
+            running.asked_to_stop = True  # whatever of it goes on is on its own
+
+    def kill(self) -> None:
+        """There is nothing to kill."""
+
+    async def close(self) -> None:
+        """There is nothing to give back."""
+
+
 class JobLoop:
-    """Runs one job to its end in this process."""
+    """Runs one job to its end."""
 
-    coordinator: Coordinator
-    worker_id: int
-    job_id: int
-    run: Callable[[Claim], Awaitable[Report]]
-    placement: int
-    concurrency: int
-    seen: Callable[[Job], None]
-    clock: Clock = SYSTEM_CLOCK
-    _running: dict[asyncio.Task[Report], Claim] = field(default_factory=dict)
-    _watched_at: float = float("-inf")
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        run: Callable[[Claim], Awaitable[Report]],
+        *,
+        worker_id: int,
+        job_id: int,
+        concurrency: int,
+        seen: Callable[[Job], None],
+    ) -> None:
+        self.coordinator = coordinator
+        self.executor = HereExecutor(run)
+        self.worker = Worker(
+            coordinator, self.executor, concurrency=concurrency, placement=worker_id, session=worker_id, grace_s=0
+        )
+        self.job_id = job_id
+        self.seen = seen
+        self._reported = asyncio.Event()
+        self.worker.on_reported = self.executor.on_fault = self._reported.set
 
     async def until_ended(self) -> Job:
         """Run what can be run until the job has ended; gives it as it is then."""
-        beats = asyncio.create_task(self._beat())
+        working = asyncio.create_task(self.worker.run())
         try:
-            return await self._loop()
+            while True:
+                self._reported.clear()
+                due_s = await self.coordinator.reconcile(self.job_id)
+                job = await self._look()
+                if self.executor.fault is not None:
+                    raise self.executor.fault
+                if job.status in ENDED_JOB or not job.total_tasks:
+                    return job
+                if working.done():
+                    working.result()
+                await self._wait(working, WATCH_S if due_s is None else min(WATCH_S, due_s))
         finally:
-            beats.cancel()
-            await asyncio.gather(beats, return_exceptions=True)
-            await self._abandon()
+            self.worker.stop()
+            self.worker.stop()
+            if not working.done():
+                await asyncio.wait([working], timeout=LEAVE_S)
+            working.cancel()
 
-    async def _loop(self) -> Job:
-        pause_s = POLL_S_MIN
-        while True:
-            await self._claim()
-            if self._running:
-                pause_s = POLL_S_MIN
-                await self._report(await self._wait())
-                await self._watch()
-                continue
-            due_s = await self.coordinator.reconcile(self.job_id)
-            job = await self._look()
-            if job.status in ENDED_JOB or not job.total_tasks:
-                return job
-            if due_s == 0:
-                continue
-            await self.clock.sleep(min(pause_s, due_s or pause_s))
-            pause_s = min(pause_s * 2, POLL_S_MAX)
-
-    async def _claim(self) -> None:
-        free = self.concurrency - len(self._running)
-        if free <= 0:
-            return
-        for claim in await self.coordinator.claim(self.worker_id, limit=free, placement=self.placement):
-            self._running[asyncio.create_task(self._run(claim))] = claim
-
-    async def _run(self, claim: Claim) -> Report:
-        return await self.run(claim)
-
-    async def _wait(self) -> set[asyncio.Task[Report]]:
-        """Wait for a body to end, but not for long: another may have become ready."""
-        done, _ = await asyncio.wait(self._running, timeout=WATCH_S, return_when=asyncio.FIRST_COMPLETED)
-        return done
-
-    async def _watch(self) -> None:
-        """Now and then, promote what is due and notice when the job has ended."""
-        if self.clock.monotonic() - self._watched_at < WATCH_S:
-            return
-        self._watched_at = self.clock.monotonic()
-        await self.coordinator.reconcile(self.job_id)
-        if (await self._look()).status in ENDED_JOB:
-            await self._abandon()
-
-    async def _report(self, done: set[asyncio.Task[Report]]) -> None:
-        """A report that is refused came too late: the task was cancelled or cleared meanwhile."""
-        if done:
-            reports = [_outcome(task, self._running.pop(task)) for task in done]
-            await self.coordinator.report(self.worker_id, reports)
-            await self._look()
+    async def _wait(self, working: asyncio.Task[None], seconds: float) -> None:
+        reported = asyncio.ensure_future(self._reported.wait())
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait([working, reported], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            reported.cancel()
 
     async def _look(self) -> Job:
         job = await self.coordinator.job(self.job_id)
         assert job is not None, f"job {self.job_id} is gone"
         self.seen(job)
         return job
-
-    async def _beat(self) -> None:
-        while True:
-            await self.clock.sleep(settings().beat_every_s)
-            await self.coordinator.beat(self.worker_id)
-
-    async def _abandon(self) -> None:
-        """Stop the bodies that are still running: nobody wants their results."""
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
-        self._running.clear()
-
-
-def _outcome(task: asyncio.Task[Report], claim: Claim) -> Report:
-    """What a run came to; a body that cancelled itself failed."""
-    return failure_of(claim, asyncio.CancelledError()) if task.cancelled() else task.result()

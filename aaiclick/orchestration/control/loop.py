@@ -1,0 +1,114 @@
+"""The control loop: whoever leads looks what there is to repair, and repairs it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from aaiclick.clock import SYSTEM_CLOCK, Clock
+from aaiclick.orchestration.control import reconcilers
+from aaiclick.orchestration.control.leader import Leader
+from aaiclick.orchestration.store.chores import Chores, look_for_chores
+from aaiclick.orchestration.store.database import Database
+
+log = logging.getLogger("aaiclick")
+
+EVERY_S = 2.0
+MEND_EVERY_S = 30.0
+TTL_S_MAX = 10.0
+
+
+class Control:
+    """Leads if nobody does, and then repairs."""
+
+    def __init__(
+        self,
+        database: Database,
+        holder: int,
+        *,
+        session_s: float,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.database = database
+        self.session_s = session_s
+        self.clock = clock
+        self.every_s = min(EVERY_S, session_s / 5)
+        self.leader = Leader(database, holder, ttl_s=min(TTL_S_MAX, session_s / 2), clock=clock)
+        self._since: float | None = None
+        """Since when the database has been in reach without a gap."""
+        self._seen = float("-inf")
+        self._mended = clock.monotonic()
+        self._said = ""
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        try:
+            while True:
+                await self.clock.sleep(await self.round())
+        finally:
+            await asyncio.shield(self._leave())
+
+    async def round(self) -> float:
+        """One round; gives the seconds until the next."""
+        try:
+            leads = await self.leader.try_to_lead()
+            self._in_reach()
+            if leads:
+                pause_s = await self._repair()
+            else:
+                pause_s = self.every_s
+                self._mended = self.clock.monotonic()
+        except Exception as error:
+            self._since = None
+            self._say(f"the control loop cannot go on: {type(error).__name__}: {error}")
+            return self.every_s
+        self._in_reach()
+        self._say("")
+        return pause_s
+
+    async def _repair(self) -> float:
+        chores = await self.database.read(look_for_chores)
+        self._in_reach()
+        await self._attend(chores)
+        now = self.clock.monotonic()
+        if now - self._mended >= MEND_EVERY_S:
+            self._mended = now
+            await reconcilers.mend_stuck_jobs(self.database)
+        return self.every_s if not chores.due_s else min(self.every_s, chores.due_s)
+
+    async def _attend(self, chores: Chores) -> None:
+        if chores.due_s == 0:
+            await reconcilers.promote_due_tasks(self.database)
+        if chores.ripples:
+            await reconcilers.work_off_ripples(self.database)
+        if chores.orphans or (chores.sessions and self.may_reap()):
+            await reconcilers.recover_lost_runs(self.database, expire=self.may_reap())
+        if chores.limits:
+            await reconcilers.end_overdue_jobs(self.database)
+        if chores.reserved:
+            await reconcilers.end_abandoned_jobs(self.database)
+
+    def may_reap(self) -> bool:
+        """An outage is not a crash: who was cut off from the database himself waits for one session's length, in
+        which the others can say that they live."""
+        now = self.clock.monotonic()
+        return self._since is not None and now - self._since >= self.session_s
+
+    def _in_reach(self) -> None:
+        """Note that the database answers; a gap, as after a pause of this process, begins the wait anew."""
+        now = self.clock.monotonic()
+        if self._since is None or now - self._seen > self.session_s / 2:
+            self._since = now
+        self._seen = now
+
+    def _say(self, trouble: str) -> None:
+        if trouble != self._said:
+            if trouble:
+                log.warning("%s (trying again)", trouble)
+            self._said = trouble
+
+    async def _leave(self) -> None:
+        try:
+            await self.leader.leave()
+        except Exception as error:
+            log.warning("the leader cannot leave in order: %s", error)

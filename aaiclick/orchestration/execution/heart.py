@@ -1,0 +1,106 @@
+"""One heartbeat for each worker: it renews the session, says what is held, and brings back orders.
+
+It runs on an event loop that no body runs on: a body that computes for a minute must not make its worker look dead
+(pitfall T23).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+from aaiclick.clock import SYSTEM_CLOCK, Clock
+from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.orchestration.execution.holdings import Holdings
+from aaiclick.orchestration.models import Orders
+
+log = logging.getLogger("aaiclick")
+
+WATCH_S = 2.0
+"""With runs in hand it beats this often: an order that no hint announced must not wait long."""
+
+BEAT_S_MAX = 10.0
+"""After so long a beat is given up, and made again on another connection: the network may have swallowed it."""
+
+RETRY_S = 1.0
+"""After a beat that did not reach the state."""
+
+
+class Heart:
+    """Beats for one session."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        worker_id: int,
+        holdings: Holdings,
+        on_orders: Callable[[Orders], None],
+        *,
+        every_s: float,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.coordinator = coordinator
+        self.worker_id = worker_id
+        self.holdings = holdings
+        self.on_orders = on_orders
+        self.every_s = every_s
+        self.clock = clock
+        self._asked = asyncio.Event()
+        self._trouble = False
+
+    def ask(self) -> None:
+        """Beat now: there may be orders."""
+        self._asked.set()
+
+    async def beat_forever(self) -> None:
+        """Beat until the session is over, or this is cancelled."""
+        while True:
+            await self._rest()
+            orders = await self.beat()
+            if orders is not None and not orders.alive:
+                return
+
+    def pause_s(self) -> float:
+        """How long until the next beat is due."""
+        return min(self.every_s, WATCH_S) if len(self.holdings) else self.every_s
+
+    async def beat(self) -> Orders | None:
+        """One beat; None if it did not reach the state."""
+        picture = self.holdings.picture(self.clock.monotonic())
+        try:
+            async with asyncio.timeout(BEAT_S_MAX):
+                orders = await self.coordinator.beat(
+                    self.worker_id,
+                    known_call=picture.known_call,
+                    held=picture.held,
+                    completed=picture.completed,
+                    failed=picture.failed,
+                )
+        except Exception as error:
+            if not self._trouble:
+                log.warning("worker %s: its heartbeat does not reach the database: %r", self.worker_id, error)
+            self._trouble = True
+            return None
+        if self._trouble:
+            log.warning("worker %s: its heartbeat reaches the database again", self.worker_id)
+        self._trouble = False
+        if orders.alive:
+            self.holdings.told(picture)
+        self.on_orders(orders)
+        return orders
+
+    async def _rest(self) -> None:
+        """Wait until the next beat is due: sooner if asked, or if something was claimed meanwhile."""
+        since = self.clock.monotonic()
+        while True:
+            pause_s = min(RETRY_S, self.every_s) if self._trouble else self.pause_s()
+            left_s = since + pause_s - self.clock.monotonic()
+            if left_s <= 0:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left_s, WATCH_S)):
+                    await self._asked.wait()
+                self._asked.clear()
+                return

@@ -1,0 +1,148 @@
+"""`worker start`: a worker with its heart, its wake-ups, its signals and, unless left out, the control loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from aaiclick.config import settings
+from aaiclick.errors import InputError
+from aaiclick.orchestration.bus.contract import Bus
+from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.execution.executors.contract import Executor
+from aaiclick.orchestration.execution.executors.inline import InlineExecutor
+from aaiclick.orchestration.execution.executors.process import ProcessExecutor
+from aaiclick.orchestration.execution.service import Service
+from aaiclick.orchestration.execution.worker import Worker
+from aaiclick.orchestration.rules.hints import ORDERS, READY
+from aaiclick.orchestration.rules.names import check_name, shorten
+
+log = logging.getLogger("aaiclick")
+
+EXECUTORS = ("process", "inline")
+INLINE_CONCURRENCY = 100
+CONCURRENCY_MAX = 10_000
+HEAR_S = 60.0
+
+
+async def worker_main_loop(
+    worker_id: int | None = None,
+    *,
+    concurrency: int | None = None,
+    executor: str = "process",
+    max_tasks: int | None = None,
+    name: str | None = None,
+    control: bool = True,
+    app_dir: str | None = None,
+) -> None:
+    """Claim and run tasks until a signal, an order or `max_tasks` ends it; `worker_id` is a session begun before."""
+    slots = check_concurrency(concurrency, executor)
+    runs = ProcessExecutor(slots, app_dir) if executor == "process" else InlineExecutor()
+    await _work(runs, worker_id, slots, _check_count(max_tasks, "max_tasks"), _check_label(name), control=control)
+
+
+async def _work(
+    executor: Executor, worker_id: int | None, slots: int, max_tasks: int | None, name: str | None, *, control: bool
+) -> None:
+    with ExitStack() as last:  # signals to the very end: a second one may come while connections are closed
+        async with connected() as coordinator:
+            worker = Worker(
+                coordinator,
+                executor,
+                concurrency=slots,
+                name=name,
+                max_tasks=max_tasks,
+                grace_s=settings().shutdown_grace_s,
+                session=worker_id,
+            )
+            last.enter_context(stopped_by_signals(worker))
+            async with Service(worker, control=control) as service:
+                hearing = asyncio.create_task(_hear(coordinator.bus, worker, service))
+                try:
+                    await worker.run()
+                finally:
+                    hearing.cancel()
+                    await asyncio.gather(hearing, return_exceptions=True)
+
+
+async def _hear(bus: Bus | None, worker: Worker, service: Service) -> None:
+    """Pass on what others tell; what is lost on the way is found by looking."""
+    if bus is None:
+        return
+    await bus.listen()
+    while True:
+        hints = await bus.wait(HEAR_S)
+        if READY in hints:
+            worker.wake()
+        if ORDERS in hints:
+            service.ask()
+
+
+async def background_main_loop() -> None:
+    """The control loop alone, until a signal ends it."""
+    ended = asyncio.Event()
+    with on_signals(ended.set):
+        async with connected():  # whoever cannot reach the database is told so now
+            pass
+        async with Service(None, control=True):
+            await ended.wait()
+
+
+# ---------------------------------------------------------------- signals
+
+
+@contextmanager
+def stopped_by_signals(worker: Worker) -> Iterator[None]:
+    """SIGTERM and SIGINT stop the worker in order; a second one stops it now."""
+    with on_signals(worker.stop):
+        yield
+
+
+@contextmanager
+def on_signals(call: Callable[[], None]) -> Iterator[None]:
+    """Call this at SIGTERM, SIGINT and SIGHUP, where signals can be had: in the main thread."""
+    loop = asyncio.get_running_loop()
+    taken: list[signal.Signals] = []
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        try:
+            loop.add_signal_handler(each, call)
+            taken.append(each)
+        except (ValueError, RuntimeError, NotImplementedError):  # another thread, or another system
+            break
+    try:
+        yield
+    finally:
+        for each in taken:
+            loop.remove_signal_handler(each)
+
+
+# ---------------------------------------------------------------- options
+
+
+def check_concurrency(concurrency: int | None, executor: str) -> int:
+    """How many runs at once: by default a child for each processor, or many in one process."""
+    if executor not in EXECUTORS:
+        hint = "process keeps tasks apart from the worker; inline is for short tasks that you trust."
+        raise InputError(field="executor", value=shorten(executor), rule=f"one of {', '.join(EXECUTORS)}", hint=hint)
+    if concurrency is None:
+        return INLINE_CONCURRENCY if executor == "inline" else os.cpu_count() or 1
+    found = _check_count(concurrency, "concurrency")
+    assert found is not None
+    if found > CONCURRENCY_MAX:
+        rule = f"a whole number from 1 to {CONCURRENCY_MAX}"
+        raise InputError(field="concurrency", value=shorten(concurrency), rule=rule, hint="")
+    return found
+
+
+def _check_count(value: int | None, field: str) -> int | None:
+    if value is not None and (type(value) is not int or value < 1):
+        raise InputError(field=field, value=shorten(value), rule="a whole number above 0", hint="")
+    return value
+
+
+def _check_label(name: str | None) -> str | None:
+    return None if name is None else check_name(name, "Worker name")

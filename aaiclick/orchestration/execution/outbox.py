@@ -1,0 +1,103 @@
+"""Reports on their way to the state: all that has gathered goes in one transaction, again and again until answered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from aaiclick.clock import Clock
+from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.orchestration.execution.holdings import Holdings
+from aaiclick.orchestration.execution.trouble import Trouble
+from aaiclick.orchestration.models import Report
+
+log = logging.getLogger("aaiclick")
+
+AT_ONCE = 500
+"""Reports in one transaction."""
+
+REPORT_S_MAX = 600.0
+"""After so long a call is given up, and made again on another connection: the network may have swallowed it."""
+
+SOON_S_MIN = 0.01
+SOON_S = 3.0
+"""A delay up to this had better not wait for the control loop's next round."""
+
+
+class Outbox:
+    """What one worker owes to the state."""
+
+    def __init__(self, coordinator: Coordinator, clock: Clock, answered: Callable[[], None]) -> None:
+        self.coordinator = coordinator
+        self.clock = clock
+        self._answered = answered
+        self._reports: list[Report] = []
+        self._owed = asyncio.Event()
+        self._promotion: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._reports)
+
+    def put(self, report: Report) -> None:
+        """One more; it travels at once if nothing is on its way, else with the next."""
+        self._reports.append(report)
+        self._owed.set()
+
+    def empty(self) -> list[Report]:
+        """Take out what is left."""
+        left, self._reports = self._reports, []
+        return left
+
+    async def send_forever(self, sender: Callable[[], tuple[int, Holdings]]) -> None:
+        """Tell what there is; `sender` says whose reports these are."""
+        trouble, size = Trouble(), AT_ONCE
+        while True:
+            if not self._reports:
+                self._owed.clear()
+                await self._owed.wait()
+            (session, holdings), batch, reports = sender(), self._reports[:size], self._reports
+            try:
+                async with asyncio.timeout(REPORT_S_MAX):
+                    receipt = await self.coordinator.report(session, batch)
+            except Exception as error:
+                trouble.met(f"worker {session}: cannot report", error)
+                size = max(1, len(batch) // 2)
+                if len(batch) == 1:  # let others pass
+                    reports.append(reports.pop(0))
+                await self.clock.sleep(trouble.pause_s)
+                continue
+            trouble.over()
+            size = AT_ONCE
+            del reports[: len(batch)]
+            holdings.acknowledged(batch)
+            if len(receipt.accepted) < len(batch):
+                _say_late(batch, receipt.accepted)
+            self._answered()
+            if receipt.due_s is not None and receipt.due_s <= SOON_S:
+                self._promote_in(receipt.due_s)
+
+    def close(self) -> None:
+        """Nobody waits for a promotion any more: the control loop will see to it."""
+        if self._promotion is not None:
+            self._promotion.cancel()
+
+    def _promote_in(self, seconds: float) -> None:
+        if self._promotion is None or self._promotion.done():
+            self._promotion = asyncio.create_task(self._promote(seconds))
+
+    async def _promote(self, seconds: float) -> None:
+        due_s: float | None = seconds
+        while due_s is not None and due_s <= SOON_S:
+            await self.clock.sleep(max(due_s, SOON_S_MIN))  # what is due may be locked: then it is still due
+            try:
+                due_s = await self.coordinator.reconcile()
+            except Exception as error:
+                log.warning("what is due cannot be promoted: %s: %s", type(error).__name__, error)
+                return
+
+
+def _say_late(batch: list[Report], accepted: set[tuple[int, int]]) -> None:
+    for late in batch:
+        if (late.task_id, late.epoch) not in accepted:
+            log.info("task %s (epoch %s): its result came too late", late.task_id, late.epoch)

@@ -1,0 +1,165 @@
+"""The thread beside a worker on which its heart beats, and the control loop runs: no body can hold it up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from aaiclick.config import settings
+from aaiclick.ids import new_id
+from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.execution.heart import Heart
+from aaiclick.orchestration.execution.trouble import Trouble
+from aaiclick.orchestration.execution.worker import Worker
+from aaiclick.orchestration.models import Orders
+
+log = logging.getLogger("aaiclick")
+
+RETRY_S = 1.0
+
+GOODBYE_S = 10.0
+"""How long the thread may take to end in order."""
+
+
+class Service:
+    """Its own event loop on its own thread, with its own connection to the state."""
+
+    def __init__(self, worker: Worker | None, *, control: bool) -> None:
+        self.worker = worker
+        self.control = control
+        self._home = asyncio.get_running_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._up = threading.Event()
+        self._ended = asyncio.Event()
+        self._thread = threading.Thread(target=self._main, name="aaiclick-service", daemon=True)
+        self._heart: Heart | None = None
+        if worker is not None:
+            worker.on_session = self._attend
+
+    async def __aenter__(self) -> Service:
+        self._thread.start()
+        await asyncio.to_thread(self._up.wait)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self._call(self._stop)
+        try:
+            async with asyncio.timeout(GOODBYE_S):
+                await self._ended.wait()
+        except TimeoutError:  # the thread ends with the process
+            log.warning("the thread that beats for the worker does not end: the database does not answer")
+
+    def ask(self) -> None:
+        """Beat now: a hint says that there may be orders."""
+        self._call(self._ask)
+
+    # ------------------------------------------------------------ called from the worker's loop
+
+    async def _attend(self, worker: Worker) -> None:
+        """A session has begun: let a heart beat for it."""
+        self._call(self._beat_for, worker.id)
+
+    def _call(self, function: Callable[..., None], *args: object) -> None:
+        assert self._loop is not None, "the service has not begun"
+        with suppress(RuntimeError):  # it is over
+            self._loop.call_soon_threadsafe(function, *args)
+
+    # ------------------------------------------------------------ on the thread
+
+    def _main(self) -> None:
+        try:
+            asyncio.run(self._live())
+        except Exception:
+            log.exception("the thread that beats for the worker has failed")
+        finally:
+            self._up.set()
+            with suppress(RuntimeError):
+                self._home.call_soon_threadsafe(self._ended.set)
+
+    async def _live(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopped = asyncio.Event()
+        self._session, self._begun = asyncio.Event(), asyncio.Event()
+        trouble = Trouble()
+        self._worker_id = 0
+        self._up.set()
+        while not self._stopped.is_set():
+            try:
+                async with connected() as coordinator:
+                    trouble.over()
+                    await self._serve(coordinator)
+            except Exception as error:
+                trouble.met("the thread beside the worker cannot reach the database", error)
+                await self._pause(RETRY_S)
+
+    async def _serve(self, coordinator: DirectCoordinator) -> None:
+        tasks: list[asyncio.Task[Any]] = [asyncio.create_task(self._stopped.wait())]
+        if self.control:
+            tasks.append(asyncio.create_task(self._control(coordinator)))
+        if self.worker is not None:
+            tasks.append(asyncio.create_task(self._beat_forever(self.worker, coordinator)))
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _control(self, coordinator: DirectCoordinator) -> None:
+        """Lead under the worker's own id, so that people find the leader among the workers."""
+        if self.worker is not None:
+            await self._begun.wait()
+        holder = self._worker_id or new_id()
+        await Control(coordinator.database, holder, session_s=settings().session_s).run()
+
+    async def _beat_forever(self, worker: Worker, coordinator: DirectCoordinator) -> None:
+        if self._worker_id:  # this begins again: so does the heart
+            self._session.set()
+        while True:
+            await self._session.wait()
+            self._session.clear()
+            session = self._worker_id
+            heart = Heart(
+                coordinator,
+                session,
+                worker.holdings,
+                partial(self._bring, worker, session),
+                every_s=settings().beat_every_s,
+            )
+            self._heart = heart
+            await heart.beat_forever()
+
+    def _bring(self, worker: Worker, session: int, orders: Orders) -> None:
+        with suppress(RuntimeError):  # the worker is gone
+            self._home.call_soon_threadsafe(_obey, worker, session, orders)
+
+    def _beat_for(self, worker_id: int) -> None:
+        self._worker_id = worker_id
+        self._session.set()
+        self._begun.set()
+
+    def _ask(self) -> None:
+        if self._heart is not None:
+            self._heart.ask()
+
+    def _stop(self) -> None:
+        self._stopped.set()
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopped.wait()
+
+
+def _obey(worker: Worker, session: int, orders: Orders) -> None:
+    if worker.id == session:
+        worker.obey(orders)

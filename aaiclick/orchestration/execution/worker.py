@@ -1,0 +1,325 @@
+"""The worker: claims what is ready as its slots free up, runs it, and reports in few transactions.
+
+Three coroutines share one event loop: one claims, one reports, and each run is one. Whatever the state answers, or does
+not answer, a worker goes on: it tries again until it is told to stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from aaiclick.clock import SYSTEM_CLOCK, Clock
+from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.orchestration.execution.executors.contract import Executor
+from aaiclick.orchestration.execution.failures import failure_of
+from aaiclick.orchestration.execution.holdings import Holdings, Key
+from aaiclick.orchestration.execution.outbox import Outbox
+from aaiclick.orchestration.execution.trouble import Trouble, insist
+from aaiclick.orchestration.models import Claim, Orders, Report
+
+log = logging.getLogger("aaiclick")
+
+POLL_S_MIN, POLL_S_MAX = 0.01, 3.0
+"""How often an idle worker looks for work: less and less often while there is none, at once after a hint."""
+
+UNREPORTED_MAX = 4
+"""How many times its concurrency a worker may owe in reports before it claims no more."""
+
+CLAIM_S_MAX = 60.0
+"""After so long a call is given up, and made again on another connection: the network may have swallowed it."""
+
+LAST_WORDS_S = 10.0
+"""How long a worker that leaves tries to tell its last results."""
+
+T = TypeVar("T")
+
+
+class Worker:
+    """One worker, session after session."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        executor: Executor,
+        *,
+        concurrency: int,
+        placement: int = 0,
+        name: str | None = None,
+        max_tasks: int | None = None,
+        grace_s: float = 30.0,
+        clock: Clock = SYSTEM_CLOCK,
+        session: int | None = None,
+    ) -> None:
+        self.coordinator = coordinator
+        self.executor = executor
+        self.concurrency = concurrency
+        self.placement = placement
+        self.name = name
+        self.grace_s = grace_s
+        self.clock = clock
+        self.id = session or 0
+        self.holdings = Holdings()
+        self.on_session: Callable[[Worker], Awaitable[None]] = _nothing
+        """Called when a session has begun: a new heart must beat for it."""
+        self.on_reported: Callable[[], None] = lambda: None
+        """Called when reports were acknowledged."""
+        self._left = max_tasks
+        self._call = 0
+        self._running: dict[Key, asyncio.Task[Report]] = {}
+        self._stopped: set[Key] = set()
+        """Runs that this worker stopped, rather than a body that cancelled itself."""
+        self._outbox = Outbox(coordinator, clock, self._told)
+        self._wake = asyncio.Event()
+        self._freed = asyncio.Event()
+        self._leaving = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._renewing: asyncio.Task[None] | None = None
+
+    # ------------------------------------------------------------ its life
+
+    async def run(self) -> None:
+        """Work until told to stop."""
+        await self.executor.start()
+        claiming = asyncio.create_task(self._claim_forever())
+        sending = asyncio.create_task(self._outbox.send_forever(lambda: (self.id, self.holdings)))
+        leaving = asyncio.create_task(self._leaving.wait())
+        claiming.add_done_callback(lambda _: self._freed.set())
+        try:
+            await asyncio.wait([claiming, sending, leaving], return_when=asyncio.FIRST_COMPLETED)
+            self._leaving.set()  # also when a loop has failed: better to end than to hold a session and do nothing
+            self._wake.set()
+            self._freed.set()
+            await self._until_hurried(claiming.done, LAST_WORDS_S)
+            await self._finish(sending)
+        finally:
+            self._outbox.close()
+            await _end(claiming, sending, leaving, self._renewing)
+            await self._stop_all()
+            await self.executor.close()
+        for loop in (claiming, sending):
+            if not loop.cancelled():
+                loop.result()
+
+    def stop(self) -> None:
+        """Claim no more, finish within the grace, give back the rest; asked again: give back all at once."""
+        if self._leaving.is_set():
+            self.executor.kill()
+            self._hurry.set()
+        self._leaving.set()
+
+    def wake(self) -> None:
+        """There may be work: look now."""
+        self._wake.set()
+
+    async def _begin_session(self) -> None:
+        if self.id:  # begun by someone else
+            await self.on_session(self)
+            return
+        registered = await insist(
+            "cannot register",
+            lambda: self.coordinator.register(
+                hostname=socket.gethostname(), pid=os.getpid(), name=self.name, concurrency=self.concurrency
+            ),
+            self.clock,
+        )
+        self.id, self.holdings, self._call = registered.id, Holdings(), 0
+        await self.on_session(self)
+
+    async def _finish(self, reporting: asyncio.Task[None]) -> None:
+        """Let runs end within the grace, give back the others, and tell the last results."""
+        if not self.id:  # no session, and so nothing to finish
+            return
+        await self._until_hurried(lambda: not self._running, self.grace_s)
+        unfinished = [run.claim for run in self.holdings.unfinished()]
+        await self._stop_all()
+        if unfinished:
+            released = await self._once("release", lambda: self.coordinator.release(self.id, unfinished))
+            if released:
+                log.warning("worker %s: tasks that did not end in time are given back: %d", self.id, len(released))
+        await self._until_hurried(self._all_told, LAST_WORDS_S)
+        reporting.cancel()
+        await asyncio.gather(reporting, return_exceptions=True)
+        left = self._outbox.empty()
+        if left:  # hurried: one more try, in one go
+            await self._once("report", lambda: self.coordinator.report(self.id, left))
+        last = self.holdings.picture(self.clock.monotonic())
+        if last.completed or last.failed:
+            await self._once(
+                "beat", lambda: self.coordinator.beat(self.id, completed=last.completed, failed=last.failed)
+            )
+        await self._once("deregister", lambda: self.coordinator.deregister(self.id))
+
+    async def _until_hurried(self, is_so: Callable[[], bool], seconds: float) -> None:
+        """Wait until it is so, but not longer, and not when told to hurry."""
+
+        async def waiting() -> None:
+            while not is_so():
+                self._freed.clear()
+                await self._freed.wait()
+
+        tasks: list[asyncio.Task[Any]] = [asyncio.create_task(waiting()), asyncio.create_task(self._hurry.wait())]
+        try:
+            await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in tasks:
+                each.cancel()
+
+    def _all_told(self) -> bool:
+        return not len(self._outbox) and not self.holdings.owing()
+
+    async def _stop_all(self) -> None:
+        running = list(self._running.values())
+        for key in self._running:
+            self._stop_run(key)
+        await asyncio.gather(*running, return_exceptions=True)
+
+    def _stop_run(self, key: Key) -> None:
+        if key not in self._stopped:
+            self._stopped.add(key)
+            self._running[key].cancel()
+
+    # ------------------------------------------------------------ claim
+
+    async def _claim_forever(self) -> None:
+        await self._begin_session()
+        pause_s = POLL_S_MIN
+        trouble = Trouble()
+        while not self._leaving.is_set():
+            room = self._room()
+            if not room:
+                if self._left == 0 and not self._running:
+                    self.stop()
+                    return
+                self._freed.clear()
+                await self._freed.wait()
+                continue
+            self._wake.clear()
+            claims = await self._claim(room, trouble)
+            if len(claims) == room:
+                pause_s = POLL_S_MIN
+                await asyncio.sleep(0)
+                continue
+            pause_s = POLL_S_MIN if claims else min(pause_s * 2, POLL_S_MAX)
+            if self._leaving.is_set():
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(pause_s, trouble.pause_s)):
+                    await self._wake.wait()
+
+    def _room(self) -> int:
+        if not self.id or len(self._outbox) > UNREPORTED_MAX * self.concurrency:
+            return 0
+        free = self.concurrency - len(self._running)
+        return free if self._left is None else min(free, self._left)
+
+    async def _claim(self, room: int, trouble: Trouble) -> Sequence[Claim]:
+        """Claim up to `room` tasks and let them run. A call without an answer is known by the next heartbeat."""
+        session, holdings, self._call = self.id, self.holdings, self._call + 1
+        try:
+            async with asyncio.timeout(CLAIM_S_MAX):
+                claims = await self.coordinator.claim(session, limit=room, placement=self.placement, call=self._call)
+        except Exception as error:
+            holdings.answered(self._call, (), self.clock.monotonic())
+            trouble.met(f"worker {session}: cannot claim", error)
+            return ()
+        trouble.over()
+        if session != self.id:  # the session ended meanwhile: these are somebody else's by now, or soon
+            return ()
+        holdings.answered(self._call, claims, self.clock.monotonic())
+        if self._leaving.is_set() and claims:
+            holdings.drop([(claim.task_id, claim.epoch) for claim in claims])
+            await self._once("release", lambda: self.coordinator.release(session, claims))
+            return ()
+        if self._left is not None:
+            self._left -= len(claims)
+        for claim in claims:
+            key = (claim.task_id, claim.epoch)
+            run = asyncio.create_task(self.executor.run(claim, partial(holdings.begun, key)))
+            self._running[key] = run
+            run.add_done_callback(partial(self._ended, claim, key, holdings))
+        return claims
+
+    # ------------------------------------------------------------ run
+
+    def _ended(self, claim: Claim, key: Key, holdings: Holdings, run: asyncio.Task[Report]) -> None:
+        """A body is over. One that this worker stopped has nothing to report: whoever asked for it knows."""
+        stopped = key in self._stopped
+        del self._running[key]
+        self._stopped.discard(key)
+        report: Report | None = None
+        if run.cancelled():
+            report = None if stopped else failure_of(claim, asyncio.CancelledError())
+        elif (error := run.exception()) is not None:
+            log.error("task %s: the executor failed", claim.task_id, exc_info=error)
+            report = failure_of(claim, error)
+        else:
+            report = run.result()
+        if report is None:
+            holdings.drop([key])
+        elif holdings is self.holdings and self.id:
+            holdings.ended(key)
+            self._outbox.put(report)
+        self._freed.set()
+
+    def _told(self) -> None:
+        self._freed.set()
+        self.on_reported()
+
+    # ------------------------------------------------------------ orders
+
+    def obey(self, orders: Orders) -> None:
+        """What a heartbeat brought back."""
+        if not orders.alive:
+            self._lose_session()
+            return
+        for key, why in orders.stop.items():
+            if key in self._running and key not in self._stopped:
+                log.info("task %s (epoch %s): %s, its run is stopped", *key, why)
+                self._stop_run(key)
+        if orders.drain and not self._leaving.is_set():
+            log.info("worker %s: asked to drain", self.id)
+            self.stop()
+
+    def _lose_session(self) -> None:
+        """The session is over, and with it every claim: nobody wants these runs any more."""
+        if self._leaving.is_set() or (self._renewing is not None and not self._renewing.done()):
+            return
+        count = len(self._running)
+        log.warning("worker %s: its session has ended; it kills its %d runs and begins anew", self.id, count)
+        self.id = 0
+        self._outbox.empty()
+        self._renewing = asyncio.create_task(self._renew())
+
+    async def _renew(self) -> None:
+        await self._stop_all()
+        await self._begin_session()
+        self._freed.set()
+
+    # ------------------------------------------------------------ trying
+
+    async def _once(self, verb: str, call: Callable[[], Awaitable[T]]) -> T | None:
+        """Try; what does not reach the state is mended by the control loop once the session is over."""
+        try:
+            async with asyncio.timeout(LAST_WORDS_S):
+                return await call()
+        except Exception as error:
+            log.warning("worker %s: cannot %s: %s: %s", self.id, verb, type(error).__name__, error)
+            return None
+
+
+async def _end(*tasks: asyncio.Task[Any] | None) -> None:
+    going_on = [task for task in tasks if task is not None]
+    for task in going_on:
+        task.cancel()
+    await asyncio.gather(*going_on, return_exceptions=True)
+
+
+async def _nothing(worker: Worker) -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,177 @@
+"""Is everything as it should be: the database, its schema, the workers, the leader, the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aaiclick.backend import get_db_url
+from aaiclick.clock import SYSTEM_CLOCK
+from aaiclick.config import settings
+from aaiclick.errors import AaiclickError, SchemaError
+from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.store import health as store
+from aaiclick.orchestration.store.connecting import explain
+from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.schema import HEAD, require_current
+from aaiclick.urls import mask_url
+
+ANSWER_S_MAX = 10.0
+"""A database that takes longer counts as unreachable."""
+
+GRACE_S = 10.0
+"""Whoever leads looks every few seconds: what waited so long for it was forgotten."""
+
+FREE_MB_MIN = 100
+
+START_A_WORKER = "Run: aaiclick worker start"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at. A hint on one that is ok says what is missing before anything can be done."""
+
+    name: str
+    ok: bool
+    detail: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """True if all is well."""
+
+    checks: Sequence[Check]
+
+    def __bool__(self) -> bool:
+        return all(check.ok for check in self.checks)
+
+    def __getitem__(self, name: str) -> Check:
+        return next(check for check in self.checks if check.name == name)
+
+
+async def health_check() -> Health:
+    """Look at everything; what cannot be reached is told, and nothing is raised for it.
+
+    The checks are always the same ones: database, schema, workers, stale_tasks, leader, disk.
+    """
+    url = get_db_url()
+    return Health([*await _check_state(url), await asyncio.to_thread(_check_disk)])
+
+
+# ---------------------------------------------------------------- the state
+
+
+async def _check_state(url: str) -> list[Check]:
+    try:
+        async with asyncio.timeout(ANSWER_S_MAX), connected() as coordinator:
+            return await _look(coordinator.database)
+    except SchemaError as error:
+        schema = Check("schema", False, f"{error.facts['found']}; needed is {HEAD}", error.facts["hint"])
+        return [Check("database", True, f"{mask_url(url)} answers"), schema, *_unknown("the schema cannot be used")]
+    except AaiclickError as error:
+        return _unreachable(str(error))
+    except TimeoutError:
+        return _unreachable(f"{mask_url(url)} does not answer within {ANSWER_S_MAX:g} s")
+    except Exception as error:
+        known = explain(error, url)
+        if known is None:
+            raise
+        return _unreachable(str(known))
+
+
+def _unreachable(detail: str) -> list[Check]:
+    why = "the database cannot be used"
+    return [Check("database", False, detail), Check("schema", False, f"not known: {why}"), *_unknown(why)]
+
+
+def _unknown(why: str) -> list[Check]:
+    return [Check(name, False, f"not known: {why}") for name in ("workers", "stale_tasks", "leader")]
+
+
+async def _look(database: Database) -> list[Check]:
+    began = SYSTEM_CLOCK.monotonic()
+    await database.read(lambda session: session.now())
+    took_ms = 1000 * (SYSTEM_CLOCK.monotonic() - began)
+    async with database.connection() as connection:
+        await require_current(connection)
+    workers = await database.read(store.count_live_workers)
+    has_work = await database.read(store.has_work)
+    stale = await database.read(lambda session: store.stale_claims(session, grace_s=GRACE_S))
+    overdue = await database.read(lambda session: store.count_overdue(session, grace_s=GRACE_S))
+    leader = await database.read(store.leader)
+    return [
+        Check("database", True, f"{mask_url(database.url)} answers in {took_ms:.1f} ms"),
+        Check("schema", True, HEAD),
+        judge_workers(workers, has_work=has_work),
+        judge_stale(stale),
+        judge_leader(leader, waiting=overdue + stale.number),
+    ]
+
+
+def judge_workers(live: int, *, has_work: bool) -> Check:
+    """Nobody is needed where nothing is to be done."""
+    if live:
+        return Check("workers", True, f"{_count(live)} live")
+    if has_work:
+        return Check("workers", False, "none is live, and there is work", START_A_WORKER)
+    return Check("workers", True, "none is live; there is no work", START_A_WORKER)
+
+
+def judge_stale(stale: store.Stale) -> Check:
+    if not stale.number:
+        return Check("stale_tasks", True, "none")
+    detail = f"{_count(stale.number)} held by workers that are gone, the oldest for {stale.oldest_s:.0f} s"
+    return Check("stale_tasks", False, detail, "A leader gives them back. " + START_A_WORKER)
+
+
+def judge_leader(leader: store.Leader | None, *, waiting: int) -> Check:
+    """`waiting`: what only a leader takes care of."""
+    if leader is not None and leader.left_s > 0:
+        return Check("leader", True, f"{leader.holder}, term {leader.term}, {leader.left_s:.0f} s left")
+    last = "nobody leads" if leader is None else f"nobody leads for {-leader.left_s:.0f} s"
+    if waiting:
+        return Check("leader", False, f"{last}; tasks that wait for it: {_count(waiting)}", START_A_WORKER)
+    return Check("leader", True, f"{last}; nothing waits for it", START_A_WORKER)
+
+
+def _count(number: int) -> str:
+    return f"{number} or more" if number >= store.COUNTED_MAX else str(number)
+
+
+# ---------------------------------------------------------------- the disk
+
+
+def _check_disk() -> Check:
+    places = {"AAICLICK_LOCAL_ROOT": settings().local_root, "AAICLICK_LOG_DIR": settings().log_dir}
+    return judge_disk([_look_at(name, place) for name, place in places.items()])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory, or the one in which it would be made."""
+
+    setting: str
+    path: Path
+    free_mb: float
+    writable: bool
+
+
+def _look_at(setting: str, path: Path) -> Place:
+    found = next(place for place in (path, *path.parents) if os.path.exists(place))
+    writable = found.is_dir() and os.access(found, os.W_OK | os.X_OK)
+    return Place(setting, path, shutil.disk_usage(found).free / 1e6, writable)
+
+
+def judge_disk(places: Sequence[Place]) -> Check:
+    for place in places:
+        if not place.writable:
+            return Check("disk", False, f"{place.path} cannot be written", f"Set {place.setting} to another directory.")
+        if place.free_mb < FREE_MB_MIN:
+            detail = f"{place.path} has {place.free_mb:.0f} MB free; {FREE_MB_MIN} are needed"
+            return Check("disk", False, detail, f"Make room, or set {place.setting} to another directory.")
+    return Check("disk", True, ", ".join(f"{place.path}: {place.free_mb / 1000:.1f} GB free" for place in places))

@@ -1,0 +1,189 @@
+"""The control loop: rounds, outages, and what a stale leader does."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import select, update
+
+from aaiclick.orchestration.control.loop import MEND_EVERY_S, Control
+from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.tables import terms, workers
+from tests.support.band import band
+from tests.support.clocks import HandClock
+from tests.support.orchestra import LONG_AGO, Orchestra, make
+
+__all__ = ["band"]
+
+SESSION_S = 30.0
+
+
+def control(band: Orchestra, clock: HandClock, holder: int = 1) -> Control:
+    return Control(band.database, holder, session_s=SESSION_S, clock=clock)
+
+
+async def rounds(loop: Control, clock: HandClock, seconds: float) -> None:
+    """Let it go on for so long."""
+    until = clock.now + seconds
+    while clock.now < until:
+        clock.now += await loop.round()
+
+
+async def expire_sessions(band: Orchestra) -> None:
+    await band.database.transact(lambda session: session.run(update(workers).values(expires_at=LONG_AGO)))
+
+
+async def test_a_lost_run_is_recovered_once_the_loop_has_been_in_reach_for_a_session(band: Orchestra) -> None:
+    clock = HandClock()
+    loop = control(band, clock)
+    job = await band.submit(make("a"))
+    await band.claim()
+    await expire_sessions(band)
+    await rounds(loop, clock, SESSION_S - 2)
+    assert await band.statuses(job) == {"a": "claimed"}
+    await rounds(loop, clock, 6)
+    assert await band.statuses(job) == {"a": "pending"}
+    assert await band.violations() == []
+
+
+async def test_after_an_outage_it_waits_for_a_session_before_it_takes_anyone_for_dead(
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An outage is not a crash: nobody could beat while the database was away."""
+    clock = HandClock()
+    loop = control(band, clock)
+    await rounds(loop, clock, 2 * SESSION_S)
+    assert loop.may_reap()
+    job = await band.submit(make("a"))
+    await band.claim()
+    with monkeypatch.context() as outage:
+
+        async def away(*_: object, **__: object) -> None:
+            raise ConnectionRefusedError("no")
+
+        outage.setattr(Database, "read", away)
+        outage.setattr(Database, "transact", away)
+        await rounds(loop, clock, 10)
+    await expire_sessions(band)
+    assert not loop.may_reap()
+    await rounds(loop, clock, SESSION_S - 5)
+    assert await band.statuses(job) == {"a": "claimed"}
+    assert (await band.coordinator.beat(band.worker)).alive
+    await rounds(loop, clock, 10)
+    assert await band.statuses(job) == {"a": "claimed"}
+
+
+async def test_a_loop_that_was_paused_itself_waits_too(band: Orchestra) -> None:
+    clock = HandClock()
+    loop = control(band, clock)
+    await rounds(loop, clock, 2 * SESSION_S)
+    clock.now += SESSION_S
+    await loop.round()
+    assert not loop.may_reap()
+
+
+async def test_what_a_worker_left_in_order_is_given_to_others_at_once(band: Orchestra) -> None:
+    """Its session is over by its own word: there is nothing to wait for."""
+    loop = control(band, HandClock())
+    job = await band.submit(make("a"))
+    await band.claim()
+    await band.coordinator.deregister(band.worker)
+    await loop.round()
+    assert await band.statuses(job) == {"a": "pending"}
+
+
+async def test_delayed_tasks_are_promoted_and_the_next_round_comes_in_time(band: Orchestra) -> None:
+    clock = HandClock()
+    loop = control(band, clock)
+    policy = RetryPolicy(max_retries=1, delay_s=0.7, jitter=False)
+    await band.submit(make("a", retry=policy))
+    await band.fail(*await band.claim())
+    pause_s = await loop.round()
+    assert 0 < pause_s <= 0.7
+    await band.let_time_pass()
+    await loop.round()
+    assert await band.ready_names() == ["a"]
+
+
+async def test_jobs_end_when_their_time_is_up(band: Orchestra) -> None:
+    loop = control(band, HandClock())
+    job = await band.submit(make("a"), timeout_s=1000)
+    await band.claim()
+    await loop.round()
+    assert (await band.job(job)).status == "running"
+    from aaiclick.orchestration.store.tables import jobs
+
+    await band.database.transact(lambda session: session.run(update(jobs).values(started_at=LONG_AGO)))
+    await loop.round()
+    ended = await band.job(job)
+    assert (ended.status, ended.error) == ("failed", "JobTimeout: The job ran longer than its limit of 1000 s.")
+    assert await band.violations() == []
+
+
+async def test_jobs_kept_by_processes_that_are_gone_are_cancelled(band: Orchestra) -> None:
+    loop = control(band, HandClock())
+    job = await band.submit(make("a"))
+    await band.coordinator.reserve(job.id, band.worker)
+    await loop.round()
+    assert (await band.job(job)).status == "pending"
+    await band.coordinator.deregister(band.worker)
+    await loop.round()
+    assert (await band.job(job)).status == "cancelled"
+
+
+async def test_stuck_jobs_are_mended_and_it_is_said_loudly(band: Orchestra, caplog: pytest.LogCaptureFixture) -> None:
+    from sqlalchemy import delete
+
+    from aaiclick.orchestration.store.tables import ready
+
+    clock = HandClock()
+    loop = control(band, clock)
+    first, second = make("a"), make("b")
+    job = await band.submit(first, second)
+    (claim,) = await band.claim(1)
+    await band.complete(claim)
+    await band.database.transact(lambda session: session.run(delete(ready)))  # as no code of ours would
+    await rounds(loop, clock, MEND_EVERY_S + 5)
+    assert await band.ready_names() == ["b"]
+    assert "(mended)" in caplog.text
+    assert (await band.job(job)).status == "running"
+
+
+async def test_two_leaders_at_once_harm_nothing(band: Orchestra) -> None:
+    """The one that was paused does not know that it leads no more: all it writes is conditional."""
+    clock = HandClock()
+    stale, fresh = control(band, clock, 1), control(band, clock, 2)
+    await rounds(stale, clock, 2 * SESSION_S)
+    stale.leader._trusted_until = stale.leader._renew_at = float("inf")
+    await band.database.transact(lambda session: session.run(update(terms).values(expires_at=LONG_AGO)))
+    fresh._since = stale._since
+    assert await fresh.leader.try_to_lead()
+    job = await band.submit(make("a", max_retries=3), make("b"))
+    await band.claim()
+    await expire_sessions(band)
+    for _ in range(3):
+        await stale.round()
+        await fresh.round()
+    assert await band.statuses(job) == {"a": "pending", "b": "pending"}
+    assert await band.violations() == []
+
+
+async def test_with_nobody_leading_claims_and_completions_go_on(band: Orchestra) -> None:
+    job = await band.submit(make("a"))
+    await band.complete(*await band.claim())
+    assert (await band.job(job)).status == "completed"
+    assert await band.scalar(select(terms.c.term)) is None
+
+
+async def test_trouble_is_said_once(
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = HandClock()
+    loop = control(band, clock)
+
+    async def away(*_: object, **__: object) -> None:
+        raise ConnectionRefusedError("no")
+
+    monkeypatch.setattr(Database, "read", away)
+    await rounds(loop, clock, 20)
+    assert caplog.text.count("ConnectionRefusedError: no (trying again)") == 1

@@ -1,0 +1,58 @@
+"""Each reconciler does all there is to do, in bounded steps, and nothing when there is nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from aaiclick.orchestration.control import reconcilers
+from aaiclick.orchestration.models import Group
+from aaiclick.orchestration.store import queue, ripples
+from tests.support.band import band
+from tests.support.orchestra import Orchestra, make
+
+__all__ = ["band"]
+
+
+async def test_with_nothing_to_do_they_do_nothing(band: Orchestra) -> None:
+    await band.submit(make("a"))
+    await band.claim()
+    assert await reconcilers.recover_lost_runs(band.database, expire=True) == 0
+    assert await reconcilers.promote_due_tasks(band.database) == 0
+    assert await reconcilers.work_off_ripples(band.database) == 0
+    assert await reconcilers.end_overdue_jobs(band.database) == 0
+    assert await reconcilers.end_abandoned_jobs(band.database) == 0
+    assert await reconcilers.mend_stuck_jobs(band.database) == 0
+
+
+async def test_ripples_are_worked_off_to_their_end(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ripples, "STEP", 2)
+    first, group = make("first"), Group("g")
+    for number in range(7):
+        make(f"t{number}", group_id=group.id)
+    first >> group
+    job = await band.submit(first, group)
+    monkeypatch.setattr(band.coordinator, "_work_ripples", _not_now)
+    await band.complete(*await band.claim())
+    assert await band.ripples()
+    assert await reconcilers.work_off_ripples(band.database) > 1
+    assert await band.ripples() == []
+    assert len(await band.ready_names()) == 7
+    assert (await band.job(job)).status == "running"
+
+
+async def _not_now(job_id: int | None) -> None:
+    """The process died here."""
+
+
+async def test_a_reconciler_stops_after_its_share(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconcilers, "ROUNDS_MAX", 3)
+    calls = 0
+
+    async def endless(session: object) -> int:
+        nonlocal calls
+        calls += 1
+        return 1
+
+    monkeypatch.setattr(queue, "promote_due", endless)
+    assert await reconcilers.promote_due_tasks(band.database) == 3
+    assert calls == 3

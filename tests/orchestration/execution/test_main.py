@@ -1,0 +1,83 @@
+"""`worker_main_loop` and its options."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from aaiclick.errors import InputError
+from aaiclick.orchestration import background_main_loop, get_job, register_worker, worker_main_loop
+from aaiclick.orchestration.execution.main import check_concurrency
+from aaiclick.orchestration.workers import list_workers
+from tests.orchestration import sample_flows as flows
+from tests.support.front_door import local, state
+from tests.support.orchestra import until
+
+__all__ = ["local", "state"]
+
+
+async def test_a_session_that_was_begun_by_hand_is_used(state: str) -> None:
+    made = await flows.fan.submit(3)
+    worker = await register_worker(name="by hand")
+    async with asyncio.timeout(60):
+        await worker_main_loop(worker.id, executor="inline", max_tasks=4, control=False)
+    finished = await get_job(made.id)
+    assert finished is not None
+    assert finished.status == "completed"
+    assert [(each.id, each.status) for each in await list_workers()] == [(worker.id, "stopped")]
+
+
+async def test_sigterm_ends_it_in_order(local: object) -> None:
+    running = asyncio.create_task(worker_main_loop(executor="inline"))
+
+    async def is_there() -> bool:
+        return bool(await list_workers())
+
+    await until(is_there)
+    os.kill(os.getpid(), signal.SIGTERM)
+    async with asyncio.timeout(30):
+        await running
+    assert [each.status for each in await list_workers()] == ["stopped"]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+async def test_the_control_loop_alone_ends_by_a_signal_too(local: object) -> None:
+    running = asyncio.create_task(background_main_loop())
+    await asyncio.sleep(0.3)
+    assert not running.done()
+    os.kill(os.getpid(), signal.SIGINT)
+    async with asyncio.timeout(30):
+        await running
+
+
+async def test_a_submission_wakes_it(local: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a poll that never comes, only the hint can."""
+    from aaiclick.orchestration.execution import worker as module
+
+    monkeypatch.setattr(module, "POLL_S_MIN", 3600)
+    monkeypatch.setattr(module, "POLL_S_MAX", 3600)
+    running = asyncio.create_task(worker_main_loop(executor="inline", max_tasks=1, control=False))
+    await asyncio.sleep(0.5)
+    await flows.single.submit(1)
+    async with asyncio.timeout(30):
+        await running
+
+
+def test_how_many_at_once() -> None:
+    assert check_concurrency(None, "inline") == 100
+    assert check_concurrency(None, "process") == (os.cpu_count() or 1)
+    assert check_concurrency(7, "process") == 7
+
+
+@pytest.mark.parametrize("value", [0, -1, True, 1.5, "4", 10_001])
+def test_what_is_no_concurrency(value: object) -> None:
+    with pytest.raises(InputError, match="concurrency"):
+        check_concurrency(value, "inline")  # type: ignore[arg-type]
+
+
+def test_what_is_no_executor() -> None:
+    with pytest.raises(InputError, match="one of process, inline"):
+        check_concurrency(None, "threads")

@@ -1,0 +1,124 @@
+"""Reports on their way to the state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from aaiclick.clock import SYSTEM_CLOCK
+from aaiclick.orchestration.execution.holdings import Holdings
+from aaiclick.orchestration.execution.outbox import AT_ONCE, Outbox
+from aaiclick.orchestration.models import Claim, Done, Receipt, Report
+from tests.support.orchestra import until
+
+
+class Desk:
+    """A coordinator that only takes reports."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Report]] = []
+        self.open = asyncio.Event()
+        self.open.set()
+        self.refused: set[int] = set()
+        self.due_s: float | None = None
+        self.promoted = 0
+
+    async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
+        await self.open.wait()
+        if any(report.task_id in self.refused for report in reports):
+            raise RuntimeError("a fault")
+        self.batches.append(list(reports))
+        return Receipt({(report.task_id, report.epoch) for report in reports}, due_s=self.due_s)
+
+    async def reconcile(self) -> float | None:
+        self.promoted += 1
+        return None if self.promoted == 2 else 0.01
+
+
+@asynccontextmanager
+async def sending(desk: Desk, holdings: Holdings | None = None) -> AsyncIterator[Outbox]:
+    holdings = holdings or Holdings()
+    outbox = Outbox(desk, SYSTEM_CLOCK, lambda: None)  # type: ignore[arg-type]
+    going = asyncio.create_task(outbox.send_forever(lambda: (7, holdings)))
+    try:
+        yield outbox
+    finally:
+        outbox.close()
+        going.cancel()
+        await asyncio.gather(going, return_exceptions=True)
+
+
+async def empty(outbox: Outbox) -> bool:
+    return len(outbox) == 0
+
+
+async def test_the_first_goes_at_once_and_what_gathers_meanwhile_goes_together() -> None:
+    desk = Desk()
+    desk.open.clear()
+    async with sending(desk) as outbox:
+        outbox.put(Done(1, 1))
+        await asyncio.sleep(0.01)
+        for number in range(2, 12):
+            outbox.put(Done(number, 1))
+        desk.open.set()
+        await until(lambda: empty(outbox))
+    assert [len(batch) for batch in desk.batches] == [1, 10]
+
+
+async def test_no_transaction_is_larger_than_its_limit() -> None:
+    desk = Desk()
+    async with sending(desk) as outbox:
+        for number in range(AT_ONCE + 1):
+            outbox.put(Done(number, 1))
+        await until(lambda: empty(outbox))
+    assert [len(batch) for batch in desk.batches] == [AT_ONCE, 1]
+
+
+async def test_a_report_that_is_never_taken_does_not_hold_up_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk()
+    desk.refused = {3}
+    async with sending(desk) as outbox:
+        for number in range(8):
+            outbox.put(Done(number, 1))
+
+        async def all_but_one() -> bool:
+            return {report.task_id for batch in desk.batches for report in batch} == set(range(8)) - {3}
+
+        await until(all_but_one)
+        assert len(outbox) == 1
+        desk.refused = set()
+        await until(lambda: empty(outbox))
+    assert "RuntimeError: a fault" in caplog.text
+
+
+async def test_what_is_acknowledged_is_no_longer_held() -> None:
+    desk, holdings = Desk(), Holdings()
+    holdings.answered(1, [Claim(5, 1, 7, 8, None, "t", "m.t", "{}", 0, None)], now=0)
+    async with sending(desk, holdings) as outbox:
+        outbox.put(Done(5, 1))
+        await until(lambda: empty(outbox))
+    assert len(holdings) == 0
+
+
+async def test_what_is_due_soon_is_promoted_by_the_worker_itself() -> None:
+    desk = Desk()
+    desk.due_s = 0.01
+
+    async def twice() -> bool:
+        return desk.promoted == 2
+
+    async with sending(desk) as outbox:
+        outbox.put(Done(5, 1))
+        await until(twice)
+
+
+async def test_what_is_due_late_is_left_to_the_control_loop() -> None:
+    desk = Desk()
+    desk.due_s = 60
+    async with sending(desk) as outbox:
+        outbox.put(Done(5, 1))
+        await until(lambda: empty(outbox))
+        assert outbox._promotion is None

@@ -1,0 +1,82 @@
+"""The application that fleets of workers run: bodies that wait for a file, and note in another what they do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+STEPS = 20_000
+PAUSE_S = 0.02
+
+
+def note(place: str, name: str, what: str, pid: int = 0) -> None:
+    """One line, written at once: several processes write into the same file."""
+    line = f"{name} {what} {pid or os.getpid()}\n"
+    with open(Path(place) / "notes", "ab", buffering=0) as notes:
+        notes.write(line.encode())
+
+
+def may_end(place: str, name: str) -> bool:
+    return any((Path(place) / gate).exists() for gate in ("go", f"go-{name}"))
+
+
+def quick(value: object = None) -> object:
+    return value
+
+
+def waits(place: str, name: str) -> int:
+    note(place, name, "began")
+    while not may_end(place, name):
+        time.sleep(PAUSE_S)
+    note(place, name, "ended")
+    return os.getpid()
+
+
+async def waits_async(place: str, name: str) -> int:
+    note(place, name, "began")
+    try:
+        while not may_end(place, name):  # noqa: ASYNC110 (what is waited for is a file)
+            await asyncio.sleep(PAUSE_S)
+    except asyncio.CancelledError:
+        note(place, name, "cancelled")
+        raise
+    note(place, name, "ended")
+    return os.getpid()
+
+
+def spins(place: str, name: str) -> int:
+    """Computes, and lets no other thread of its process in for long."""
+    note(place, name, "began")
+    while not may_end(place, name):
+        sum(range(STEPS))
+    note(place, name, "ended")
+    return os.getpid()
+
+
+def ignores(place: str, name: str) -> int:
+    """Cannot be talked to, and has a child in a session of its own."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    grandchild = subprocess.Popen(["sleep", "3600"], start_new_session=True)
+    note(place, name, "grandchild", grandchild.pid)
+    note(place, name, "began")
+    while not may_end(place, name):
+        time.sleep(PAUSE_S)
+    return os.getpid()
+
+
+def dies(place: str, name: str) -> None:
+    note(place, name, "began")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fails(place: str, name: str, times: int, error: str = "ValueError") -> int:
+    """Fails so many times, then gives the number of its attempt."""
+    note(place, name, "began")
+    attempt = (Path(place) / "notes").read_text().count(f"{name} began ")
+    if attempt <= times:
+        raise {"ValueError": ValueError, "KeyError": KeyError}[error](f"attempt {attempt}")
+    return attempt

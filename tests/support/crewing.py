@@ -1,0 +1,84 @@
+"""A worker whose bodies are functions of the test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aaiclick.orchestration.execution.executors.contract import Started
+from aaiclick.orchestration.execution.heart import Heart
+from aaiclick.orchestration.execution.worker import Worker
+from aaiclick.orchestration.models import Claim, Done, Report
+from tests.support.orchestra import Orchestra
+
+Body = Callable[[Claim], Awaitable[Report]]
+
+
+async def completes(claim: Claim) -> Report:
+    return Done(claim.task_id, claim.epoch)
+
+
+async def hangs(claim: Claim) -> Report:
+    await asyncio.Event().wait()
+    raise AssertionError("unreachable")
+
+
+class ScriptedExecutor:
+    """Runs a function of the test for every claim."""
+
+    def __init__(self, body: Body = completes) -> None:
+        self.body = body
+        self.running: list[Claim] = []
+        self.stopped: list[Claim] = []
+        self.seen: list[Claim] = []
+        self.killed = False
+        self.open = False
+
+    async def start(self) -> None:
+        self.open = True
+
+    async def run(self, claim: Claim, started: Started) -> Report:
+        self.running.append(claim)
+        self.seen.append(claim)
+        started(None)
+        try:
+            return await self.body(claim)
+        except asyncio.CancelledError:
+            self.stopped.append(claim)
+            raise
+        finally:
+            self.running.remove(claim)
+
+    def kill(self) -> None:
+        self.killed = True
+
+    async def close(self) -> None:
+        self.open = False
+
+
+@asynccontextmanager
+async def working(
+    band: Orchestra, executor: ScriptedExecutor, *, every_s: float = 0.05, coordinator: Any = None, **options: Any
+) -> AsyncIterator[Worker]:
+    """A worker at work, with a heart on the same loop; it is stopped at the end of the block."""
+    options = {"concurrency": 4, "grace_s": 5.0, **options}
+    worker = Worker(coordinator or band.coordinator, executor, **options)
+    hearts: list[asyncio.Task[None]] = []
+
+    async def attend(worker: Worker) -> None:
+        heart = Heart(coordinator or band.coordinator, worker.id, worker.holdings, worker.obey, every_s=every_s)
+        hearts.append(asyncio.create_task(heart.beat_forever()))
+
+    worker.on_session = attend
+    running = asyncio.create_task(worker.run())
+    try:
+        yield worker
+        worker.stop()
+        async with asyncio.timeout(20):
+            await running
+    finally:
+        for each in (*hearts, running):
+            each.cancel()
+        await asyncio.gather(*hearts, running, return_exceptions=True)
