@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from aaiclick import __version__
-from aaiclick.cli import errors, job, migrate, setup
+from aaiclick.cli import doctor, errors, job, migrate, setup, task, worker
 from aaiclick.cli.output import show_text
 
 app = typer.Typer(
@@ -22,8 +22,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("setup")(setup.setup)
+app.command("doctor")(doctor.doctor)
 app.add_typer(migrate.app, name="migrate")
 app.add_typer(job.app, name="job")
+app.add_typer(task.app, name="task")
+app.add_typer(worker.app, name="worker")
+app.add_typer(worker.background, name="background")
 
 
 def _show_version(asked: bool) -> None:

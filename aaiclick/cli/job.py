@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aaiclick.cli.loop import wait_for
-from aaiclick.cli.output import AsJson, say, show_facts, show_json, show_table
+from aaiclick.cli.output import AsJson, say, show_facts, show_json, show_table, show_text
 from aaiclick.errors import Conflict, InputError, NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from aaiclick.orchestration.models import Job
 
 COLUMNS = ("id", "name", "status", "tasks", "created", "seconds")
 
-app = typer.Typer(help="List, show and cancel jobs.", rich_markup_mode=None)
+app = typer.Typer(help="List, show, cancel and retry jobs.", rich_markup_mode=None)
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say which tasks it would be.")]
 
 
 @app.command("list")
@@ -92,6 +94,14 @@ async def _cancel(job_id: int) -> tuple[bool, Job]:
 
 
 @app.command()
+def retry(job_id: JobId, dry_run: DryRun = False, as_json: AsJson = False) -> None:
+    """Run again the tasks that failed, with everything downstream of them."""
+    from aaiclick.orchestration.jobs import retry_failed_tasks  # here, to keep start-up light
+
+    show_cleared(wait_for(retry_failed_tasks(to_id(job_id), dry_run=dry_run)), dry_run, as_json)
+
+
+@app.command()
 def stats(job_id: JobId, as_json: AsJson = False) -> None:
     """Show a job in numbers."""
     from aaiclick.orchestration.jobs import compute_job_stats, print_job_stats  # here, to keep start-up light
@@ -103,10 +113,21 @@ def stats(job_id: JobId, as_json: AsJson = False) -> None:
         wait_for(print_job_stats(to_id(job_id)))
 
 
-def to_id(text: str) -> int:
+def show_cleared(task_ids: Sequence[int], dry_run: bool, as_json: bool) -> None:
+    """The ids of the tasks that run again, or would."""
+    if as_json:
+        show_json({"cleared": [str(task) for task in task_ids], "dry_run": dry_run})
+        return
+    for task in task_ids:
+        show_text(str(task))
+    count = f"{len(task_ids)} task" + ("" if len(task_ids) == 1 else "s")
+    say(f"{count} would run again." if dry_run else f"{count} will run again.")
+
+
+def to_id(text: str, what: str = "job") -> int:
     """An id as it is printed, and nothing else that Python would take for a number."""
     if not re.fullmatch("[0-9]{1,19}", text):
-        raise InputError(field="ID", value=text[:50], rule="an id is a whole number", hint="See: aaiclick job list")
+        raise InputError(field="ID", value=text[:50], rule="an id is a whole number", hint=f"See: aaiclick {what} list")
     return int(text)
 
 

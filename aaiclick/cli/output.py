@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def say(text: str) -> None:
-    """What is not data."""
+    """What is not data. What was printed before comes out before, also where both go into one file."""
+    with suppress(AttributeError, ValueError, OSError):  # no stdout, or a closed one: that is told where it is written
+        sys.stdout.flush()
     print(text, file=sys.stderr)  # noqa: T201
 
 

@@ -96,14 +96,26 @@ def test_stats(cli: Cli) -> None:
     assert (numbers["job_id"], numbers["by_status"]) == (str(job.id), {"pending": 2})
 
 
-@pytest.mark.parametrize("verb", ["get", "cancel", "stats"])
+def test_retry_lists_what_runs_again(cli: Cli) -> None:
+    job = submit("report", 2)
+    nothing = cli("job", "retry", str(job.id))
+    assert nothing == (0, "", "0 tasks will run again.\n")
+    asyncio.run(run(get_db_url(), "UPDATE tasks SET status = 'failed' WHERE name = 'part 1'"))
+    asyncio.run(run(get_db_url(), "DELETE FROM ready"))
+    (task,) = cli("job", "retry", str(job.id), "--dry-run", "--json").data["cleared"]
+    assert cli("job", "retry", str(job.id), "--dry-run") == (0, f"{task}\n", "1 task would run again.\n")
+    assert cli("job", "retry", str(job.id)) == (0, f"{task}\n", "1 task will run again.\n")
+    assert cli("job", "retry", str(job.id), "--json").data == {"cleared": [], "dry_run": False}
+
+
+@pytest.mark.parametrize("verb", ["get", "cancel", "stats", "retry"])
 def test_a_job_that_is_not_there(cli: Cli, verb: str) -> None:
     missing = cli("job", verb, "12345")
     assert (missing.code, missing.out) == (3, "")
     assert missing.err.startswith("aaiclick: No job with id 12345.")
 
 
-@pytest.mark.parametrize("verb", ["get", "cancel", "stats"])
+@pytest.mark.parametrize("verb", ["get", "cancel", "stats", "retry"])
 @pytest.mark.parametrize("text", ["0", "-1", "9223372036854775808", "1e3", "0x10", "1.5", "", "٣", "1" * 5000, "1_000"])
 def test_what_is_no_id_is_refused(cli: Cli, verb: str, text: str) -> None:
     refused = cli("job", verb, text)

@@ -1,0 +1,70 @@
+"""`aaiclick task`: one unit of work of a job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aaiclick.cli.job import DryRun, show_cleared, to_id, to_time
+from aaiclick.cli.loop import wait_for
+from aaiclick.cli.output import AsJson, show_facts, show_json
+from aaiclick.errors import NotFound
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.models import Task
+
+app = typer.Typer(help="Show tasks, and run them again.", rich_markup_mode=None)
+
+TaskId = Annotated[str, typer.Argument(metavar="ID", help="The task's id.")]
+
+
+@app.command()
+def get(task_id: TaskId, as_json: AsJson = False) -> None:
+    """Show a task."""
+    task = wait_for(_get(to_id(task_id)))
+    if as_json:
+        show_json(to_json(task))
+    else:
+        show_facts(to_json(task))
+
+
+async def _get(task_id: int) -> Task:
+    from aaiclick.orchestration.tasks import get_task  # here, to keep start-up light
+
+    task = await get_task(task_id)
+    if task is None:
+        raise NotFound(what="task", field="id", value=task_id, hint="")
+    return task
+
+
+@app.command()
+def clear(task_id: TaskId, dry_run: DryRun = False, as_json: AsJson = False) -> None:
+    """Run a task again, with everything downstream of it."""
+    from aaiclick.orchestration.tasks import clear_task  # here, to keep start-up light
+
+    show_cleared(wait_for(clear_task(to_id(task_id), dry_run=dry_run)), dry_run, as_json)
+
+
+def to_json(task: Task) -> dict[str, Any]:
+    """Ids are strings: programs that read numbers as doubles would change their last digits."""
+    return {
+        "id": str(task.id),
+        "job_id": str(task.job_id),
+        "group_id": None if task.group_id is None else str(task.group_id),
+        "name": task.name,
+        "entrypoint": task.entrypoint,
+        "status": str(task.status),
+        "attempt": task.attempt,
+        "max_retries": task.max_retries,
+        "generation": task.generation,
+        "priority": task.priority,
+        "worker_id": None if task.worker_id is None else str(task.worker_id),
+        "created_at": to_time(task.created_at),
+        "claimed_at": to_time(task.claimed_at),
+        "started_at": to_time(task.started_at),
+        "completed_at": to_time(task.completed_at),
+        "run_after": to_time(task.run_after),
+        "log_path": task.log_path,
+        "error": task.error,
+    }
