@@ -19,7 +19,9 @@ PROMISED = {
         *("compute_job_stats", "print_job_stats", "get_task_result", "get_logs_dir"),
         # running
         *("job_test", "ajob_test", "claim_next_task"),
-        *("register_worker", "worker_heartbeat", "deregister_worker", "list_workers"),
+        *("register_worker", "worker_heartbeat", "deregister_worker", "list_workers", "drain_worker"),
+        *("worker_main_loop", "background_main_loop", "health_check", "get_current_run", "cancel_requested"),
+        *("clear_task", "retry_failed_tasks"),
         # words
         *("JobStatus", "TaskStatus", "WorkerStatus", "RunType", "PRESERVATION_NONE", "PRESERVATION_FULL"),
         *("Job", "Run", "Dependency", "Worker", "RegisteredJob", "Event", "PreservationMode"),
@@ -37,8 +39,7 @@ PROMISED = {
 }
 
 # With the features that bring them: operators, create_result_collector, create_object, data_context need Objects;
-# health_check, retry_failed_tasks, clear_task come with the workers.
-LATER = ["operators", "create_result_collector", "data_context", "health_check", "retry_failed_tasks", "clear_task"]
+LATER = ["operators", "create_result_collector", "data_context"]
 
 ALIASES = {
     "Task": ["result_table_id", "error_message", "retry_count", "run_epoch", "description"],

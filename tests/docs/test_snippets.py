@@ -27,7 +27,6 @@ from typer.main import get_command
 import aaiclick.orchestration as front_door
 from aaiclick import errors
 from aaiclick.cli import app
-from aaiclick.orchestration.execution.runner import TaskTimeout
 from aaiclick.orchestration.store.tables import metadata
 
 Finished = dict[Path, Future[subprocess.CompletedProcess[str]]]
@@ -235,7 +234,7 @@ def test_the_api_page_names_every_public_name() -> None:
 def test_the_errors_page_names_every_error_with_its_exit_code() -> None:
     found = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     kinds: list[type[errors.AaiclickError]] = [
-        TaskTimeout,
+        errors.TaskTimeout,
         *(kind for kind in found if issubclass(kind, errors.AaiclickError)),
     ]
     text = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")

@@ -377,7 +377,7 @@ def test_001_the_log_directory() -> None:
     assert Path(get_logs_dir()).is_dir()
 
 
-@pytest.mark.parametrize("name", ["retry_failed_tasks", "create_result_collector", "health_check"])
+@pytest.mark.parametrize("name", ["create_result_collector"])
 def test_names_that_come_later(name: str) -> None:
     """Not there yet: retrying and health come with the workers, collecting results with operators."""
     with pytest.raises(AttributeError):

@@ -22,10 +22,12 @@ from aaiclick.orchestration import (
     Task,
     TaskResult,
     add_task_to_job,
+    ajob_test,
     claim_next_task,
     create_job,
     create_task,
     get_job,
+    get_job_result,
     get_task,
     get_task_result,
     job,
@@ -335,3 +337,17 @@ def test_two_may_test_the_same_job_at_once(state: str) -> None:
 def test_a_result_can_be_read_task_by_task(state: str) -> None:
     finished = job_test(flows.fan, 2)
     assert [asyncio.run(get_task_result(task.id)) for task in finished.tasks] == [1, 2, 3]
+
+
+async def test_a_body_knows_its_own_run(local: object) -> None:
+    finished = await ajob_test(flows.runs, "tells_its_run")
+    (task,) = finished.tasks
+    assert await get_job_result(finished) == [task.id, finished.id, f"{task.id}-0", False]
+
+
+async def test_a_job_ends_when_its_time_is_up(state: str) -> None:
+    finished = await ajob_test(flows.runs.options(timeout_s=0.2), "sleeps", seconds=30)
+    assert (finished.status, finished.error) == (
+        "failed",
+        "JobTimeout: The job ran longer than its limit of 0.2 s.",
+    )

@@ -1,0 +1,54 @@
+"""Random graphs, and more of them: small, with groups in groups, retries, and tasks that may fail."""
+
+from __future__ import annotations
+
+import random
+
+from aaiclick.orchestration.models import Group, Task
+from aaiclick.orchestration.models.node import Edge, Node
+from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.rules.retries import RetryPolicy
+from tests.support.naive import NaiveJob
+
+
+class Graphs:
+    """What was submitted, by job."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self.dice = dice
+        self.nodes: dict[int, list[Node]] = {}
+        self.shapes: dict[int, NaiveJob] = {}
+
+    def begin(self, job_id: int, size: int) -> Submission:
+        """The graph of a new job."""
+        self.nodes[job_id], self.shapes[job_id] = [], NaiveJob()
+        return self.grow(job_id, size)
+
+    def took(self, graph: Submission) -> None:
+        """It is stored, as far as its sender knows."""
+        self.nodes[graph.job_id] += [*graph.tasks, *graph.groups]
+        self.shapes[graph.job_id].add(graph)
+
+    def grow(self, job_id: int, size: int) -> Submission:
+        """New tasks and groups, in groups new and old, with edges that close no circle."""
+        known = self.nodes[job_id]
+        stored = [node.id for node in known if isinstance(node, Group)]
+        groups: list[Group] = []
+        for number in range(self.dice.randint(0, size // 2)):
+            homes = [None, *stored, *(group.id for group in groups)]
+            groups.append(Group(f"g{number}", parent_group_id=self.dice.choice(homes)))
+        homes = [None, *stored, *(group.id for group in groups)]
+        tasks = [self._task(self.dice.choice(homes)) for _ in range(self.dice.randint((size + 1) // 2, size))]
+        graph = Submission(job_id, tasks, groups)
+        everyone = sorted((*known, *groups, *tasks), key=lambda node: node.id)
+        for _ in range(self.dice.randint(0, size) if len(everyone) > 1 else 0):
+            graph.edges.append(Edge(*sorted(self.dice.sample(everyone, 2), key=lambda node: node.id)))
+            if self.shapes[job_id].with_all(graph).has_cycle():
+                graph.edges.pop()
+        return graph
+
+    def _task(self, group_id: int | None) -> Task:
+        policy = RetryPolicy(self.dice.choice([0, 1, 2, 3]), delay_s=self.dice.choice([0.0, 0.5, 5.0]))
+        priority = self.dice.choice([0, 0, 0, 1, -1])
+        critical = self.dice.random() < 0.8
+        return Task("some.module.t", name="t", group_id=group_id, retry=policy, priority=priority, critical=critical)

@@ -1,0 +1,288 @@
+"""Mistakes to plant into the real code, each of which the simulator must find; and some that are none.
+
+Each plant is a function that gives what to replace: (module, name, replacement).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest import mock
+
+from sqlalchemy import Column, Row, select, update
+
+from aaiclick.orchestration.control import leader, loop, reconcilers
+from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.execution.holdings import Holdings
+from aaiclick.orchestration.models import Done, Orders, Stop
+from aaiclick.orchestration.rules.states import LIVE_TASK, TaskStatus
+from aaiclick.orchestration.store import clears, held, recoveries, reports, ripples, workers
+from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.dialects import portable
+from aaiclick.orchestration.store.dialects.contract import Dialect, EndedTask
+from aaiclick.orchestration.store.downstream import Downstream, find_downstream
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import runs, tasks
+from aaiclick.orchestration.store.tables import workers as worker_rows
+from aaiclick.orchestration.store.transitions import lock_tasks
+from tests.simulation.host import OF_HOST
+from tests.simulation.world import Weather
+
+Replacements = Sequence[tuple[Any, str, Any]]
+Plant = Callable[[], Replacements]
+
+
+@contextmanager
+def planted(plant: Plant) -> Iterator[None]:
+    with ExitStack() as patches:
+        for where, name, replacement in plant():
+            patches.enter_context(mock.patch.object(where, name, replacement))
+        yield
+
+
+# ---------------------------------------------------------------- fences
+
+
+def _fenced_by(holds: Callable[[Row[Any]], bool]) -> Replacements:
+    """Reports count whenever this holds, whoever sends them."""
+
+    async def complete_claims(session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
+        items = {item.task_id: item for item in done}
+        passed = [row for row in await lock_tasks(session, sorted(items)) if holds(row)]
+        moved = {"ids": session.dialect.pack([row.id for row in passed]), "worker": worker_id}
+        await session.run(session.built(portable._complete), moved)
+        await session.run_many(
+            session.built(portable._write_result), [portable._result(items[row.id]) for row in passed]
+        )
+        await session.run(session.built(portable._record), moved)
+        await session.run(session.built(portable._note_completions), moved)
+        for row in passed:
+            if row.worker_id is not None:
+                await session.dialect.free_claims(session, row.worker_id, [row.id])
+        return [
+            EndedTask(row.id, row.job_id, row.group_id, row.dependents_count, row.critical, TaskStatus.COMPLETED)
+            for row in passed
+        ]
+
+    async def lock_claims(session: Session, worker_id: int, epochs: dict[int, int]) -> list[Row[Any]]:
+        return [row for row in await lock_tasks(session, sorted(epochs)) if holds(row)]
+
+    return [
+        (portable, "complete_claims", complete_claims),
+        (reports, "lock_claims", lock_claims),
+        (held, "lock_claims", lock_claims),
+    ]
+
+
+def no_fence() -> Replacements:
+    return _fenced_by(lambda row: True)
+
+
+def fence_by_status_only() -> Replacements:
+    return _fenced_by(lambda row: row.status in LIVE_TASK)
+
+
+def no_new_epoch_at_claim() -> Replacements:
+    real = portable._claim
+
+    def claim(dialect: Dialect) -> Any:
+        return real(dialect).values(epoch=tasks.c.epoch)
+
+    return [(portable, "_claim", claim)]
+
+
+def no_new_epoch_at_retry() -> Replacements:
+    real = reports._another_attempt
+
+    def another_attempt(row: Row[Any], *more: Any) -> dict[str, Any]:
+        return {**real(row, *more), "epoch": row.epoch}
+
+    return [(reports, "_another_attempt", another_attempt)]
+
+
+# ---------------------------------------------------------------- sessions
+
+
+def clock_of_the_worker() -> Replacements:
+    """The end of a session is reckoned by the worker's own clock."""
+
+    async def renew_session(session: Session, worker_id: int, session_s: float, **counts: int) -> Orders:
+        orders = await real(session, worker_id, session_s, **counts)
+        host = OF_HOST.get()
+        if orders.alive and host is not None:
+            until = datetime.fromtimestamp(host.clock.wall(), UTC) + timedelta(seconds=session_s)
+            await session.run(update(worker_rows).where(worker_rows.c.id == worker_id).values(expires_at=until))
+        return orders
+
+    real = workers.renew_session
+    return [(workers, "renew_session", renew_session)]
+
+
+def session_that_comes_back() -> Replacements:
+    """A beat revives a session that was ended."""
+
+    async def renew_session(session: Session, worker_id: int, session_s: float, **counts: int) -> Orders:
+        await session.run(update(worker_rows).where(worker_rows.c.id == worker_id).values(status="active"))
+        return await real(session, worker_id, session_s, **counts)
+
+    real = workers.renew_session
+    return [(workers, "renew_session", renew_session)]
+
+
+def outage_taken_for_a_crash() -> Replacements:
+    return [(loop.Control, "may_reap", lambda control: True)]
+
+
+def beat_that_asks_for_nothing() -> Replacements:
+    """Claims whose answer was lost are never found."""
+
+    async def compare(self: DirectCoordinator, *_: Any) -> dict[tuple[int, int], Stop]:
+        return {}
+
+    return [(DirectCoordinator, "_compare", compare)]
+
+
+def beat_that_takes_what_is_on_its_way() -> Replacements:
+    """Unlisted claims are released whatever call made them."""
+
+    async def claimed_by(session: Session, worker_id: int) -> dict[tuple[int, int], int]:
+        return dict.fromkeys(await real(session, worker_id), 1)
+
+    real = held.claimed_by
+    return [(held, "claimed_by", claimed_by)]
+
+
+def worker_that_never_lets_go() -> Replacements:
+    """A run that was stopped stays on the worker's list."""
+    return [(Holdings, "drop", lambda holdings, keys: None)]
+
+
+# ---------------------------------------------------------------- recovery
+
+
+def scan_and_write_apart() -> Replacements:
+    """What was found in one transaction is written in another, without looking again."""
+
+    async def recover_lost_runs(database: Database, *, expire: bool) -> int:
+        if expire:
+            await database.transact(workers.expire_sessions)
+        found = await database.read(lambda session: recoveries._orphans(session, 100))
+
+        async def orphans(session: Session, limit: int) -> dict[int, tuple[int, int]]:
+            return found
+
+        async def write(session: Session) -> int:
+            kept = [(recoveries, "_orphans", orphans), (recoveries, "_is_orphan", lambda row, claim: True)]
+            with planted(lambda: kept):
+                return await recoveries.recover_claims(session, 10)
+
+        return await database.transact(write) if found else 0
+
+    return [(reconcilers, "recover_lost_runs", recover_lost_runs)]
+
+
+def claim_left_behind() -> Replacements:
+    """A recovery writes its history and forgets the claim."""
+
+    async def end_claims(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+        await session.insert(runs, rows)
+
+    return [(recoveries, "end_claims", end_claims)]
+
+
+def only_sessions_that_just_ended() -> Replacements:
+    """Claims are recovered from the sessions that this sweep ended: one that was committed later is found by nobody."""
+    fresh: set[int] = set()
+
+    async def expire_sessions(session: Session) -> int:
+        chosen = worker_rows.c.status != "stopped", worker_rows.c.expires_at < await session.now()
+        fresh.update(row.id for row in await session.rows(select(worker_rows.c.id).where(*chosen)))
+        return await real_expire(session)
+
+    async def orphans(session: Session, limit: int) -> dict[int, tuple[int, int]]:
+        found = await real_orphans(session, limit)
+        chosen = {task: claim for task, claim in found.items() if claim[1] in fresh}
+        if not chosen:
+            fresh.clear()
+        return chosen
+
+    real_expire, real_orphans = workers.expire_sessions, recoveries._orphans
+    return [(workers, "expire_sessions", expire_sessions), (recoveries, "_orphans", orphans)]
+
+
+# ---------------------------------------------------------------- graphs
+
+
+def shallow_clear() -> Replacements:
+    """What waits for a cleared task is left as it is."""
+
+    async def only_these(session: Session, job_id: int, roots: Sequence[int]) -> Downstream:
+        found = await find_downstream(session, job_id, roots)
+        return Downstream(found.parents, {task: found.tasks[task] for task in roots})
+
+    return [(clears, "find_downstream", only_these)]
+
+
+def lost_decrement() -> Replacements:
+    """Of several that became nearer to their beginning, one is not told."""
+
+    async def shift(session: Session, column: Column[Any], by: Mapping[int, int]) -> None:
+        told = dict(sorted(by.items())[:-1]) if column is tasks.c.unmet_count and len(by) > 1 else by
+        await real(session, column, told)
+
+    real = ripples.shift
+    return [(ripples, "shift", shift)]
+
+
+MISTAKES: dict[str, Plant] = {
+    plant.__name__: plant
+    for plant in (
+        no_fence,
+        fence_by_status_only,
+        no_new_epoch_at_claim,
+        no_new_epoch_at_retry,
+        clock_of_the_worker,
+        session_that_comes_back,
+        outage_taken_for_a_crash,
+        beat_that_asks_for_nothing,
+        beat_that_takes_what_is_on_its_way,
+        worker_that_never_lets_go,
+        scan_and_write_apart,
+        claim_left_behind,
+        only_sessions_that_just_ended,
+        shallow_clear,
+        lost_decrement,
+    )
+}
+
+_DEADLY = ("crash", "more_hosts", "submit")
+_ENDS = ("crash", "hang", "drain", "keep", "cancel", "clear")
+WEATHER = {
+    "fence_by_status_only": Weather(favours=("report_again", "clear", *_DEADLY)),
+    "scan_and_write_apart": Weather(slowness=30.0, zealous=True, favours=_DEADLY),
+    "session_that_comes_back": Weather(favours=("beat_again", *_DEADLY)),
+    "only_sessions_that_just_ended": Weather(favours=("claim_again", "hang", *_DEADLY), spares=("cancel",)),
+    "beat_that_asks_for_nothing": Weather(lossy=8.0, favours=("claim_again", "submit"), spares=_ENDS),
+    "outage_taken_for_a_crash": Weather(favours=("outage", "submit", "clear")),
+    "worker_that_never_lets_go": Weather(favours=("clear", "submit"), spares=("crash", "drain", "hang", "outage")),
+    "claim_left_behind": Weather(favours=_DEADLY),
+    "beat_that_takes_what_is_on_its_way": Weather(slowness=30.0, favours=("submit", "clear"), spares=("hang",)),
+}
+"""In which some of them show sooner."""
+
+
+# ---------------------------------------------------------------- no mistakes
+
+
+def everyone_leads_for_ever() -> Replacements:
+    """Leading only saves work: whoever led once may go on for ever."""
+
+    async def always(self: leader.Leader) -> bool:
+        return True
+
+    return [(leader.Leader, "try_to_lead", always)]
+
+
+HARMLESS: dict[str, Plant] = {plant.__name__: plant for plant in (everyone_leads_for_ever,)}
