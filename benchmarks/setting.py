@@ -36,7 +36,7 @@ def postgres_dsn() -> str:
 
 
 @asynccontextmanager
-async def fresh_database(kind: str) -> AsyncIterator[str]:
+async def fresh_database(kind: str, *, migrated: bool = True) -> AsyncIterator[str]:
     """A migrated, empty database: `sqlite`, `postgres` or `mariadb`."""
     if kind == "sqlite":
         with TemporaryDirectory() as directory:
@@ -49,7 +49,8 @@ async def fresh_database(kind: str) -> AsyncIterator[str]:
     await _on_server(base, f"CREATE DATABASE {name}")
     try:
         url = f"{base.rpartition('/')[0]}/{name}"
-        await schema.upgrade(url)
+        if migrated:
+            await schema.upgrade(url)
         yield url
     finally:
         await _on_server(base, f"DROP DATABASE {name}")
@@ -64,10 +65,12 @@ async def _on_server(url: str, statement: str) -> None:
         await engine.dispose()
 
 
-async def submit_tasks(coordinator: DirectCoordinator, count: int, name: str = "bench") -> Job:
-    """A job of so many independent tasks, none of which has a body that will run."""
+async def submit_tasks(
+    coordinator: DirectCoordinator, count: int, name: str = "bench", body: str = "benchmarks.bodies.noop"
+) -> Job:
+    """A job of so many independent tasks that do nothing."""
     job = new_job(name)
-    tasks = [Task("benchmarks.bodies.noop", {"x": 1}) for _ in range(count)]
+    tasks = [Task(body, {"x": 1}) for _ in range(count)]
     return await coordinator.submit(Submission(job.id, tasks=tasks, new_job=job))
 
 

@@ -1,0 +1,105 @@
+"""From submitting a job to the start of its body on an idle system, and how long layered graphs take.
+
+The body notes its own time; submitter and worker share this machine's clock. Between two submissions the system is
+idle for a while that is drawn at random, so that no poll is met by chance.
+
+Run: python -m tests.servers postgres -- python -m benchmarks.latency [--samples 60]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from tempfile import TemporaryDirectory
+
+from aaiclick.config import reset_settings
+from aaiclick.orchestration import Task, create_job, get_job, orch_context
+from benchmarks.setting import fresh_database, machine
+
+BODY = "benchmarks.bodies.tell_time"
+
+
+def start_worker(url: str, root: str, *options: str) -> subprocess.Popen[bytes]:
+    env = {**os.environ, "AAICLICK_SQL_URL": url, "AAICLICK_LOCAL_ROOT": root, "AAICLICK_LOG_DIR": f"{root}/logs"}
+    return subprocess.Popen([sys.executable, "-m", "aaiclick", "worker", "start", *options], env=env)
+
+
+async def latencies(samples: int) -> list[float]:
+    """Milliseconds from the call of create_job to the first statement of the body."""
+    found: list[float] = []
+    for number in range(samples + 5):
+        await asyncio.sleep(random.uniform(0.2, 0.6))
+        began = time.time()
+        job = await create_job(f"sample {number}", BODY)
+        ended = await until_ended(job.id)
+        assert ended.status == "completed", ended.error
+        if number >= 5:  # the first ones warm up
+            found.append((float(ended.tasks[0].result) - began) * 1000)
+    return found
+
+
+async def until_ended(job_id: int) -> object:
+    while True:
+        job = await get_job(job_id)
+        assert job is not None
+        if job.completed_at is not None:
+            return job
+        await asyncio.sleep(0.02)
+
+
+async def layers(depth: int, width: int, fan_in: int) -> float:
+    """Seconds for `depth` layers of `width` tasks, each waiting for `fan_in` of the layer before."""
+    nodes: list[Task] = []
+    above: list[Task] = []
+    for _ in range(depth):
+        layer = [Task("benchmarks.bodies.nothing", {"x": 1}) for _ in range(width)]
+        for place, task in enumerate(layer):
+            for step in range(fan_in if above else 0):
+                above[(place + step) % width] >> task
+        nodes += layer
+        above = layer
+    job = await create_job("layers", tasks=nodes)
+    ended = await until_ended(job.id)
+    return (ended.completed_at - ended.started_at).total_seconds()  # type: ignore[attr-defined]
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=60)
+    given = parser.parse_args()
+    print(machine())
+    for kind in ("postgres", "sqlite"):
+        for executor in ("inline", "process"):
+            await measure(kind, executor, given.samples)
+
+
+async def measure(kind: str, executor: str, samples: int) -> None:
+    async with fresh_database(kind) as url:
+        with TemporaryDirectory() as root:
+            os.environ["AAICLICK_SQL_URL"] = url
+            os.environ["AAICLICK_LOCAL_ROOT"] = root
+            reset_settings()
+            worker = start_worker(url, root, "--executor", executor)
+            try:
+                async with orch_context():
+                    found = sorted(await latencies(samples))
+                    p50, p95 = statistics.median(found), found[int(len(found) * 0.95)]
+                    print(f"{kind}, {executor}: submit to body p50 {p50:.1f} ms, p95 {p95:.1f} ms", flush=True)
+                    if executor == "inline":
+                        for name, fan_in in (("all to all", 100), ("fan-in of 3", 3)):
+                            seconds = await layers(10, 100, fan_in)
+                            each = seconds  # 1,000 tasks: seconds are milliseconds a task
+                            print(f"{kind}, 10 x 100 {name}: {seconds:.2f} s, {each:.2f} ms a task", flush=True)
+            finally:
+                worker.terminate()
+                worker.wait(60)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
