@@ -19,7 +19,7 @@ import time
 from tempfile import TemporaryDirectory
 
 from aaiclick.config import reset_settings
-from aaiclick.orchestration import Task, create_job, get_job, orch_context
+from aaiclick.orchestration import Job, Task, create_job, get_job, get_task_result, orch_context
 from benchmarks.setting import fresh_database, machine
 
 BODY = "benchmarks.bodies.tell_time"
@@ -40,11 +40,11 @@ async def latencies(samples: int) -> list[float]:
         ended = await until_ended(job.id)
         assert ended.status == "completed", ended.error
         if number >= 5:  # the first ones warm up
-            found.append((float(ended.tasks[0].result) - began) * 1000)
+            found.append((float(await get_task_result(ended.tasks[0].id)) - began) * 1000)
     return found
 
 
-async def until_ended(job_id: int) -> object:
+async def until_ended(job_id: int) -> Job:
     while True:
         job = await get_job(job_id)
         assert job is not None
@@ -66,7 +66,9 @@ async def layers(depth: int, width: int, fan_in: int) -> float:
         above = layer
     job = await create_job("layers", tasks=nodes)
     ended = await until_ended(job.id)
-    return (ended.completed_at - ended.started_at).total_seconds()  # type: ignore[attr-defined]
+    assert ended.started_at is not None
+    assert ended.completed_at is not None
+    return (ended.completed_at - ended.started_at).total_seconds()
 
 
 async def main() -> None:

@@ -40,8 +40,10 @@ async def rate(count: int) -> float:
     body = {"entrypoint": "benchmarks.bodies.noop", "kwargs": {"x": 1}}
     job = await create_job("processes", tasks=[body] * count)
     ended = await until_ended(job.id)
-    assert ended.status == "completed", ended  # type: ignore[attr-defined]
-    return count / (ended.completed_at - ended.started_at).total_seconds()  # type: ignore[attr-defined]
+    assert ended.status == "completed", ended
+    assert ended.started_at is not None
+    assert ended.completed_at is not None
+    return count / (ended.completed_at - ended.started_at).total_seconds()
 
 
 async def main() -> None:
