@@ -101,11 +101,11 @@ async def _insist(member: Member, number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 async def test_signals_end_idle_processes_in_order(fleet: Fleet) -> None:
-    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    members = [fleet.start_worker("--executor", "inline"), fleet.start("background", "start", "-v")]
-    members += await fleet.workers(1)
-    await fleet.session_of(members[0])
-    await eventually(lambda: any("leads" in member.said() for member in members))
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    background = fleet.start("background", "start", "-v")
+    await eventually(lambda: "leads" in background.said())  # from then on it takes signals in order
+    members = [background, fleet.start_worker("--executor", "inline"), *await fleet.workers(1)]
+    await fleet.session_of(members[1])
     for member, number in zip(members, numbers, strict=True):
         member.signal(number)
     for member in members:
