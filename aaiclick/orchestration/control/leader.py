@@ -6,11 +6,10 @@ import logging
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.terms import leave_term, take_term, term_left_s
+from aaiclick.orchestration.store.terms import CONTROL, leave_term, take_term, term_left_s
 
 log = logging.getLogger("aaiclick")
 
-ROLE = "control"
 TRUSTED = 0.6
 """The part of a term's life for which its holder trusts it: the rest is for what may lie between."""
 
@@ -40,8 +39,8 @@ class Leader:
         if not self.leads and began < self._look_at:
             return False
         led = self.leads
-        left_s = 0.0 if led else await self.database.read(lambda session: term_left_s(session, ROLE, self.holder))
-        term = None if left_s > 0 else await take_term(self.database, ROLE, self.holder, self.ttl_s)
+        left_s = 0.0 if led else await self.database.read(lambda session: term_left_s(session, CONTROL, self.holder))
+        term = None if left_s > 0 else await take_term(self.database, CONTROL, self.holder, self.ttl_s)
         if term is None:
             self._trusted_until = float("-inf")
             self._look_at = self.clock.monotonic() + min(max(left_s, self.ttl_s / 10), self.ttl_s)
@@ -56,4 +55,4 @@ class Leader:
         """Let another lead at once."""
         if self.leads:
             self._trusted_until = float("-inf")
-            await self.database.transact(lambda session: leave_term(session, ROLE, self.holder))
+            await self.database.transact(lambda session: leave_term(session, CONTROL, self.holder))

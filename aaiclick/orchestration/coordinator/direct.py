@@ -84,8 +84,8 @@ class DirectCoordinator:
         claimed = await self.database.read(lambda session: held_runs.claimed_by(session, worker_id))
         listed = {(run.task_id, run.epoch) for run in held}
         unknown = [run for run, call in claimed.items() if 0 < call <= known_call and run not in listed]
-        if unknown:
-            await self.database.transact(lambda session: held_runs.release_unknown(session, worker_id, unknown))
+        if unknown:  # claimed by a call whose answer the worker never got (pitfall T22)
+            await self.database.transact(lambda session: release_claims(session, worker_id, dict(unknown)))
         started = [run for run in held if run.started and (run.task_id, run.epoch) in claimed]
         if started:
             await self.database.transact(lambda session: held_runs.start_runs(session, worker_id, started))

@@ -10,12 +10,10 @@ from sqlalchemy import Select, exists, func, or_, select
 from aaiclick.orchestration.rules.states import WorkerStatus
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, delayed, ready, tasks, terms, workers
+from aaiclick.orchestration.store.terms import CONTROL
 
 COUNTED_MAX = 1000
 """Enough to see that there are many."""
-
-CONTROL = "control"
-"""The role whose leader promotes and repairs."""
 
 
 class Stale(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import select
 
 from aaiclick.orchestration.models import Held, Stop, TaskStatus
-from aaiclick.orchestration.store.reports import lock_claims, release_claims
+from aaiclick.orchestration.store.reports import lock_claims
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, tasks
 from aaiclick.orchestration.store.transitions import move_each
@@ -37,8 +37,3 @@ async def start_runs(session: Session, worker_id: int, started: Sequence[Held]) 
     if fresh:
         values = [(row, {"started_at": row.claimed_at, "log_path": said[row.id].log_path}) for row in fresh]
         await move_each(session, ("start",), values, await session.now())
-
-
-async def release_unknown(session: Session, worker_id: int, runs: Sequence[tuple[int, int]]) -> set[int]:
-    """Give back what was claimed by a call whose answer the worker never got (pitfall T22)."""
-    return await release_claims(session, worker_id, dict(runs))

@@ -16,6 +16,9 @@ from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import terms
 
+CONTROL = "control"
+"""The role whose leader promotes and repairs."""
+
 
 @dataclass(slots=True, frozen=True)
 class Term:

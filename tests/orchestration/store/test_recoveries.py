@@ -225,13 +225,12 @@ async def test_a_job_that_another_has_taken_meanwhile_is_left_alone(band: Orches
     assert await band.scalar(select(jobs.c.status)) == "pending"
 
 
+@SERVERS
 @pytest.mark.parametrize("ahead_s", [-3600, 3600])
 async def test_the_workers_clock_plays_no_part(
-    band: Orchestra, ahead_s: float, monkeypatch: pytest.MonkeyPatch, dialect: str
+    band: Orchestra, ahead_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker whose clock is an hour wrong is neither dead nor immortal (pitfall T17)."""
-    if dialect == "sqlite":
-        return  # its database has no clock of its own
     import time
 
     monkeypatch.setattr(time, "time", lambda real=time.time: real() + ahead_s)
