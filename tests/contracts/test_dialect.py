@@ -174,6 +174,34 @@ async def test_a_place_in_the_queue_of_a_task_that_is_not_pending_is_cleared_and
     assert (await stage.task(task)).worker_id == 1
 
 
+async def test_ranks_and_jobs_are_left_lane_by_lane(stage: Orchestra) -> None:
+    for number in range(3):
+        await stage.submit(*(make(f"{number}{rank}", priority=rank) for rank in range(3)))
+    assert [claim.name for claim in await stage.claim(9)] == ["02", "12", "22", "01", "11", "21", "00", "10", "20"]
+    assert await stage.ready_names() == []
+    assert not await stage.violations()
+
+
+async def test_a_place_to_begin_compares_the_whole_key(stage: Orchestra) -> None:
+    one = await stage.submit(make("a", priority=1), make("b"), make("c"))
+    two = await stage.submit(make("d"))
+    place = ReadyKey(0, one.id, (2**63) - 1)
+
+    async with stage.transaction() as session:
+        taken = await session.dialect.claim_ready(session, worker_id=1, placement=0, limit=9, after=place)
+        assert [(task.name, task.job_id) for task in taken] == [("d", two.id)]
+
+
+async def test_the_history_of_a_run_is_taken_from_its_task(stage: Orchestra) -> None:
+    await stage.submit(make())
+    (claim,) = await stage.claim()
+    await stage.complete(claim)
+    task = await stage.task(claim)
+    (run,) = await stage.rows(select(runs))
+    assert (run.claimed_at, run.started_at, run.ended_at) == (task.claimed_at, task.started_at, task.completed_at)
+    assert (run.worker_id, run.attempt, run.epoch) == (stage.worker, 0, 1)
+
+
 async def test_an_empty_queue_gives_nothing(stage: Orchestra) -> None:
     assert await take(stage, 10) == []
     assert await take(stage, 10, ReadyKey(0, 1, 1)) == []

@@ -16,12 +16,11 @@ from sqlalchemy import Column, Row, select, update
 from aaiclick.orchestration.control import leader, loop, reconcilers
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.execution.holdings import Holdings
-from aaiclick.orchestration.models import Done, Orders, Stop
-from aaiclick.orchestration.rules.states import LIVE_TASK, TaskStatus
+from aaiclick.orchestration.models import Orders, Stop
+from aaiclick.orchestration.rules.states import LIVE_TASK
 from aaiclick.orchestration.store import clears, held, recoveries, reports, ripples, workers
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.dialects import portable
-from aaiclick.orchestration.store.dialects.contract import Dialect, EndedTask
+from aaiclick.orchestration.store.dialects import sqlite_moves
 from aaiclick.orchestration.store.downstream import Downstream, find_downstream
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import runs, tasks
@@ -45,52 +44,35 @@ def planted(plant: Plant) -> Iterator[None]:
 # ---------------------------------------------------------------- fences
 
 
-def _fenced_by(holds: Callable[[Row[Any]], bool]) -> Replacements:
+def _fenced_by(holds: Callable[[Any], bool], condition: str) -> Replacements:
     """Reports count whenever this holds, whoever sends them."""
-
-    async def complete_claims(session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
-        items = {item.task_id: item for item in done}
-        passed = [row for row in await lock_tasks(session, sorted(items)) if holds(row)]
-        moved = {"ids": session.dialect.pack([row.id for row in passed]), "worker": worker_id}
-        await session.run(session.built(portable._complete), moved)
-        await session.run_many(
-            session.built(portable._write_result), [portable._result(items[row.id]) for row in passed]
-        )
-        await session.run(session.built(portable._record), moved)
-        await session.run(session.built(portable._note_completions), moved)
-        for row in passed:
-            if row.worker_id is not None:
-                await session.dialect.free_claims(session, row.worker_id, [row.id])
-        return [
-            EndedTask(row.id, row.job_id, row.group_id, row.dependents_count, row.critical, TaskStatus.COMPLETED)
-            for row in passed
-        ]
 
     async def lock_claims(session: Session, worker_id: int, epochs: dict[int, int]) -> list[Row[Any]]:
         return [row for row in await lock_tasks(session, sorted(epochs)) if holds(row)]
 
+    fence = "worker_id = ? AND status IN ('claimed', 'running')"
+    assert fence in sqlite_moves._HELD
     return [
-        (portable, "complete_claims", complete_claims),
+        (sqlite_moves, "_HELD", sqlite_moves._HELD.replace(fence, condition)),
+        (sqlite_moves, "_FREE", "DELETE FROM claims WHERE ? > 0 AND task_id = ?"),
+        (sqlite_moves, "passes", lambda held, item: True),
         (reports, "lock_claims", lock_claims),
         (held, "lock_claims", lock_claims),
     ]
 
 
 def no_fence() -> Replacements:
-    return _fenced_by(lambda row: True)
+    return _fenced_by(lambda row: True, "? > 0")
 
 
 def fence_by_status_only() -> Replacements:
-    return _fenced_by(lambda row: row.status in LIVE_TASK)
+    return _fenced_by(lambda row: row.status in LIVE_TASK, "? > 0 AND status IN ('claimed', 'running')")
 
 
 def no_new_epoch_at_claim() -> Replacements:
-    real = portable._claim
-
-    def claim(dialect: Dialect) -> Any:
-        return real(dialect).values(epoch=tasks.c.epoch)
-
-    return [(portable, "_claim", claim)]
+    raised = "epoch = epoch + 1"
+    assert raised in sqlite_moves._CLAIM
+    return [(sqlite_moves, "_CLAIM", sqlite_moves._CLAIM.replace(raised, "epoch = epoch"))]
 
 
 def no_new_epoch_at_retry() -> Replacements:

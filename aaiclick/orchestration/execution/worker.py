@@ -1,7 +1,7 @@
 """The worker: claims what is ready as its slots free up, runs it, and reports in few transactions.
 
-Three coroutines share one event loop: one claims, one reports, and each run is one. Whatever the state answers, or does
-not answer, a worker goes on: it tries again until it is told to stop.
+A few coroutines share one event loop: one claims, one reports, one gives back what has waited too long, and each run is
+one. Whatever the state answers, or does not answer, a worker goes on: it tries again until it is told to stop.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.executors.contract import Executor
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.holdings import Holdings, Key
+from aaiclick.orchestration.execution.line import WAIT_S_MAX, Line
 from aaiclick.orchestration.execution.outbox import Outbox
 from aaiclick.orchestration.execution.trouble import Trouble, insist
 from aaiclick.orchestration.models import Claim, Orders, Report
@@ -75,6 +76,7 @@ class Worker:
         self._running: dict[Key, asyncio.Task[Report]] = {}
         self._stopped: set[Key] = set()
         """Runs that this worker stopped, rather than a body that cancelled itself."""
+        self._line = Line()
         self._outbox = Outbox(coordinator, clock, self._told)
         self._wake = asyncio.Event()
         self._freed = asyncio.Event()
@@ -89,10 +91,11 @@ class Worker:
         await self.executor.start()
         claiming = asyncio.create_task(self._claim_forever())
         sending = asyncio.create_task(self._outbox.send_forever(lambda: (self.id, self.holdings)))
+        tidying = asyncio.create_task(self._give_back_forever())
         leaving = asyncio.create_task(self._leaving.wait())
         claiming.add_done_callback(lambda _: self._freed.set())
         try:
-            await asyncio.wait([claiming, sending, leaving], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([claiming, sending, tidying, leaving], return_when=asyncio.FIRST_COMPLETED)
             self._leaving.set()  # also when a loop has failed: better to end than to hold a session and do nothing
             self._wake.set()
             self._freed.set()
@@ -100,10 +103,10 @@ class Worker:
             await self._finish(sending)
         finally:
             self._outbox.close()
-            await _end(claiming, sending, leaving, self._renewing)
+            await _end(claiming, sending, tidying, leaving, self._renewing)
             await self._stop_all()
             await self.executor.close()
-        for loop in (claiming, sending):
+        for loop in (claiming, sending, tidying):
             if not loop.cancelled():
                 loop.result()
 
@@ -136,6 +139,7 @@ class Worker:
         """Let runs end within the grace, give back the others, and tell the last results."""
         if not self.id:  # no session, and so nothing to finish
             return
+        await self._give_back(self._line.disperse())
         await self._until_hurried(lambda: not self._running, self.grace_s)
         unfinished = [run.claim for run in self.holdings.unfinished()]
         await self._stop_all()
@@ -194,7 +198,7 @@ class Worker:
         while not self._leaving.is_set():
             room = self._room()
             if not room:
-                if self._left == 0 and not self._running:
+                if self._left == 0 and not self._running and not self._line:
                     self.stop()
                     return
                 self._freed.clear()
@@ -217,7 +221,11 @@ class Worker:
         if not self.id or len(self._outbox) > UNREPORTED_MAX * self.concurrency:
             return 0
         free = self.concurrency - len(self._running)
-        return free if self._left is None else min(free, self._left)
+        ahead, wanted = len(self._line), self._line.length_wanted(self.concurrency)
+        if not free and 2 * ahead > wanted:  # a few at a time: each call costs a transaction
+            return 0
+        room = free + max(wanted - ahead, 0)
+        return room if self._left is None else min(room, self._left)
 
     async def _claim(self, room: int, trouble: Trouble) -> Sequence[Claim]:
         """Claim up to `room` tasks and let them run. A call without an answer is known by the next heartbeat."""
@@ -239,17 +247,46 @@ class Worker:
             return ()
         if self._left is not None:
             self._left -= len(claims)
+        now = self.clock.monotonic()
         for claim in claims:
-            key = (claim.task_id, claim.epoch)
-            run = asyncio.create_task(self.executor.run(claim, partial(holdings.begun, key)))
-            self._running[key] = run
-            run.add_done_callback(partial(self._ended, claim, key, holdings))
+            if len(self._running) < self.concurrency:
+                self._begin(claim, now)
+            else:
+                self._line.join(claim, now)
         return claims
+
+    async def _give_back_forever(self) -> None:
+        """Claims that were taken ahead of a free slot, and found none soon, are for others to take."""
+        while True:
+            await self._line.filled.wait()
+            await self.clock.sleep(WAIT_S_MAX)
+            await self._give_back(self._line.disperse(self.clock.monotonic() - WAIT_S_MAX))
+
+    async def _give_back(self, claims: Sequence[Claim]) -> None:
+        if not claims:
+            return
+        session = self.id
+        self.holdings.drop([(claim.task_id, claim.epoch) for claim in claims])
+        if self._left is not None:
+            self._left += len(claims)
+        await self._once("release", lambda: self.coordinator.release(session, claims))
 
     # ------------------------------------------------------------ run
 
-    def _ended(self, claim: Claim, key: Key, holdings: Holdings, run: asyncio.Task[Report]) -> None:
+    def _begin(self, claim: Claim, now: float) -> None:
+        key, holdings = (claim.task_id, claim.epoch), self.holdings
+        run = asyncio.create_task(self.executor.run(claim, partial(holdings.begun, key)))
+        self._running[key] = run
+        run.add_done_callback(partial(self._ended, claim, key, holdings, now))
+
+    def _begin_next(self, now: float) -> None:
+        while self._line and self.id and len(self._running) < self.concurrency and not self._leaving.is_set():
+            self._begin(self._line.next(), now)
+
+    def _ended(self, claim: Claim, key: Key, holdings: Holdings, began: float, run: asyncio.Task[Report]) -> None:
         """A body is over. One that this worker stopped has nothing to report: whoever asked for it knows."""
+        now = self.clock.monotonic()
+        self._line.learn(now - began)
         stopped = key in self._stopped
         del self._running[key]
         self._stopped.discard(key)
@@ -266,6 +303,7 @@ class Worker:
         elif holdings is self.holdings and self.id:
             holdings.ended(key)
             self._outbox.put(report)
+        self._begin_next(now)
         self._freed.set()
 
     def _told(self) -> None:
@@ -283,6 +321,8 @@ class Worker:
             if key in self._running and key not in self._stopped:
                 log.info("task %s (epoch %s): %s, its run is stopped", *key, why)
                 self._stop_run(key)
+            elif self._line.leave(key):
+                self.holdings.drop([key])
         if orders.drain and not self._leaving.is_set():
             log.info("worker %s: asked to drain", self.id)
             self.stop()
@@ -294,6 +334,7 @@ class Worker:
         count = len(self._running)
         log.warning("worker %s: its session has ended; it kills its %d runs and begins anew", self.id, count)
         self.id = 0
+        self._line.disperse()
         self._outbox.empty()
         self._renewing = asyncio.create_task(self._renew())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 
@@ -10,7 +11,7 @@ import pytest
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration import background_main_loop, get_job, register_worker, worker_main_loop
-from aaiclick.orchestration.execution.main import check_concurrency
+from aaiclick.orchestration.execution.main import COLLECT_EVERY, check_concurrency, rare_collections
 from aaiclick.orchestration.workers import list_workers
 from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local, state
@@ -81,3 +82,12 @@ def test_what_is_no_concurrency(value: object) -> None:
 def test_what_is_no_executor() -> None:
     with pytest.raises(InputError, match="one of process, inline"):
         check_concurrency(None, "threads")
+
+
+def test_while_a_worker_works_cycles_are_looked_for_less_often() -> None:
+    before = gc.get_threshold()
+    with rare_collections():
+        assert gc.get_threshold() == COLLECT_EVERY
+        assert gc.get_freeze_count() > 0
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0

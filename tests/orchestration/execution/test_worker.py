@@ -123,6 +123,57 @@ async def test_a_body_that_cancels_itself_fails(band: Orchestra) -> None:
     assert (await band.job(job)).status == "failed"
 
 
+# ---------------------------------------------------------------- ahead of a free slot
+
+
+def hanging_after_short() -> ScriptedExecutor:
+    async def body(claim: Claim) -> Report:
+        return await (hangs if claim.name.startswith("hangs") else completes)(claim)
+
+    return ScriptedExecutor(body)
+
+
+async def test_while_runs_are_short_slots_are_fed_from_a_line(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    claim = band.coordinator.claim
+
+    async def counted(*given: Any, **more: Any) -> Any:
+        claims = await claim(*given, **more)
+        calls.append(len(claims))
+        return claims
+
+    monkeypatch.setattr(band.coordinator, "claim", counted)
+    await band.submit(*(make(f"t{number}") for number in range(300)))
+    executor = ScriptedExecutor()
+    async with working(band, executor, concurrency=2):
+        await ended(band)
+    assert len(executor.seen) == 300
+    assert len([size for size in calls if size]) < 100  # two at a time would be 150
+    assert await band.violations() == []
+
+
+async def test_what_waits_behind_long_runs_is_given_back_for_others(band: Orchestra) -> None:
+    executor = hanging_after_short()
+    await band.submit(
+        *(make(f"t{number}", priority=1) for number in range(200)),
+        *(make(f"hangs{number}") for number in range(2)),
+        *(make(f"after{number}", priority=-1) for number in range(20)),
+    )
+    async with working(band, executor, concurrency=2, grace_s=0.0):
+        await until(lambda: _truth(len(executor.running) == 2 and "hangs0" in {c.name for c in executor.running}))
+
+        async def all_back() -> bool:
+            return len(await band.ready_names()) == 20
+
+        await until(all_back)
+        held = await band.rows(select(tasks.c.name).where(tasks.c.status.in_(["claimed", "running"])))
+        assert {row.name for row in held} == {"hangs0", "hangs1"}
+        other = ScriptedExecutor()
+        async with working(band, other, concurrency=2):
+            await until(lambda: _truth(len(other.seen) >= 20))
+    assert await band.violations() == []
+
+
 # ---------------------------------------------------------------- orders
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from aaiclick.config import settings
 from aaiclick.orchestration.store.columns import UtcTime
-from aaiclick.orchestration.store.dialects import portable
+from aaiclick.orchestration.store.dialects import mariadb_moves
 from aaiclick.orchestration.store.dialects.contract import (
     ClaimedTask,
     Connection,
@@ -105,7 +105,7 @@ class MariadbDialect:
     async def claim_ready(
         self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
     ) -> list[ClaimedTask]:
-        return await portable.claim_ready(
+        return await mariadb_moves.claim_ready(
             session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call
         )
 
@@ -113,7 +113,7 @@ class MariadbDialect:
         """Nothing to do: it clears them away by itself."""
 
     async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
-        return await portable.complete_claims(session, worker_id, done)
+        return await mariadb_moves.complete_claims(session, worker_id, done)
 
     async def leave_lane(self, session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
         lane = {"placement": placement, "lane_rank": rank, "lane_job": job_id, "ids": json.dumps(list(ids))}

@@ -1,73 +1,20 @@
-"""The two hot moves in SQL that both SQLite and MariaDB understand: lock, look, write, a statement each."""
+"""Leaving the two narrow tables, where one DELETE does it, whatever the number."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sqlalchemy import (
-    Delete,
-    Insert,
-    Integer,
-    Select,
-    Update,
-    bindparam,
-    delete,
-    func,
-    insert,
-    literal,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import Delete, bindparam, delete
 
-from aaiclick.orchestration.rules.states import LIVE_TASK, TaskStatus
-from aaiclick.orchestration.store.dialects.contract import ClaimedTask, Dialect, EndedTask, ReadyKey
-from aaiclick.orchestration.store.tables import claims, events, ready, runs, tasks
+from aaiclick.orchestration.store.dialects.contract import Dialect
+from aaiclick.orchestration.store.tables import claims, ready
 
 if TYPE_CHECKING:
-    from aaiclick.orchestration.models import Done
     from aaiclick.orchestration.store.session import Session
-
-_KEY = (ready.c.rank, ready.c.job_id, ready.c.task_id)
-_CLAIMED = tuple(tasks.c[name] for name in ClaimedTask._fields)
-
-
-# ---------------------------------------------------------------- claim
-
-
-async def claim_ready(
-    session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
-) -> list[ClaimedTask]:
-    """Take ready tasks in order, skipping those that another worker is about to take."""
-    front = session.built(_front)
-    if after is not None:
-        front = front.where(tuple_(*_KEY) > tuple_(*after))
-    picked = [ReadyKey._make(row) for row in await session.rows(front, {"placement": placement, "most": limit})]
-    if not picked:
-        return []
-    await _leave_queue(session, placement, picked)
-    mine = {"ids": session.dialect.pack([key.task_id for key in picked]), "worker": worker_id}
-    await session.run(session.built(_claim), mine)
-    await session.run(session.built(_hold), mine | {"call": call})
-    await session.run(session.built(_note_claims), mine)
-    return [ClaimedTask._make(row) for row in await session.rows(session.built(_claimed), mine)]
-
-
-def _front(_: Dialect) -> Select[tuple[int, int, int]]:
-    queue = select(*_KEY).where(ready.c.placement == bindparam("placement")).order_by(ready.c.placement, *_KEY)
-    return queue.limit(bindparam("most")).with_for_update(skip_locked=True)
-
-
-async def _leave_queue(session: Session, placement: int, picked: Sequence[ReadyKey]) -> None:
-    """One DELETE for each (rank, job): MariaDB finds no range in a list of tuples."""
-    for (rank, job_id), keys in groupby(picked, key=lambda key: key[:2]):
-        await session.dialect.leave_lane(session, placement, rank, job_id, [key.task_id for key in keys])
 
 
 async def leave_lane(session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
-    """One DELETE, whatever the number."""
     lane = {"placement": placement, "lane_rank": rank, "lane_job": job_id, "ids": session.dialect.pack(ids)}
     await session.run(session.built(_leave), lane)
 
@@ -81,124 +28,7 @@ def _leave(dialect: Dialect) -> Delete:
     )
 
 
-def _claim(dialect: Dialect) -> Update:
-    return (
-        update(tasks)
-        .where(dialect.in_ids(tasks.c.id), tasks.c.status == TaskStatus.PENDING)
-        .values(
-            status=TaskStatus.CLAIMED,
-            epoch=tasks.c.epoch + 1,
-            worker_id=bindparam("worker"),
-            claimed_at=dialect.now(),
-        )
-    )
-
-
-def _mine(dialect: Dialect) -> tuple[Any, ...]:
-    claimed = tasks.c.status == TaskStatus.CLAIMED
-    return dialect.in_ids(tasks.c.id), claimed, tasks.c.worker_id == bindparam("worker")
-
-
-def _hold(dialect: Dialect) -> Insert:
-    call = bindparam("call", type_=Integer)
-    held = select(tasks.c.worker_id, tasks.c.id, tasks.c.epoch, call).where(*_mine(dialect))
-    return insert(claims).from_select(["worker_id", "task_id", "epoch", "claim_call"], held)
-
-
-def _note_claims(dialect: Dialect) -> Insert:
-    return _note("claim", TaskStatus.CLAIMED, tasks.c.claimed_at, *_mine(dialect))
-
-
-def _claimed(dialect: Dialect) -> Select[Any]:
-    return select(*_CLAIMED).where(*_mine(dialect))
-
-
-def _note(move: str, status: str, at: Any, *which: Any) -> Insert:
-    """INSERT the events of a move for the tasks that `which` selects."""
-    chosen = select(
-        tasks.c.job_id, tasks.c.id, tasks.c.epoch, literal(move), literal(str(status)), tasks.c.worker_id, at
-    ).where(*which)
-    return insert(events).from_select(["job_id", "task_id", "epoch", "move", "status", "worker_id", "at"], chosen)
-
-
-# ---------------------------------------------------------------- complete
-
-
-async def complete_claims(session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
-    """Lock the rows, keep those whose fence holds, and move them."""
-    items = {item.task_id: item for item in done}
-    wanted = {"ids": session.dialect.pack(sorted(items)), "worker": worker_id}
-    passed = [row for row in await session.rows(session.built(_fence), wanted) if row.epoch == items[row.id].epoch]
-    if not passed:
-        return []
-    moved = {"ids": session.dialect.pack([row.id for row in passed]), "worker": worker_id}
-    await session.run(session.built(_complete), moved)
-    await session.run_many(session.built(_write_result), [_result(items[row.id]) for row in passed])
-    await session.run(session.built(_record), moved)
-    await session.run(session.built(_note_completions), moved)
-    await session.dialect.free_claims(session, worker_id, [row.id for row in passed])
-    return [
-        EndedTask(row.id, row.job_id, row.group_id, row.dependents_count, row.critical, TaskStatus.COMPLETED)
-        for row in passed
-    ]
-
-
-def _fence(dialect: Dialect) -> Select[Any]:
-    columns = ("id", "job_id", "group_id", "dependents_count", "critical", "epoch")
-    return (
-        select(*(tasks.c[name] for name in columns))
-        .where(
-            dialect.in_ids(tasks.c.id),
-            tasks.c.worker_id == bindparam("worker"),
-            tasks.c.status.in_(sorted(LIVE_TASK)),
-        )
-        .order_by(tasks.c.id)
-        .with_for_update(key_share=True)
-    )
-
-
-def _complete(dialect: Dialect) -> Update:
-    started = func.coalesce(tasks.c.started_at, tasks.c.claimed_at)
-    return (
-        update(tasks)
-        .where(dialect.in_ids(tasks.c.id))
-        .values(status=TaskStatus.COMPLETED, completed_at=dialect.now(), started_at=started)
-    )
-
-
-def _result(item: Done) -> dict[str, Any]:
-    return {"task": item.task_id, "value": item.result_json, "log": item.log_path}
-
-
-def _write_result(_: Dialect) -> Update:
-    written = update(tasks).where(tasks.c.id == bindparam("task"))
-    return written.values(result=bindparam("value"), log_path=bindparam("log"))
-
-
-def _record(dialect: Dialect) -> Insert:
-    """INSERT the history of the runs that just ended, from the rows of their tasks."""
-    read = ("id", "epoch", "attempt", "worker_id", "claimed_at", "started_at", "completed_at", "log_path")
-    ended = select(*(tasks.c[name] for name in read), literal("completed")).where(dialect.in_ids(tasks.c.id))
-    written = (
-        "task_id",
-        "epoch",
-        "attempt",
-        "worker_id",
-        "claimed_at",
-        "started_at",
-        "ended_at",
-        "log_path",
-        "outcome",
-    )
-    return insert(runs).from_select(written, ended)
-
-
-def _note_completions(dialect: Dialect) -> Insert:
-    return _note("complete", TaskStatus.COMPLETED, tasks.c.completed_at, dialect.in_ids(tasks.c.id))
-
-
 async def free_claims(session: Session, worker_id: int, ids: Sequence[int]) -> None:
-    """One DELETE, whatever the number."""
     await session.run(session.built(_free), {"worker": worker_id, "ids": session.dialect.pack(ids)})
 
 

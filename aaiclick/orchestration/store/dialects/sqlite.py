@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Table, Text, bindparam, func, insert, sele
 
 from aaiclick.clock import utc_now
 from aaiclick.orchestration.store.columns import SQLITE_TIME, UtcTime
-from aaiclick.orchestration.store.dialects import portable
+from aaiclick.orchestration.store.dialects import portable, sqlite_moves
 from aaiclick.orchestration.store.dialects.contract import (
     ClaimedTask,
     Connection,
@@ -69,8 +69,11 @@ class SqliteDialect:
         for pragma in _PRAGMAS:
             await self.command(connection, f"PRAGMA {pragma}")
         driver = driver_of(connection)
-        driver.create_function("aai_now", 0, lambda: self.time().strftime(SQLITE_TIME))
+        driver.create_function("aai_now", 0, self._moment)
         driver.create_function("aai_later", 1, self._later)
+
+    def _moment(self) -> str:
+        return self.time().strftime(SQLITE_TIME)
 
     def _later(self, seconds: float) -> str:
         return (self.time() + timedelta(seconds=seconds)).strftime(SQLITE_TIME)
@@ -124,15 +127,14 @@ class SqliteDialect:
     async def claim_ready(
         self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
     ) -> list[ClaimedTask]:
-        return await portable.claim_ready(
-            session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call
-        )
+        driver = driver_of(session.connection)
+        return sqlite_moves.claim(driver, self._moment(), worker_id, placement, limit, after, call)
 
     async def sweep_queue(self, connection: Connection) -> None:
         """Nothing to do: it clears them away by itself."""
 
     async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
-        return await portable.complete_claims(session, worker_id, done)
+        return sqlite_moves.complete(driver_of(session.connection), self._moment(), worker_id, done)
 
     async def leave_lane(self, session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
         await portable.leave_lane(session, placement, rank, job_id, ids)

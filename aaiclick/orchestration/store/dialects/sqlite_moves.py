@@ -1,0 +1,107 @@
+"""The two hot moves, in SQLite's own words: the caller holds the write lock, so what was read is still so."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aaiclick.orchestration.store.dialects.contract import ClaimedTask, EndedTask, ReadyKey
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.models import Done
+
+_PICK = """
+SELECT rank, job_id, task_id FROM ready WHERE placement = ? AND (rank, job_id, task_id) > (?, ?, ?)
+ORDER BY placement, rank, job_id, task_id LIMIT ?
+"""
+_LEAVE = """
+DELETE FROM ready WHERE placement = ? AND (rank, job_id, task_id) > (?, ?, ?) AND (rank, job_id, task_id) <= (?, ?, ?)
+"""
+_CLAIM = f"""
+UPDATE tasks SET status = 'claimed', epoch = epoch + 1, worker_id = ?, claimed_at = ?
+WHERE id IN (SELECT value FROM json_each(?)) AND status = 'pending'
+RETURNING {", ".join(ClaimedTask._fields)}
+"""
+_HOLD = "INSERT INTO claims (worker_id, task_id, epoch, claim_call) VALUES (?, ?, ?, ?)"
+_NOTE = "INSERT INTO events (job_id, task_id, epoch, move, status, worker_id, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+_FRONT = ReadyKey(-(2**63), 0, 0)
+"""Before all others."""
+
+
+def claim(
+    driver: sqlite3.Connection, now: str, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int
+) -> list[ClaimedTask]:
+    """Take the front of the queue."""
+    after = after or _FRONT
+    picked = driver.execute(_PICK, (placement, *after, limit)).fetchall()
+    if not picked:
+        return []
+    driver.execute(_LEAVE, (placement, *after, *picked[-1]))
+    ids = json.dumps([task_id for _, _, task_id in picked])
+    taken = [ClaimedTask._make(row) for row in driver.execute(_CLAIM, (worker_id, now, ids))]
+    driver.executemany(_HOLD, [(worker_id, task.id, task.epoch, call) for task in taken])
+    driver.executemany(
+        _NOTE, [(task.job_id, task.id, task.epoch, "claim", "claimed", worker_id, now) for task in taken]
+    )
+    return taken
+
+
+class Held(NamedTuple):
+    """A task that its worker still holds."""
+
+    id: int
+    epoch: int
+    job_id: int
+    group_id: int | None
+    dependents_count: int
+    critical: bool
+    attempt: int
+    claimed_at: str
+    started_at: str
+
+
+_HELD = f"""
+SELECT {", ".join(Held._fields[:-1])}, coalesce(started_at, claimed_at) FROM tasks
+WHERE id IN (SELECT value FROM json_each(?)) AND worker_id = ? AND status IN ('claimed', 'running')
+"""
+_COMPLETE = (
+    "UPDATE tasks SET status = 'completed', result = ?, log_path = ?, completed_at = ?, started_at = ? WHERE id = ?"
+)
+_RECORD = """
+INSERT INTO runs (task_id, epoch, attempt, worker_id, claimed_at, started_at, ended_at, outcome, log_path)
+VALUES (?, ?, ?, ?, ?, ?, ?, 'completed', ?)
+"""
+_FREE = "DELETE FROM claims WHERE worker_id = ? AND task_id = ?"
+
+
+def complete(driver: sqlite3.Connection, now: str, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
+    """Move what its worker still holds, at the epoch it reports."""
+    items = {item.task_id: item for item in done}
+    rows = driver.execute(_HELD, (json.dumps(list(items)), worker_id))
+    passed = [held for held in map(Held._make, rows) if passes(held, items[held.id])]
+    driver.executemany(_COMPLETE, [_completion(held, items[held.id], now) for held in passed])
+    driver.executemany(_RECORD, [_run(held, items[held.id], worker_id, now) for held in passed])
+    driver.executemany(
+        _NOTE, [(held.job_id, held.id, held.epoch, "complete", "completed", worker_id, now) for held in passed]
+    )
+    driver.executemany(_FREE, [(worker_id, held.id) for held in passed])
+    return [
+        EndedTask(held.id, held.job_id, held.group_id, held.dependents_count, held.critical, "completed")
+        for held in passed
+    ]
+
+
+def passes(held: Held, item: Done) -> bool:
+    """The fence: the run that is reported is the one that is held."""
+    return held.epoch == item.epoch
+
+
+def _completion(held: Held, item: Done, now: str) -> tuple[Any, ...]:
+    return item.result_json, item.log_path, now, held.started_at, held.id
+
+
+def _run(held: Held, item: Done, worker_id: int, now: str) -> tuple[Any, ...]:
+    return held.id, held.epoch, held.attempt, worker_id, held.claimed_at, held.started_at, now, item.log_path
