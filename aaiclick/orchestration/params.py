@@ -330,7 +330,7 @@ def check_call(function: Any, names: Iterable[str], entrypoint: str) -> None:
     if shape is None:
         return
     given = frozenset(names)
-    if shape.required <= given and given <= shape.named:
+    if shape.required <= given and (given <= shape.named or (shape.takes_more and not shape.unnamed)):
         return
     if cause := _mismatch(shape, given):
         raise SignatureMismatch(entrypoint=entrypoint, cause=cause, signature=shape.text, hint="")
