@@ -59,7 +59,6 @@ class Settings:
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
         """Read and check all of them; everything wrong is told in one error."""
-        _warn_about_unknown(env)
         reader = _Reader(env)
         found = _settings(reader)
         reader.refuse_what_is_wrong()
@@ -86,15 +85,23 @@ class Settings:
         return self.is_chdb and self.is_sqlite
 
 
-@functools.cache
+_current: Settings | None = None
+
+
 def settings() -> Settings:
     """The settings of this process, read at the first call."""
-    return Settings.from_env(os.environ)
+    global _current
+    if _current is None:
+        _current = found = Settings.from_env(os.environ)
+        _warn_about_unknown(os.environ)  # last: whoever handles the warning may ask for a setting
+        return found
+    return _current
 
 
 def reset_settings() -> None:
     """Read them anew at the next call."""
-    settings.cache_clear()
+    global _current
+    _current = None
 
 
 class _Reader:

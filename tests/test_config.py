@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from aaiclick.config import Settings
-from aaiclick.config_docs import settings_table
+from aaiclick.config import Settings, reset_settings, settings
+from aaiclick.config_docs import BY_NAME, settings_table
 from aaiclick.errors import ConfigError, ConfigErrors
 
 HOME = "/ada"
@@ -148,13 +148,43 @@ def test_the_error_survives_a_process_border():
     assert str(copy.copy(caught.value)) == str(caught.value)
 
 
-def test_an_unknown_variable_is_warned_about_once_with_the_nearest_name(caplog: pytest.LogCaptureFixture):
+def unknown_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("AAICLICK_") and name not in BY_NAME]:
+        monkeypatch.delenv(name)
+    for name in ("AAICLICK_SQL_URI", "AAICLICK_ZZ", "OTHER_AAICLICK_X"):
+        monkeypatch.setenv(name, "x")
+    reset_settings()
+
+
+def test_an_unknown_variable_is_warned_about_once_with_the_nearest_name(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    unknown_variables(monkeypatch)
     with caplog.at_level(logging.WARNING):
-        read(AAICLICK_SQL_URI="x", AAICLICK_ZZ="y", OTHER_AAICLICK_X="z")
+        settings()
+        settings()
     assert [record.getMessage().strip() for record in caplog.records] == [
         "AAICLICK_SQL_URI is not a setting and is ignored. Did you mean AAICLICK_SQL_URL?",
         "AAICLICK_ZZ is not a setting and is ignored.",
     ]
+
+
+def test_whoever_handles_that_warning_may_ask_for_a_setting(monkeypatch: pytest.MonkeyPatch):
+    """The handler of a run's log does: it once waited there for itself."""
+    unknown_variables(monkeypatch)
+    asked: list[Settings] = []
+
+    class Asks(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            asked.append(settings())
+
+    handler = Asks()
+    logging.getLogger("aaiclick").addHandler(handler)
+    try:
+        found = settings()
+    finally:
+        logging.getLogger("aaiclick").removeHandler(handler)
+    assert asked == [found, found]
 
 
 @pytest.mark.parametrize("mode", ["FULL", "full", "Full"])
