@@ -81,7 +81,7 @@ def surroundings_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """Keep a developer's settings and data out of the tests, and the tests out of them."""
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
-            if name.startswith("AAICLICK_") and not name.startswith("AAICLICK_TEST_"):
+            if name.startswith("AAICLICK_"):
                 patch.delenv(name)
         patch.setenv("AAICLICK_LOCAL_ROOT", str(tmp_path_factory.mktemp("root")))
         yield

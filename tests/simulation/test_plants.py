@@ -13,7 +13,7 @@ from tests.simulation.world import Weather
 SEEDS_MAX = 30
 """Within how many seeds; each is found by one in two to four."""
 
-HARMLESS_SEEDS = range(200 if "AAICLICK_TEST_LONG" in os.environ else 5)
+HARMLESS_SEEDS = range(200 if "TEST_LONG" in os.environ else 5)
 
 
 @pytest.mark.parametrize("name", MISTAKES)

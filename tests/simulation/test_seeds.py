@@ -10,7 +10,7 @@ import pytest
 
 from tests.simulation.simulate import Outcome, simulate
 
-LONG = "AAICLICK_TEST_LONG" in os.environ
+LONG = "TEST_LONG" in os.environ
 SEEDS = range(1000 if LONG else 50)
 
 HAPPENED = (

@@ -13,7 +13,7 @@ from tests.support.naive import clear, downstream
 from tests.support.orchestra import Orchestra, orchestra
 from tests.support.walk import Walk, walk
 
-LONG = "AAICLICK_TEST_LONG" in os.environ
+LONG = "TEST_LONG" in os.environ
 SEEDS = range(400 if LONG else 16)
 
 

@@ -17,7 +17,7 @@ from aaiclick.orchestration.store.tables import claims, events, ready, runs
 from tests.support.crew import Crew, Deeds, other_process, twice
 from tests.support.orchestra import Orchestra, make, orchestra
 
-LONG = "AAICLICK_TEST_LONG" in os.environ
+LONG = "TEST_LONG" in os.environ
 
 
 def layers(width: int, depth: int, dice: random.Random) -> list[Node]:

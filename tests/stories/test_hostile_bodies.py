@@ -20,7 +20,7 @@ from aaiclick.orchestration.models import Claim, Failure, Report
 from tests.support import bodies, hostile
 from tests.support.bodies import claim_of, result_in, until
 
-LONG = "AAICLICK_TEST_LONG" in os.environ
+LONG = "TEST_LONG" in os.environ
 BODIES = 2_000 if LONG else 200
 HANDS = 8
 GROWTH_MB = 24

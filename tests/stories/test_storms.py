@@ -20,7 +20,7 @@ from aaiclick.orchestration.store import ripples
 from aaiclick.orchestration.store.reports import take_reports
 from tests.support.orchestra import Orchestra, done, failure, make, orchestra
 
-LONG = "AAICLICK_TEST_LONG" in os.environ
+LONG = "TEST_LONG" in os.environ
 HANDS = 8
 ROUNDS = 40 if LONG else 8
 DEEDS_A_ROUND = 5

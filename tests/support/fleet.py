@@ -31,7 +31,7 @@ from tests.support.orchestra import Orchestra
 
 __all__ = ["Fleet", "LONG", "Member", "Note", "fleet", "servers_only", "eventually"]
 
-LONG = "AAICLICK_TEST_LONG" in os.environ
+LONG = "TEST_LONG" in os.environ
 WAIT_S_MAX = 30.0
 ROOT = Path(__file__).parents[2]
 APP = Path(__file__).parent / "app"

@@ -1,6 +1,6 @@
 """A new job with its graph: all of it in one transaction, or nothing; and graphs as large as they come.
 
-AAICLICK_TEST_LONG=1 runs the large ones at their full size.
+TEST_LONG=1 runs the large ones at their full size.
 """
 
 import logging
@@ -26,7 +26,7 @@ from tests.support.orchestra import Orchestra, make
 
 __all__ = ["band"]
 
-LONG = os.environ.get("AAICLICK_TEST_LONG") == "1"
+LONG = os.environ.get("TEST_LONG") == "1"
 NO_ONES_ID = 12345
 
 
