@@ -69,16 +69,18 @@ class Heart:
     async def beat(self) -> Orders | None:
         """One beat; None if it did not reach the state."""
         picture = self.holdings.picture(self.clock.monotonic())
+        completed, failed = self.holdings.take_counts()
         try:
             async with asyncio.timeout(BEAT_S_MAX):
                 orders = await self.coordinator.beat(
                     self.worker_id,
                     known_call=picture.known_call,
                     held=picture.held,
-                    completed=picture.completed,
-                    failed=picture.failed,
+                    completed=completed,
+                    failed=failed,
                 )
         except Exception as error:
+            self.holdings.count(completed, failed)
             if not self._trouble:
                 log.warning("worker %s: its heartbeat does not reach the database: %r", self.worker_id, error)
             self._trouble = True

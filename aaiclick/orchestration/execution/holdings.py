@@ -33,8 +33,6 @@ class Picture:
 
     known_call: int
     held: list[Held]
-    completed: int
-    failed: int
 
 
 @dataclass(slots=True)
@@ -89,13 +87,23 @@ class Holdings:
                 Held(key[0], key[1], run.begun and not run.told and now - run.since >= LONG_S, run.log_path)
                 for key, run in self._runs.items()
             ]
-            return Picture(self.known_call, held, self._completed, self._failed)
+            return Picture(self.known_call, held)
+
+    def take_counts(self) -> tuple[int, int]:
+        """How many completed and failed since this was asked last: whoever asks is to tell it."""
+        with self._lock:
+            taken, self._completed, self._failed = (self._completed, self._failed), 0, 0
+            return taken
+
+    def count(self, completed: int, failed: int) -> None:
+        """So many more completed and failed; or they could not be told."""
+        with self._lock:
+            self._completed += completed
+            self._failed += failed
 
     def told(self, picture: Picture) -> None:
         """The state has heard this picture."""
         with self._lock:
-            self._completed -= picture.completed
-            self._failed -= picture.failed
             for run in picture.held:
                 if run.started and (run.task_id, run.epoch) in self._runs:
                     self._runs[run.task_id, run.epoch].told = True

@@ -79,6 +79,9 @@ async def _work(
 def rare_collections() -> Iterator[None]:
     """Look for cycles among what comes and goes, now and then; not among all that is imported."""
     before = gc.get_threshold()
+    if before == COLLECT_EVERY:  # another worker of this process sees to it
+        yield
+        return
     gc.freeze()
     gc.set_threshold(*COLLECT_EVERY)
     try:

@@ -35,6 +35,8 @@ class Outbox:
         self._reports: list[Report] = []
         self._owed = asyncio.Event()
         self._promotion: asyncio.Task[None] | None = None
+        self._promotes_at = float("inf")
+        """Until when the promotion sleeps."""
 
     def __len__(self) -> int:
         return len(self._reports)
@@ -83,13 +85,19 @@ class Outbox:
             self._promotion.cancel()
 
     def _promote_in(self, seconds: float) -> None:
-        if self._promotion is None or self._promotion.done():
-            self._promotion = asyncio.create_task(self._promote(seconds))
+        if self._promotion is not None and not self._promotion.done():
+            if self.clock.monotonic() + seconds >= self._promotes_at:
+                return
+            self._promotion.cancel()
+        self._promotes_at = self.clock.monotonic() + seconds
+        self._promotion = asyncio.create_task(self._promote(seconds))
 
     async def _promote(self, seconds: float) -> None:
         due_s: float | None = seconds
         while due_s is not None and due_s <= SOON_S:
+            self._promotes_at = self.clock.monotonic() + due_s
             await self.clock.sleep(max(due_s, SOON_S_MIN))  # what is due may be locked: then it is still due
+            self._promotes_at = float("-inf")  # it is at work
             try:
                 due_s = await self.coordinator.reconcile()
             except Exception as error:

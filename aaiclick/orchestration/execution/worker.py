@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
+from aaiclick.config import settings
 from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.executors.contract import Executor
 from aaiclick.orchestration.execution.failures import failure_of
@@ -35,6 +36,9 @@ UNREPORTED_MAX = 4
 
 CLAIM_S_MAX = 60.0
 """After so long a call is given up, and made again on another connection: the network may have swallowed it."""
+
+STOP_S = 10.0
+"""How long a body that is stopped may outlast its grace before nobody waits for it any more."""
 
 LAST_WORDS_S = 10.0
 """How long a worker that leaves tries to tell its last results."""
@@ -72,6 +76,7 @@ class Worker:
         self.on_reported: Callable[[], None] = lambda: None
         """Called when reports were acknowledged."""
         self._left = max_tasks
+        """How many more may begin."""
         self._call = 0
         self._running: dict[Key, asyncio.Task[Report]] = {}
         self._stopped: set[Key] = set()
@@ -144,21 +149,19 @@ class Worker:
         unfinished = [run.claim for run in self.holdings.unfinished()]
         await self._stop_all()
         if unfinished:
-            released = await self._once("release", lambda: self.coordinator.release(self.id, unfinished))
+            released = await _once(self.id, "release", lambda: self.coordinator.release(self.id, unfinished))
             if released:
                 log.warning("worker %s: tasks that did not end in time are given back: %d", self.id, len(released))
-        await self._until_hurried(self._all_told, LAST_WORDS_S)
+        await self._until_hurried(lambda: not len(self._outbox) and not self.holdings.owing(), LAST_WORDS_S)
         reporting.cancel()
         await asyncio.gather(reporting, return_exceptions=True)
         left = self._outbox.empty()
         if left:  # hurried: one more try, in one go
-            await self._once("report", lambda: self.coordinator.report(self.id, left))
-        last = self.holdings.picture(self.clock.monotonic())
-        if last.completed or last.failed:
-            await self._once(
-                "beat", lambda: self.coordinator.beat(self.id, completed=last.completed, failed=last.failed)
-            )
-        await self._once("deregister", lambda: self.coordinator.deregister(self.id))
+            await _once(self.id, "report", lambda: self.coordinator.report(self.id, left))
+        completed, failed = self.holdings.take_counts()
+        if completed or failed:
+            await _once(self.id, "beat", lambda: self.coordinator.beat(self.id, completed=completed, failed=failed))
+        await _once(self.id, "deregister", lambda: self.coordinator.deregister(self.id))
 
     async def _until_hurried(self, is_so: Callable[[], bool], seconds: float) -> None:
         """Wait until it is so, but not longer, and not when told to hurry."""
@@ -175,14 +178,15 @@ class Worker:
             for each in tasks:
                 each.cancel()
 
-    def _all_told(self) -> bool:
-        return not len(self._outbox) and not self.holdings.owing()
-
     async def _stop_all(self) -> None:
-        running = list(self._running.values())
+        """Stop all runs; one that does not end, as a coroutine may inline, is left behind."""
         for key in self._running:
             self._stop_run(key)
-        await asyncio.gather(*running, return_exceptions=True)
+        if self._running:
+            seconds = settings().cancel_grace_s + STOP_S
+            _, left = await asyncio.wait(list(self._running.values()), timeout=seconds)
+            if left:
+                log.warning("worker %s: bodies that do not end are left behind: %d", self.id, len(left))
 
     def _stop_run(self, key: Key) -> None:
         if key not in self._stopped:
@@ -198,7 +202,7 @@ class Worker:
         while not self._leaving.is_set():
             room = self._room()
             if not room:
-                if self._left == 0 and not self._running and not self._line:
+                if self._left == 0 and not self._running:
                     self.stop()
                     return
                 self._freed.clear()
@@ -225,7 +229,7 @@ class Worker:
         if not free and 2 * ahead > wanted:  # a few at a time: each call costs a transaction
             return 0
         room = free + max(wanted - ahead, 0)
-        return room if self._left is None else min(room, self._left)
+        return room if self._left is None else min(room, self._left - ahead)
 
     async def _claim(self, room: int, trouble: Trouble) -> Sequence[Claim]:
         """Claim up to `room` tasks and let them run. A call without an answer is known by the next heartbeat."""
@@ -243,10 +247,8 @@ class Worker:
         holdings.answered(self._call, claims, self.clock.monotonic())
         if self._leaving.is_set() and claims:
             holdings.drop([(claim.task_id, claim.epoch) for claim in claims])
-            await self._once("release", lambda: self.coordinator.release(session, claims))
+            await _once(session, "release", lambda: self.coordinator.release(session, claims))
             return ()
-        if self._left is not None:
-            self._left -= len(claims)
         now = self.clock.monotonic()
         for claim in claims:
             if len(self._running) < self.concurrency:
@@ -267,21 +269,17 @@ class Worker:
             return
         session = self.id
         self.holdings.drop([(claim.task_id, claim.epoch) for claim in claims])
-        if self._left is not None:
-            self._left += len(claims)
-        await self._once("release", lambda: self.coordinator.release(session, claims))
+        await _once(session, "release", lambda: self.coordinator.release(session, claims))
 
     # ------------------------------------------------------------ run
 
     def _begin(self, claim: Claim, now: float) -> None:
         key, holdings = (claim.task_id, claim.epoch), self.holdings
+        if self._left is not None:
+            self._left -= 1
         run = asyncio.create_task(self.executor.run(claim, partial(holdings.begun, key)))
         self._running[key] = run
         run.add_done_callback(partial(self._ended, claim, key, holdings, now))
-
-    def _begin_next(self, now: float) -> None:
-        while self._line and self.id and len(self._running) < self.concurrency and not self._leaving.is_set():
-            self._begin(self._line.next(), now)
 
     def _ended(self, claim: Claim, key: Key, holdings: Holdings, began: float, run: asyncio.Task[Report]) -> None:
         """A body is over. One that this worker stopped has nothing to report: whoever asked for it knows."""
@@ -303,7 +301,8 @@ class Worker:
         elif holdings is self.holdings and self.id:
             holdings.ended(key)
             self._outbox.put(report)
-        self._begin_next(now)
+        while self._line and self.id and len(self._running) < self.concurrency and not self._leaving.is_set():
+            self._begin(self._line.next(), now)
         self._freed.set()
 
     def _told(self) -> None:
@@ -329,7 +328,11 @@ class Worker:
 
     def _lose_session(self) -> None:
         """The session is over, and with it every claim: nobody wants these runs any more."""
-        if self._leaving.is_set() or (self._renewing is not None and not self._renewing.done()):
+        if self._renewing is not None and not self._renewing.done():
+            return
+        if self._leaving.is_set():  # it may have ended its session itself
+            for key in self._running:
+                self._stop_run(key)
             return
         count = len(self._running)
         log.warning("worker %s: its session has ended; it kills its %d runs and begins anew", self.id, count)
@@ -343,16 +346,15 @@ class Worker:
         await self._begin_session()
         self._freed.set()
 
-    # ------------------------------------------------------------ trying
 
-    async def _once(self, verb: str, call: Callable[[], Awaitable[T]]) -> T | None:
-        """Try; what does not reach the state is mended by the control loop once the session is over."""
-        try:
-            async with asyncio.timeout(LAST_WORDS_S):
-                return await call()
-        except Exception as error:
-            log.warning("worker %s: cannot %s: %s: %s", self.id, verb, type(error).__name__, error)
-            return None
+async def _once(worker_id: int, verb: str, call: Callable[[], Awaitable[T]]) -> T | None:
+    """Try; what does not reach the state is mended by the control loop once the session is over."""
+    try:
+        async with asyncio.timeout(LAST_WORDS_S):
+            return await call()
+    except Exception as error:
+        log.warning("worker %s: cannot %s: %s: %s", worker_id, verb, type(error).__name__, error)
+        return None
 
 
 async def _end(*tasks: asyncio.Task[Any] | None) -> None:

@@ -53,7 +53,7 @@ def _is_refusal(error: Exception) -> bool:
     """The database is there and says no to what it was given, rather than being away or in a deadlock."""
     return any(
         isinstance(step, DataError | IntegrityError)
-        or type(step).__name__ == "DataError"
+        or type(step).__name__ in ("DataError", "IntegrityError")  # of a driver that was asked itself
         or str(getattr(step, "sqlstate", ""))[:2] in REFUSALS
         for step in causes(error)
     )

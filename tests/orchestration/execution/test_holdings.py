@@ -45,11 +45,17 @@ def test_counts_are_told_once_even_if_more_came_meanwhile() -> None:
     held = Holdings()
     held.answered(1, [claim(number) for number in range(4)], now=0)
     held.acknowledged([Done(0, 1), Failure(1, 1, "no")])
-    picture = held.picture(0)
-    assert (picture.completed, picture.failed) == (1, 1)
+    assert held.take_counts() == (1, 1)
     held.acknowledged([Done(2, 1), Done(99, 1)])
-    held.told(picture)
-    assert (held.picture(0).completed, held.picture(0).failed) == (1, 0)
+    assert held.take_counts() == (1, 0)
+    assert held.take_counts() == (0, 0)
+
+
+def test_counts_that_could_not_be_told_are_told_with_the_next() -> None:
+    held = Holdings()
+    held.count(2, 1)
+    held.count(*held.take_counts())
+    assert held.take_counts() == (2, 1)
 
 
 def test_what_is_dropped_is_nobodys_business() -> None:

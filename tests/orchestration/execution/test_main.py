@@ -91,3 +91,16 @@ def test_while_a_worker_works_cycles_are_looked_for_less_often() -> None:
         assert gc.get_freeze_count() > 0
     assert gc.get_threshold() == before
     assert gc.get_freeze_count() == 0
+
+
+def test_of_two_workers_in_one_process_the_first_to_leave_may_be_the_first_that_came() -> None:
+    before = gc.get_threshold()
+    first, second = rare_collections(), rare_collections()
+    for each in (first, second):
+        each.__enter__()
+    try:
+        for each in (first, second):
+            each.__exit__(None, None, None)
+        assert gc.get_threshold() == before
+    finally:
+        gc.set_threshold(*before)

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from aaiclick.clock import SYSTEM_CLOCK
+from aaiclick.orchestration.execution import outbox as module
 from aaiclick.orchestration.execution.holdings import Holdings
 from aaiclick.orchestration.execution.outbox import AT_ONCE, Outbox
 from aaiclick.orchestration.models import Claim, Done, Receipt, Report
@@ -122,3 +123,45 @@ async def test_what_is_due_late_is_left_to_the_control_loop() -> None:
         outbox.put(Done(5, 1))
         await until(lambda: empty(outbox))
         assert outbox._promotion is None
+
+
+async def test_what_is_due_sooner_does_not_wait_for_what_is_due_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SOON_S", 3600)
+    desk = Desk()
+
+    async def once() -> bool:
+        return desk.promoted > 0
+
+    async with sending(desk) as outbox:
+        desk.due_s = 3600
+        outbox.put(Done(5, 1))
+        await until(lambda: empty(outbox))
+        desk.due_s = 0.01
+        outbox.put(Done(6, 1))
+        await until(once)
+
+
+async def test_a_promotion_that_is_at_work_is_not_interrupted() -> None:
+    desk = Desk()
+    desk.due_s = 0.01
+    working, going_on = asyncio.Event(), asyncio.Event()
+
+    async def reconcile() -> float | None:
+        working.set()
+        await going_on.wait()
+        desk.promoted += 1
+        return None
+
+    desk.reconcile = reconcile  # type: ignore[method-assign]
+
+    async def once() -> bool:
+        return desk.promoted == 1
+
+    async with sending(desk) as outbox:
+        outbox.put(Done(5, 1))
+        await working.wait()
+        desk.due_s = 0
+        outbox.put(Done(6, 1))
+        await until(lambda: empty(outbox))
+        going_on.set()
+        await until(once)

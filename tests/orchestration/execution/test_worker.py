@@ -123,57 +123,6 @@ async def test_a_body_that_cancels_itself_fails(band: Orchestra) -> None:
     assert (await band.job(job)).status == "failed"
 
 
-# ---------------------------------------------------------------- ahead of a free slot
-
-
-def hanging_after_short() -> ScriptedExecutor:
-    async def body(claim: Claim) -> Report:
-        return await (hangs if claim.name.startswith("hangs") else completes)(claim)
-
-    return ScriptedExecutor(body)
-
-
-async def test_while_runs_are_short_slots_are_fed_from_a_line(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
-    claim = band.coordinator.claim
-
-    async def counted(*given: Any, **more: Any) -> Any:
-        claims = await claim(*given, **more)
-        calls.append(len(claims))
-        return claims
-
-    monkeypatch.setattr(band.coordinator, "claim", counted)
-    await band.submit(*(make(f"t{number}") for number in range(300)))
-    executor = ScriptedExecutor()
-    async with working(band, executor, concurrency=2):
-        await ended(band)
-    assert len(executor.seen) == 300
-    assert len([size for size in calls if size]) < 100  # two at a time would be 150
-    assert await band.violations() == []
-
-
-async def test_what_waits_behind_long_runs_is_given_back_for_others(band: Orchestra) -> None:
-    executor = hanging_after_short()
-    await band.submit(
-        *(make(f"t{number}", priority=1) for number in range(200)),
-        *(make(f"hangs{number}") for number in range(2)),
-        *(make(f"after{number}", priority=-1) for number in range(20)),
-    )
-    async with working(band, executor, concurrency=2, grace_s=0.0):
-        await until(lambda: _truth(len(executor.running) == 2 and "hangs0" in {c.name for c in executor.running}))
-
-        async def all_back() -> bool:
-            return len(await band.ready_names()) == 20
-
-        await until(all_back)
-        held = await band.rows(select(tasks.c.name).where(tasks.c.status.in_(["claimed", "running"])))
-        assert {row.name for row in held} == {"hangs0", "hangs1"}
-        other = ScriptedExecutor()
-        async with working(band, other, concurrency=2):
-            await until(lambda: _truth(len(other.seen) >= 20))
-    assert await band.violations() == []
-
-
 # ---------------------------------------------------------------- orders
 
 
@@ -350,45 +299,6 @@ async def test_a_report_whose_answer_is_lost_is_repeated_and_counts_once(band: O
     assert await band.statuses(job) == {"a": "completed", "b": "failed"}
     assert len(executor.seen) == 2
     assert await band.violations() == []
-
-
-# ---------------------------------------------------------------- leaving
-
-
-async def test_runs_that_outlast_the_grace_are_given_back_and_cost_nothing(band: Orchestra) -> None:
-    executor = ScriptedExecutor(hangs)
-    job = await band.submit(make("a"))
-    async with working(band, executor, grace_s=0.05):
-        await until(lambda: _truth(bool(executor.running)))
-    assert len(executor.stopped) == 1
-    task = await band.task(executor.seen[0])
-    assert (task.status, task.attempt, task.lost_count, task.crash_count) == ("pending", 0, 0, 0)
-    assert await band.ready_names() == ["a"]
-    assert (await band.job(job)).status == "running"
-    assert await band.violations() == []
-
-
-async def test_asked_twice_it_leaves_at_once(band: Orchestra) -> None:
-    executor = ScriptedExecutor(hangs)
-    await band.submit(make("a"))
-    async with working(band, executor, grace_s=3600) as worker:
-        await until(lambda: _truth(bool(executor.running)))
-        worker.stop()
-        worker.stop()
-    assert executor.killed
-    assert await band.ready_names() == ["a"]
-
-
-async def test_results_of_the_grace_are_told_before_it_leaves(band: Orchestra) -> None:
-    async def body(claim: Claim) -> Report:
-        await asyncio.sleep(0.05)
-        return await completes(claim)
-
-    executor = ScriptedExecutor(body)
-    job = await band.submit(make("a"))
-    async with working(band, executor):
-        await until(lambda: _truth(bool(executor.running)))
-    assert (await band.job(job)).status == "completed"
 
 
 async def test_a_permanent_failure_is_a_failure(band: Orchestra) -> None:

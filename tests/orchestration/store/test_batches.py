@@ -32,6 +32,17 @@ async def test_one_that_the_database_refuses_fails_alone(band: Orchestra) -> Non
     assert await band.violations() == []
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+async def test_one_that_sqlite_itself_refuses_fails_alone(band: Orchestra) -> None:
+    job = await band.submit(make("bad"), make("good"))
+    bad, good = await band.claim()
+    refuse = "CREATE TRIGGER no BEFORE INSERT ON runs WHEN NEW.log_path = 'bad' BEGIN SELECT RAISE(ABORT, 'no'); END"
+    async with band.database.connection() as connection:
+        await connection.exec_driver_sql(refuse)
+    await band.report(Done(bad.task_id, bad.epoch, log_path="bad"), done(good))
+    assert await band.statuses(job) == {"bad": "failed", "good": "completed"}
+
+
 @SERVERS
 async def test_a_failure_that_the_database_refuses_fails_its_task_for_good(band: Orchestra) -> None:
     job = await band.submit(make("a", max_retries=5))
