@@ -55,6 +55,7 @@ class Settings:
     sql_max_overflow: int
     value_bytes_max: int
     machine_id: int | None
+    oplog: bool
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
@@ -187,6 +188,7 @@ def _settings(reader: _Reader) -> Settings:
         sql_max_overflow=reader.whole("AAICLICK_SQL_MAX_OVERFLOW"),
         value_bytes_max=reader.whole("AAICLICK_VALUE_BYTES_MAX"),
         machine_id=None if machine_id is None else int(machine_id),
+        oplog=bool(reader.whole("AAICLICK_OPLOG")),
     )
 
 

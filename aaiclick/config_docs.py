@@ -189,6 +189,14 @@ SETTINGS: tuple[Setting, ...] = (
         high=FIXED_MACHINE_IDS[-1],
     ),
     Setting(
+        "AAICLICK_OPLOG",
+        "oplog",
+        "0",
+        "1: every operation on Objects is noted, for lineage().",
+        low=0,
+        high=1,
+    ),
+    Setting(
         "POSTGRES_HOST",
         "sql_url",
         "not used",

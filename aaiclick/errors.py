@@ -172,3 +172,37 @@ class TransientStoreError(AaiclickError):
     """The database refused a transaction {attempts} times in a row ({cause}). Try again."""
 
     exit_code = 6
+
+
+# ---------------------------------------------------------------- data
+
+
+class DataRefused(AaiclickError):
+    """ClickHouse refused this (code {code}): {cause}."""
+
+    exit_code = 1
+
+
+class DataUnreachable(BackendUnreachable):
+    """Cannot reach ClickHouse: {cause}. Check that it runs and that AAICLICK_CH_URL is right."""
+
+
+class EngineUnavailable(AaiclickError):
+    """The data in {directory} cannot be opened: {cause}. {hint}"""
+
+    exit_code = 6
+
+
+class NotAligned(AaiclickError, ValueError):
+    """The rows of {what} do not belong to the rows of the other operand. Join them on a column, or make both Objects
+    with order=True: then the first row goes with the first."""
+
+
+class StaleObject(AaiclickError, RuntimeError):
+    """{what} belongs to a data_context that has ended. Use it inside, or give it a name so that it stays."""
+
+
+class ObjectNotFound(AaiclickError, LookupError):
+    """There is no Object called {name}. {hint}"""
+
+    exit_code = 3

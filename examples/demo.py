@@ -19,6 +19,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from aaiclick.data import Frame, Object, concat, create_object_from_file, raw
 from aaiclick.orchestration import (
     Group,
     Job,
@@ -40,7 +41,7 @@ MONTHS = (date(2026, 1, 1), date(2026, 2, 1))
 PRODUCTS = ("apples", "bread", "coffee", "dates")
 RATES = {"EUR": Decimal("1"), "PLN": Decimal("0.2345"), "GBP": Decimal("1.1525")}
 
-# ---------------------------------------------------------------- the tasks: plain functions, plain values
+# ---------------------------------------------------------------- the tasks: plain functions, on values and on Objects
 
 
 @task
@@ -71,30 +72,24 @@ def check(path: str) -> str:
 
 
 @task
-def parse(path: str) -> dict[str, Any]:
-    """Add a month up by product, exactly; bad rows are counted, not hidden."""
-    amounts: dict[str, Decimal] = {}
-    rows = bad = 0
-    with open(path, newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if row["amount"] == "n/a":
-                bad += 1
-                continue
-            rows += 1
-            amounts[row["product"]] = amounts.get(row["product"], Decimal(0)) + Decimal(row["amount"])
-    return {"rows": rows, "bad": bad, "amounts": amounts}
+async def parse(path: str) -> Frame:
+    """A month's rows, read by ClickHouse; an amount that is none stays as a hole, and is not hidden."""
+    rows = await create_object_from_file(path)
+    return rows.with_columns(amount=raw("toDecimal64OrNull(amount, 2)"))
 
 
 @task
-def aggregate(region: str, months: list[dict[str, Any]]) -> dict[str, Any]:
-    """A region's months become one line of the report."""
-    totals = {product: sum(month["amounts"].get(product, 0) for month in months) for product in PRODUCTS}
+async def aggregate(region: str, months: list[Object]) -> dict[str, Any]:
+    """A region's months become one line of the report: a few numbers leave ClickHouse, the rows stay."""
+    sales = concat(*months)
+    totals = await sales.group_by("product").sum("amount").order_by("amount", descending=True).data()
+    numbers = await sales.agg(rows="count", good=("amount", "count")).data()
     return {
         "region": region,
-        "rows": sum(month["rows"] for month in months),
-        "bad": sum(month["bad"] for month in months),
-        "amount": sum(totals.values()),
-        "best": max(totals, key=totals.__getitem__),
+        "rows": numbers["good"],
+        "bad": numbers["rows"] - numbers["good"],
+        "amount": sum(totals["amount"]),
+        "best": totals["product"][0],
     }
 
 

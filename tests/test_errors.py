@@ -16,6 +16,10 @@ from aaiclick.errors import AaiclickError, CircularDependencyError, ConfigError,
 TREE = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, AaiclickError)]
 EXIT_CODES = {
     "BackendUnreachable": 6,
+    "DataRefused": 1,
+    "DataUnreachable": 6,
+    "EngineUnavailable": 6,
+    "ObjectNotFound": 3,
     "DatabaseFileError": 6,
     "TransientStoreError": 6,
     "NotFound": 3,

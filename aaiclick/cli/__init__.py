@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from aaiclick import __version__
-from aaiclick.cli import doctor, errors, job, migrate, setup, task, worker
+from aaiclick.cli import data, doctor, errors, job, migrate, setup, task, worker
 from aaiclick.cli.output import show_text
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.add_typer(job.app, name="job")
 app.add_typer(task.app, name="task")
 app.add_typer(worker.app, name="worker")
 app.add_typer(worker.background, name="background")
+app.add_typer(data.app, name="data")
 
 
 def _show_version(asked: bool) -> None:

@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from aaiclick.config import Settings
     from aaiclick.orchestration.health import Check, Health
 
-PACKAGES = ("aiosqlite", "alembic", "msgspec", "rich", "sqlalchemy", "typer")
+PACKAGES = (
+    "aiosqlite",
+    "alembic",
+    "chdb-core",
+    "clickhouse-connect",
+    "msgspec",
+    "pyarrow",
+    "rich",
+    "sqlalchemy",
+    "typer",
+)
 EXTRAS = {"postgres": "asyncpg", "mariadb": "asyncmy", "redis": "redis"}
 """What each brings."""
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from aaiclick.backend import get_db_url
 from aaiclick.errors import CrossJobDependency, NoContext, RunningLoop
@@ -20,6 +20,9 @@ from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.names import check_id
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.machine_ids import provide_ids
+
+if TYPE_CHECKING:
+    from aaiclick.data.objects import Object
 
 T = TypeVar("T")
 Items = TypeVar("Items", bound=Node | Sequence[Node])
@@ -102,6 +105,12 @@ class Context:
             async with connected() as coordinator:
                 await coordinator.submit(submission)
         return items
+
+    async def create_object(self, schema: Any, **options: Any) -> Object:
+        """An empty Object with these columns, in the `data_context` around or in that of the run."""
+        from aaiclick.data.front import create_object  # here, to keep start-up light
+
+        return await create_object(schema, **options)
 
 
 def orch_context(job_id: int | None = None) -> Context:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from aaiclick.errors import InputError
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.names import shorten
-from aaiclick.orchestration.rules.values import decode_value, encode_value
+from aaiclick.orchestration.rules.values import decode_value, encode_value, reference_in
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ def encode_returned(value: object) -> tuple[str, list[Node]]:
         if isinstance(item, Task | Group):
             named.append(item)
             return item.kind, item.id
-        return None
+        return reference_in(item)
 
     if isinstance(value, TaskResult):
         named += _checked(value.tasks)
@@ -47,14 +47,24 @@ def _checked(tasks: object) -> list[Node]:
     return list(tasks)
 
 
-def decode_result(text: str | None, results: Mapping[int, str | None], members: Mapping[int, list[int]]) -> Any:
-    """The value of a stored result, with the results of the tasks and groups that it names."""
+def decode_result(
+    text: str | None,
+    results: Mapping[int, str | None],
+    members: Mapping[int, list[int]],
+    opened: Callable[[str, Any], object] | None = None,
+) -> Any:
+    """The value of a stored result, with the results of the tasks and groups that it names.
+
+    References to Objects and Views stay what they are, unless `opened` gives the Objects.
+    """
 
     def resolve(kind: str, payload: object) -> object:
         if kind == "task" and isinstance(payload, int):
-            return decode_result(results.get(payload), results, members)
+            return decode_result(results.get(payload), results, members, opened)
         if kind == "group" and isinstance(payload, int):
-            return [decode_result(results.get(task), results, members) for task in members.get(payload, ())]
+            return [decode_result(results.get(task), results, members, opened) for task in members.get(payload, ())]
+        if opened is not None:
+            return opened(kind, payload)
         return {"object_type": kind, **payload} if isinstance(payload, dict) else payload
 
     return None if text is None else decode_value(text, resolve)

@@ -3,11 +3,13 @@
 import logging
 import sys
 from itertools import pairwise
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from aaiclick.data import data_context
 from aaiclick.errors import (
     CircularDependencyError,
     CrossJobDependency,
@@ -307,3 +309,11 @@ def test_gathering_deep_nesting_is_not_recursive() -> None:
     for _ in range(5_000):
         groups.append(Group("inner", parent_group_id=groups[-1].id))
     assert len(gather(1, [make(group_id=groups[-1].id)]).groups) == 5_001
+
+
+async def test_a_context_makes_objects_where_data_is_at_hand(local: Path) -> None:
+    with pytest.raises(NoContext, match="data_context"):
+        await Context().create_object({"a": int})
+    async with data_context():
+        made = await Context().create_object({"a": int}, order=True)
+        assert made.schema.ordered

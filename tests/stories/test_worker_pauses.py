@@ -25,7 +25,8 @@ async def test_a_paused_worker_comes_back_with_a_new_session(fleet: Fleet, execu
     job = await fleet.submit(*tasks)
     began = await fleet.noted("began", 3)
     (heir,) = await fleet.workers(1, *options, concurrency=3)
-    paused.signal(signal.SIGSTOP)
+    async with fleet.transaction():  # it holds no lock then: on SQLite nobody else could write for as long as it sleeps
+        paused.signal(signal.SIGSTOP)
     again = (await fleet.noted("began", 6))[3:]
     fleet.let("spins")  # in children, the old one goes on and ends: its result comes too late
     await fleet.noted("ended", 2 if executor == "process" else 1, "spins")

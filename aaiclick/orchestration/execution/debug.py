@@ -10,6 +10,7 @@ import sys
 from functools import partial
 from typing import Any
 
+from aaiclick.data.clients.opening import kept_open
 from aaiclick.errors import InputError, NotFound
 from aaiclick.orchestration.checks import refuse_during_import
 from aaiclick.orchestration.context import connected, refuse_running_loop
@@ -88,7 +89,7 @@ async def _run(coordinator: Coordinator, placement: int, job_id: int, debugger: 
         seen=ProgressLine(),
     )
     try:
-        async with Service(loop.worker, control=False):
+        async with kept_open(), Service(loop.worker, control=False):
             return await loop.until_ended()
     except BaseException:  # whatever ended this run: nobody else may take the job
         await asyncio.shield(coordinator.cancel(job_id))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from aaiclick.config import settings
+from aaiclick.data.clients.opening import kept_open
 from aaiclick.errors import InputError
 from aaiclick.orchestration.bus.contract import Bus
 from aaiclick.orchestration.context import connected
@@ -55,7 +56,7 @@ async def _work(
         rare_collections(),
         ExitStack() as last,
     ):  # signals to the very end: a second one may come while connections are closed
-        async with connected() as coordinator:
+        async with kept_open(), connected() as coordinator:
             worker = Worker(
                 coordinator,
                 executor,

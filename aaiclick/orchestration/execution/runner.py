@@ -11,12 +11,14 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from aaiclick.config import settings
-from aaiclick.errors import EntrypointError, TaskTimeout, ValueNotPortable
+from aaiclick.data.context import provided_by
+from aaiclick.errors import TaskTimeout, ValueNotPortable
 from aaiclick.orchestration.execution.failures import failure_of
+from aaiclick.orchestration.execution.run_data import PLAIN, Opened, RunData, key_of, refers_to_objects, wanting_objects
 from aaiclick.orchestration.models import Claim, Done, Group, Report, Task
 from aaiclick.orchestration.params import check_call, resolve, unwrap
 from aaiclick.orchestration.rules.names import shorten
-from aaiclick.orchestration.rules.values import decode_kwargs, encode_value
+from aaiclick.orchestration.rules.values import decode_kwargs, encode_value, reference_in
 from aaiclick.orchestration.views import TaskResult, decode_result
 
 
@@ -42,8 +44,23 @@ async def run_claim(
     what a debugger wants. Whatever a body raises becomes a failure, except the interrupt of whoever watches it
     (`interruptible=False`: nobody does).
     """
+    data = RunData(claim)
     try:
-        function, kwargs = prepare(claim)
+        return await _run_claim(claim, data, threads, watcher, interruptible)
+    finally:
+        if data.is_open:
+            await data.end()
+
+
+async def _run_claim(
+    claim: Claim, data: RunData, threads: bool, watcher: Watcher | None, interruptible: bool
+) -> Report:
+    try:
+        opened = await data.open_arguments() if refers_to_objects(claim) else {}
+    except Exception as error:
+        return _failed(claim, error, watcher)
+    try:
+        function, kwargs = prepare(claim, opened)
     except Exception as error:
         return failure_of(claim, error, permanent=True)
     except KeyboardInterrupt as error:
@@ -51,7 +68,7 @@ async def run_claim(
             raise
         return failure_of(claim, error, permanent=True)
     try:
-        value = await _call(function, kwargs, timeout_of(claim), threads)
+        value = await _value(claim, data, function, kwargs, threads)
     except _Raised as raised:
         return _failed(claim, raised.error, watcher)
     except KeyboardInterrupt as error:
@@ -66,6 +83,17 @@ async def run_claim(
     except BaseException as error:
         return _failed(claim, error, watcher)
     return completed(claim, value)
+
+
+async def _value(
+    claim: Claim, data: RunData, function: Callable[..., Any], kwargs: dict[str, Any], threads: bool
+) -> object:
+    """What the body returns; tables are made of what it returns of queries."""
+    if wanting_objects(function):
+        kwargs = await data.convert(function, kwargs)
+    with provided_by(data.context):
+        value = await _call(function, kwargs, timeout_of(claim), threads)
+        return value if type(value) in PLAIN else await data.lower(value)
 
 
 def timeout_of(claim: Claim) -> float | None:
@@ -87,10 +115,21 @@ def completed(claim: Claim, value: object) -> Report:
     if isinstance(value, TaskResult) and not value.tasks:
         value = value.data
     try:
-        text = encode_value(value, path="result", bytes_max=settings().value_bytes_max, mark=_refuse_tasks)
+        text = encode_value(value, path="result", bytes_max=settings().value_bytes_max, mark=_marker(claim))
     except Exception as error:  # encoding meets objects of the user's: they may raise anything
         return failure_of(claim, error, permanent=True)
     return Done(claim.task_id, claim.epoch, text)
+
+
+def _marker(claim: Claim) -> Callable[[object], tuple[str, object] | None]:
+    """Objects and Views are marked by where they are, with the job that made them; tasks cannot be handed on."""
+
+    def mark(value: object) -> tuple[str, object] | None:
+        _refuse_tasks(value)
+        found = reference_in(value)
+        return None if found is None else (found[0], {**found[1], "job_id": claim.job_id})
+
+    return mark
 
 
 def _refuse_tasks(value: object) -> None:
@@ -100,21 +139,26 @@ def _refuse_tasks(value: object) -> None:
         raise ValueNotPortable(path="result", value=shorten(value), rule=rule, hint=hint)
 
 
-def prepare(claim: Claim) -> tuple[Callable[..., Any], dict[str, object]]:
+def prepare(claim: Claim, opened: Opened) -> tuple[Callable[..., Any], dict[str, object]]:
     """The function to call and its arguments; the user's module is imported."""
     function = unwrap(resolve(claim.entrypoint))
-    kwargs = decode_kwargs(claim.kwargs_json, _resolver(claim.inputs, claim.members))
+    kwargs = decode_kwargs(claim.kwargs_json, _resolver(claim.inputs, claim.members, opened))
     check_call(function, kwargs, claim.entrypoint)
     return function, kwargs
 
 
-def _resolver(inputs: Mapping[int, str | None], members: Mapping[int, list[int]]) -> Callable[[str, Any], object]:
+def _resolver(
+    inputs: Mapping[int, str | None], members: Mapping[int, list[int]], opened: Opened
+) -> Callable[[str, Any], object]:
+    def open_found(kind: str, payload: Any) -> object:
+        return opened[key_of(kind, payload)]
+
     def look_up(kind: str, payload: Any) -> object:
         if kind == "task":
-            return decode_result(inputs[payload], inputs, members)
+            return decode_result(inputs[payload], inputs, members, open_found)
         if kind == "group":
-            return [decode_result(inputs[task], inputs, members) for task in members[payload]]
-        raise EntrypointError(entrypoint=kind, cause="Objects and Views cannot be opened yet", hint="")
+            return [decode_result(inputs[task], inputs, members, open_found) for task in members[payload]]
+        return open_found(kind, payload)
 
     return look_up
 

@@ -15,7 +15,7 @@ from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.names import check_name, is_storable, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import TaskStatus
-from aaiclick.orchestration.rules.values import encode_kwargs
+from aaiclick.orchestration.rules.values import encode_kwargs, reference_in
 
 _STORED = (
     "result_json",
@@ -164,7 +164,7 @@ def _marker(upstream: list[Node]) -> Any:
         if isinstance(value, Task | Group):
             upstream.append(value)
             return value.kind, value.id
-        return None
+        return reference_in(value)
 
     return mark
 

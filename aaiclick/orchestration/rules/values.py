@@ -92,8 +92,25 @@ def _envelope(value: object, path: str, bytes_max: int, mark: Mark | None) -> di
     walk = _Walk(value, path, bytes_max, mark)
     envelope: dict[str, object] = {"object_type": "pyobj", "value": walk.lower(value)}
     if walk.marks:
+        place, kind, *payload = walk.marks[-1]
+        if not place and kind in ("object", "view") and isinstance(payload[0], dict):
+            return {"object_type": kind, **payload[0]}
         envelope["marks"] = walk.marks
     return envelope
+
+
+def reference_in(value: object) -> tuple[str, dict[str, Any]] | None:
+    """What an Object or a View is marked with; None for anything else."""
+    refer = getattr(type(value), "__aaiclick_reference__", None)
+    if refer is None:
+        return None
+    found: dict[str, Any] = dict(refer(value))
+    return found.pop("object_type"), found
+
+
+def mentions_objects(text: str | None) -> bool:
+    """Whether a text of values may refer to Objects or Views: a quick look."""
+    return text is not None and ('"object"' in text or '"view"' in text)
 
 
 class _Walk:

@@ -18,6 +18,9 @@ from aaiclick.orchestration.execution.runner import run_claim
 from aaiclick.orchestration.models import Claim, Done, Failure, Report
 from aaiclick.orchestration.rules.values import decode_value, encode_value
 from tests.orchestration import sample_flows as flows
+from tests.support.front_door import local
+
+__all__ = ["local"]
 
 WHERE = contextvars.ContextVar("where", default="nowhere")
 
@@ -212,9 +215,9 @@ async def test_arguments_that_cannot_be_read_fail_for_good() -> None:
     assert failure_in(await run_claim(claim)).permanent
 
 
-async def test_an_object_cannot_be_opened_yet() -> None:
+async def test_an_object_that_is_gone_fails_the_run(local: Path) -> None:
     task = Task("tests.orchestration.sample_flows.echo", {"value": {"object_type": "object", "table": "t1"}})
-    assert "Objects and Views cannot be opened yet" in failure_in(await run_claim(claim_of(task))).error
+    assert "ObjectNotFound: There is no Object called t1" in failure_in(await run_claim(claim_of(task))).error
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,17 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
+from aaiclick.data.clients.opening import borrow_only
 from aaiclick.orchestration.execution.current import Running, cancel_requested, occupy
 from aaiclick.orchestration.execution.executors.surroundings import Growth, Stdio, Surroundings
-from aaiclick.orchestration.execution.executors.wire import Ended, Inbox, Run, Stop, receive, send
+from aaiclick.orchestration.execution.executors.wire import Ended, EngineWanted, Inbox, Run, Stop, receive, send
 from aaiclick.orchestration.execution.failures import failure_of
+from aaiclick.orchestration.execution.run_data import RunData, holds_data, refers_to_objects, wanting_objects, with_data
 from aaiclick.orchestration.execution.runner import completed, prepare
 from aaiclick.orchestration.models import Claim, Done, Failure, Report
 
@@ -81,27 +83,38 @@ class Child:
                 signal.pause()
 
     def _report(self, claim: Claim) -> Report:
+        data = RunData(claim)
+        if refers_to_objects(claim):
+            try:
+                opened = asyncio.run(data.open_arguments())
+            except BaseException as error:
+                return _failed(claim, error)
+        else:
+            opened = {}
         try:
-            function, kwargs = prepare(claim)
+            function, kwargs = prepare(claim, opened)
         except BaseException as error:  # an import is the user's code: it may raise anything
             return failure_of(claim, error, permanent=not isinstance(error, Stopped))
         surroundings = Surroundings()
         self.growth.imported()
         try:
-            return completed(claim, self._call(function, kwargs))
+            return self._call(claim, function, kwargs, data)
         except BaseException as error:  # whatever a body raises is its report
             return _failed(claim, error)
         finally:
             if os.getpid() == self.pid:
                 surroundings.restore()
 
-    def _call(self, function: Callable[..., Any], kwargs: dict[str, object]) -> object:
-        if inspect.iscoroutinefunction(function):
-            return asyncio.run(self._await(lambda: function(**kwargs)))
+    def _call(self, claim: Claim, function: Callable[..., Any], kwargs: dict[str, Any], data: RunData) -> Report:
+        """Call it, and say what it returned; what takes no event loop gets none."""
+        if inspect.iscoroutinefunction(function) or data.is_open or wanting_objects(function):
+            return asyncio.run(self._await(lambda: _with_data(claim, function, kwargs, data)))
         returned = function(**kwargs)
-        return asyncio.run(self._await(lambda: returned)) if inspect.isawaitable(returned) else returned
+        if inspect.isawaitable(returned) or holds_data(returned):
+            return asyncio.run(self._await(lambda: _with_data(claim, lambda: returned, {}, data)))
+        return completed(claim, returned)
 
-    async def _await(self, begin: Callable[[], Any]) -> object:
+    async def _await(self, begin: Callable[[], Awaitable[Report]]) -> Report:
         """The coroutine's result; it is cancelled when the worker asks."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
@@ -116,6 +129,10 @@ class Child:
             return await begin()
         finally:
             loop.remove_reader(self.line)
+
+    def want_engine(self) -> None:
+        """Ask the worker to have the embedded engine served."""
+        send(self.line, EngineWanted())
 
     def is_stop_wanted(self) -> bool:
         """Whether the worker has asked to end this run; also when it is gone."""
@@ -134,6 +151,19 @@ class Child:
             raise Stopped("stopped by the worker")
 
 
+async def _with_data(claim: Claim, function: Callable[..., Any], kwargs: dict[str, Any], data: RunData) -> Report:
+    """The body with its Objects: opened, converted, and given back when it is over."""
+
+    async def body() -> object:
+        returned = function(**await data.convert(function, kwargs))
+        return await returned if inspect.isawaitable(returned) else returned
+
+    try:
+        return completed(claim, await with_data(data, body))
+    finally:
+        await data.end()
+
+
 def _failed(claim: Claim, error: BaseException) -> Failure:
     try:
         return failure_of(claim, error)
@@ -146,6 +176,7 @@ def main(line: socket.socket) -> NoReturn:
     line.setblocking(True)
     line.set_inheritable(False)
     served = Child(line)
+    borrow_only(served.want_engine)
     signal.signal(signal.SIGTERM, served.on_sigterm)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _let_copies_end(served.on_sigterm)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from aaiclick.config import settings
+from aaiclick.data.clients.opening import start_owner
 from aaiclick.errors import AaiclickError
 from aaiclick.orchestration.execution.executors.wire import (
     CHUNK_BYTES,
@@ -20,6 +21,7 @@ from aaiclick.orchestration.execution.executors.wire import (
     Broken,
     Died,
     Ended,
+    EngineWanted,
     Fork,
     Inbox,
     Message,
@@ -264,6 +266,9 @@ class ChildHandle:
         return bool(data)
 
     def _take(self, message: Message) -> None:
+        if isinstance(message, EngineWanted):
+            start_owner()
+            return
         if not isinstance(message, Ended):
             raise Broken(f"a child does not say {type(message).__name__}")
         self.spent = self.spent or message.spent

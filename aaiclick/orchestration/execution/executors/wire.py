@@ -79,7 +79,11 @@ class Ended(msgspec.Struct, tag=8, array_like=True):
         return self.done or self.failure
 
 
-Message = Fork | Signal | Ready | Born | Died | Run | Stop | Ended
+class EngineWanted(msgspec.Struct, tag=9, array_like=True):
+    """From a child: someone must serve the embedded engine; a child cannot, since it may be killed at any time."""
+
+
+Message = Fork | Signal | Ready | Born | Died | Run | Stop | Ended | EngineWanted
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Message).decode

@@ -1,0 +1,87 @@
+"""`aaiclick data`: the embedded data engine, served to the other processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aaiclick.cli.output import say
+
+if TYPE_CHECKING:
+    from aaiclick.data.gateway import Gateway
+
+LOOK_EVERY_S = 0.5
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+app = typer.Typer(help="The embedded data engine.", rich_markup_mode=None)
+
+
+@app.callback()
+def _data() -> None:
+    """With a callback, the verb must be named."""
+
+
+@app.command()
+def serve(
+    path: Annotated[
+        Path | None, typer.Option(help="The engine's directory; by default the one that AAICLICK_CH_URL names.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; by default where there is room.")] = 0,
+    idle_exit: Annotated[
+        float | None, typer.Option(min=0.0, help="End when nobody has asked for anything for so many seconds.")
+    ] = None,
+) -> None:
+    """Serve the embedded ClickHouse to the other processes of this machine, until Ctrl-C or SIGTERM."""
+    from aaiclick.data.gateway import serve_directory  # here, to keep start-up light
+    from aaiclick.data.ownership import owner_pid  # here, to keep start-up light
+    from aaiclick.errors import Conflict  # here, to keep start-up light
+
+    directory = path or _configured_directory()
+    with _signals() as told:
+        serving = serve_directory(directory, port=port)
+        if serving is None:
+            owner = owner_pid(directory)
+            cause = f"process {owner or '(still starting)'} owns it"
+            raise Conflict(what=f"The data in {directory}", verb="served", cause=cause, hint="It serves it, too.")
+        try:
+            say(f"aaiclick: serving {directory} at {serving.gateway.url}")
+            _wait_for_the_end(serving.gateway, told, idle_exit)
+        finally:
+            serving.close()
+
+
+def _configured_directory() -> Path:
+    from aaiclick.backend import get_ch_url, is_chdb  # here, to keep start-up light
+    from aaiclick.errors import InputError  # here, to keep start-up light
+
+    if is_chdb():
+        return Path(get_ch_url().removeprefix("chdb://"))
+    hint = "Name a directory with --path, or unset AAICLICK_CH_URL."
+    raise InputError(field="AAICLICK_CH_URL", value="a ClickHouse server", rule="it serves itself", hint=hint)
+
+
+@contextmanager
+def _signals() -> Iterator[int]:
+    """A file that can be read as soon as one of the signals has come."""
+    reading, writing = os.pipe()
+    before = [(number, signal.signal(number, lambda *_: os.write(writing, b"."))) for number in SIGNALS]
+    try:
+        yield reading
+    finally:
+        for number, action in before:
+            signal.signal(number, action)
+        os.close(reading)
+        os.close(writing)
+
+
+def _wait_for_the_end(gateway: Gateway, told: int, idle_exit_s: float | None) -> None:
+    while not select.select([told], [], [], LOOK_EVERY_S)[0]:
+        if idle_exit_s is not None and gateway.idle_s >= idle_exit_s:
+            return

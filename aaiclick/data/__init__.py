@@ -1,0 +1,46 @@
+"""Objects and Views: data that stays in ClickHouse."""
+
+from aaiclick.data.context import Context, current_context, data_context
+from aaiclick.data.frames import Frame, Query, concat
+from aaiclick.data.front import (
+    create_object,
+    create_object_from_file,
+    create_object_from_url,
+    create_object_from_value,
+    delete_object,
+    list_objects,
+    open_object,
+)
+from aaiclick.data.lineage import Lineage, lineage
+from aaiclick.data.objects import Object
+from aaiclick.data.schema import Field, Schema
+from aaiclick.data.terms import Term, col, lit, rank, raw, row_number
+from aaiclick.data.views import View
+
+__all__ = [
+    "Context",
+    "Field",
+    "Frame",
+    "Lineage",
+    "Object",
+    "Query",
+    "Schema",
+    "Term",
+    "View",
+    "col",
+    "concat",
+    "create_object",
+    "create_object_from_file",
+    "create_object_from_url",
+    "create_object_from_value",
+    "current_context",
+    "data_context",
+    "delete_object",
+    "lineage",
+    "list_objects",
+    "open_object",
+    "lit",
+    "rank",
+    "raw",
+    "row_number",
+]

@@ -1,0 +1,89 @@
+"""Asking for what ClickHouse has or will compute. Nothing runs before that."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from aaiclick.data import reading
+from aaiclick.data.compiling import to_sql
+from aaiclick.data.names import Scope
+from aaiclick.data.relations import Relation
+from aaiclick.data.schema import Shape
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from aaiclick.data.context import Context
+    from aaiclick.data.objects import Object
+
+
+class Answers:
+    """Rows and columns, known by the query that gives them."""
+
+    __slots__ = ("__weakref__", "_context", "_relation", "_shape")
+
+    def __init__(self, context: Context, relation: Relation, shape: Shape) -> None:
+        self._context, self._relation, self._shape = context, relation, shape
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return self._relation.names
+
+    @property
+    def shape(self) -> Shape:
+        """How its value looks in Python: scalar, list, record (a dict of values) or table (a dict of lists)."""
+        return self._shape
+
+    async def data(self, orient: str | None = None) -> Any:
+        """All of it as Python values; with orient="records", as a list of dicts."""
+        return await reading.data(self._context.client, self._relation, self._shape, orient)
+
+    async def arrow(self) -> pa.Table:
+        """All of it as an Arrow table."""
+        return await reading.arrow(self._context.client, self._relation)
+
+    async def df(self) -> Any:
+        """All of it as a pandas DataFrame."""
+        return await reading.df(self._context.client, self._relation)
+
+    async def count(self) -> int:
+        """The number of rows."""
+        return await reading.count(self._context.client, self._relation)
+
+    async def markdown(self, limit: int = 20) -> str:
+        """The first rows as a table in Markdown."""
+        return await reading.markdown(self._context.client, self._relation, limit)
+
+    async def export(self, path: str, file_format: str | None = None) -> int:
+        """Write all of it to a new file, in the format of its ending; gives the number of bytes."""
+        return await reading.export(self._context.client, self._relation, path, file_format)
+
+    def explain(self) -> str:
+        """The SQL that it is."""
+        return to_sql(self._relation)
+
+    async def materialize(self, name: str | None = None, *, scope: Scope = "global") -> Object:
+        """Make a table of it; with a name, one that stays.
+
+        Rows that are sorted or have an order (`order=True`) keep it; others may come in any order if they are many.
+        """
+        return await self._context.materialize(self._relation, self._shape, name, scope)
+
+    def __await__(self) -> Generator[Any, None, Object]:
+        return self.materialize().__await__()
+
+    def _repr_html_(self) -> str:
+        return reading.html(self._context.client, self._relation)
+
+    def __rich__(self) -> str:
+        return reading.plain(self._context.client, self._relation)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.columns[:8]) + (", …" if len(self.columns) > 8 else "")
+        return f"<{type(self).__name__} {self._shape}: {names}>"
+
+    def _is_single(self) -> bool:
+        """Whether it is one row: its values go with every row of another."""
+        return self._shape in ("scalar", "record")

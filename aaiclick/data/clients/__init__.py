@@ -1,0 +1,1 @@
+"""Ways to ClickHouse: one contract, the embedded engine and a server behind it."""

@@ -1,0 +1,194 @@
+"""From an address to a client. In one process, one address is opened once, however many ask for it.
+
+A directory of the embedded engine belongs to one process, which serves it to the others on this machine. When that
+process is gone, the next one that asks takes its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.clients.local import LocalClient
+from aaiclick.data.clients.pool import PooledClient
+from aaiclick.data.ownership import Endpoint, find_gateway
+from aaiclick.errors import DataUnreachable
+
+if TYPE_CHECKING:
+    from clickhouse_connect.driver.client import Client
+
+SETTINGS = {
+    "join_use_nulls": 1,  # a row without a partner has NULLs beside it, not zeros and empty texts
+    "use_variant_as_common_type": 0,  # numbers and texts in one column are refused
+    "query_plan_execute_functions_after_sorting": 0,  # with it, some sorted queries are refused (code 572)
+    "max_query_size": 256 * 1024 * 1024,  # long texts and lists may stand in a query
+    "max_ast_elements": 5_000_000,
+}
+
+STARTING_S_MAX = 30.0
+IDLE_EXIT_S = 60
+TRIES = 5
+LOOK_EVERY_S = 0.02
+
+_lock = threading.Lock()
+_shared: dict[str, _Shared] = {}
+_ask_for_owner: Callable[[], None] | None = None
+_kept_open = 0
+_starting: subprocess.Popen[bytes] | None = None
+
+
+@dataclass
+class _Shared:
+    client: LocalClient | PooledClient
+    users: int
+
+
+def borrow_only(ask_for_owner: Callable[[], None]) -> None:
+    """From now on this process never owns the engine, but asks for another that does: it may be killed at any time."""
+    global _ask_for_owner
+    _ask_for_owner = ask_for_owner
+
+
+async def open_client(url: str) -> DataClient:
+    """The client for an address; close it with `close_client` as often."""
+    return await asyncio.to_thread(_open, url)
+
+
+def _open(url: str) -> DataClient:
+    with _lock:  # one at a time: two that start the same engine would stand in each other's way
+        if url not in _shared:
+            _shared[url] = _Shared(_connect(url), 0)
+        _shared[url].users += 1
+        return _shared[url].client
+
+
+async def close_client(url: str) -> None:
+    """Give a client back; the last one closes it."""
+    await asyncio.to_thread(_close, url)
+
+
+@asynccontextmanager
+async def kept_open() -> AsyncIterator[None]:
+    """Inside, a client that nobody uses at the moment stays open for the next one who asks."""
+    await asyncio.to_thread(_keep_open, 1)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(_keep_open, -1)
+
+
+def _keep_open(more: int) -> None:
+    global _kept_open
+    with _lock:
+        _kept_open += more
+        _close_unused()
+
+
+def _close(url: str) -> None:
+    with _lock:
+        _shared[url].users -= 1
+        _close_unused()
+
+
+def _close_unused() -> None:
+    for url in [url for url, found in _shared.items() if not found.users and not _kept_open]:
+        _shared.pop(url).client.close_now()
+
+
+def _connect(url: str) -> LocalClient | PooledClient:
+    if not url.startswith("chdb://"):
+        return _server(url)
+    directory = Path(url.removeprefix("chdb://"))
+    client = LocalClient(lambda: _open_directory(directory))
+    client.open()
+    return client
+
+
+def _server(url: str, *, compress: bool | str = True) -> PooledClient:
+    parts = urlsplit(url)
+    where: dict[str, Any] = {
+        "host": parts.hostname or "localhost",
+        "port": parts.port or 8123,
+        "username": unquote(parts.username or "default"),
+        "password": unquote(parts.password or ""),
+        "database": unquote(parts.path.lstrip("/")) or "default",
+    }
+
+    def connect() -> Client:
+        import clickhouse_connect  # here, to keep start-up light
+
+        return clickhouse_connect.get_client(
+            **where, settings=dict(SETTINGS), autogenerate_session_id=False, compress=compress
+        )
+
+    return PooledClient(connect, keep_after_error=True)
+
+
+# ---------------------------------------------------------------- a directory of this machine
+
+
+def _open_directory(directory: Path) -> tuple[PooledClient, Callable[[], None]]:
+    """A client, and how to give back what it needed."""
+    from aaiclick.data.gateway import serve_directory  # here, to keep start-up light
+
+    for _ in range(TRIES):
+        serving = None if _ask_for_owner is not None else serve_directory(directory)
+        if serving is not None:
+            return _embedded(serving.engine.directory), serving.close
+        endpoint = find_gateway(directory, STARTING_S_MAX) or _asked_for(directory)
+        if endpoint is not None:
+            return _borrow(endpoint), _nothing
+    raise DataUnreachable(cause=f"the engine of {directory} does not start")
+
+
+def _asked_for(directory: Path) -> Endpoint | None:
+    """The gateway of an owner that was started because we asked; None if it does not come."""
+    if _ask_for_owner is None:
+        return None
+    _ask_for_owner()
+    deadline = time.monotonic() + STARTING_S_MAX
+    while (endpoint := find_gateway(directory, 1.0)) is None and time.monotonic() < deadline:
+        time.sleep(LOOK_EVERY_S)
+    return endpoint
+
+
+def _embedded(directory: Path) -> PooledClient:
+    def connect() -> Client:
+        import clickhouse_connect  # here, to keep start-up light
+
+        return clickhouse_connect.get_client(dsn=f"chdb://{directory}", settings=dict(SETTINGS))
+
+    return PooledClient(connect, keep_after_error=False)
+
+
+def _borrow(endpoint: Endpoint) -> PooledClient:
+    scheme, _, rest = endpoint.url.partition("://")
+    return _server(f"{scheme}://{endpoint.user}:{endpoint.password}@{rest}", compress=False)
+
+
+def start_owner() -> None:
+    """Start a process that serves this installation's engine, and ends when nobody has asked for a while."""
+    global _starting
+    if _starting is not None and _starting.poll() is None:
+        return
+    _starting = subprocess.Popen(
+        [sys.executable, "-m", "aaiclick", "data", "serve", "--idle-exit", str(IDLE_EXIT_S)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _nothing() -> None:
+    """Nothing is to be given back."""

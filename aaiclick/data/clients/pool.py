@@ -1,0 +1,185 @@
+"""clickhouse-connect's blocking clients behind coroutines: one for each call under way, on a thread.
+
+The embedded engine's clients are thrown away after an error: the next answer of such a client would begin with rows of
+the one that failed (pitfall T30).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+from aaiclick.data.clients.contract import Rows, Settings
+from aaiclick.data.clients.trouble import in_our_words
+from aaiclick.data.sql import name as quoted
+from aaiclick.errors import DataUnreachable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from clickhouse_connect.driver.client import Client
+
+T = TypeVar("T")
+
+AT_ONCE = 16
+"""Statements of one process under way at a time; others wait for a thread."""
+
+PIECE_BYTES = 4 * 1024 * 1024
+PIECES_AHEAD = 4
+
+
+class PooledClient:
+    """Statements on threads, each with a client of its own."""
+
+    def __init__(self, connect: Callable[[], Client], *, keep_after_error: bool) -> None:
+        self._connect = connect
+        self._keep_after_error = keep_after_error
+        self._idle: list[Client] = []
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aaiclick-data")
+        self._closed = False
+
+    # ------------------------------------------------------------ verbs
+
+    async def command(self, sql: str, settings: Settings | None = None) -> None:
+        await self._run(lambda client: client.command(sql, settings=_plain(settings)))
+
+    async def rows(self, sql: str, settings: Settings | None = None) -> Rows:
+        return await self._run(lambda client: _rows(client, sql, settings))
+
+    def rows_now(self, sql: str, settings: Settings | None = None) -> Rows:
+        with in_our_words(), self._lent(lambda: False) as client:
+            return _rows(client, sql, settings)
+
+    async def arrow(self, sql: str, settings: Settings | None = None) -> pa.Table:
+        return await self._run(lambda client: client.query_arrow(sql, settings=_plain(settings)))
+
+    async def batches(self, sql: str, settings: Settings | None = None) -> AsyncIterator[pa.RecordBatch]:
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[pa.RecordBatch | None] = asyncio.Queue()
+        room = threading.Semaphore(PIECES_AHEAD)
+        left = threading.Event()
+
+        def produce(client: Client) -> None:
+            with client.query_arrow_stream(sql, settings=_plain(settings)) as stream:
+                for batch in stream:
+                    room.acquire()
+                    if left.is_set():
+                        return
+                    loop.call_soon_threadsafe(queue.put_nowait, batch)
+
+        producing = asyncio.ensure_future(self._run(produce, spoils=left.is_set))
+        producing.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (batch := await queue.get()) is not None:
+                yield batch
+                room.release()
+            await producing
+        finally:
+            left.set()
+            room.release()
+            await asyncio.wait([producing])
+
+    async def save(self, sql: str, file_format: str, path: str, settings: Settings | None = None) -> int:
+        return await self._run(lambda client: _save(client, sql, file_format, path, settings))
+
+    async def insert(self, table: str, data: pa.Table, *, token: str | None = None) -> int:
+        return await self._run(lambda client: _insert(client, table, data, token))
+
+    async def close(self) -> None:
+        """Wait for what is under way, and close."""
+        await asyncio.to_thread(self.close_now)
+
+    def close_now(self) -> None:
+        """`close`, blocking."""
+        self._closed = True
+        self._threads.shutdown()
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for client in idle:
+            client.close()
+
+    # ------------------------------------------------------------ lending
+
+    async def _run(self, work: Callable[[Client], T], *, spoils: Callable[[], bool] = lambda: False) -> T:
+        def on_thread() -> T:
+            with in_our_words(), self._lent(spoils) as client:
+                return work(client)
+
+        loop = asyncio.get_running_loop()
+        try:
+            running = loop.run_in_executor(self._threads, on_thread)
+        except RuntimeError:  # no thread takes anything any more
+            raise DataUnreachable(cause="the client is closed") from None
+        return await running
+
+    @contextmanager
+    def _lent(self, spoils: Callable[[], bool]) -> Iterator[Client]:
+        with self._lock:
+            if self._closed and not self._idle:
+                raise DataUnreachable(cause="the client is closed")
+            client = self._idle.pop() if self._idle else None
+        if client is None:
+            client = self._connect()
+        try:
+            yield client
+        except BaseException:
+            self._return(client, keep=self._keep_after_error)
+            raise
+        self._return(client, keep=not spoils())
+
+    def _return(self, client: Client, *, keep: bool) -> None:
+        with self._lock:
+            if keep and not self._closed:
+                self._idle.append(client)
+                return
+        client.close()
+
+
+def _plain(settings: Settings | None) -> dict[str, Any] | None:
+    return None if settings is None else dict(settings)
+
+
+def _rows(client: Client, sql: str, settings: Settings | None) -> Rows:
+    answer = client.query(sql, settings=_plain(settings), column_oriented=True, tz_mode="aware")
+    if not answer.column_names:  # without a row, the embedded engine tells no columns either
+        names, types = client.query(f"DESCRIBE TABLE ({sql})").result_columns[:2]
+        return Rows(list(names), list(types), [[] for _ in names])
+    columns = answer.result_columns or [[] for _ in answer.column_names]
+    return Rows(list(answer.column_names), [kind.name for kind in answer.column_types], columns)
+
+
+def _save(client: Client, sql: str, file_format: str, path: str, settings: Settings | None) -> int:
+    size = 0
+    with open(path, "xb") as file:
+        try:
+            with client.raw_stream(sql, fmt=file_format, settings=_plain(settings)) as stream:
+                while piece := stream.read(PIECE_BYTES):
+                    size += file.write(piece)
+        except BaseException:
+            os.unlink(path)  # half a file is none
+            raise
+    return size
+
+
+def _insert(client: Client, table: str, data: pa.Table, token: str | None) -> int:
+    """Without a token, one of its own: the same rows again are new rows, and a request sent twice is one."""
+    import pyarrow as pa  # here, to keep start-up light
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, data.schema) as writer:
+        writer.write_table(data)
+    client.raw_insert(
+        quoted(table),
+        [quoted(name) for name in data.column_names],
+        sink.getvalue().to_pybytes(),
+        settings={"insert_deduplication_token": token or uuid4().hex},
+        fmt="ArrowStream",
+        compression=None,
+    )
+    return int(data.num_rows)

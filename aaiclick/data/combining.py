@@ -1,0 +1,248 @@
+"""Computing with several operands: constants, single values, and columns whose rows belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aaiclick.data.alignment import Columns, aggregates_of, columns_of, side_by_side
+from aaiclick.data.answers import Answers
+from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, over_columns, walk
+from aaiclick.data.operators import Make
+from aaiclick.data.planning import has_window
+from aaiclick.data.relations import (
+    Aggregate,
+    Filter,
+    Nowhere,
+    Project,
+    Relation,
+    Sort,
+    column_of,
+    free_prefix,
+    one,
+    own_columns,
+)
+from aaiclick.data.schema import ORDER, Shape
+from aaiclick.data.sql import check_column
+from aaiclick.data.terms import Term
+from aaiclick.errors import InputError, NotAligned
+from aaiclick.urls import shown
+
+
+class Made(NamedTuple):
+    """What came of it."""
+
+    relation: Relation
+    shape: Shape
+
+
+def combine(me: Answers, make: Make, others: Sequence[Any]) -> Made:
+    """Apply `make` to each of my columns and the others, row by row."""
+    frames = [other for other in others if isinstance(other, Answers)]
+    many = [each for each in frames if not each._is_single()]
+    if not me._is_single():
+        base, found = side_by_side([columns_of(each._relation) for each in (me, *many)])
+        columns = dict(zip(map(id, (me, *many)), found, strict=True))
+        return Made(Project(base, _each(make, found[0], others, columns)), me._shape)
+    if many:
+        return _led_by(many[0], me, make, others)
+    return _singles(me, make, others, frames)
+
+
+def _each(
+    make: Make, mine: Mapping[str, Expression], others: Sequence[Any], columns: Mapping[int, Mapping[str, Expression]]
+) -> dict[str, Expression]:
+    return {
+        name: make(value, *(_beside(other, name, mine, columns) for other in others)) for name, value in mine.items()
+    }
+
+
+def _singles(me: Answers, make: Make, others: Sequence[Any], frames: Sequence[Answers]) -> Made:
+    """Totals of the same rows are computed in one go."""
+    totals = [aggregates_of(each._relation) for each in (me, *frames)]
+    first = totals[0]
+    if first is not None and all(total is not None and total.base is first.base for total in totals):
+        found = [total.columns for total in totals if total is not None]
+        columns = dict(zip(map(id, (me, *frames)), found, strict=True))
+        return Made(Aggregate(first.base, {}, _each(make, first.columns, others, columns)), me._shape)
+    first = Columns(Nowhere(), {me.columns[0]: single(me)}) if me._shape == "scalar" else columns_of(me._relation)
+    return Made(Project(first.base, _each(make, first.columns, others, {})), me._shape)
+
+
+def _led_by(leader: Answers, me: Answers, make: Make, others: Sequence[Any]) -> Made:
+    """A single value, and a column beside it: the column's rows lead."""
+    place = next(number for number, each in enumerate(others) if each is leader)
+
+    def turned(value: Expression, mine: Expression, *rest: Expression) -> Expression:
+        return make(mine, *rest[:place], value, *rest[place:])
+
+    return combine(leader, turned, [me, *others[:place], *others[place + 1 :]])
+
+
+def _beside(
+    other: Any, name: str, mine: Mapping[str, Expression], columns: Mapping[int, Mapping[str, Expression]]
+) -> Expression:
+    """What stands beside a column of this name."""
+    if isinstance(other, Term):
+        check_columns(mine, (each.name for each in walk([other.expression]) if isinstance(each, Column)))
+        return over_columns(other.expression, mine)
+    if not isinstance(other, Answers):
+        return Value(other)
+    found = columns.get(id(other))
+    if found is None:
+        return single(other)
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if name not in found:
+        rule = f"it has no column {name!r}"
+        raise InputError(field="operand", value=repr(other), rule=rule, hint="Choose columns on both sides.")
+    return found[name]
+
+
+def single(frame: Answers) -> Expression:
+    """One value, where it stands in an expression."""
+    relation = only_value(frame)
+    if isinstance(relation, Project) and isinstance(relation.source, Nowhere):
+        return next(iter(relation.columns.values()))
+    return one(relation)
+
+
+def only_value(frame: Answers) -> Relation:
+    """What stands for one value in an expression."""
+    if frame._shape != "scalar":
+        raise NotAligned(what=repr(frame))
+    return frame._relation
+
+
+# ---------------------------------------------------------------- conditions, keys, new columns
+
+
+class Bound(NamedTuple):
+    """A value, and the relation whose rows it is computed from; None for those of the frame itself."""
+
+    base: Relation | None
+    value: Expression
+
+
+def bind(frame: Answers, given: Any, *, as_sql: bool = False) -> Bound:
+    """What was given as a column or a condition; `as_sql`: a text is SQL."""
+    if isinstance(given, str) and as_sql:
+        return Bound(None, Raw(given, truth=True))
+    if isinstance(given, Answers) and not given._is_single():
+        base, columns = columns_of(given._relation)
+        if len(columns) != 1:
+            raise InputError(field="column", value=repr(given), rule="one column", hint="Choose one: obj['name'].")
+        return Bound(base, next(iter(columns.values())))
+    return Bound(None, _beside(given, "", own_columns(frame._relation) if isinstance(given, Term) else {}, {}))
+
+
+def check_columns(columns: Collection[str], names: Iterable[str]) -> None:
+    """Refuse names of columns that are not there."""
+    for name in names:
+        if name not in columns:
+            known = shown(", ".join(list(columns)[:20]))
+            raise InputError(field="column", value=shown(repr(name)), rule=f"the columns are {known}", hint="")
+
+
+def new_name(name: object) -> str:
+    """A name for a new column."""
+    if name == ORDER:
+        raise InputError(field="column", value=ORDER, rule="this name is reserved for the order of rows", hint="")
+    return check_column(name)
+
+
+class Settled(NamedTuple):
+    """A relation with the rows and columns of a frame, perhaps with more columns, and values over it."""
+
+    relation: Relation
+    values: tuple[Expression, ...]
+
+
+def settle(frame: Answers, bound: Sequence[Bound], *, windows: bool = True) -> Settled:
+    """Values as columns of the rows of a frame; without `windows`, so that none of them looks at rows around."""
+    relation, values = frame._relation, tuple(each.value for each in bound)
+    if any(each.base not in (None, relation) for each in bound):
+        if not isinstance(relation, Project) or any(
+            each.base not in (None, relation, relation.source) for each in bound
+        ):
+            raise NotAligned(what=_told_of(bound))
+        lower = [each.base is relation.source for each in bound]
+        relation, values = _added(relation.source, relation.columns, values, lower)
+    if not windows and has_window(values):
+        relation, values = _added(relation, own_columns(relation), values, [True] * len(values))
+    return Settled(relation, values)
+
+
+def _added(
+    source: Relation, columns: Mapping[str, Expression], values: Sequence[Expression], which: Sequence[bool]
+) -> Settled:
+    """Some of the values as columns of their own."""
+    prefix = free_prefix((*source.names, *columns))
+    more = {f"{prefix}v{number}": value for number, value in enumerate(values) if which[number]}
+    named: list[Expression] = [Column(name, value.truth) for name, value in more.items()]
+    found = tuple(named.pop(0) if chosen else value for value, chosen in zip(values, which, strict=True))
+    return Settled(Project(source, {**columns, **more}), found)
+
+
+def _told_of(bound: Sequence[Bound]) -> str:
+    return "the new column" if len(bound) == 1 else "one of the new columns"
+
+
+def _only(relation: Relation, names: Sequence[str]) -> Relation:
+    """Without the columns that were added."""
+    return relation if relation.names == tuple(names) else Project(relation, {n: column_of(relation, n) for n in names})
+
+
+def filtered(frame: Answers, conditions: Sequence[Any]) -> Relation:
+    """The rows for which all conditions hold."""
+    bound = [bind(frame, condition, as_sql=True) for condition in conditions]
+    relation = frame._relation
+    if isinstance(relation, Project) and all(each.base is relation.source for each in bound):
+        values = tuple(each.value for each in bound)
+        if not has_window((*relation.columns.values(), *values)):
+            return Project(Filter(relation.source, values), relation.columns)
+    settled = settle(frame, bound, windows=False)
+    return _only(Filter(settled.relation, settled.values), frame.columns)
+
+
+def extended(frame: Answers, given: Mapping[str, Any]) -> Relation:
+    """The frame's columns and new ones beside them."""
+    bound = [bind(frame, value) for value in given.values()]
+    relation = frame._relation
+    if isinstance(relation, Project) and all(each.base is relation.source for each in bound):
+        new = dict(zip(given, (each.value for each in bound), strict=True))
+        return Project(relation.source, {**relation.columns, **new})
+    relation, values = settle(frame, bound)
+    mine = {name: column_of(relation, name) for name in frame.columns}
+    return Project(relation, {**mine, **dict(zip(given, values, strict=True))})
+
+
+class Sorting(NamedTuple):
+    """What to sort by, and which of it the other way round."""
+
+    bound: list[Bound]
+    descending: list[bool]
+
+    def keys(self, values: Iterable[Expression]) -> tuple[Key, ...]:
+        return tuple(Key(value, down) for value, down in zip(values, self.descending, strict=True))
+
+
+def sorting(frame: Answers, keys: Sequence[Any], descending: bool | Sequence[bool]) -> Sorting:
+    """What to sort by; without keys, the first column."""
+    wanted: Sequence[Any] = keys or frame.columns[:1]
+    down = [descending] * len(wanted) if isinstance(descending, bool) else list(descending)
+    if len(down) != len(wanted):
+        raise InputError(field="descending", value=str(descending), rule="one for each key", hint="")
+    return Sorting([_key(frame, key) for key in wanted], down)
+
+
+def _key(frame: Answers, key: Any) -> Bound:
+    if isinstance(key, str):
+        return Bound(None, Column(key) if key in frame.columns else Raw(key))
+    return bind(frame, key)
+
+
+def sorted_by(frame: Answers, by: Sorting) -> Relation:
+    """The rows in this order."""
+    relation, values = settle(frame, by.bound)
+    return _only(Sort(relation, by.keys(values)), frame.columns)

@@ -1,0 +1,389 @@
+"""From relations and expressions to the text of one ClickHouse query."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from aaiclick.data import sql
+from aaiclick.data.expressions import (
+    Call,
+    Cast,
+    Column,
+    Expression,
+    Key,
+    Member,
+    One,
+    Over,
+    Raw,
+    Value,
+    replaced,
+    walk,
+)
+from aaiclick.data.operations import ALL_ROWS, SO_FAR
+from aaiclick.data.planning import check_size, has_window, is_aggregate, is_long, steps
+from aaiclick.data.relations import (
+    Aggregate,
+    Aligned,
+    Distinct,
+    Explode,
+    Filter,
+    Join,
+    Nowhere,
+    Project,
+    Relation,
+    Slice,
+    Sort,
+    Table,
+    Union,
+    aligned_name,
+    free_prefix,
+    is_ordered,
+    own_columns,
+    with_order,
+)
+from aaiclick.data.schema import ORDER
+
+
+def to_sql(relation: Relation) -> str:
+    """The query that gives the rows of a relation."""
+    check_size(relation)
+    return _sql(relation)
+
+
+def _sql(relation: Relation) -> str:
+    match relation:
+        case Aggregate():
+            return _aggregate(relation)
+        case Join():
+            return _join(relation)
+        case Aligned():
+            return _aligned(relation)
+        case Union(sources=sources):
+            return " UNION ALL ".join(_listed(source, relation.names) for source in sources)
+        case Explode(source=source, column=column):
+            return f"{_select(relation.names)} FROM {_from(source)} ARRAY JOIN {sql.name(column)}"
+        case Distinct(source=source, by=()):
+            return f"SELECT DISTINCT {_names(relation.names)} FROM {_from(source)}"
+        case Distinct(source=source, by=by):
+            return f"{_select(relation.names)} FROM {_from(source)} LIMIT 1 BY {_names(by)}"
+    return _statement(_peel(relation))
+
+
+def expression_sql(expression: Expression) -> str:
+    """One expression by itself."""
+    return _written([expression], {})[0]
+
+
+# ---------------------------------------------------------------- one SELECT
+
+
+@dataclass(frozen=True)
+class _Select:
+    """What fits into one SELECT, in the order in which ClickHouse works it off."""
+
+    base: Relation
+    conditions: tuple[Expression, ...] = ()
+    keys: tuple[Key, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    columns: Mapping[str, Expression] | None = None
+
+
+def _peel(relation: Relation) -> _Select:
+    columns: Mapping[str, Expression] | None = None
+    if isinstance(relation, Project):
+        columns, relation = relation.columns, relation.source
+    top = _rows(relation)
+    if columns is None:
+        return top
+    if has_window(columns.values()) and (top.limit is not None or top.offset):
+        top = _Select(relation)
+    return replace(top, columns=columns)
+
+
+def _rows(relation: Relation) -> _Select:
+    limit, offset, columns = None, 0, None
+    keys: tuple[Key, ...] = ()
+    conditions: tuple[Expression, ...] = ()
+    if isinstance(relation, Slice):
+        limit, offset, relation = relation.limit, relation.offset, relation.source
+        if is_ordered(relation):  # its first rows are the first in its order
+            keys, columns, relation = (Key(Column(ORDER)),), own_columns(relation), with_order(relation)
+    if isinstance(relation, Sort):
+        keys, relation = relation.keys, relation.source
+    while isinstance(relation, Filter):
+        conditions = (*relation.conditions, *conditions)
+        relation = relation.source
+    return _Select(relation, conditions, keys, limit, offset, columns)
+
+
+def _statement(select: _Select) -> str:
+    columns = select.columns
+    if columns is None:
+        columns = {name: Column(name) for name in select.base.names}
+    outer = [*columns.values(), *(key.value for key in select.keys)]
+    source, memo, where = _prepared(select.base, select.conditions, outer)
+    written = _written(outer, memo)
+    called = _called_meanwhile(columns, [*select.conditions, *outer[len(columns) :]], select.base.names)
+    listed = ", ".join(map(_as, written, called)) or "1"
+    keys = _sorting(select.keys, written[len(columns) :])
+    text = f"SELECT {listed}{source}{where}{_ordered(keys)}{_sliced(select.limit, select.offset)}"
+    return _renamed(text, called, tuple(columns))
+
+
+def _called_meanwhile(
+    columns: Mapping[str, Expression], beside: Sequence[Expression], before: Sequence[str]
+) -> tuple[str, ...]:
+    """The names of columns; another one where its name is that of an old column which others mean.
+
+    ClickHouse takes a name for the new column wherever it can.
+    """
+    hiding = {name for name, value in columns.items() if name in before and not _is_itself(name, value)}
+    meant: Counter[str] = Counter()
+    for each in (*columns.values(), *beside) if hiding else ():
+        meant.update(_meant(each) if _meant(each) is not None else hiding)
+    own = {name: _meant(columns[name]) for name in hiding}
+    hiding = {name for name in hiding if meant[name] > (own[name] is None or name in (own[name] or ()))}
+    return _with_others(tuple(columns), hiding, before)
+
+
+def _meant(expression: Expression) -> set[str] | None:
+    """The columns that an expression means; None if only ClickHouse can tell."""
+    inside = list(walk([expression]))
+    if any(isinstance(each, Raw) for each in inside):
+        return None
+    return {each.name for each in inside if isinstance(each, Column)}
+
+
+def _is_itself(name: str, value: Expression) -> bool:
+    return isinstance(value, Column) and value.name == name
+
+
+def _with_others(names: tuple[str, ...], hiding: Container[str], before: Sequence[str]) -> tuple[str, ...]:
+    prefix = free_prefix((*before, *names))
+    return tuple(f"{prefix}{number}" if name in hiding else name for number, name in enumerate(names))
+
+
+def _renamed(text: str, called: tuple[str, ...], names: tuple[str, ...]) -> str:
+    if called == names:
+        return text
+    return f"SELECT {', '.join(map(_as, map(sql.name, called), names))} FROM ({text})"
+
+
+def _prepared(
+    base: Relation, conditions: Sequence[Expression], expressions: Sequence[Expression]
+) -> tuple[str, dict[int, str], str]:
+    """FROM, the names of what is computed in it, and WHERE."""
+    planned = steps(expressions)
+    if isinstance(base, Nowhere) and not conditions and not planned:
+        return "", {}, ""
+    memo: dict[int, str] = {}
+    prefix = free_prefix(base.names)
+    source = _stepped(_from(base), steps(conditions), memo, prefix)
+    where = f" WHERE {' AND '.join(_written(conditions, memo))}" if conditions else ""
+    if planned:
+        source, where = f"(SELECT * FROM {source}{where})" if where else source, ""
+        source = _stepped(source, planned, memo, prefix)
+    return f" FROM {source}", memo, where
+
+
+def _stepped(source: str, planned: Sequence[Sequence[Expression]], memo: dict[int, str], prefix: str) -> str:
+    for step in planned:
+        texts = _written(step, memo)
+        names = [f"{prefix}s{len(memo) + number}" for number in range(len(step))]
+        added = ", ".join(_as(text, name) for text, name in zip(texts, names, strict=True))
+        source = f"(SELECT *, {added} FROM {source})"
+        memo.update((id(each), sql.name(name)) for each, name in zip(step, names, strict=True))
+    return source
+
+
+def _from(relation: Relation) -> str:
+    match relation:
+        case Table(name=name):
+            return sql.name(name)
+        case Nowhere():
+            return "system.one"
+    return f"({_sql(relation)})"
+
+
+def _listed(relation: Relation, names: Sequence[str]) -> str:
+    return f"{_select(names)} FROM {_from(relation)}"
+
+
+def _select(names: Sequence[str]) -> str:
+    return f"SELECT {_names(names)}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(map(sql.name, names))
+
+
+def _as(text: str, name: str) -> str:
+    quoted = sql.name(name)
+    return quoted if text == quoted else f"{text} AS {quoted}"
+
+
+def _sorting(keys: Sequence[Key], texts: Sequence[str]) -> list[str]:
+    plain = [key.value.sql if isinstance(key.value, Raw) else text for key, text in zip(keys, texts, strict=True)]
+    return [f"{text} DESC" if key.descending else text for key, text in zip(keys, plain, strict=True)]
+
+
+def _ordered(keys: Sequence[str]) -> str:
+    return f" ORDER BY {', '.join(keys)}" if keys else ""
+
+
+def _sliced(limit: int | None, offset: int) -> str:
+    text = "" if limit is None else f" LIMIT {limit}"
+    return f"{text} OFFSET {offset}" if offset else text
+
+
+# ---------------------------------------------------------------- groups, joins
+
+
+def _aggregate(relation: Aggregate) -> str:
+    if is_long([*relation.columns.values()]) and (split := _split(relation)) is not None:
+        return _sql(split)
+    rows = _rows(relation.source) if isinstance(relation.source, Filter) else _Select(relation.source)
+    outer = [*relation.keys.values(), *relation.columns.values()]
+    source, memo, where = _prepared(rows.base, rows.conditions, outer)
+    names, before = relation.names, rows.base.names
+    pairs = zip(names, outer, strict=True)
+    hiding = {name for name, value in pairs if name in before and not _is_itself(name, value)}
+    called = _with_others(names, hiding, before)
+    text = f"SELECT {', '.join(map(_as, _written(outer, memo), called))}{source}{where}"
+    if relation.keys:
+        text += f" GROUP BY {_names(called[: len(relation.keys)])}"
+    return _renamed(text, called, names)
+
+
+def _split(relation: Aggregate) -> Relation | None:
+    """The totals in a query inside, and what is computed from them around it; None if there is nothing around."""
+    totals = [each for each in walk(relation.columns.values()) if is_aggregate(each)]
+    if all(value in totals for value in relation.columns.values()):
+        return None
+    prefix = free_prefix(relation.keys)
+    inside = {f"{prefix}{number}": total for number, total in enumerate(totals)}
+    known: dict[int, Expression] = {id(total): Column(name, total.truth) for name, total in inside.items()}
+    for each in walk(relation.columns.values(), known):
+        if isinstance(each, Column | Raw):
+            return None  # a key: ClickHouse knows that it may be used beside totals
+    columns = {name: replaced(value, known) for name, value in relation.columns.items()}
+    source = Aggregate(relation.source, relation.keys, inside)
+    return Project(source, {**{name: Column(name) for name in relation.keys}, **columns})
+
+
+_JOINS = {
+    "inner": "INNER JOIN",
+    "left": "LEFT JOIN",
+    "right": "RIGHT JOIN",
+    "full": "FULL JOIN",
+    "cross": "CROSS JOIN",
+    "semi": "LEFT SEMI JOIN",
+    "anti": "LEFT ANTI JOIN",
+}
+
+
+def _join(relation: Join) -> str:
+    keys, names = dict(relation.on), (*relation.left.names, *relation.right.names)
+    left, right = _alias("l", names), _alias("r", names)
+    listed = [_as(_of_left(relation, name, keys, left, right), name) for name in relation.left.names]
+    listed += [_as(f"{right}.{sql.name(name)}", called) for name, called in relation.renamed.items()]
+    text = f"SELECT {', '.join(listed)} FROM {_from(relation.left)} AS {left} {_JOINS[relation.kind]} "
+    text += f"{_from(relation.right)} AS {right}"
+    if relation.on:
+        text += " ON " + " AND ".join(f"{left}.{sql.name(a)} = {right}.{sql.name(b)}" for a, b in relation.on)
+    return text
+
+
+def _alias(wanted: str, names: Sequence[str]) -> str:
+    """A name for a side of a join that no column is called, not even in part: a column may be called `l.a`."""
+    while any(name.partition(".")[0] == wanted for name in names):
+        wanted += "_"
+    return wanted
+
+
+def _of_left(relation: Join, name: str, keys: Mapping[str, str], left: str, right: str) -> str:
+    """A column of the left side; a key also where only the right side has a row."""
+    if name in keys and relation.kind == "right":
+        return f"{right}.{sql.name(keys[name])}"
+    if name in keys and relation.kind == "full":
+        return f"coalesce({left}.{sql.name(name)}, {right}.{sql.name(keys[name])})"
+    return f"{left}.{sql.name(name)}"
+
+
+def _aligned(relation: Aligned) -> str:
+    """Number the rows of each in its order, and put equal numbers side by side."""
+    order, listed, text, counts = sql.name(ORDER), [], "", []
+    prefix = free_prefix(name for source in relation.sources for name in source.names)
+    place = sql.name(f"{prefix}n")
+    for number, source in enumerate(relation.sources):
+        rows, alias = _from(with_order(source)), f"{prefix}{number}"
+        inner = f"(SELECT *, row_number() OVER (ORDER BY {order}) AS {place} FROM {rows}) AS {alias}"
+        text += f" INNER JOIN {inner} ON {prefix}0.{place} = {alias}.{place}" if number else inner
+        listed += [_as(f"{alias}.{sql.name(name)}", aligned_name(number, name)) for name in source.names]
+        counts.append(f"(SELECT count() FROM {_from(source)})")
+    unequal = " OR ".join(f"{counts[0]} != {each}" for each in counts[1:])
+    # asked in a query of its own: with no rows at all, a condition is not looked at
+    equal = f"(SELECT throwIf({unequal}, {_UNEQUAL})) = 0"
+    return f"SELECT {', '.join(listed)}, toUInt64({prefix}0.{place}) AS {order} FROM {text} WHERE {equal}"
+
+
+_UNEQUAL = sql.text("the Objects have different numbers of rows")
+
+
+# ---------------------------------------------------------------- expressions
+
+
+def _written(expressions: Sequence[Expression], memo: Mapping[int, str]) -> list[str]:
+    """The texts of expressions; what `memo` names is not written again."""
+    texts: dict[int, str] = dict(memo)
+    for each in walk(expressions, memo):
+        texts[id(each)] = _write(each, texts)
+    return [texts[id(each)] for each in expressions]
+
+
+def _write(expression: Expression, texts: Mapping[int, str]) -> str:
+    match expression:
+        case Column(name=name):
+            return sql.name(name)
+        case Value(value=value):
+            return sql.literal(value)
+        case Raw(sql=raw):
+            return f"({raw})"
+        case Call(sql=template, args=args):
+            return _called(template, [texts[id(arg)] for arg in args])
+        case Cast(value=value, type=kind):
+            return f"accurateCast({texts[id(value)]}, {sql.text(kind)})"
+        case Member(value=value, among=among):
+            return _member(texts[id(value)], among)
+        case Over():
+            return _over(expression, lambda each: texts[id(each)])
+        case One(relation=relation):
+            return f"({_sql(relation)})"
+
+
+def _called(template: str, args: Sequence[str], over: str = "") -> str:
+    named = sum(f"{{{number}}}" in template for number in range(len(args)))
+    text = template.format(*args, args="".join(f", {arg}" for arg in args[named:]), over=over)
+    return text if "{over}" in template else text + over
+
+
+def _member(value: str, among: tuple[object, ...] | Relation) -> str:
+    if not isinstance(among, tuple):
+        return f"toBool({value} IN ({_sql(among)}))"
+    known = [sql.literal(each) for each in among if each is not None]
+    return f"toBool({value} IN ({', '.join(known)}))" if known else "false"
+
+
+def _over(over: Over, text_of: Callable[[Expression], str]) -> str:
+    parts, call = [], over.value
+    if over.by:
+        parts.append(f"PARTITION BY {', '.join(map(text_of, over.by))}")
+    if over.order:
+        keys = _sorting(over.order, [text_of(key.value) for key in over.order])
+        parts.append(f"ORDER BY {', '.join(keys)}")
+    frame = SO_FAR if over.order else ALL_ROWS
+    parts += [found] if (found := frame if call.operation.frame is None else call.operation.frame) else []
+    return _called(call.sql, [text_of(arg) for arg in call.args], f" OVER ({' '.join(parts)})")

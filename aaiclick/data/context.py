@@ -1,0 +1,300 @@
+"""`data_context`: inside it, Objects are made and used; what has no name ends with it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from aaiclick.backend import get_ch_url, get_root
+from aaiclick.config import mask_url, settings
+from aaiclick.data import files, sql
+from aaiclick.data.clients.contract import DataClient, Settings
+from aaiclick.data.clients.opening import close_client, open_client
+from aaiclick.data.compiling import to_sql
+from aaiclick.data.expressions import Column
+from aaiclick.data.frames import Frame
+from aaiclick.data.groups import Groups
+from aaiclick.data.lifetimes import Keeper, Lifetime, drop, sweep
+from aaiclick.data.names import Scope, name_of, persistent_table
+from aaiclick.data.objects import Object
+from aaiclick.data.oplog import Oplog
+from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, tables_of, with_order
+from aaiclick.data.schema import ORDER, VALUE, Field, Schema, Shape, read_schema
+from aaiclick.data.values import tabulate
+from aaiclick.data.views import View, table_in, window_in
+from aaiclick.errors import NoContext, ObjectNotFound, StaleObject
+
+Provider = Callable[[], Awaitable["Context"]]
+
+AS_SORTED = {"max_insert_threads": 1}
+"""Rows that come sorted are stored so."""
+
+_current: ContextVar[Context | None] = ContextVar("data_context", default=None)
+_provider: ContextVar[Provider | None] = ContextVar("data_context_provider", default=None)
+_swept: set[str] = set()
+
+
+class Context:
+    """Where Objects are made. Its temporary tables end with it."""
+
+    def __init__(
+        self,
+        client: DataClient,
+        lifetime: Lifetime,
+        *,
+        job_id: int | None = None,
+        reads_files: bool = True,
+        oplog: Oplog | None = None,
+    ) -> None:
+        self._client: DataClient | None = client
+        self.reads_files = reads_files
+        """Whether the engine sees the files of this machine."""
+        self._lifetime = lifetime
+        self._oplog = oplog
+        self.job_id = job_id
+
+    @property
+    def client(self) -> DataClient:
+        """The way to ClickHouse, while the context lasts."""
+        if self._client is None:
+            raise StaleObject(what="This Object")
+        return self._client
+
+    async def end(self) -> None:
+        """Drop what is temporary. Objects that are left are stale from now on."""
+        if self._client is not None:
+            await self.flush_oplog()
+            self._client = None
+            await self._lifetime.end()
+
+    async def note(self, operation: str, result: str, sources: Sequence[str] = (), query: str = "") -> None:
+        """Write into the log of operations, if there is one."""
+        if self._oplog is not None:
+            await self._oplog.note(operation, result, sources, query)
+
+    async def flush_oplog(self) -> None:
+        """Let the log of operations be up to date."""
+        if self._oplog is not None:
+            await self._oplog.flush()
+
+    # ------------------------------------------------------------ make
+
+    async def create_object(
+        self,
+        schema: Schema | Mapping[str, object],
+        *,
+        name: str | None = None,
+        scope: Scope = "global",
+        order: bool = False,
+    ) -> Object:
+        """An empty Object with these columns. With a name it stays: for everybody, or for the job."""
+        given = schema if isinstance(schema, Schema) else Schema.from_fields(schema, ordered=order)
+        wanted = Schema(given.fields, given.shape, order or given.ordered)
+        table, keeper = self._table(name, scope)
+        await self._create(table, wanted, wanted.column_definitions())
+        await self.note("create", table)
+        return Object(self, table, wanted, keeper)
+
+    async def create_object_from_value(
+        self,
+        value: Any,
+        *,
+        fields: Mapping[str, object] | None = None,
+        name: str | None = None,
+        scope: Scope = "global",
+        order: bool = False,
+    ) -> Object:
+        """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars."""
+        if isinstance(value, Frame):
+            return await value.materialize(name, scope=scope)
+        schema, data = tabulate(value, fields)
+        made = await self.create_object(schema, name=name, scope=scope, order=order)
+        try:
+            if data.num_rows:
+                await self.client.insert(made.table, data)
+        except BaseException:  # a part of it is worse than nothing
+            await drop(self.client, made.table)
+            raise
+        return made
+
+    async def materialize(self, relation: Relation, shape: Shape, name: str | None, scope: Scope) -> Object:
+        """A table with the rows of a relation, made by one query."""
+        if shape in ("scalar", "list") and relation.names != (VALUE,):
+            relation = Project(relation, {VALUE: Column(relation.names[0])})
+        ordered = is_ordered(relation)
+        table, keeper = self._table(name, scope)
+        schema = Schema((), shape, ordered)
+        query = to_sql(with_order(relation) if ordered else relation)
+        await self._create(table, schema, "", query, AS_SORTED if is_sorted(relation) else None)
+        await self.note("materialize", table, [source.name for source in tables_of(relation)], query)
+        return await self._made(table, keeper, schema)
+
+    async def create_object_from_file(
+        self, path: str | os.PathLike[str], *, file_format: str | None, name: str | None, scope: Scope
+    ) -> Object:
+        """An Object with the rows of a file: the engine reads it, unless it is on another machine."""
+        if not self.reads_files:
+            return await self.create_object_from_value(files.read_here(path, file_format), name=name, scope=scope)
+        return await self._from_source(files.file_source(path, file_format), name, scope)
+
+    async def create_object_from_url(
+        self, url: str, *, file_format: str | None, name: str | None, scope: Scope
+    ) -> Object:
+        """An Object with the rows that an address gives."""
+        return await self._from_source(files.url_source(url, file_format), name, scope)
+
+    async def _from_source(self, source: str, name: str | None, scope: Scope) -> Object:
+        table, keeper = self._table(name, scope)
+        schema = Schema((), "table")
+        await self._create(table, schema, "", f"SELECT * FROM {source}")
+        await self.note("load", table, (), mask_url(source))
+        return await self._made(table, keeper, schema)
+
+    async def _made(self, table: str, keeper: Keeper | None, schema: Schema) -> Object:
+        """The Object of a table that a query has made."""
+        found = await self.client.rows(f"DESCRIBE TABLE {sql.name(table)}")
+        fields = tuple(Field(name, kind) for name, kind in zip(*found.columns[:2], strict=True) if name != ORDER)
+        return Object(self, table, Schema(fields, schema.shape, schema.ordered), keeper)
+
+    async def _create(
+        self, table: str, schema: Schema, columns: str, query: str = "", settings: Settings | None = None
+    ) -> None:
+        """A name that is taken is refused: no two Objects share a table unknowingly."""
+        order = sql.name(ORDER) if schema.ordered else "tuple()"
+        comment = sql.text(schema.table_comment(**({} if self.job_id is None else {"job_id": self.job_id})))
+        text = f"CREATE TABLE {sql.name(table)} {f'({columns}) ' if columns else ''}ENGINE = MergeTree ORDER BY {order}"
+        text += f" SETTINGS non_replicated_deduplication_window = 1000 COMMENT {comment}"
+        await self.client.command(f"{text} AS {query}" if query else text, settings)
+
+    def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
+        if name is not None:
+            return persistent_table(name, scope, self.job_id), None
+        keeper = self._lifetime.new_table()
+        return keeper.table, keeper
+
+    # ------------------------------------------------------------ find
+
+    async def open_object(self, name: str, *, scope: Scope = "global") -> Object:
+        """The Object of this name."""
+        try:
+            return await self._open(persistent_table(name, scope, self.job_id), None)
+        except ObjectNotFound:
+            raise ObjectNotFound(name=name, hint="list_objects() tells which there are.") from None
+
+    async def open_reference(self, reference: Mapping[str, Any], keeper: Keeper | None = None) -> Object | View:
+        """The Object or View that a reference names."""
+        found = await self._open(table_in(reference), keeper)
+        if reference.get("object_type") != "view":
+            return found
+        window = window_in(reference, found.columns)
+        shape: Shape = found.shape
+        if window.fields is not None and found.shape in ("table", "list"):
+            shape = "list" if len(window.fields) == 1 else "table"
+        return View(self, found._table, window, shape)
+
+    async def _open(self, table: str, keeper: Keeper | None) -> Object:
+        """The Object of a table; its schema is what ClickHouse says."""
+        which = sql.text(table)
+        found = await self.client.rows(
+            f"SELECT name, type, comment FROM system.columns WHERE database = currentDatabase() AND table = {which}"
+            " ORDER BY position UNION ALL SELECT '', '', comment FROM system.tables"
+            f" WHERE database = currentDatabase() AND name = {which}"
+        )
+        rows = list(zip(*found.columns, strict=True))
+        comment = [comment for name, _, comment in rows if not name]
+        if not comment:
+            raise ObjectNotFound(name=table, hint="Its table is gone.")
+        return Object(self, table, read_schema([row for row in rows if row[0]], comment[0]), keeper)
+
+    async def list_objects(self) -> list[str]:
+        """The names of the Objects that stay, for everybody."""
+        found = await self.client.rows(
+            "SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, 'p_') ORDER BY name"
+        )
+        return [name for table in found.columns[0] if (name := name_of(table)) is not None]
+
+    async def delete_object(self, name: str, *, scope: Scope = "global") -> bool:
+        """Delete the Object of this name; says whether there was one."""
+        try:
+            found = await self.open_object(name, scope=scope)
+        except ObjectNotFound:
+            return False
+        await drop(self.client, found.table)
+        return True
+
+    def groups(self, frame: Frame, keys: Sequence[Any]) -> Groups:
+        """The rows of a frame, grouped."""
+        return Groups(frame, keys)
+
+
+# ---------------------------------------------------------------- the current one
+
+
+async def current_context() -> Context:
+    """The innermost context that is open here; in a task, that of its run."""
+    found = _current.get()
+    if found is not None:
+        return found
+    provider = _provider.get()
+    if provider is None:
+        raise NoContext(call="An Object", hint="Open one: async with data_context(): …")
+    return await provider()
+
+
+class provided_by:
+    """Inside, whoever needs a context gets this one, which is opened only then."""
+
+    __slots__ = ("_provider", "_token")
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    def __enter__(self) -> None:
+        self._token = _provider.set(self._provider)
+
+    def __exit__(self, *error: object) -> None:
+        _provider.reset(self._token)
+
+
+@asynccontextmanager
+async def data_context(*, oplog: bool | None = None, url: str | None = None) -> AsyncIterator[Context]:
+    """Where Objects are made and used; they may be used in contexts inside this one too.
+
+    With `oplog`, every operation is noted: see `lineage`. In a task it is the context of the run, so that what the
+    task returns outlives it.
+    """
+    provider = _provider.get()
+    if provider is not None:
+        yield await provider()
+        return
+    address = url or get_ch_url()
+    client = await open_client(address)
+    try:
+        directory = _directory(address)
+        if address not in _swept:
+            _swept.add(address)
+            await sweep(client, directory)
+        context = Context(
+            client,
+            Lifetime(client, directory),
+            reads_files=address.startswith("chdb://"),
+            oplog=Oplog(client) if (settings().oplog if oplog is None else oplog) else None,
+        )
+        token = _current.set(context)
+        try:
+            yield context
+        finally:
+            _current.reset(token)
+            await context.end()
+    finally:
+        await close_client(address)
+
+
+def _directory(address: str) -> Path:
+    """Where the contexts of one ClickHouse keep their files."""
+    return get_root() / "contexts" / hashlib.sha256(address.encode()).hexdigest()[:16]

@@ -1,0 +1,218 @@
+"""What stands in a query: columns, values, and operations on them. Plain data; `compiling` says it in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from aaiclick.data.operations import Operation
+from aaiclick.errors import InputError
+
+if TYPE_CHECKING:
+    from aaiclick.data.relations import Relation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A column of whatever the expression is used on."""
+
+    name: str
+    truth: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A constant."""
+
+    value: object
+
+    @property
+    def truth(self) -> bool:
+        return isinstance(self.value, bool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raw:
+    """SQL of trusted code, as it was written."""
+
+    sql: str
+    truth: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """An operation on its arguments, and the words for it."""
+
+    operation: Operation
+    args: tuple[Expression, ...]
+    sql: str
+    truth: bool
+    depth: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast:
+    """A value as another type; what does not fit is an error, never cut."""
+
+    value: Expression
+    type: str
+    depth: int
+    truth: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """Whether a value is among others: constants, or the one column of a query."""
+
+    value: Expression
+    among: tuple[object, ...] | Relation
+    depth: int
+    truth: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Over:
+    """An aggregate or window function over the rows around each row."""
+
+    value: Call
+    by: tuple[Expression, ...]
+    order: tuple[Key, ...]
+    depth: int
+
+    @property
+    def truth(self) -> bool:
+        return self.value.truth
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class One:
+    """The one value of a query that gives one row of one column."""
+
+    relation: Relation
+    truth: bool = False
+
+
+Expression = Column | Value | Raw | Call | Cast | Member | Over | One
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What to sort by."""
+
+    value: Expression
+    descending: bool = False
+
+
+DEPTH_MAX = 1_500
+"""Operations inside operations; a query of more is refused."""
+
+
+def call(name: str, operation: Operation, *args: Expression) -> Call:
+    """An operation on arguments, if it takes so many."""
+    if not operation.least <= len(args) <= operation.most:
+        takes = f"{operation.least}" if operation.least == operation.most else f"{operation.least} to {operation.most}"
+        rule = f"it takes {takes} arguments, {len(args)} were given"
+        raise InputError(field="operation", value=name, rule=rule, hint="The column itself counts as one.")
+    return _call(operation, args)
+
+
+def _call(operation: Operation, args: tuple[Expression, ...]) -> Call:
+    sql, truth = operation.sql, operation.truth or _are_truths(args[operation.alike])
+    if operation.truth_sql is not None and _are_truths(args):
+        sql, truth = operation.truth_sql, True
+    return Call(operation, args, sql, truth, deeper(args))
+
+
+def _are_truths(args: tuple[Expression, ...]) -> bool:
+    """Whether all are true or false, as far as they are there."""
+    known = [arg.truth for arg in args if not (isinstance(arg, Value) and arg.value is None)]
+    return bool(known) and all(known)
+
+
+def over(value: Expression, by: tuple[Expression, ...], order: tuple[Key, ...]) -> Over:
+    """An aggregate or window function, over the rows with the same `by`."""
+    if not isinstance(value, Call) or not value.operation.many:
+        hint = "Compute with it afterwards: col('a').sum().over('b') + 1."
+        raise InputError(field="over", value="this term", rule="only totals and window functions", hint=hint)
+    return Over(value, by, order, deeper([*value.args, *by, *(key.value for key in order)]))
+
+
+def deeper(args: Iterable[Expression]) -> int:
+    """The depth of an expression with these arguments."""
+    depth = 1 + max((depth_of(arg) for arg in args), default=0)
+    if depth > DEPTH_MAX:
+        hint = "Await a part of it: that makes a table, from which to go on."
+        raise InputError(field="expression", value=f"{depth} operations deep", rule=f"at most {DEPTH_MAX}", hint=hint)
+    return depth
+
+
+def depth_of(expression: Expression) -> int:
+    return getattr(expression, "depth", 0)
+
+
+def parts_of(expression: Expression) -> tuple[Expression, ...]:
+    """What an expression is made of, one step down."""
+    match expression:
+        case Call(args=args):
+            return args
+        case Cast(value=value) | Member(value=value):
+            return (value,)
+        case Over(value=value, by=by, order=order):
+            return (*value.args, *by, *(key.value for key in order))
+    return ()
+
+
+def times_written(expression: Expression) -> Iterator[tuple[Expression, int]]:
+    """The parts of an expression, and how often each stands in its words."""
+    call = expression.value if isinstance(expression, Over) else expression
+    for number, part in enumerate(parts_of(expression)):
+        yield part, max(1, call.sql.count(f"{{{number}}}")) if isinstance(call, Call) else 1
+
+
+def walk(expressions: Iterable[Expression], known: Container[int] = ()) -> Iterator[Expression]:
+    """Every expression inside these, each once, what it is made of before itself; not those whose id is known."""
+    seen: set[int] = set()
+    stack = [(expression, False) for expression in reversed(list(expressions))]
+    while stack:
+        expression, done = stack.pop()
+        if done:
+            yield expression
+            continue
+        if id(expression) in seen or id(expression) in known:
+            continue
+        seen.add(id(expression))
+        stack.append((expression, True))
+        stack += [(part, False) for part in reversed(parts_of(expression))]
+
+
+def over_columns(expression: Expression, columns: Mapping[str, Expression]) -> Expression:
+    """The same expression, with these in the place of columns of their names."""
+    found = {id(each): columns[each.name] for each in walk([expression]) if isinstance(each, Column)}
+    return replaced(expression, found)
+
+
+def replaced(expression: Expression, known: Mapping[int, Expression]) -> Expression:
+    """The same expression with others inside, given by the ids of those that they replace."""
+    made = dict(known)
+    for each in walk([expression], known):
+        parts = parts_of(each)
+        new = tuple(made[id(part)] for part in parts)
+        same = all(a is b for a, b in zip(parts, new, strict=True))
+        made[id(each)] = each if same else _with_parts(each, new)
+    return made[id(expression)]
+
+
+def _with_parts(expression: Expression, parts: tuple[Expression, ...]) -> Expression:
+    match expression:
+        case Call(operation=operation):
+            return _call(operation, parts)
+        case Cast(type=kind, truth=truth):
+            return Cast(parts[0], kind, deeper(parts), truth)
+        case Member(among=among):
+            return Member(parts[0], among, deeper(parts))
+        case Over(value=value, by=by, order=order):
+            first, last = len(value.args), len(value.args) + len(by)
+            keys = tuple(replace(key, value=part) for key, part in zip(order, parts[last:], strict=True))
+            return over(_call(value.operation, parts[:first]), parts[first:last], keys)
+    return expression

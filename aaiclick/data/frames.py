@@ -1,0 +1,211 @@
+"""What Objects, Views and queries have in common: the verbs with which people compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from aaiclick.data.alignment import columns_of, columns_to_sum
+from aaiclick.data.answers import Answers
+from aaiclick.data.combining import (
+    check_columns,
+    combine,
+    extended,
+    filtered,
+    new_name,
+    only_value,
+    sorted_by,
+    sorting,
+)
+from aaiclick.data.expressions import Value, call
+from aaiclick.data.operations import AGGREGATES
+from aaiclick.data.operators import Make, Operators
+from aaiclick.data.relations import Aggregate, Distinct, Explode, Join, JoinKind, Project, Relation, Slice, Union
+from aaiclick.data.schema import Shape
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
+
+if TYPE_CHECKING:
+    from aaiclick.data.groups import Groups
+
+JOIN_KINDS = ("inner", "left", "right", "full", "cross", "semi", "anti")
+_TOTAL: dict[Shape, Shape] = {"list": "scalar", "scalar": "scalar", "table": "record", "record": "record"}
+
+
+class Frame(Answers, Operators):
+    """Rows and columns that ClickHouse has or will compute."""
+
+    __slots__ = ()
+
+    # ------------------------------------------------------------ choosing
+
+    def __getitem__(self, chosen: str | Sequence[str]) -> Frame:
+        """A column by its name, or several by a list of names."""
+        names, shape = self._chosen(chosen)
+        base, columns = columns_of(self._relation)
+        return self._query(Project(base, {name: columns[name] for name in names}), shape)
+
+    def _chosen(self, chosen: str | Sequence[str]) -> tuple[tuple[str, ...], Shape]:
+        """The names of columns, and the shape that these have together."""
+        if not isinstance(chosen, str | list | tuple):
+            hint = "For rows, use where or limit."
+            raise InputError(field="column", value=shown(repr(chosen)), rule="a name or a list of names", hint=hint)
+        names = (chosen,) if isinstance(chosen, str) else tuple(chosen)
+        check_columns(self.columns, names)
+        if not names or len(set(names)) < len(names):
+            rule = "each column at most once, and at least one"
+            raise InputError(field="columns", value=shown(str(list(names))), rule=rule, hint="")
+        if isinstance(chosen, str):
+            return names, "scalar" if self._is_single() else "list"
+        return names, "record" if self._is_single() else "table"
+
+    __iter__ = None
+    """Rows are not given one by one: `data` gives all of them."""
+
+    def where(self, *conditions: Any) -> Frame:
+        """The rows for which all of these are true: columns of truths, terms, or SQL of code that you trust."""
+        return self._query(filtered(self, conditions))
+
+    def order_by(self, *keys: Any, descending: bool | Sequence[bool] = False) -> Frame:
+        """Sorted by columns, terms, or SQL of code that you trust."""
+        return self._query(sorted_by(self, sorting(self, keys, descending)))
+
+    def limit(self, count: int, offset: int = 0) -> Frame:
+        """The first rows, after so many."""
+        return self._query(Slice(self._relation, check_count(count, "limit"), check_count(offset, "offset")))
+
+    def offset(self, count: int) -> Frame:
+        """All but the first rows."""
+        return self._query(Slice(self._relation, None, check_count(count, "offset")))
+
+    def unique(self, *by: str) -> Frame:
+        """Without rows that are the same (or that have the same values in these columns)."""
+        check_columns(self.columns, by)
+        return self._query(Distinct(self._relation, by))
+
+    def explode(self, column: str) -> Frame:
+        """A row for each element of the lists in a column."""
+        check_columns(self.columns, [column])
+        return self._query(Explode(self._relation, column))
+
+    def rename(self, names: Mapping[str, str]) -> Frame:
+        """The same columns under other names."""
+        check_columns(self.columns, names)
+        base, columns = columns_of(self._relation)
+        renamed = [new_name(names.get(name, name)) for name in columns]
+        if len(set(renamed)) < len(renamed):
+            raise InputError(field="rename", value=str(dict(names)), rule="two columns would have one name", hint="")
+        return self._query(Project(base, dict(zip(renamed, columns.values(), strict=True))))
+
+    def with_columns(self, /, **columns: Any) -> Frame:
+        """These columns too, computed row by row from those before; a column of the same name is replaced."""
+        return self._query(extended(self, {new_name(name): value for name, value in columns.items()}), "table")
+
+    # ------------------------------------------------------------ many into one
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        operation = AGGREGATES.get(name)
+        if operation is None:
+            return super().__getattr__(name)
+        return partial(self._total, partial(call, name, operation))
+
+    def _total(self, make: Make, *others: Any) -> Query:
+        """One value for each column."""
+        base, columns = columns_to_sum(self._relation)
+        totals = {name: make(value, *map(Value, others)) for name, value in columns.items()}
+        return self._query(Aggregate(base, {}, totals), _TOTAL[self._shape])
+
+    def agg(self, /, *given: Any, **columns: Any) -> Query:
+        """One row of totals: agg({"price": "sum"}) or agg(total=("price", "sum"))."""
+        return self.group_by().agg(*given, **columns)
+
+    def group_by(self, *keys: Any) -> Groups:
+        """A group for each distinct value of these columns or terms."""
+        return self._context.groups(self, keys)
+
+    # ------------------------------------------------------------ several Objects
+
+    def join(
+        self,
+        other: Frame,
+        on: str | Sequence[str] | Mapping[str, str] | None = None,
+        how: str = "inner",
+        suffix: str = "_right",
+    ) -> Query:
+        """The rows of both where the columns `on` are equal (a mapping where their names differ).
+
+        Columns of the other that have a name of ours get the suffix.
+        """
+        pairs = _pairs(on)
+        if how not in JOIN_KINDS:
+            raise InputError(field="how", value=str(how), rule=f"one of {', '.join(JOIN_KINDS)}", hint="")
+        if bool(pairs) == (how == "cross"):
+            rule = "a cross join takes no columns, every other join does"
+            raise InputError(field="on", value=str(on), rule=rule, hint="")
+        check_columns(self.columns, (mine for mine, _ in pairs))
+        check_columns(other.columns, (theirs for _, theirs in pairs))
+        keys = {theirs for mine, theirs in pairs}
+        kept = () if how in ("semi", "anti") else [name for name in other.columns if name not in keys]
+        renamed = {name: f"{name}{suffix}" if name in self.columns else name for name in kept}
+        joined = Join(self._relation, other._relation, pairs, cast("JoinKind", how), renamed)
+        if len(set(joined.names)) < len(joined.names):
+            rule = "two columns would have one name"
+            raise InputError(field="suffix", value=suffix, rule=rule, hint="Choose another suffix.")
+        return self._query(joined, "table")
+
+    # ------------------------------------------------------------ inside
+
+    def _query(self, relation: Relation, shape: Shape | None = None) -> Query:
+        return Query(self._context, relation, shape or self._shape)
+
+    def _combine(self, make: Make, *others: Any) -> Query:
+        return self._query(*combine(self, make, others))
+
+    def _only_column(self) -> Relation:
+        """What `isin` looks in."""
+        if len(self.columns) != 1:
+            raise InputError(field="isin", value=repr(self), rule="one column", hint="Choose one: obj['name'].")
+        return self._relation
+
+    def _only_value(self) -> Relation:
+        """What stands for one value in a term."""
+        return only_value(self)
+
+
+class Query(Frame):
+    """A query that has not run: `await` makes a table of it."""
+
+    __slots__ = ()
+
+    def __aaiclick_reference__(self) -> NoReturn:
+        rule = "a query that has not run has no table to refer to"
+        raise InputError(field="reference", value=repr(self), rule=rule, hint="Await it first: that makes an Object.")
+
+
+def _pairs(on: str | Sequence[str] | Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    if on is None:
+        return ()
+    if isinstance(on, Mapping):
+        return tuple(on.items())
+    return tuple((name, name) for name in ([on] if isinstance(on, str) else on))
+
+
+def check_count(value: object, field: str) -> int:
+    """A number of rows."""
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise InputError(field=field, value=repr(value), rule="a whole number, 0 or more", hint="")
+    return value
+
+
+def concat(first: Frame, *others: Frame) -> Query:
+    """The rows of all, which must have the same columns, or one each. Sort them if their order matters."""
+    if len(first.columns) == 1:
+        (name,) = first.columns
+        others = tuple(each.rename({each.columns[0]: name}) if len(each.columns) == 1 else each for each in others)
+    for other in others:
+        if set(other.columns) != set(first.columns):
+            rule = f"the first has the columns {', '.join(first.columns)}"
+            raise InputError(field="concat", value=repr(other), rule=rule, hint="Choose or rename columns first.")
+    shape: Shape = "list" if first.shape in ("list", "scalar") else "table"
+    return first._query(Union((first._relation, *(other._relation for other in others))), shape)

@@ -1,0 +1,75 @@
+"""What people call inside a `data_context`, without naming it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, overload
+
+from aaiclick.data.context import current_context
+from aaiclick.data.names import Scope
+from aaiclick.data.objects import Object
+from aaiclick.data.schema import Schema
+from aaiclick.data.views import View
+
+
+async def create_object(
+    schema: Schema | Mapping[str, object], *, name: str | None = None, scope: Scope = "global", order: bool = False
+) -> Object:
+    """An empty Object with these columns. With a name it stays: for everybody, or for the job."""
+    return await (await current_context()).create_object(schema, name=name, scope=scope, order=order)
+
+
+async def create_object_from_value(
+    value: Any,
+    *,
+    fields: Mapping[str, object] | None = None,
+    name: str | None = None,
+    scope: Scope = "global",
+    order: bool = False,
+) -> Object:
+    """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars."""
+    context = await current_context()
+    return await context.create_object_from_value(value, fields=fields, name=name, scope=scope, order=order)
+
+
+async def create_object_from_file(
+    path: str | os.PathLike[str], *, file_format: str | None = None, name: str | None = None, scope: Scope = "global"
+) -> Object:
+    """An Object with the rows of a file: Parquet, CSV, JSON … by its ending."""
+    return await (await current_context()).create_object_from_file(
+        path, file_format=file_format, name=name, scope=scope
+    )
+
+
+async def create_object_from_url(
+    url: str, *, file_format: str | None = None, name: str | None = None, scope: Scope = "global"
+) -> Object:
+    """An Object with the rows that an address gives; ClickHouse fetches them."""
+    return await (await current_context()).create_object_from_url(url, file_format=file_format, name=name, scope=scope)
+
+
+@overload
+async def open_object(name: str, *, scope: Scope = "global") -> Object: ...
+
+
+@overload
+async def open_object(name: Mapping[str, Any], *, scope: Scope = "global") -> Object | View: ...
+
+
+async def open_object(name: str | Mapping[str, Any], *, scope: Scope = "global") -> Object | View:
+    """The Object of this name; or the Object or View that a reference in a task's result names."""
+    context = await current_context()
+    if isinstance(name, Mapping):
+        return await context.open_reference(name)
+    return await context.open_object(name, scope=scope)
+
+
+async def list_objects() -> list[str]:
+    """The names of the Objects that stay."""
+    return await (await current_context()).list_objects()
+
+
+async def delete_object(name: str, *, scope: Scope = "global") -> bool:
+    """Delete the Object of this name; says whether there was one."""
+    return await (await current_context()).delete_object(name, scope=scope)

@@ -1,0 +1,14 @@
+"""The gateway: the embedded engine served over ClickHouse's HTTP protocol.
+
+wire      a request as it comes in           replies   an answer as it goes out
+codecs    compression, both ways             multipart forms, and tables that come with a query
+requests  from a request to a query          statements  as much of SQL as that takes
+queries   running it, piece by piece         formats   making one document of the pieces
+sessions  connections that remember          running   what runs, and stopping it
+exchange  one request and its answer         server    the listener and its threads
+"""
+
+from aaiclick.data.gateway.server import Gateway
+from aaiclick.data.gateway.serving import Serving, serve_directory
+
+__all__ = ["Gateway", "Serving", "serve_directory"]

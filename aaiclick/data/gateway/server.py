@@ -1,0 +1,194 @@
+"""The server: it listens, and gives every connection a thread of its own, as suits an engine that blocks."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from contextlib import suppress
+from typing import BinaryIO, cast
+
+from aaiclick.data.engine import Engine
+from aaiclick.data.gateway.exchange import PINGS, Service, answer, refuse
+from aaiclick.data.gateway.replies import Reply
+from aaiclick.data.gateway.running import AT_ONCE_MAX, Running
+from aaiclick.data.gateway.sessions import Sessions
+from aaiclick.data.gateway.wire import BadRequest, Head, read_head
+
+BACKLOG = 128
+CONNECTIONS_MAX = 512
+READ_BUFFER_BYTES = 1 << 18
+SILENCE_S_MAX = 300.0
+"""A client may be silent this long, between requests and within one."""
+
+LOOK_EVERY_S = 0.5
+"""How often clients that have gone and sessions that have expired are looked for."""
+
+LINGER_S = 1.0
+
+STOP_GRACE_S = 1.0
+"""What runs when the gateway stops may take this long to end by itself."""
+
+log = logging.getLogger("aaiclick.gateway")
+
+
+class Gateway:
+    """Serves an engine over ClickHouse's HTTP protocol, to whoever knows the password."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        user: str,
+        password: str,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        at_once_max: int = AT_ONCE_MAX,
+    ) -> None:
+        sessions, running = Sessions(engine), Running(engine, at_once_max=at_once_max)
+        self._service = Service(engine, user, password, sessions, running)
+        self._address = (host, port)
+        self._listener: socket.socket | None = None
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._clients: dict[socket.socket, threading.Thread] = {}
+        self._busy: set[socket.socket] = set()
+        self._stopping = threading.Event()
+        self._last_request_at = time.monotonic()
+
+    def start(self) -> Gateway:
+        """Listen, and serve in threads of its own."""
+        self._listener = socket.create_server(self._address, backlog=BACKLOG)
+        self._listener.settimeout(LOOK_EVERY_S)
+        self._address = self._listener.getsockname()[:2]
+        self._last_request_at = time.monotonic()
+        for work in (self._accept, self._look_after):
+            thread = threading.Thread(target=work, name="gateway", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        return self
+
+    @property
+    def url(self) -> str:
+        """Where it listens, once it has been started."""
+        host, port = self._address
+        return f"http://{host}:{port}"
+
+    @property
+    def idle_s(self) -> float:
+        """How long nobody has asked for anything; a ping does not count."""
+        with self._lock:
+            return 0.0 if self._busy else time.monotonic() - self._last_request_at
+
+    def stop(self) -> None:
+        """End it: what runs gets a second, then it is stopped.
+
+        Clients see their connection end, not a query that was killed: they may ask again, wherever it is served next.
+        """
+        self._stopping.set()
+        self._wake_up()
+        self._hang_up(self._open_clients() - self._busy)
+        self._wait_for_clients(STOP_GRACE_S)
+        if self._open_clients():
+            self._hang_up(self._open_clients())
+            self._service.running.stop_all()
+            self._wait_for_clients(STOP_GRACE_S)
+        for thread in self._threads:
+            thread.join()
+        if self._listener is not None:
+            self._listener.close()
+        self._service.sessions.close()
+
+    def _accept(self) -> None:
+        assert self._listener is not None
+        while not self._stopping.is_set():
+            try:
+                client, _ = self._listener.accept()
+            except TimeoutError:
+                continue
+            except OSError as error:  # out of descriptors, say: those of others become free
+                log.warning("the gateway cannot accept a connection: %s", error)
+                self._stopping.wait(LOOK_EVERY_S)
+                continue
+            self._welcome(client)
+
+    def _welcome(self, client: socket.socket) -> None:
+        thread = threading.Thread(target=self._serve, args=(client,), name="gateway client", daemon=True)
+        client.settimeout(SILENCE_S_MAX)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._lock:
+            if len(self._clients) < CONNECTIONS_MAX:
+                self._clients[client] = thread
+                thread.start()
+                return
+        client.close()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            with client, client.makefile("rb", READ_BUFFER_BYTES) as file:
+                reader = cast(BinaryIO, file)
+                while not self._stopping.is_set():
+                    head = self._next_head(client, reader)
+                    if head is None or not self._answer(head, reader, client):
+                        break
+        except OSError:
+            pass  # the client has gone
+        finally:
+            with self._lock:
+                del self._clients[client]
+
+    def _next_head(self, client: socket.socket, reader: BinaryIO) -> Head | None:
+        try:
+            return read_head(reader)
+        except BadRequest as error:
+            refuse(Reply(client, keep_alive=False, version="HTTP/1.1"), error.status, str(error))
+            client.shutdown(socket.SHUT_WR)
+            client.settimeout(LINGER_S)
+            while client.recv(READ_BUFFER_BYTES):
+                continue  # closed with bytes unread, the answer might not arrive
+            return None
+
+    def _answer(self, head: Head, reader: BinaryIO, client: socket.socket) -> bool:
+        counts = head.path not in PINGS
+        with self._lock:
+            self._busy.add(client)
+        try:
+            return answer(self._service, head, reader, client)
+        finally:
+            with self._lock:
+                self._busy.discard(client)
+                if counts:
+                    self._last_request_at = time.monotonic()
+
+    def _look_after(self) -> None:
+        while not self._stopping.wait(LOOK_EVERY_S):
+            try:
+                self._service.running.stop_abandoned()
+                self._service.running.reassure_clients()
+                self._service.sessions.end_expired()
+            except RuntimeError as error:
+                log.warning("the engine refused to stop a query: %s", error)
+
+    def _wake_up(self) -> None:
+        """One more client, who wants nothing: `accept` returns."""
+        if self._listener is not None:
+            with suppress(OSError):
+                socket.create_connection(self._address, LOOK_EVERY_S).close()
+
+    def _open_clients(self) -> set[socket.socket]:
+        with self._lock:
+            return set(self._clients)
+
+    @staticmethod
+    def _hang_up(clients: set[socket.socket]) -> None:
+        for client in clients:
+            with suppress(OSError):  # it has gone by itself
+                client.shutdown(socket.SHUT_RDWR)
+
+    def _wait_for_clients(self, wait_s: float) -> None:
+        deadline = time.monotonic() + wait_s
+        with self._lock:
+            threads = list(self._clients.values())
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))

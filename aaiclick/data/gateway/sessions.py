@@ -1,0 +1,139 @@
+"""Sessions: a connection of its own for each, with its settings and temporary tables, until nobody asks for it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from aaiclick.data import sql
+from aaiclick.data.engine import Engine, set_statement
+from aaiclick.data.gateway.faults import fault
+
+if TYPE_CHECKING:
+    from chdb.state.sqlitelike import Connection
+
+TIMEOUT_S = 60.0
+TIMEOUT_S_MAX = 3600.0
+
+
+class Session:
+    """One client's connection; one query at a time.
+
+    Settings of a single request are put back before the next one that does not have them; what SET said stays.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.busy = threading.Lock()
+        self.expires_at = 0.0
+        self._database: str | None = None
+        self._applied: dict[str, str | None] = {}
+        self._before: dict[str, str] = {}
+
+    def prepare(self, database: str | None, settings: Mapping[str, str], *, leaves_traces: bool) -> None:
+        """Get the connection ready for a request."""
+        if leaves_traces:  # SET and USE: they are to change what stays
+            self._database, settings = None, {}
+        if database and database != self._database:
+            self.connection.query(f"USE {sql.name(database)}", "TabSeparated")
+            self._database = None if leaves_traces else database
+        if settings != self._applied:
+            self._apply(settings)
+
+    def _apply(self, settings: Mapping[str, str]) -> None:
+        leaving = [name for name in self._applied if name not in settings]
+        for name in leaving:
+            self.connection.query(self._before.pop(name), "TabSeparated")
+            del self._applied[name]
+        coming = {name: value for name, value in settings.items() if self._applied.get(name) != value}
+        if coming:
+            statement = set_statement(coming)
+            self._before.update(self._as_they_are([name for name in coming if name not in self._applied]))
+            self._applied.update(dict.fromkeys(coming))  # if the next line fails, some may have been set
+            self.connection.query(statement, "TabSeparated")
+            self._applied.update(coming)
+
+    def _as_they_are(self, names: list[str]) -> dict[str, str]:
+        """For each setting, the statement that brings it back."""
+        wanted = ", ".join(map(sql.text, names))
+        query = f"SELECT name, value, changed FROM system.settings WHERE name IN ({wanted})"
+        found = str(self.connection.query(query, "JSONCompactEachRow")) if names else ""
+        rows = map(json.loads, found.splitlines())
+        return {name: f"SET {name} = {sql.text(value) if changed else 'DEFAULT'}" for name, value, changed in rows}
+
+    def is_clean(self) -> bool:
+        """Whether rows of a query that failed are gone; the first question after it still gets them."""
+        answers = (self.connection.query("SELECT 'clean'", "TabSeparated").bytes() for _ in range(2))
+        return any(answer == b"clean\n" for answer in answers)
+
+
+class Sessions:
+    """The sessions of a gateway, by the ids that clients gave them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._sessions: dict[str, Session] = {}
+
+    @contextmanager
+    def lend(self, session_id: str, *, timeout_s: float = TIMEOUT_S, must_exist: bool = False) -> Iterator[Session]:
+        """The session, made if it is not there; refused while another request has it.
+
+        After an error the session goes on, with its temporary tables, if its connection proves to be clean.
+        """
+        if not 0 <= timeout_s <= TIMEOUT_S_MAX:
+            raise fault(374, "INVALID_SESSION_TIMEOUT", f"Session timeout must be from 0 to {TIMEOUT_S_MAX:g} seconds.")
+        session = self._take(session_id, must_exist=must_exist)
+        try:
+            yield session
+        except BaseException:
+            self._keep_if_clean(session_id, session)
+            raise
+        finally:
+            session.expires_at = time.monotonic() + timeout_s
+            session.busy.release()
+
+    def end_expired(self) -> None:
+        """Close the sessions that nobody asked for in their time."""
+        now = time.monotonic()
+        with self._lock:
+            expired = [name for name, session in self._sessions.items() if session.expires_at < now]
+            leaving = [
+                self._sessions.pop(name) for name in expired if self._sessions[name].busy.acquire(blocking=False)
+            ]
+        for session in leaving:
+            session.connection.close()
+
+    def close(self) -> None:
+        with self._lock:
+            leaving = list(self._sessions.values())
+            self._sessions.clear()
+        for session in leaving:
+            if session.busy.acquire(blocking=False):
+                session.connection.close()
+
+    def _take(self, session_id: str, *, must_exist: bool) -> Session:
+        self.end_expired()
+        with self._lock:
+            session = self._sessions.get(session_id)
+            if session is None and must_exist:
+                raise fault(372, "SESSION_NOT_FOUND", f"Session {session_id} not found.")
+            if session is None:
+                session = self._sessions[session_id] = Session(self._engine.connect())
+            if not session.busy.acquire(blocking=False):
+                raise fault(373, "SESSION_IS_LOCKED", f"Session {session_id} is locked by a concurrent client.")
+            return session
+
+    def _keep_if_clean(self, session_id: str, session: Session) -> None:
+        try:
+            if session.is_clean():
+                return
+        except RuntimeError:
+            pass  # a connection that cannot even say this is gone
+        with self._lock:
+            self._sessions.pop(session_id, None)
+        session.connection.close()

@@ -1,0 +1,99 @@
+"""`group_by`: a row for each distinct value, with totals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from aaiclick.data.alignment import columns_to_sum
+from aaiclick.data.combining import bind, check_columns, new_name, settle
+from aaiclick.data.expressions import Column, Expression, call
+from aaiclick.data.frames import Frame, Query
+from aaiclick.data.operations import AGGREGATES
+from aaiclick.data.relations import Aggregate, Relation, own_columns
+from aaiclick.data.terms import Term, col
+from aaiclick.errors import InputError
+from aaiclick.urls import did_you_mean
+
+
+class Grouped(Query):
+    """The totals of groups."""
+
+    __slots__ = ()
+
+    def having(self, *conditions: Any) -> Frame:
+        """The groups for which all of these are true."""
+        return self.where(*conditions)
+
+
+class Groups:
+    """The rows of a frame, by the values of some columns."""
+
+    def __init__(self, frame: Frame, keys: Sequence[Any]) -> None:
+        self._frame = frame
+        self._keys = {_name(key, number): key for number, key in enumerate(keys)}
+        check_columns(frame.columns, (key for key in keys if isinstance(key, str)))
+
+    def agg(self, given: Mapping[str, Any] | None = None, /, **columns: Any) -> Grouped:
+        """Totals: agg({"price": "sum"}), agg({"price": ["min", "max"]}), agg(total=("price", "sum")), or terms."""
+        wanted: dict[str, Any] = {}
+        for name, functions in (given or {}).items():
+            for function in [functions] if isinstance(functions, str) else functions:
+                wanted[name if isinstance(functions, str) else f"{name}_{function}"] = (name, function)
+        wanted |= columns
+        if not wanted and not self._keys:
+            raise InputError(field="agg", value="nothing", rule="name what to compute", hint="")
+        base, mine, keys = self._base(wanted.values())
+        totals = {new_name(name): self._total(name, what, mine) for name, what in wanted.items()}
+        if clash := keys.keys() & totals.keys():
+            rule = "a key is called so"
+            raise InputError(field="agg", value=", ".join(sorted(clash)), rule=rule, hint="Choose another name.")
+        return Grouped(self._frame._context, Aggregate(base, keys, totals), "table" if keys else "record")
+
+    def count(self, name: str = "count") -> Grouped:
+        """The number of rows of each group."""
+        return self.agg(**{name: "count"})
+
+    def __getattr__(self, name: str) -> Callable[..., Grouped]:
+        if name not in AGGREGATES:
+            raise AttributeError(f"no total is called {name!r}. {did_you_mean(name, AGGREGATES)}")
+        return partial(self._one, name)
+
+    def _one(self, function: str, *names: str) -> Grouped:
+        """One kind of total, of these columns or of all that are no keys."""
+        chosen = names or [name for name in self._frame.columns if name not in self._keys]
+        return self.agg(dict.fromkeys(chosen, function))
+
+    def _base(self, wanted: Any) -> tuple[Relation, Mapping[str, Expression], dict[str, Expression]]:
+        """The rows to group, their columns and the keys; with columns' names alone, a level of the query is saved."""
+        frame = self._frame
+        plain = all(isinstance(key, str) for key in self._keys.values())
+        if not plain or any(isinstance(each, Term) for each in wanted):
+            bound = [bind(frame, col(key) if isinstance(key, str) else key) for key in self._keys.values()]
+            relation, values = settle(frame, bound, windows=False)
+            return relation, own_columns(relation), dict(zip(self._keys, values, strict=True))
+        base, columns = columns_to_sum(frame._relation)
+        return base, columns, {name: columns[name] for name in self._keys}
+
+    def _total(self, name: str, what: Any, mine: Mapping[str, Expression]) -> Expression:
+        if isinstance(what, Term):
+            return bind(self._frame, what).value
+        if isinstance(what, str) and what == "count":
+            return call("count", AGGREGATES["count"]._replace(sql="count()", least=0))
+        column, function = what if isinstance(what, tuple) and len(what) == 2 else (name, what)
+        check_columns(self._frame.columns, [column])
+        if not isinstance(function, str) or function not in AGGREGATES:
+            rule = f"one of {', '.join(AGGREGATES)}"
+            raise InputError(field="total", value=repr(function), rule=rule, hint="")
+        return call(function, AGGREGATES[function], mine[column])
+
+
+def _name(key: Any, number: int) -> str:
+    if isinstance(key, str):
+        return key
+    if isinstance(key, Term) and isinstance(key.expression, Column):
+        return key.expression.name
+    if isinstance(key, Frame) and len(key.columns) == 1:
+        return key.columns[0]
+    return f"key{number}"

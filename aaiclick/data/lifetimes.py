@@ -1,0 +1,171 @@
+"""How long tables live.
+
+A context has a file that it locks before it makes its first table, and every table of a context carries its number. A
+table is dropped when nothing refers to it, and with its context; the tables of a context whose process died are
+dropped by the next one that starts, which finds the file unlocked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import itertools
+import os
+import secrets
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.sql import name as quoted
+from aaiclick.data.sql import text
+from aaiclick.errors import AaiclickError
+
+PREFIX = "c"
+SWEPT_AT_ONCE = 50
+
+
+class Keeper:
+    """Held by everything that reads a table: when the last one is gone, so is the table."""
+
+    __slots__ = ("__weakref__", "table")
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+
+
+class Lifetime:
+    """The tables of one context."""
+
+    def __init__(self, client: DataClient, directory: Path | None = None, prefix: str = "") -> None:
+        """In a directory, it has a file there that tells that it lives; elsewhere, whoever gives the prefix knows."""
+        self._client = client
+        number = secrets.randbits(62)
+        self.prefix = prefix or f"{PREFIX}{number}"
+        self._file = None if directory is None else _lock_new(directory, number)
+        self._tables: dict[str, weakref.finalize[[str], Keeper]] = {}
+        self._numbers = itertools.count(1)
+        self._loop = asyncio.get_running_loop()
+        self._unwanted: list[str] = []
+        self._dropping: asyncio.Task[None] | None = None
+
+    def new_table(self) -> Keeper:
+        """A name for a table that is about to be made, and what keeps it."""
+        keeper = Keeper(f"{self.prefix}_{next(self._numbers)}")
+        finalizer = weakref.finalize(keeper, self._unused, keeper.table)
+        finalizer.atexit = False
+        self._tables[keeper.table] = finalizer
+        return keeper
+
+    def keep(self, table: str) -> None:
+        """This table is no longer the context's."""
+        finalizer = self._tables.pop(table, None)
+        if finalizer is not None:
+            finalizer.detach()
+
+    def _unused(self, table: str) -> None:
+        """Called by whoever let go of the last reference, on any thread."""
+        self._unwanted.append(table)
+        with suppress(RuntimeError):  # the loop is closed: the end of the context is past, or comes on another one
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        if self._dropping is None or self._dropping.done():
+            self._dropping = asyncio.ensure_future(self._drop_unwanted())
+
+    async def _drop_unwanted(self) -> None:
+        while self._unwanted:
+            table = self._unwanted.pop()
+            try:
+                await drop(self._client, table)
+            except AaiclickError:  # the end of the context tries it again
+                continue
+            self._tables.pop(table, None)
+
+    async def end(self) -> None:
+        """Drop what is left; if that fails, it is left to the next process that starts."""
+        if self._dropping is not None:
+            await asyncio.wait([self._dropping])
+        self._unwanted.clear()
+        tables, self._tables = self._tables, {}
+        for finalizer in tables.values():
+            finalizer.detach()
+        try:
+            for table in tables:
+                await drop(self._client, table)
+        except BaseException:
+            if self._file is not None:
+                self._file.close()
+            raise
+        if self._file is not None:
+            self._file.unlock_and_remove()
+
+
+async def drop(client: DataClient, table: str) -> None:
+    """Drop a table that may not be there."""
+    await client.command(f"DROP TABLE IF EXISTS {quoted(table)} SYNC")
+
+
+async def sweep(client: DataClient, directory: Path) -> int:
+    """Drop what contexts of processes that died have left; gives the number of tables."""
+    dropped = 0
+    for file in itertools.islice(_abandoned(directory), SWEPT_AT_ONCE):
+        try:
+            prefix = text(f"{PREFIX}{file.number}_")
+            found = await client.rows(
+                f"SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, {prefix})"
+            )
+            for table in found.columns[0]:
+                await drop(client, table)
+                dropped += 1
+        except BaseException:
+            file.close()
+            raise
+        file.unlock_and_remove()
+    return dropped
+
+
+# ---------------------------------------------------------------- files
+
+
+class _Locked:
+    """A file that this process has locked."""
+
+    def __init__(self, path: Path, number: int, descriptor: int) -> None:
+        self.path, self.number, self._descriptor = path, number, descriptor
+
+    def unlock_and_remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self.close()
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def _lock_new(directory: Path, number: int) -> _Locked:
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = directory / f"{number}.lock"
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if path.exists():
+            return _Locked(path, number, descriptor)
+        os.close(descriptor)  # someone who sweeps was between: the file is gone
+
+
+def _abandoned(directory: Path) -> Iterator[_Locked]:
+    """Files that nobody holds, locked by us."""
+    for path in sorted(directory.glob("*.lock")):
+        if not path.stem.isdecimal():
+            continue
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            continue
+        yield _Locked(path, int(path.stem), descriptor)

@@ -1,0 +1,88 @@
+"""How a table came to be, and what was made of it: a graph, read from the log of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from aaiclick.data import sql
+from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.context import current_context
+from aaiclick.data.oplog import TABLE, Operation
+from aaiclick.data.views import Windowed
+from aaiclick.errors import InputError
+
+STEPS_MAX = 1_000
+AT_ONCE = 1_000
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """The operations around one table, oldest first."""
+
+    table: str
+    operations: tuple[Operation, ...] = field(repr=False)
+
+    @property
+    def tables(self) -> set[str]:
+        """Every table that is part of it."""
+        found = {self.table}
+        for each in self.operations:
+            found |= {each.result, *each.sources}
+        return found
+
+    @property
+    def edges(self) -> list[tuple[str, str, str]]:
+        """(from which table, to which, by which operation)"""
+        return [(source, each.result, each.operation) for each in self.operations for source in each.sources]
+
+    def markdown(self) -> str:
+        """The graph as a Mermaid diagram."""
+        lines = [f"    {source} -->|{operation}| {result}" for source, result, operation in self.edges]
+        return "\n".join(["```mermaid", "graph LR", *(lines or [f"    {self.table}"]), "```"])
+
+
+async def lineage(of: Windowed | str, direction: str = "backward") -> Lineage:
+    """The operations that led to an Object (backward), that used it (forward), or both."""
+    if direction not in ("backward", "forward", "both"):
+        raise InputError(field="direction", value=repr(direction), rule="backward, forward or both", hint="")
+    context = await current_context()
+    await context.flush_oplog()
+    table = of if isinstance(of, str) else of.table
+    found: dict[Operation, None] = {}
+    if direction in ("backward", "both"):
+        await _follow(context.client, table, True, found)
+    if direction in ("forward", "both"):
+        await _follow(context.client, table, False, found)
+    return Lineage(table, tuple(sorted(found, key=lambda each: (each.at, each.result))))
+
+
+async def _follow(client: DataClient, table: str, backward: bool, found: dict[Operation, None]) -> None:
+    """Step by step, all tables of a step in one query."""
+    seen, step = {table}, {table}
+    for _ in range(STEPS_MAX):
+        operations = await _around(client, step, backward)
+        found.update(dict.fromkeys(operations))
+        reached = {name for each in operations for name in (each.sources if backward else (each.result,))}
+        step = reached - seen
+        seen |= step
+        if not step:
+            return
+
+
+async def _around(client: DataClient, tables: Iterable[str], backward: bool) -> list[Operation]:
+    names = sorted(tables)
+    there = await client.rows(f"EXISTS TABLE {TABLE}")
+    if not there.columns[0][0]:
+        return []
+    operations: list[Operation] = []
+    for start in range(0, len(names), AT_ONCE):
+        wanted = sql.literal(names[start : start + AT_ONCE])
+        which = f"has({wanted}, result)" if backward else f"hasAny(sources, {wanted})"
+        rows = await client.rows(
+            "SELECT at, operation, result, sources, query, job_id, task_id"
+            f" FROM {TABLE} WHERE {which} ORDER BY at, result"
+        )
+        for at, operation, result, sources, *rest in zip(*rows.columns, strict=True):
+            operations.append(Operation(at, operation, result, tuple(sources), *rest))
+    return operations

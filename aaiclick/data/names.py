@@ -1,0 +1,38 @@
+"""The tables of Objects that stay: how they are called in ClickHouse."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
+
+Scope = Literal["global", "job"]
+
+NAME_LENGTH_MAX = 150
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
+
+
+def persistent_table(name: str, scope: str, job_id: int | None) -> str:
+    """The table of an Object with a name: one for everybody, or one for each job."""
+    if type(name) is not str or not _NAME.fullmatch(name) or _length_of_file(name) > NAME_LENGTH_MAX:
+        rule = f"a letter, then letters, digits, _ . or -; at most {NAME_LENGTH_MAX}, where . and - count thrice"
+        raise InputError(field="name", value=shown(repr(name)), rule=rule, hint="")
+    if scope == "global":
+        return f"p_{name}"
+    if scope != "job":
+        raise InputError(field="scope", value=shown(repr(scope)), rule="global or job", hint="")
+    if job_id is None:
+        raise InputError(field="scope", value="job", rule="there is no job here", hint="Use it in a task.")
+    return f"j{job_id}_{name}"
+
+
+def _length_of_file(name: str) -> int:
+    """How long the name is where ClickHouse makes a file of it."""
+    return len(name) + 2 * (name.count(".") + name.count("-"))
+
+
+def name_of(table: str) -> str | None:
+    """The name of the Object that a table holds for everybody; None if it is another table."""
+    return table.removeprefix("p_") if table.startswith("p_") else None

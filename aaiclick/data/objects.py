@@ -1,0 +1,98 @@
+"""An Object: a table in ClickHouse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from aaiclick.data import sql
+from aaiclick.data.compiling import to_sql
+from aaiclick.data.expressions import Column
+from aaiclick.data.frames import Frame
+from aaiclick.data.reading import in_order
+from aaiclick.data.relations import Table, tables_of
+from aaiclick.data.schema import Schema
+from aaiclick.data.types import is_bool
+from aaiclick.data.values import conform
+from aaiclick.data.views import Window, Windowed
+from aaiclick.errors import InputError
+
+if TYPE_CHECKING:
+    from aaiclick.data.context import Context
+
+
+class Object(Windowed):
+    """A table in ClickHouse, with what can be asked of it and computed from it."""
+
+    __slots__ = ("_schema",)
+
+    def __init__(self, context: Context, name: str, schema: Schema, keeper: object = None) -> None:
+        columns = tuple(Column(field.name, _is_truth(field.type)) for field in schema.fields)
+        super().__init__(context, Table(name, columns, schema.ordered, keeper), Window(), schema.shape)
+        self._schema = schema
+
+    @property
+    def schema(self) -> Schema:
+        """Its columns and their types."""
+        return self._schema
+
+    async def insert(self, *values: Any, token: str | None = None) -> int:
+        """Add rows: values, or all rows of Objects, Views and queries with these columns; gives how many.
+
+        What does not fit the type of its column is refused. Where the same `token` was used before, nothing is added.
+        """
+        added = 0
+        for number, value in enumerate(values):
+            mark = f"{token}.{number}" if token and number else token  # each is a part of its own
+            insert = self._insert_rows if isinstance(value, Frame) else self._insert_values
+            added += await insert(value, mark)
+        return added
+
+    async def _insert_values(self, value: Any, token: str | None) -> int:
+        data = conform(value, self._schema)
+        if not data.num_rows:
+            return 0
+        added = await self._context.client.insert(self.table, data, token=token)
+        await self._context.note("insert", self.table)
+        return added
+
+    async def _insert_rows(self, frame: Frame, token: str | None) -> int:
+        """Let ClickHouse move them, in their order if they have one; types that differ are cast, checked."""
+        client = self._context.client
+        query = to_sql(in_order(frame._relation))
+        found = await client.rows(f"DESCRIBE TABLE ({query})")
+        types = dict(zip(found.columns[0], found.columns[1], strict=True))
+        pairs = self._pairs(types)
+        listed = ", ".join(_cast(theirs, types[theirs], self._schema[mine].type) for mine, theirs in pairs.items())
+        names = ", ".join(map(sql.name, pairs))
+        before = await frame.count()
+        statement = f"INSERT INTO {sql.name(self.table)} ({names}) SELECT {listed} FROM ({query})"
+        # one part after the other: so they stay in order, and a repeated token finds the same parts
+        settings = {"max_insert_threads": 1, "insert_deduplication_token": token or uuid4().hex}
+        await client.command(statement, settings)
+        await self._context.note("insert", self.table, [each.name for each in tables_of(frame._relation)], statement)
+        return before
+
+    def _pairs(self, types: Mapping[str, str]) -> dict[str, str]:
+        """Which column goes where: by name, or one into one."""
+        if len(types) == 1 and len(self._schema) == 1:
+            return {self._schema.names[0]: next(iter(types))}
+        missing = [name for name in self._schema.names if name not in types]
+        unexpected = [name for name in types if name not in self._schema]
+        if missing or unexpected:
+            rule = f"missing: {', '.join(missing) or 'none'}; unexpected: {', '.join(unexpected) or 'none'}"
+            raise InputError(field="insert", value=", ".join(types), rule=rule, hint="Choose or rename columns first.")
+        return {name: name for name in self._schema.names}
+
+
+def _is_truth(kind: str) -> bool:
+    with suppress(InputError):  # a type of ClickHouse's that is not known here
+        return is_bool(kind)
+    return False
+
+
+def _cast(name: str, has: str, wanted: str) -> str:
+    quoted = sql.name(name)
+    return quoted if has == wanted else f"accurateCast({quoted}, {sql.text(wanted)})"

@@ -1,0 +1,139 @@
+"""From a query to Python values, Arrow, files and text."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import TYPE_CHECKING, Any
+
+from aaiclick.data import display
+from aaiclick.data.clients.contract import DataClient, Rows
+from aaiclick.data.compiling import to_sql
+from aaiclick.data.expressions import Column, Key
+from aaiclick.data.relations import Aggregate, Project, Relation, Slice, Sort, is_ordered, sources_of, with_order
+from aaiclick.data.schema import ORDER, Shape
+from aaiclick.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHOWN_ROWS = 10
+AS_INSERTED = " SETTINGS max_threads = 1"
+"""Rows come in the order in which they were inserted; reading is as fast, since one thread writes the answer anyway."""
+
+FORMATS = {
+    ".parquet": "Parquet",
+    ".csv": "CSVWithNames",
+    ".tsv": "TSVWithNames",
+    ".json": "JSON",
+    ".jsonl": "JSONEachRow",
+    ".ndjson": "JSONEachRow",
+    ".arrow": "Arrow",
+    ".orc": "ORC",
+    ".avro": "Avro",
+    ".md": "Markdown",
+    ".xml": "XML",
+}
+"""ClickHouse's formats, by the endings of files."""
+
+
+async def data(client: DataClient, relation: Relation, shape: Shape, orient: str | None) -> Any:
+    """All of it, in its shape."""
+    if orient not in (None, "records"):
+        raise InputError(field="orient", value=repr(orient), rule="None or 'records'", hint="")
+    return shaped(await _rows(client, relation), shape, orient)
+
+
+def shaped(rows: Rows, shape: Shape, orient: str | None) -> Any:
+    """An answer in the shape of a Python value."""
+    if orient == "records":
+        return [dict(zip(rows.names, row, strict=True)) for row in zip(*rows.columns, strict=True)]
+    if shape == "list":
+        return list(rows.columns[0])
+    if shape == "table":
+        return {name: list(column) for name, column in zip(rows.names, rows.columns, strict=True)}
+    if rows.columns and len(rows.columns[0]) > 1:
+        rule = f"it holds {len(rows.columns[0])} rows"
+        raise InputError(field="data", value=f"a {shape}", rule=rule, hint='Ask for data(orient="records").')
+    values = [column[0] if len(column) else None for column in rows.columns]
+    return values[0] if shape == "scalar" else dict(zip(rows.names, values, strict=True))
+
+
+async def _rows(client: DataClient, relation: Relation) -> Rows:
+    return await client.rows(_query(relation))
+
+
+def in_order(relation: Relation) -> Relation:
+    """The rows of an ordered table come in its order."""
+    if not is_ordered(relation):
+        return relation
+    rows = Sort(with_order(relation), (Key(Column(ORDER)),))
+    return Project(rows, {name: Column(name) for name in relation.names})
+
+
+def _query(relation: Relation) -> str:
+    return to_sql(in_order(relation)) + (AS_INSERTED if _is_read_plainly(relation) else "")
+
+
+def _is_read_plainly(relation: Relation) -> bool:
+    """Whether the rows are those of one table, as they come."""
+    step = relation
+    while not isinstance(step, Aggregate | Sort):
+        below = sources_of(step)
+        if len(below) != 1:
+            return not below
+        step = below[0]
+    return False
+
+
+async def arrow(client: DataClient, relation: Relation) -> pa.Table:
+    return await client.arrow(_query(relation))
+
+
+async def df(client: DataClient, relation: Relation) -> Any:
+    if importlib.util.find_spec("pandas") is None:
+        raise MissingExtra(what="df()", package="pandas", extra="pandas")
+    return (await arrow(client, relation)).to_pandas()
+
+
+async def count(client: DataClient, relation: Relation) -> int:
+    found = await client.rows(f"SELECT count() FROM ({to_sql(relation)})")
+    return int(found.columns[0][0])
+
+
+async def markdown(client: DataClient, relation: Relation, limit: int) -> str:
+    found = await _rows(client, Slice(relation, limit + 1))
+    more = bool(found.columns) and len(found.columns[0]) > limit
+    return display.markdown(found.names, [column[:limit] for column in found.columns], "and more" if more else "")
+
+
+def _first(client: DataClient, relation: Relation) -> tuple[Rows, str]:
+    found = client.rows_now(_query(Slice(relation, SHOWN_ROWS + 1)))
+    more = bool(found.columns) and len(found.columns[0]) > SHOWN_ROWS
+    return found._replace(columns=[column[:SHOWN_ROWS] for column in found.columns]), "and more" if more else ""
+
+
+def html(client: DataClient, relation: Relation) -> str:
+    """The first rows, for a notebook."""
+    found, note = _first(client, relation)
+    return display.html(found.names, found.columns, note)
+
+
+def plain(client: DataClient, relation: Relation) -> str:
+    """The first rows, for a terminal."""
+    found, note = _first(client, relation)
+    return display.text(found.names, found.columns, note)
+
+
+async def export(client: DataClient, relation: Relation, path: str, file_format: str | None) -> int:
+    """Write a file that was not there: what is there is never overwritten."""
+    known = file_format or FORMATS.get(os.path.splitext(path)[1].lower())
+    if known is None or not known.isalnum():
+        rule = f"its format is not known by its ending ({', '.join(FORMATS)})"
+        raise InputError(field="path", value=path, rule=rule, hint="Give file_format, such as 'Parquet'.")
+    try:
+        return await client.save(_query(relation), known, path)
+    except FileExistsError:
+        raise InputError(
+            field="path", value=path, rule="it is there already", hint="Remove it, or write another."
+        ) from None

@@ -1,0 +1,277 @@
+"""What a query gives: tables, and what is made of them step by step. Plain data; `compiling` says it in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from aaiclick.data.expressions import Column, Expression, Key, Member, One, walk
+from aaiclick.data.schema import ORDER
+
+JoinKind = Literal["inner", "left", "right", "full", "cross", "semi", "anti"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table of ClickHouse. `keeper` is held so that the table lives as long as anything that reads it."""
+
+    name: str
+    columns: tuple[Column, ...]
+    ordered: bool = False
+    keeper: object = field(default=None, repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nowhere:
+    """One row without columns: where constants are computed."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filter:
+    source: Relation
+    conditions: tuple[Expression, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.source.names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Project:
+    """Each column computed from the columns of the source, row by row."""
+
+    source: Relation
+    columns: Mapping[str, Expression]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sort:
+    source: Relation
+    keys: tuple[Key, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.source.names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slice:
+    source: Relation
+    limit: int | None
+    offset: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.source.names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aggregate:
+    """A row for each distinct value of the keys; without keys, one row."""
+
+    source: Relation
+    keys: Mapping[str, Expression]
+    columns: Mapping[str, Expression]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.keys, *self.columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Join:
+    left: Relation
+    right: Relation
+    on: tuple[tuple[str, str], ...]
+    kind: JoinKind
+    renamed: Mapping[str, str]
+    """Columns of the right side that are given on, and what they are called."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.left.names, *self.renamed.values())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aligned:
+    """Ordered tables side by side: the first row of each, the second of each … They must be of one length."""
+
+    sources: tuple[Relation, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(aligned_name(number, name) for number, each in enumerate(self.sources) for name in each.names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Union:
+    sources: tuple[Relation, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.sources[0].names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explode:
+    """A row for each element of a list."""
+
+    source: Relation
+    column: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.source.names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct:
+    source: Relation
+    by: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.source.names
+
+
+Relation = Table | Nowhere | Filter | Project | Sort | Slice | Aggregate | Join | Aligned | Union | Explode | Distinct
+
+
+def column_of(relation: Relation, name: str) -> Column:
+    """A column of a relation, with what is known of it."""
+    return Column(name, truth=_is_truth(relation, name))
+
+
+def own_columns(relation: Relation) -> dict[str, Expression]:
+    """All columns of a relation, each under its name."""
+    return {name: column_of(relation, name) for name in relation.names}
+
+
+def one(relation: Relation) -> One:
+    """The one value of a relation of one row and one column."""
+    return One(relation, _is_truth(relation, relation.names[0]))
+
+
+def free_prefix(names: Iterable[str]) -> str:
+    """What none of these names begins with, for names of our own beside them."""
+    prefix, taken = "__", list(names)
+    while any(name.startswith(prefix) for name in taken):
+        prefix += "_"
+    return prefix
+
+
+def _is_truth(relation: Relation, name: str) -> bool:
+    while True:
+        match relation:
+            case Table(columns=columns):
+                return any(column.truth for column in columns if column.name == name)
+            case Project(columns=columns):
+                return columns[name].truth if name in columns else False
+            case Aggregate(keys=keys, columns=columns):
+                found = columns.get(name) or keys.get(name)
+                return found is not None and found.truth
+            case Filter() | Sort() | Slice() | Distinct():
+                relation = relation.source
+            case Union(sources=sources):
+                return all(_is_truth(source, name) for source in sources)
+            case Join(left=left, right=right, renamed=renamed):
+                theirs = [old for old, new in renamed.items() if new == name]
+                relation, name = (right, theirs[0]) if theirs else (left, name)
+            case Explode(source=source, column=column) if column != name:
+                relation = source
+            case _:
+                return False
+
+
+def aligned_name(number: int, name: str) -> str:
+    """What a column of one of the tables side by side is called."""
+    return f"{number}.{name}"
+
+
+def is_ordered(relation: Relation) -> bool:
+    """Whether its rows have an order of their own that can be relied on."""
+    while isinstance(relation, Filter | Project):
+        relation = relation.source
+    return isinstance(relation, Aligned) or (isinstance(relation, Table) and relation.ordered)
+
+
+def is_sorted(relation: Relation) -> bool:
+    """Whether its rows come as they were sorted."""
+    while isinstance(relation, Filter | Project | Slice):
+        relation = relation.source
+    return isinstance(relation, Sort)
+
+
+def with_order(relation: Relation) -> Relation:
+    """An ordered relation that gives its order too, as a column."""
+    match relation:
+        case Filter(source=source, conditions=conditions):
+            return Filter(with_order(source), conditions)
+        case Project(source=source, columns=columns):
+            return Project(with_order(source), {**columns, ORDER: Column(ORDER)})
+        case Table(name=name, columns=columns, keeper=keeper):
+            return Table(name, (*columns, Column(ORDER)), True, keeper)
+    return relation
+
+
+def tables_of(relation: Relation) -> list[Table]:
+    """Every table that a relation reads, each once."""
+    found: dict[str, Table] = {}
+    seen: set[int] = set()
+    stack: list[Relation] = [relation]
+    while stack:
+        step = stack.pop()
+        if id(step) in seen:
+            continue
+        seen.add(id(step))
+        if isinstance(step, Table):
+            found[step.name] = step
+        stack += (*sources_of(step), *inner_queries(step))
+    return list(found.values())
+
+
+def inner_queries(relation: Relation) -> Iterator[Relation]:
+    """The queries inside the expressions of a relation."""
+    for each in walk(expressions_of(relation)):
+        if isinstance(each, One):
+            yield each.relation
+        elif isinstance(each, Member) and not isinstance(each.among, tuple):
+            yield each.among
+
+
+def expressions_of(relation: Relation) -> list[Expression]:
+    """The expressions that a relation itself computes."""
+    match relation:
+        case Filter(conditions=conditions):
+            return list(conditions)
+        case Project(columns=columns):
+            return list(columns.values())
+        case Sort(keys=keys):
+            return [key.value for key in keys]
+        case Aggregate(keys=groups, columns=columns):
+            return [*groups.values(), *columns.values()]
+    return []
+
+
+def sources_of(relation: Relation) -> Sequence[Relation]:
+    match relation:
+        case Filter() | Project() | Sort() | Slice() | Aggregate() | Explode() | Distinct():
+            return (relation.source,)
+        case Join(left=left, right=right):
+            return (left, right)
+        case Aligned(sources=sources) | Union(sources=sources):
+            return sources
+    return ()

@@ -1,0 +1,140 @@
+"""Names and values as ClickHouse reads them: the one place where anything is quoted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from aaiclick.data.display import glimpse
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
+
+NAME_BYTES_MAX = 200
+"""ClickHouse keeps a file for each column: longer names do not fit."""
+
+YEARS = (1900, 2299)
+"""The years of Date32 and DateTime64; older servers change others silently."""
+
+_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "`": "\\`", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"})
+
+
+def name(text: str) -> str:
+    """A table's or column's name, quoted."""
+    return f"`{text.translate(_ESCAPES)}`"
+
+
+def check_column(text: object) -> str:
+    """A column's name that can be stored, or a refusal."""
+    rule = ""
+    if not isinstance(text, str):
+        rule = "the name of a column is a text"
+    elif not text:
+        rule = "it is empty"
+    elif len(text.encode("utf-8", "surrogatepass")) > NAME_BYTES_MAX:
+        rule = f"it is longer than {NAME_BYTES_MAX} bytes"
+    elif any(ord(sign) < 32 or 0xD800 <= ord(sign) <= 0xDFFF for sign in text):
+        rule = "it has control characters or half of a surrogate pair"
+    if rule:
+        raise InputError(field="column", value=shown(repr(text)), rule=rule, hint="Rename it.")
+    assert isinstance(text, str)
+    return text
+
+
+def text(value: str) -> str:
+    """A text, quoted."""
+    if not value.isascii() and any(0xD800 <= ord(sign) <= 0xDFFF for sign in value):
+        raise _refused(value, "it has half of a surrogate pair")
+    return f"'{value.translate(_ESCAPES)}'"
+
+
+def literal(value: object) -> str:
+    """A Python value, as an expression of the same value and, where ClickHouse has it, the same type."""
+    try:
+        return _literal(value)
+    except RecursionError:
+        raise _refused(value, "it is nested too deep, or holds itself") from None
+
+
+def _literal(value: object) -> str:
+    kind = type(value)
+    write = _WRITERS.get(kind)
+    if write is None and kind.__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        return literal(getattr(value, "item")())  # noqa: B009  # numpy's own scalars
+    if write is None:
+        rule = f"a {kind.__name__} is no value of a query"
+        raise _refused(value, rule, "Make an Object of it, or convert it first.")
+    return write(value)
+
+
+def _refused(value: object, rule: str, hint: str = "") -> InputError:
+    return InputError(field="value", value=glimpse(value), rule=rule, hint=hint)
+
+
+def _integer(value: int) -> str:
+    if -(2**63) <= value < 2**64:
+        return str(value) if value >= 0 else f"({value})"
+    if -(2**255) <= value < 2**255:
+        return f"toInt256('{value}')"
+    raise _refused(value, "it has more than 256 bits")
+
+
+def _float(value: float) -> str:
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "(-inf)"
+    return f"toFloat64({value!r})" if value.is_integer() else repr(value) if value >= 0 else f"({value!r})"
+
+
+def _date(value: date) -> str:
+    if not YEARS[0] <= value.year <= YEARS[1]:
+        raise _refused(value, f"ClickHouse holds the years {YEARS[0]} to {YEARS[1]}")
+    return f"toDate32('{value.isoformat()}')"
+
+
+def _datetime(value: datetime) -> str:
+    if value.utcoffset() is None:
+        raise _refused(value, "a time without a zone", "Add tzinfo, such as datetime.UTC.")
+    if not YEARS[0] <= value.year <= YEARS[1]:
+        raise _refused(value, f"ClickHouse holds the years {YEARS[0]} to {YEARS[1]}")
+    return f"toDateTime64('{value.astimezone(UTC).strftime('%Y-%m-%d %H:%M:%S.%f')}', 6, 'UTC')"
+
+
+def _decimal(value: Decimal) -> str:
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int):
+        raise _refused(value, "NaN and infinity are no decimals")
+    scale = max(0, -exponent)
+    digits = max(value.adjusted() + 1, 1) + scale
+    if digits > 76:
+        raise _refused(value, "it has more than 76 digits")
+    return f"toDecimal{128 if digits <= 38 else 256}('{value:f}', {scale})"
+
+
+def _sequence(value: list[object] | tuple[object, ...]) -> str:
+    return f"[{', '.join(map(_literal, value))}]"
+
+
+def _mapping(value: Mapping[object, object]) -> str:
+    return f"map({', '.join(_literal(part) for pair in value.items() for part in pair)})"
+
+
+_WRITERS: dict[type, Callable[[Any], str]] = {
+    type(None): lambda _: "NULL",
+    bool: lambda value: "true" if value else "false",
+    int: _integer,
+    float: _float,
+    str: text,
+    bytes: lambda value: f"unhex('{value.hex()}')",
+    date: _date,
+    datetime: _datetime,
+    Decimal: _decimal,
+    UUID: lambda value: f"toUUID('{value}')",
+    list: _sequence,
+    tuple: _sequence,
+    dict: _mapping,
+}

@@ -1,0 +1,87 @@
+"""`col("price")`: a column of whatever it will be used on."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, call, over
+from aaiclick.data.operations import AGGREGATES, WINDOWS
+from aaiclick.data.operators import Make, Operators
+from aaiclick.data.relations import one
+from aaiclick.errors import InputError
+
+
+class Term(Operators):
+    """An expression that does not know yet which Object it is used on."""
+
+    __slots__ = ("expression",)
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
+
+    def _combine(self, make: Make, *others: Any) -> Term:
+        return Term(make(self.expression, *map(term_of, others)))
+
+    def __getattr__(self, name: str) -> Any:
+        known = AGGREGATES.get(name) or WINDOWS.get(name)
+        if known is not None:
+            return partial(self._combine, partial(call, name, known))
+        return super().__getattr__(name)
+
+    def over(self, *by: Any, order_by: Any = (), descending: bool = False) -> Term:
+        """An aggregate or window function for each row, over the rows with the same `by`; with an order, up to it."""
+        partition = tuple(map(term_of_name, by))
+        order = tuple(Key(term_of_name(each), descending) for each in _several(order_by))
+        return Term(over(self.expression, partition, order))
+
+    def __repr__(self) -> str:
+        return "Term(…)"
+
+
+def col(name: str) -> Term:
+    """The column of this name, of whatever it is used on."""
+    return Term(Column(name))
+
+
+def lit(value: object) -> Term:
+    """A constant."""
+    return Term(Value(value))
+
+
+def raw(text: str) -> Term:
+    """SQL as it is: only for code that you trust. A condition to go on with is `raw("a > 1").cast(bool)`."""
+    return Term(Raw(text))
+
+
+def row_number() -> Term:
+    """The number of each row, from 1; to be used with `over`."""
+    return Term(call("row_number", WINDOWS["row_number"]))
+
+
+def rank() -> Term:
+    """The place of each row, equal ones sharing theirs; to be used with `over`."""
+    return Term(call("rank", WINDOWS["rank"]))
+
+
+def term_of(value: Any) -> Expression:
+    """What was written beside a term, as an expression."""
+    if isinstance(value, Term):
+        return value.expression
+    relation = getattr(type(value), "_only_value", None)
+    if relation is not None:
+        return one(relation(value))
+    return Value(value)
+
+
+def term_of_name(value: Any) -> Expression:
+    """Where a column is expected, a text is its name."""
+    if isinstance(value, str):
+        return Column(value)
+    if isinstance(value, Term):
+        return value.expression
+    raise InputError(field="column", value=repr(value), rule="a column's name, or a term made with col()", hint="")
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, list | tuple) else (given,)

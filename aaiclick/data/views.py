@@ -1,0 +1,193 @@
+"""A View: a window on an Object, by where, order_by, limit, offset and selected_fields. Read-only, and it travels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from aaiclick.data.combining import Bound, bind, check_columns, sorting
+from aaiclick.data.compiling import expression_sql
+from aaiclick.data.expressions import Column, Expression, Key, Member, One, Raw, walk
+from aaiclick.data.frames import Frame, check_count
+from aaiclick.data.planning import has_window
+from aaiclick.data.relations import Filter, Project, Relation, Slice, Sort, Table, column_of
+from aaiclick.data.schema import Shape
+from aaiclick.errors import InputError
+
+if TYPE_CHECKING:
+    from aaiclick.data.context import Context
+
+
+@dataclass(frozen=True)
+class Window:
+    """Which rows and columns of a table are seen."""
+
+    conditions: tuple[Expression, ...] = ()
+    keys: tuple[Key, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    fields: tuple[str, ...] | None = None
+
+    def rows(self, table: Table) -> Relation:
+        """The rows that are seen, with all columns."""
+        relation: Relation = table
+        if self.conditions:
+            relation = Filter(relation, self.conditions)
+        if self.keys:
+            relation = Sort(relation, self.keys)
+        return Slice(relation, self.limit, self.offset) if self.is_cut else relation
+
+    def seen(self, rows: Relation) -> Relation:
+        """The columns of the rows that are seen."""
+        return rows if self.fields is None else Project(rows, {name: column_of(rows, name) for name in self.fields})
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether rows were counted off, so that a later condition is not one of the table's."""
+        return self.limit is not None or self.offset > 0
+
+
+class Windowed(Frame):
+    """An Object or a View: what narrows it gives a View, as long as that can be said with a View's few words."""
+
+    __slots__ = ("_rows", "_table", "_window")
+
+    def __init__(
+        self, context: Context, table: Table, window: Window, shape: Shape, rows: Relation | None = None
+    ) -> None:
+        self._table, self._window = table, window
+        self._rows = window.rows(table) if rows is None else rows  # columns of the same rows know each other by them
+        super().__init__(context, window.seen(self._rows), shape)
+
+    def _narrowed(self, window: Window, shape: Shape | None = None, rows: Relation | None = None) -> View:
+        return View(self._context, self._table, window, shape or self._shape, rows)
+
+    def __getitem__(self, chosen: str | Sequence[str]) -> Frame:
+        names, shape = self._chosen(chosen)
+        return self._narrowed(replace(self._window, fields=names), shape, self._rows)
+
+    def _is_mine(self, bound: Iterable[Bound]) -> bool:
+        """Whether values are computed from the table, so that they can be said of it."""
+        return not self._window.is_cut and all(
+            each.base in (None, self._table, self._rows, self._relation) for each in bound
+        )
+
+    def where(self, *conditions: Any) -> Frame:
+        bound = [bind(self, each, as_sql=True) for each in conditions]
+        values = tuple(each.value for each in bound)
+        if not self._is_mine(bound) or has_window(values):
+            return super().where(*conditions)
+        return self._narrowed(replace(self._window, conditions=(*self._window.conditions, *values)))
+
+    def order_by(self, *keys: Any, descending: bool | Sequence[bool] = False) -> Frame:
+        by = sorting(self, keys, descending)
+        if not self._is_mine(by.bound):
+            return super().order_by(*keys, descending=descending)
+        return self._narrowed(replace(self._window, keys=by.keys(each.value for each in by.bound)))
+
+    def limit(self, count: int, offset: int = 0) -> Frame:
+        most, before = check_count(count, "limit"), check_count(offset, "offset")
+        had = self._window.limit
+        left = most if had is None else max(0, min(most, had - before))
+        return self._narrowed(replace(self._window, limit=left, offset=self._window.offset + before))
+
+    def offset(self, count: int) -> Frame:
+        before, had = check_count(count, "offset"), self._window.limit
+        left = None if had is None else max(0, had - before)
+        return self._narrowed(replace(self._window, limit=left, offset=self._window.offset + before))
+
+    def view(
+        self,
+        where: Any = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        order_by: Any = None,
+        selected_fields: Sequence[str] | None = None,
+    ) -> Frame:
+        """A View in one go: the rows `where`, in this order, so many after so many, these columns of them."""
+        seen: Frame = self if where is None else self.where(where)
+        if order_by is not None:
+            seen = seen.order_by(order_by)
+        if limit is not None:
+            seen = seen.limit(limit, offset or 0)
+        elif offset:
+            seen = seen.offset(offset)
+        return seen if selected_fields is None else seen[list(selected_fields)]
+
+    def reference(self) -> dict[str, Any]:
+        """What a task's arguments or result keep of it: where it is, not what is in it."""
+        _ = self._context.client  # a stale one says so
+        return reference_of(self._table, self._window)
+
+    __aaiclick_reference__ = reference
+
+    @property
+    def table(self) -> str:
+        """The name of the table in ClickHouse."""
+        return self._table.name
+
+    table_id = table
+
+
+class View(Windowed):
+    """A window on an Object."""
+
+    __slots__ = ()
+
+
+# ---------------------------------------------------------------- as JSON
+
+
+def reference_of(table: Table, window: Window) -> dict[str, Any]:
+    """A reference in its written form; `selected_fields`, `where` … only where there are any."""
+    if window == Window():
+        return {"object_type": "object", "table": table.name}
+    found: dict[str, Any] = {"object_type": "view", "table": table.name}
+    if window.conditions:
+        found["where"] = " AND ".join(map(_told, window.conditions))
+    if window.keys:
+        found["order_by"] = ", ".join(f"{_told(key.value)}{' DESC' * key.descending}" for key in window.keys)
+    if window.limit is not None:
+        found["limit"] = window.limit
+    if window.offset:
+        found["offset"] = window.offset
+    if window.fields is not None:
+        found["selected_fields"] = list(window.fields)
+    return found
+
+
+def _told(expression: Expression) -> str:
+    if any(map(_looks_elsewhere, walk([expression]))):
+        rule = "its condition looks into another Object"
+        raise InputError(field="View", value="of a table", rule=rule, hint="Await it first: that makes an Object.")
+    return expression.sql if isinstance(expression, Raw) and not expression.truth else expression_sql(expression)
+
+
+def _looks_elsewhere(expression: Expression) -> bool:
+    return isinstance(expression, One) or (isinstance(expression, Member) and not isinstance(expression.among, tuple))
+
+
+def table_in(reference: Mapping[str, Any]) -> str:
+    """The table of a reference, in the form of either specification."""
+    found = reference.get("table") or reference.get("table_id")
+    if not isinstance(found, str) or not found:
+        raise InputError(field="reference", value=repr(dict(reference)), rule="it names no table", hint="")
+    return found
+
+
+def window_in(reference: Mapping[str, Any], names: Sequence[str]) -> Window:
+    """What a reference shows of its table."""
+    where, order, fields = (reference.get(key) for key in ("where", "order_by", "selected_fields"))
+    check_columns(names, fields or ())
+    limit, offset = reference.get("limit"), reference.get("offset")
+    keys: tuple[Key, ...] = ()
+    if order:
+        keys = (Key(Column(order) if order in names else Raw(order)),)
+    return Window(
+        conditions=(Raw(where, truth=True),) if where else (),
+        keys=keys,
+        limit=None if limit is None else check_count(limit, "limit"),
+        offset=check_count(offset or 0, "offset"),
+        fields=None if fields is None else tuple(fields),
+    )

@@ -1,0 +1,189 @@
+"""The Objects of a run: those it is given, those it makes, and those it returns."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from aaiclick.backend import get_ch_url
+from aaiclick.config import settings
+from aaiclick.data.clients.opening import close_client, open_client
+from aaiclick.data.context import Context, provided_by
+from aaiclick.data.frames import Frame, Query
+from aaiclick.data.lifetimes import Lifetime
+from aaiclick.data.oplog import Oplog
+from aaiclick.data.views import Windowed
+from aaiclick.errors import ValueTooLarge
+from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.rules.values import encode_value, marks_of, mentions_objects
+from aaiclick.orchestration.views import TaskResult
+
+Opened = Mapping[str, object]
+"""Objects and Views, by the text of their references."""
+
+_wanting: dict[Any, frozenset[str]] = {}
+REMEMBERED_MAX = 10_000
+
+
+class RunData:
+    """What one run has in ClickHouse. Nothing is opened before it is needed."""
+
+    __slots__ = ("_claim", "_context", "_lifetime", "_url")
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._context: Context | None = None
+        self._lifetime: Lifetime | None = None
+        self._url = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything was needed."""
+        return self._context is not None
+
+    async def context(self) -> Context:
+        """The context of the run: its tables carry the numbers of the run, and those that it returns outlive it."""
+        if self._context is None:
+            self._url = get_ch_url()
+            client = await open_client(self._url)
+            self._lifetime = Lifetime(client, prefix=f"t{self._claim.task_id}_{self._claim.epoch}")
+            noted = Oplog(client, self._claim.job_id, self._claim.task_id) if settings().oplog else None
+            self._context = Context(
+                client,
+                self._lifetime,
+                job_id=self._claim.job_id,
+                reads_files=self._url.startswith("chdb://"),
+                oplog=noted,
+            )
+        return self._context
+
+    async def open_arguments(self) -> Opened:
+        """The Objects and Views that the arguments refer to."""
+        texts = [self._claim.kwargs_json, *self._claim.inputs.values()]
+        context = await self.context()
+        opened: dict[str, object] = {}
+        for text in texts:
+            for kind, payload in marks_of(text) if text is not None else ():
+                if kind in ("object", "view") and isinstance(payload, dict):
+                    key = key_of(kind, payload)
+                    if key not in opened:
+                        opened[key] = await context.open_reference({"object_type": kind, **payload})
+        return opened
+
+    async def convert(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """A parameter that is annotated as an Object gets one, whatever the producer returned."""
+        for name in wanting_objects(function) & kwargs.keys():
+            if kwargs[name] is not None and not isinstance(kwargs[name], Frame):
+                kwargs[name] = await (await self.context()).create_object_from_value(kwargs[name])
+        return kwargs
+
+    async def lower(self, value: Any) -> Any:
+        """What a body returned, with tables made of its queries, its frames and its largest lists; these stay."""
+        if not holds_data(value) and not _is_large(value):
+            return value
+        if isinstance(value, Query) or _is_frame(value) or _is_too_large(value):
+            value = await (await self.context()).create_object_from_value(value)
+        if isinstance(value, Windowed):
+            value.reference()
+            if self._lifetime is not None:
+                self._lifetime.keep(value.table)
+        elif isinstance(value, TaskResult):
+            value.data = await self.lower(value.data)
+        elif isinstance(value, list | tuple):
+            return type(value)([await self.lower(each) for each in value])
+        elif isinstance(value, dict):
+            return {name: await self.lower(each) for name, each in value.items()}
+        return value
+
+    async def end(self) -> None:
+        """Drop what the run made and did not return."""
+        context, self._context = self._context, None
+        if context is not None:
+            await context.end()
+            await close_client(self._url)
+
+
+async def with_data(data: RunData, call: Callable[[], Awaitable[Any]]) -> Any:
+    """What a body returns that may make and use Objects."""
+    with provided_by(data.context):
+        value = await call()
+        return value if type(value) in PLAIN else await data.lower(value)
+
+
+def refers_to_objects(claim: Claim) -> bool:
+    """Whether the arguments may refer to Objects or Views."""
+    return mentions_objects(claim.kwargs_json) or any(map(mentions_objects, claim.inputs.values()))
+
+
+def key_of(kind: str, payload: Mapping[str, Any]) -> str:
+    """A reference as a text that is the same for the same reference."""
+    return json.dumps([kind, payload], sort_keys=True)
+
+
+def wanting_objects(function: Callable[..., Any]) -> frozenset[str]:
+    """The parameters that are annotated as Objects or Views."""
+    found = _wanting.get(function)
+    if found is None:
+        if len(_wanting) >= REMEMBERED_MAX:
+            _wanting.clear()
+        kinds = inspect.get_annotations(function)
+        found = frozenset(name for name, kind in kinds.items() if name != "return" and _means_object(kind))
+        _wanting[function] = found
+    return found
+
+
+def _means_object(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        plain = annotation.strip("'\" ")
+        if plain.startswith(("Optional[", "typing.Optional[")):
+            plain = plain.partition("[")[2].rstrip("]")
+        words = {part.strip("'\" ").rpartition(".")[2] for part in plain.split("|")}
+        return bool(words & {"Object", "View"})
+    kinds = getattr(annotation, "__args__", (annotation,))
+    return any(isinstance(kind, type) and issubclass(kind, Windowed) for kind in kinds)
+
+
+def _is_frame(value: object) -> bool:
+    """Whether it is a table of Arrow, pandas or polars."""
+    return (type(value).__module__ or "").partition(".")[0] in ("pyarrow", "pandas", "polars")
+
+
+def holds_data(value: object, depth: int = 4) -> bool:
+    """Whether there is anything of ClickHouse, or for it, in a value."""
+    kind = type(value)
+    if kind in PLAIN:
+        return False
+    if kind in (list, tuple):
+        return depth > 0 and any(holds_data(each, depth - 1) for each in value)  # type: ignore[attr-defined]
+    if kind is dict:
+        return depth > 0 and any(holds_data(each, depth - 1) for each in value.values())  # type: ignore[attr-defined]
+    if isinstance(value, TaskResult):
+        return holds_data(value.data)
+    return isinstance(value, Frame) or _is_frame(value)
+
+
+PLAIN = {type(None), bool, int, float, str, bytes}
+
+LARGE = 1_000
+"""Lists of more values than this are looked at: they may be too large to travel."""
+
+
+def _is_large(value: object) -> bool:
+    if type(value) is dict:
+        return any(type(each) is list and len(each) > LARGE for each in value.values())
+    return type(value) is list and len(value) > LARGE
+
+
+def _is_too_large(value: object) -> bool:
+    """Whether a value of rows is beyond what travels as JSON."""
+    if not _is_large(value):
+        return False
+    try:
+        encode_value(value, bytes_max=settings().value_bytes_max)
+    except ValueTooLarge:
+        return True
+    except Exception:  # told when it is encoded as the result
+        return False
+    return False

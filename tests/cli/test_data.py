@@ -1,0 +1,68 @@
+"""`aaiclick data serve`"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from aaiclick.config import reset_settings
+from aaiclick.data.ownership import acquire, find_gateway
+from tests.cli.conftest import Cli
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "aaiclick", "data", "serve", *arguments]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_it_serves_until_it_is_told_to_end(root: Path, how: signal.Signals) -> None:
+    process = start()
+    assert process.stderr is not None
+    said = process.stderr.readline()
+    found = find_gateway(root / "chdb_data", 0)
+    assert found is not None
+    assert said == f"aaiclick: serving {root / 'chdb_data'} at {found.url}\n"
+    assert found.pid == process.pid
+    assert urllib.request.urlopen(f"{found.url}/ping").read() == b"Ok.\n"
+    process.send_signal(how)
+    _, rest = process.communicate()
+    assert (process.returncode, rest) == (0, "")
+    assert find_gateway(root / "chdb_data", 0) is None
+
+
+def test_it_ends_when_nobody_asks(cli: Cli, root: Path) -> None:
+    served = cli("data", "serve", "--idle-exit", "0")
+    assert (served.code, served.out) == (0, "")
+    assert served.err.startswith(f"aaiclick: serving {root / 'chdb_data'} at http://127.0.0.1:")
+    assert not (root / "chdb_data.gateway").exists()
+
+
+def test_it_serves_another_directory(cli: Cli, tmp_path: Path) -> None:
+    assert cli("data", "serve", "--path", str(tmp_path / "mine"), "--idle-exit", "0").code == 0
+    assert (tmp_path / "mine").is_dir()
+
+
+def test_a_directory_that_is_owned_is_not_served_twice(cli: Cli, tmp_path: Path) -> None:
+    with acquire(tmp_path / "mine"):  # type: ignore[union-attr]
+        refused = cli("data", "serve", "--path", str(tmp_path / "mine"))
+    assert refused.code == 5
+    assert f"process {os.getpid()} owns it" in refused.err
+
+
+def test_a_server_is_not_served(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AAICLICK_CH_URL", "clickhouse://default:secret@host:8123/default")
+    reset_settings()
+    refused = cli("data", "serve")
+    assert refused.code == 2
+    assert "secret" not in refused.err
+
+
+def test_the_verb_must_be_named(cli: Cli) -> None:
+    assert cli("data").code == 2

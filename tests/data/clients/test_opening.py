@@ -1,0 +1,111 @@
+"""One address is opened once in a process, however many ask; the next one takes the place of an owner that is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aaiclick.data import data_context
+from aaiclick.data.clients import opening
+from aaiclick.data.clients.local import LocalClient
+from aaiclick.data.clients.opening import close_client, kept_open, open_client
+from aaiclick.data.clients.pool import PooledClient
+from aaiclick.data.gateway import serve_directory
+
+OWNS_AND_WAITS = """
+import sys
+from pathlib import Path
+from aaiclick.data.gateway import serve_directory
+
+serving = serve_directory(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"chdb://{tmp_path / 'data'}"
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that owns the engine."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", OWNS_AND_WAITS, str(tmp_path / "data")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.kill()
+    process.wait()
+
+
+async def test_an_address_is_opened_once_and_closed_by_the_last(url: str) -> None:
+    clients = await asyncio.gather(*(open_client(url) for _ in range(5)))
+    assert len({id(client) for client in clients}) == 1
+    for _ in range(4):
+        await close_client(url)
+    assert list((await clients[0].rows("SELECT 1")).columns[0]) == [1]
+    await close_client(url)
+    assert url not in opening._shared
+
+
+async def test_inside_kept_open_the_engine_waits_for_the_next_one(url: str) -> None:
+    async with kept_open(), kept_open():
+        first = await open_client(url)
+        await close_client(url)
+        assert await open_client(url) is first
+        await close_client(url)
+    assert url not in opening._shared
+
+
+async def test_a_directory_may_be_opened_and_closed_again_and_again(url: str) -> None:
+    async def once(number: int) -> list[int]:
+        async with data_context(url=url) as context:
+            return await (await context.create_object_from_value([number])).data()
+
+    assert [await once(number) for number in range(3)] == [[0], [1], [2]]
+    assert await asyncio.gather(*(once(number) for number in range(6))) == [[number] for number in range(6)]
+
+
+async def test_another_process_serves_its_engine_until_it_is_gone(url: str, owner: subprocess.Popen[str]) -> None:
+    async with data_context(url=url) as context:
+        given = await context.create_object_from_value([1, 2])
+        assert await given.data() == [1, 2]
+        owner.kill()
+        owner.wait()
+        assert await given.data() == [1, 2]
+        assert await (await (given * 2)).data() == [2, 4]
+
+
+async def test_a_server_is_asked_over_http(url: str, tmp_path: Path) -> None:
+    serving = serve_directory(tmp_path / "data")
+    assert serving is not None
+    endpoint = serving.endpoint
+    address = endpoint.url.replace("://", f"://{endpoint.user}:{endpoint.password}@")
+    try:
+        async with data_context(url=address) as context:
+            assert isinstance(context.client, PooledClient)
+            given = await context.create_object_from_value({"a": [1, None], "b": ["x", "y"]})
+            assert await given.where("a = 1").data() == {"a": [1], "b": ["x"]}
+            assert await given.join(given.where("a = 1"), on="a", how="left")["b_right"].data() == ["x", None]
+            assert await (given["a"] + 1).sum().data() == 2
+    finally:
+        serving.close()
+
+
+def test_the_local_client_is_that_of_directories(url: str) -> None:
+    client = opening._connect(url)
+    assert isinstance(client, LocalClient)
+    client.close_now()

@@ -1,0 +1,134 @@
+"""The server: its connections, and its end."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+
+from aaiclick.data.engine import Engine
+from aaiclick.data.gateway import Gateway, server
+from tests.data.gateway.conftest import PASSWORD, USER, Ask
+from tests.data.gateway.test_exchange import FOREVER, connected, processes, request
+
+
+def test_it_listens_on_this_machine_only(gateway: Gateway) -> None:
+    assert gateway.url.startswith("http://127.0.0.1:")
+
+
+def test_a_connection_serves_many_requests(ask: Ask, line: HTTPConnection) -> None:
+    ask("SELECT 1")
+    ours = line.sock.getsockname()
+    assert [ask(f"SELECT {number}").text for number in range(3)] == ["0\n", "1\n", "2\n"]
+    assert ask("SELECT nonsense").status == 404
+    assert line.sock.getsockname() == ours
+
+
+def test_requests_may_follow_each_other_without_waiting(gateway: Gateway) -> None:
+    with connected(gateway) as client, client.makefile("rb") as reader:
+        client.sendall(request("SELECT 1") + request("SELECT 2"))
+        bodies = []
+        for _ in range(2):
+            length = next(
+                int(line[16:]) for line in iter(reader.readline, b"\r\n") if line.startswith(b"Content-Length")
+            )
+            while reader.readline() != b"\r\n":
+                continue
+            bodies.append(reader.read(length))
+        assert bodies == [b"1\n", b"2\n"]
+
+
+def test_many_at_once(gateway: Gateway) -> None:
+    def one(number: int) -> bytes:
+        with connected(gateway) as client, client.makefile("rb") as reader:
+            client.sendall(request(f"SELECT {number} + sum(number) - sum(number) FROM numbers(1000000)"))
+            client.shutdown(socket.SHUT_WR)
+            return reader.read().rpartition(b"\r\n\r\n")[2]
+
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(one, range(48))) == [b"%d\n" % number for number in range(48)]
+
+
+def test_what_is_no_request_is_refused(gateway: Gateway) -> None:
+    with connected(gateway) as client, client.makefile("rb") as reader:
+        client.sendall(b"nonsense\r\n\r\n")
+        assert reader.readline() == b"HTTP/1.1 400 Bad Request\r\n"
+        assert reader.read().endswith(b"not a request of HTTP/1.1.\n")
+
+
+def test_too_many_connections_are_turned_away(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 1)
+    with connected(gateway) as first:
+        first.sendall(request("SELECT 1"))
+        assert first.recv(100)
+        with connected(gateway) as second:
+            assert second.recv(100) == b""
+
+
+def test_it_stops_with_connections_that_are_open(engine: Engine) -> None:
+    gateway = Gateway(engine, USER, PASSWORD).start()
+    with connected(gateway) as silent, connected(gateway) as kept:
+        kept.sendall(request("SELECT 1"))
+        assert kept.recv(100)
+        gateway.stop()
+        assert silent.recv(100) == b""
+        while kept.recv(100):
+            continue
+        with pytest.raises(OSError, match="refused"):
+            connected(gateway)
+
+
+def test_it_stops_what_still_runs_and_its_client_sees_the_connection_end(engine: Engine) -> None:
+    gateway = Gateway(engine, USER, PASSWORD).start()
+    with connected(gateway) as client:
+        client.sendall(request(FOREVER))
+        while not processes(engine):
+            time.sleep(0.001)
+        gateway.stop()
+        assert client.recv(100) == b""
+    assert processes(engine) == 0
+
+
+def test_an_address_that_is_too_long_is_refused_and_the_client_hears_it(gateway: Gateway) -> None:
+    with connected(gateway) as client, client.makefile("rb") as reader:
+        client.sendall(b"GET /?" + b"x" * (3 << 20) + b" HTTP/1.1\r\n\r\n")
+        assert reader.readline() == b"HTTP/1.1 414 Request-URI Too Long\r\n"
+
+
+def test_it_lets_end_what_ends_soon(engine: Engine) -> None:
+    gateway = Gateway(engine, USER, PASSWORD).start()
+    with connected(gateway) as client, client.makefile("rb") as reader:
+        client.sendall(request("SELECT sleep(0.2)"))
+        while not processes(engine):
+            time.sleep(0.001)
+        gateway.stop()
+        assert reader.read().endswith(b"\r\n\r\n0\n")
+
+
+def test_it_knows_how_long_nobody_has_asked(ask: Ask, gateway: Gateway, engine: Engine) -> None:
+    ask("SELECT 1")
+    since = gateway.idle_s
+    ask(_method="GET", _path="/ping")
+    assert gateway.idle_s > since
+    thread = threading.Thread(target=ask, args=(FOREVER,), kwargs={"query_id": "mine"})
+    thread.start()
+    while not processes(engine):
+        time.sleep(0.001)
+    assert gateway.idle_s == 0
+    gateway._service.running.stop_all()
+    thread.join()
+
+
+def test_it_can_listen_where_it_is_told_to(engine: Engine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match="in use"):
+            Gateway(engine, USER, PASSWORD, port=port).start()
+    gateway = Gateway(engine, USER, PASSWORD, port=port).start()
+    assert urlsplit(gateway.url).port == port
+    gateway.stop()

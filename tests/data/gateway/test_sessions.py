@@ -1,0 +1,123 @@
+"""Sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from aaiclick.data.engine import Engine
+from aaiclick.data.gateway.faults import Fault
+from aaiclick.data.gateway.sessions import Session, Sessions
+
+FAILS_MIDWAY = "SELECT throwIf(number = 3000000) FROM numbers(10000000)"
+SETTINGS = "SELECT getSetting('max_threads'), getSetting('max_block_size')"
+
+
+@pytest.fixture
+def sessions(engine: Engine) -> Iterator[Sessions]:
+    found = Sessions(engine)
+    yield found
+    found.close()
+
+
+def rows(session: Session, sql: str) -> bytes:
+    found: bytes = session.connection.query(sql, "TabSeparated").bytes()
+    return found
+
+
+def ask(session: Session, sql: str, database: str | None = None, **settings: str) -> bytes:
+    session.prepare(database, settings, leaves_traces=sql.startswith(("SET", "USE")))
+    return rows(session, sql)
+
+
+def test_a_session_remembers(sessions: Sessions) -> None:
+    with sessions.lend("a") as session:
+        rows(session, "CREATE TEMPORARY TABLE t AS SELECT 5 AS x")
+    with sessions.lend("a") as session, sessions.lend("b") as other:
+        assert rows(session, "SELECT x FROM t") == b"5\n"
+        with pytest.raises(RuntimeError, match="Code: 60"):
+            rows(other, "SELECT x FROM t")
+
+
+def test_a_session_has_one_query_at_a_time(sessions: Sessions) -> None:
+    with sessions.lend("a"), pytest.raises(Fault) as refused, sessions.lend("a"):
+        pass
+    assert refused.value.code == 373
+
+
+def test_a_session_that_must_exist(sessions: Sessions) -> None:
+    with pytest.raises(Fault) as refused, sessions.lend("a", must_exist=True):
+        pass
+    assert refused.value.code == 372
+    with sessions.lend("a"):
+        pass
+    with sessions.lend("a", must_exist=True):
+        pass
+
+
+def test_a_session_ends_when_nobody_asks_for_it(sessions: Sessions) -> None:
+    with sessions.lend("a", timeout_s=0):
+        sessions.end_expired()  # not while it is in use
+    sessions.end_expired()
+    with pytest.raises(Fault, match="not found"), sessions.lend("a", must_exist=True):
+        pass
+
+
+@pytest.mark.parametrize("timeout_s", [-1, 3601])
+def test_a_session_lives_for_an_hour_at_most(sessions: Sessions, timeout_s: float) -> None:
+    with pytest.raises(Fault) as refused, sessions.lend("a", timeout_s=timeout_s):
+        pass
+    assert refused.value.code == 374
+
+
+def test_a_session_goes_on_after_an_error_without_its_rows(sessions: Sessions) -> None:
+    with sessions.lend("a") as session:
+        rows(session, "CREATE TEMPORARY TABLE t AS SELECT 5 AS x")
+    with pytest.raises(RuntimeError, match="Code: 395"), sessions.lend("a") as session:
+        rows(session, FAILS_MIDWAY)
+    with sessions.lend("a") as session:
+        assert rows(session, "SELECT x FROM t") == b"5\n"
+
+
+def test_a_session_whose_connection_is_broken_ends(sessions: Sessions) -> None:
+    with sessions.lend("a") as session:
+        session.is_clean = lambda: False  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError), sessions.lend("a") as session:
+        rows(session, "nonsense")
+    with pytest.raises(Fault, match="not found"), sessions.lend("a", must_exist=True):
+        pass
+
+
+def test_settings_of_a_request_do_not_outlive_it(sessions: Sessions) -> None:
+    with sessions.lend("a") as session:
+        ask(session, "SET max_threads = 3")
+        before = ask(session, SETTINGS)
+        assert ask(session, SETTINGS, max_threads="5", max_block_size="1000") == b"5\t1000\n"
+        assert ask(session, SETTINGS, max_threads="6") == before.replace(b"3\t", b"6\t")
+        assert ask(session, SETTINGS) == before
+
+
+def test_what_set_says_stays_also_when_a_request_had_it_otherwise(sessions: Sessions) -> None:
+    with sessions.lend("a") as session:
+        ask(session, SETTINGS, max_threads="5")
+        ask(session, "SET max_threads = 4", max_threads="5")
+        assert ask(session, SETTINGS).startswith(b"4\t")
+
+
+def test_a_setting_that_is_refused_leaves_the_others_as_they_were(sessions: Sessions) -> None:
+    with sessions.lend("a") as session:
+        before = ask(session, SETTINGS)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="Code"):
+                ask(session, SETTINGS, max_threads="5", max_block_size="nonsense")
+        assert ask(session, SETTINGS) == before
+
+
+def test_the_database_of_a_session(sessions: Sessions) -> None:
+    with sessions.lend("a") as session:
+        ask(session, "CREATE DATABASE other")
+        assert ask(session, "SELECT currentDatabase()", "other") == b"other\n"
+        ask(session, "USE system")
+        assert ask(session, "SELECT currentDatabase()") == b"system\n"
+        assert ask(session, "SELECT currentDatabase()", "other") == b"other\n"

@@ -1,0 +1,174 @@
+"""How long tables live: with what refers to them, with their context, and after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import gc
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aaiclick.data import Context, Object, data_context
+from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.lifetimes import Lifetime, sweep
+from aaiclick.errors import DataUnreachable
+
+WAIT_S_MAX = 30.0
+
+MAKES_TABLES_AND_WAITS = """
+import asyncio
+from aaiclick.data import data_context
+
+async def main():
+    async with data_context() as context:
+        kept = [await context.create_object_from_value([number]) for number in range(3)]
+        named = await context.create_object_from_value([1], name="lifetimes_named")
+        print("ready", flush=True)
+        await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+async def tables_of(client: DataClient) -> set[str]:
+    found = await client.rows("SELECT name FROM system.tables WHERE database = currentDatabase()")
+    return set(found.columns[0])
+
+
+def names_in(directory: Path) -> list[str]:
+    return os.listdir(directory)
+
+
+def is_locked(path: Path) -> bool:
+    with open(path, "rb+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+async def gone(client: DataClient, table: str) -> None:
+    async with asyncio.timeout(WAIT_S_MAX):
+        while table in await tables_of(client):  # noqa: ASYNC110  # ClickHouse tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def test_a_table_goes_with_the_last_reference(context: Context, numbers: Object) -> None:
+    made = await (numbers * 2)
+    table, view = made.table, made.where("value > 2")
+    del made
+    gc.collect()
+    assert await view.data() == [4, 6, 8]
+    del view
+    gc.collect()
+    await gone(context.client, table)
+
+
+async def test_a_reference_may_be_let_go_on_another_thread(context: Context, numbers: Object) -> None:
+    held = [await (numbers * 2)]
+    table = held[0].table
+    await asyncio.to_thread(held.clear)
+    gc.collect()
+    await gone(context.client, table)
+
+
+async def test_tables_go_with_their_context_even_after_an_error(context: Context) -> None:
+    left: list[Any] = []
+
+    async def fail() -> None:
+        async with data_context() as inner:
+            left.append(await inner.create_object_from_value([1]))
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        await fail()
+    assert left[0].table not in await tables_of(context.client)
+
+
+async def test_a_table_that_is_kept_stays(context: Context, tmp_path: Path) -> None:
+    lifetime = Lifetime(context.client, tmp_path)
+    keepers = [lifetime.new_table(), lifetime.new_table()]
+    for keeper in keepers:
+        await context.client.command(f"CREATE TABLE {keeper.table} (a Int8) ENGINE = Memory")
+    lifetime.keep(keepers[0].table)
+    await lifetime.end()
+    assert {keeper.table for keeper in keepers} & await tables_of(context.client) == {keepers[0].table}
+    await context.client.command(f"DROP TABLE {keepers[0].table}")
+    assert names_in(tmp_path) == []
+
+
+class Unreachable:
+    """Where nothing can be dropped."""
+
+    async def command(self, sql: str) -> None:
+        raise DataUnreachable(cause="gone")
+
+
+async def test_what_cannot_be_dropped_is_left_to_the_next_one(context: Context, tmp_path: Path) -> None:
+    lifetime = Lifetime(Unreachable(), tmp_path)  # type: ignore[arg-type]
+    keeper = lifetime.new_table()
+    table = keeper.table
+    await context.client.command(f"CREATE TABLE {table} (a Int8) ENGINE = Memory")
+    del keeper
+    gc.collect()
+    await asyncio.sleep(0)
+    with pytest.raises(DataUnreachable):
+        await lifetime.end()
+    assert await sweep(context.client, tmp_path) == 1
+    assert table not in await tables_of(context.client)
+
+
+async def test_only_files_that_nobody_holds_are_swept(context: Context, tmp_path: Path) -> None:
+    alive = Lifetime(context.client, tmp_path)
+    table = alive.new_table().table
+    await context.client.command(f"CREATE TABLE {table} (a Int8) ENGINE = Memory")
+    for name in ("7.lock", "not a number.lock", "8.txt"):
+        (tmp_path / name).touch()
+    assert await sweep(context.client, tmp_path) == 0
+    assert {"8.txt", "not a number.lock"} < {*names_in(tmp_path)}
+    assert "7.lock" not in names_in(tmp_path)
+    await alive.end()
+
+
+async def test_a_context_holds_its_file(context: Context, tmp_path: Path) -> None:
+    lifetime = Lifetime(context.client, tmp_path)
+    path = tmp_path / names_in(tmp_path)[0]
+    assert is_locked(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    await lifetime.end()
+    assert not path.exists()
+
+
+async def test_a_missing_directory_has_nothing_to_sweep(context: Context, tmp_path: Path) -> None:
+    assert await sweep(context.client, tmp_path / "never made") == 0
+
+
+def test_the_tables_of_a_killed_process_go_at_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In processes of their own: one engine is open in this one."""
+    surroundings = {**os.environ, "AAICLICK_LOCAL_ROOT": str(tmp_path)}
+    first = subprocess.Popen(
+        [sys.executable, "-c", MAKES_TABLES_AND_WAITS], stdout=subprocess.PIPE, env=surroundings, text=True
+    )
+    assert first.stdout is not None
+    assert first.stdout.readline() == "ready\n"
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    asks = """
+import asyncio
+from aaiclick.data import data_context
+
+async def main():
+    async with data_context() as context:
+        print(*(await context.client.rows("SELECT name FROM system.tables WHERE database = 'default'")).columns[0])
+
+asyncio.run(main())
+"""
+    second = subprocess.run([sys.executable, "-c", asks], capture_output=True, env=surroundings, text=True, check=True)
+    assert second.stdout.split() == ["p_lifetimes_named"]

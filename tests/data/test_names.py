@@ -1,0 +1,38 @@
+"""The names of Objects that stay, and of their tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from aaiclick.data import Context
+from aaiclick.data.names import NAME_LENGTH_MAX, name_of, persistent_table
+from aaiclick.errors import InputError
+
+LONGEST = ["a" * NAME_LENGTH_MAX, "a" + "." * 49, "_" + "-" * 49]
+
+
+def test_a_name_is_for_everybody_or_for_a_job() -> None:
+    assert persistent_table("a.b-c_1", "global", None) == "p_a.b-c_1"
+    assert persistent_table("a", "job", 7) == "j7_a"
+    assert name_of("p_a") == "a"
+    assert name_of("c1_2") is None
+
+
+@pytest.mark.parametrize("name", ["", "1a", "a b", "é", "a`", "a" * (NAME_LENGTH_MAX + 1), "a" + "." * 50, None, 3])
+def test_a_name_that_no_table_can_have_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="a letter, then letters"):
+        persistent_table(name, "global", None)
+
+
+def test_a_scope_is_checked() -> None:
+    with pytest.raises(InputError, match="global or job"):
+        persistent_table("a", "all", None)
+    with pytest.raises(InputError, match="there is no job here"):
+        persistent_table("a", "job", None)
+
+
+@pytest.mark.parametrize("name", LONGEST)
+async def test_clickhouse_takes_the_longest_names(context: Context, name: str) -> None:
+    made = await context.create_object_from_value([1], name=name)
+    assert await (await context.open_object(name)).data() == [1]
+    await context.client.command(f"DROP TABLE `{made.table}` SYNC")

@@ -1,0 +1,54 @@
+"""What days and moments ClickHouse holds, to the tick."""
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+
+from aaiclick.data.grammar import parse
+from aaiclick.data.inference import Unfit
+from aaiclick.data.ranges import fit_days, fit_moments
+
+TICK = timedelta(microseconds=1)
+
+
+@pytest.mark.parametrize(
+    ("type_", "low", "high"),
+    [("Date", date(1970, 1, 1), date(2149, 6, 6)), ("Date32", date(1900, 1, 1), date(2299, 12, 31))],
+)
+def test_days_fit_up_to_the_last(type_: str, low: date, high: date) -> None:
+    kind, day = parse(type_), timedelta(days=1)
+    assert fit_days(pa.array([low, None, high]), kind).to_pylist() == [low, None, high]
+    for outside in (low - day, high + day):
+        with pytest.raises(Unfit, match=str(low)):
+            fit_days(pa.array([outside]), kind)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
+def test_moments_fit_within_the_years_of_their_zone(zone: str) -> None:
+    kind = parse(f"DateTime64(6, '{zone}')")
+    low = datetime(1900, 1, 1, tzinfo=ZoneInfo(zone)).astimezone(UTC)
+    high = datetime(2300, 1, 1, tzinfo=ZoneInfo(zone)).astimezone(UTC) - TICK
+    assert fit_moments(pa.array([low, high]), kind).to_pylist() == [low, high]
+    for outside in (low - TICK, high + TICK):
+        with pytest.raises(Unfit, match="1900 to 2299"):
+            fit_moments(pa.array([outside]), kind)
+
+
+def test_seconds_fit_up_to_the_last() -> None:
+    last = datetime(2106, 2, 7, 6, 28, 15, tzinfo=UTC)
+    assert fit_moments(pa.array([last]), parse("DateTime")).to_pylist() == [last]
+    with pytest.raises(Unfit, match="2106"):
+        fit_moments(pa.array([last + timedelta(seconds=1)]), parse("DateTime"))
+
+
+@pytest.mark.parametrize("digits", range(7))
+def test_no_digit_of_a_second_is_lost(digits: int) -> None:
+    kind = parse(f"DateTime64({digits})")
+    step = timedelta(microseconds=10 ** (6 - digits))
+    for moment in (datetime(2024, 1, 1, tzinfo=UTC), datetime(1950, 1, 1, tzinfo=UTC)):
+        assert fit_moments(pa.array([moment + step]), kind).to_pylist() == [moment + step]
+        if digits < 6:
+            with pytest.raises(Unfit, match=f"{digits} digits"):
+                fit_moments(pa.array([moment + TICK]), kind)

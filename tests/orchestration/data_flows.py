@@ -1,0 +1,141 @@
+"""Workflows that hand Objects from task to task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from aaiclick.data import Object, View, create_object_from_value, data_context, open_object
+from aaiclick.orchestration import TaskResult, job, task
+
+
+@task
+async def make(n: int) -> Any:
+    return await create_object_from_value({"k": [i % 3 for i in range(n)], "v": list(range(n))})
+
+
+@task
+async def narrow(rows: Object) -> Any:
+    return rows.where("v > 2")
+
+
+@task
+async def total(rows: Object) -> Any:
+    return rows.group_by("k").sum("v").order_by("k")
+
+
+@task
+async def read(rows: Any) -> Any:
+    return {"kind": type(rows).__name__, "data": await rows.data()}
+
+
+@task
+def plain() -> list[int]:
+    return [1, 2, 3]
+
+
+@task
+async def wants(rows: Object, view: View | None = None) -> Any:
+    return [type(rows).__name__, await rows.sum().data(), view]
+
+
+@task
+async def many(n: int) -> list[int]:
+    return list(range(n))
+
+
+@task
+def arrow() -> Any:
+    return pa.table({"x": [1, 2]})
+
+
+@task
+async def nested(rows: Object) -> dict[str, Any]:
+    return {"first": rows, "second": [rows["v"]], "third": 3}
+
+
+@task
+async def unpack(found: dict[str, Any]) -> Any:
+    return [await found["first"].count(), await found["second"][0].data(), found["third"]]
+
+
+@task
+async def inside_a_context() -> Any:
+    async with data_context():
+        return await create_object_from_value([7])
+
+
+@task
+async def fails_after_making() -> None:
+    made = await create_object_from_value([1, 2, 3])
+    assert await made.count() == 3
+    raise ValueError("after it made a table")
+
+
+@task
+async def names_one() -> str:
+    made = await create_object_from_value([4, 5], name="kept", scope="job")
+    return made.table
+
+
+@task
+async def opens_it(after: str) -> Any:
+    return await (await open_object("kept", scope="job")).data()
+
+
+@task
+async def unready(rows: Object) -> Any:
+    return TaskResult(data=rows["v"] * 2)
+
+
+@job("objects")
+def pipeline(n: int) -> Any:
+    made = make(n=n)
+    small = narrow(rows=made)
+    return [read(rows=total(rows=small)), read(rows=small)]
+
+
+@job("annotated")
+def annotated() -> Any:
+    return wants(rows=plain())
+
+
+@job("large")
+def large(n: int) -> Any:
+    return wants(rows=many(n=n))
+
+
+@job("frames")
+def frames() -> Any:
+    return read(rows=arrow())
+
+
+@job("nested")
+def packed() -> Any:
+    return unpack(found=nested(rows=make(n=4)))
+
+
+@job("context")
+def in_context() -> Any:
+    return read(rows=inside_a_context())
+
+
+@job("failing")
+def failing() -> Any:
+    return fails_after_making()
+
+
+@job("named")
+def named() -> Any:
+    return opens_it(after=names_one())
+
+
+@job("lazy")
+def lazy() -> Any:
+    return read(rows=unready(rows=make(n=3)))
+
+
+@job("given")
+def given(rows: Any) -> Any:
+    return read(rows=rows)

@@ -1,0 +1,69 @@
+"""The Objects of a run: what wants one, what holds one."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import pyarrow as pa
+import pytest
+
+from aaiclick import data
+from aaiclick.data import Object, View
+from aaiclick.orchestration import TaskResult
+from aaiclick.orchestration.execution.run_data import RunData, holds_data, key_of, refers_to_objects, wanting_objects
+from aaiclick.orchestration.models import Claim
+from tests.support.front_door import local
+
+__all__ = ["local"]
+
+
+def claim() -> Claim:
+    return Claim(11, 2, 1, 5, None, "t", "m.f", "{}", 0, None, 0, {}, {})
+
+
+def by_class(a: Object, b: int, c: "View", d: "data.Object | None", e: Object | None, f: Optional[View]) -> Object:  # noqa: UP037, UP045
+    return a
+
+
+def test_parameters_that_are_annotated_as_objects_are_found() -> None:
+    assert wanting_objects(by_class) == {"a", "c", "d", "e", "f"}
+    assert wanting_objects(len) == frozenset()
+    assert wanting_objects(lambda x: x) == frozenset()
+
+
+@pytest.mark.parametrize("value", [None, 1, "x", [1, 2], {"a": [1]}, (), object(), {"object_type": "object"}])
+def test_plain_values_hold_nothing(value: Any) -> None:
+    assert not holds_data(value)
+
+
+@pytest.mark.parametrize("wrap", [lambda v: v, lambda v: [v], lambda v: {"a": (v,)}, lambda v: TaskResult(data=v)])
+def test_frames_are_found_wherever_they_are(wrap: Any) -> None:
+    assert holds_data(wrap(pa.table({"a": [1]})))
+
+
+def test_the_same_reference_has_the_same_key() -> None:
+    assert key_of("view", {"table": "t", "limit": 1}) == key_of("view", {"limit": 1, "table": "t"})
+    assert key_of("view", {"table": "t"}) != key_of("object", {"table": "t"})
+
+
+async def test_nothing_is_opened_before_it_is_needed(local: Any) -> None:
+    run = RunData(claim())
+    assert not refers_to_objects(claim())
+    assert await run.lower([1, 2]) == [1, 2]
+    assert not run.is_open
+    await run.end()
+    assert not (local / "chdb_data").exists()
+
+
+async def test_tables_carry_the_numbers_of_the_run_and_stay_if_they_are_returned(local: Any) -> None:
+    run = RunData(claim())
+    context = await run.context()
+    kept = await context.create_object_from_value([1])
+    lost = await context.create_object_from_value([2])
+    assert kept.table.startswith("t11_2_")
+    assert await run.lower(kept) is kept
+    names = {kept.table, lost.table}
+    await run.end()
+    async with data.data_context() as other:
+        found = await other.client.rows("SELECT name FROM system.tables WHERE database = currentDatabase()")
+    assert names & set(found.columns[0]) == {kept.table}
