@@ -24,9 +24,11 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+import aaiclick.data as data_door
 import aaiclick.orchestration as front_door
 from aaiclick import errors
 from aaiclick.cli import app
+from aaiclick.data.operations import AGGREGATES
 from aaiclick.orchestration.store.tables import metadata
 
 Finished = dict[Path, Future[subprocess.CompletedProcess[str]]]
@@ -229,6 +231,12 @@ def named_in(page: str) -> set[str]:
 
 def test_the_api_page_names_every_public_name() -> None:
     assert set(front_door.__all__) - named_in("api.md") == set()
+
+
+def test_the_data_page_names_every_public_name_and_every_operation() -> None:
+    named = named_in("data.md")
+    assert set(data_door.__all__) - named == set()
+    assert {name for name in AGGREGATES if name not in named} == set()
 
 
 def test_the_errors_page_names_every_error_with_its_exit_code() -> None:

@@ -9,7 +9,7 @@ import logging
 import secrets
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, BinaryIO
@@ -35,6 +35,7 @@ MEMORY_BYTES_MAX = 1 << 25
 
 DRAIN_BYTES_MAX = 1 << 26
 DRAIN_S = 5.0
+LINGER_S = 0.5
 
 PROGRESS_EVERY_MS = 10_000
 
@@ -67,6 +68,7 @@ def answer(service: Service, head: Head, reader: BinaryIO, client: socket.socket
     except (BodyBroken, OSError):
         return False  # the client has gone
     except _BrokenOff:
+        _let_it_be_read(client)
         return False
     except Exception:
         log.exception("the gateway failed to answer a request")
@@ -91,6 +93,14 @@ def _leave_nothing(body: Body | None, client: socket.socket) -> bool:
         except (BodyBroken, BadRequest, OSError):
             return False
     return body is not None and body.finished
+
+
+def _let_it_be_read(client: socket.socket) -> None:
+    """Wait until the client hangs up, or a while: some forget what they have not read when the connection ends."""
+    client.settimeout(LINGER_S)
+    with suppress(OSError):
+        while client.recv(4096):
+            pass
 
 
 def _answer(service: Service, head: Head, body: Body, reply: Reply, client: socket.socket) -> None:
