@@ -16,6 +16,7 @@ from aaiclick.data.relations import (
     Nowhere,
     Project,
     Relation,
+    Slice,
     Sort,
     column_of,
     free_prefix,
@@ -132,8 +133,22 @@ def bind(frame: Answers, given: Any, *, as_sql: bool = False) -> Bound:
         base, columns = columns_of(given._relation)
         if len(columns) != 1:
             raise InputError(field="column", value=repr(given), rule="one column", hint="Choose one: obj['name'].")
-        return Bound(base, next(iter(columns.values())))
+        value = next(iter(columns.values()))
+        return Bound(_nearest(frame._relation, base, value), value)
     return Bound(None, _beside(given, "", own_columns(frame._relation) if isinstance(given, Term) else {}, {}))
+
+
+def _nearest(relation: Relation, base: Relation, value: Expression) -> Relation:
+    """Our own rows, where they are some of those of the base: what is computed row by row is the same for them."""
+    if has_window([value]):
+        return base
+    for own in (relation, relation.source) if isinstance(relation, Project) else (relation,):
+        step = own
+        while isinstance(step, Filter | Sort | Slice):
+            step = step.source
+            if step is base:
+                return own
+    return base
 
 
 def check_columns(columns: Collection[str], names: Iterable[str]) -> None:

@@ -28,8 +28,22 @@ async def test_conditions_may_be_of_every_kind_at_once(sales: Object) -> None:
 async def test_a_condition_of_other_rows_is_refused(sales: Object, numbers: Object) -> None:
     with pytest.raises(NotAligned):
         sales.where(numbers > 1)
+
+
+async def test_columns_of_all_rows_may_be_used_on_some_of_them(sales: Object) -> None:
+    """What is computed row by row is the same for each row, whichever others there are."""
+    dear = sales.where("price > 1")
+    doubled = dear.with_columns(twice=sales["price"] * 2)
+    assert await doubled["twice"].data() == [2 * price for price in await dear["price"].data()]
+    first = sales.order_by("price", descending=True).limit(2)
+    assert await first.where(sales["price"] > 0)["price"].data() == await first["price"].data()
+    assert await first.order_by(-sales["price"])["price"].data() == await first["price"].data()
+    assert "WHERE" in doubled.explain()
+    totals = sales.group_by("city").sum("pieces")
     with pytest.raises(NotAligned):
-        sales.limit(2).where(sales["price"] > 1)
+        totals.with_columns(x=sales["price"])
+    with pytest.raises(NotAligned):
+        _ = dear["price"] + sales["price"]
 
 
 async def test_filtering_comes_after_windows(numbers: Object) -> None:
