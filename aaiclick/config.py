@@ -55,6 +55,7 @@ class Settings:
     sql_max_overflow: int
     value_bytes_max: int
     machine_id: int | None
+    engine_memory_mb: int
     oplog: bool
 
     @classmethod
@@ -188,6 +189,7 @@ def _settings(reader: _Reader) -> Settings:
         sql_max_overflow=reader.whole("AAICLICK_SQL_MAX_OVERFLOW"),
         value_bytes_max=reader.whole("AAICLICK_VALUE_BYTES_MAX"),
         machine_id=None if machine_id is None else int(machine_id),
+        engine_memory_mb=reader.whole("AAICLICK_ENGINE_MEMORY_MB"),
         oplog=bool(reader.whole("AAICLICK_OPLOG")),
     )
 

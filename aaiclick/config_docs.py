@@ -189,6 +189,14 @@ SETTINGS: tuple[Setting, ...] = (
         high=FIXED_MACHINE_IDS[-1],
     ),
     Setting(
+        "AAICLICK_ENGINE_MEMORY_MB",
+        "engine_memory_mb",
+        "0",
+        "Megabytes that the embedded data engine may take for all queries together; 0: nine tenths of the machine's.",
+        low=0,
+        high=100_000_000,
+    ),
+    Setting(
         "AAICLICK_OPLOG",
         "oplog",
         "0",

@@ -6,6 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
+from aaiclick.config import settings
 from aaiclick.data.engine import Engine
 from aaiclick.data.gateway.server import Gateway
 from aaiclick.data.ownership import Endpoint, Ownership, acquire
@@ -38,10 +39,14 @@ def serve_directory(
     memory_bytes_max: int | None = None,
     query_memory_bytes_max: int | None = None,
 ) -> Serving | None:
-    """Own the directory, open the engine on it and serve it on this machine; None if another process owns it."""
+    """Own the directory, open the engine on it and serve it on this machine; None if another process owns it.
+
+    Without `memory_bytes_max`, AAICLICK_ENGINE_MEMORY_MB counts.
+    """
     ownership = acquire(directory)
     if ownership is None:
         return None
+    memory_bytes_max = memory_bytes_max or settings().engine_memory_mb * 1_000_000 or None
     engine = None
     try:
         engine = Engine.open(

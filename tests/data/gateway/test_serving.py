@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from aaiclick.config import reset_settings
+from aaiclick.data.engine import Engine
 from aaiclick.data.gateway import serve_directory
+from aaiclick.data.gateway import serving as serving_module
 from aaiclick.data.ownership import acquire, find_gateway
 from aaiclick.errors import EngineUnavailable
 
@@ -35,3 +38,24 @@ def test_what_cannot_be_served_is_not_owned_either(tmp_path: Path) -> None:
         owned = acquire(tmp_path / place)
         assert owned is not None
         owned.release()
+
+
+def test_the_setting_limits_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int | None] = []
+
+    class Noted(Engine):
+        @classmethod
+        def open(cls, directory: Path, **limits: int | None) -> Engine:
+            given.append(limits["memory_bytes_max"])
+            return super().open(directory)
+
+    monkeypatch.setattr(serving_module, "Engine", Noted)
+    for text, more in (("500", {}), ("0", {}), ("500", {"memory_bytes_max": 7})):
+        monkeypatch.setenv("AAICLICK_ENGINE_MEMORY_MB", text)
+        reset_settings()
+        serving = serve_directory(tmp_path / "data", **more)
+        assert serving is not None
+        serving.close()
+    assert given == [500_000_000, None, 7]
+    monkeypatch.undo()
+    reset_settings()
