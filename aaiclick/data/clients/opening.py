@@ -101,7 +101,9 @@ def _close(url: str) -> None:
 
 
 def _close_unused() -> None:
-    for url in [url for url, found in _shared.items() if not found.users and not _kept_open]:
+    if _kept_open or _ask_for_owner is not None:  # a child will be asked again, and ends without ceremony
+        return
+    for url in [url for url, found in _shared.items() if not found.users]:
         _shared.pop(url).client.close_now()
 
 
