@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -19,15 +21,28 @@ TRIES = 20
 """Two processes may reach for the same unused machine id, and the primary key lets one pass."""
 
 
+_asking = False
+
+
 async def provide_ids(database: Database) -> None:
     """Let this process make ids that no other makes, wherever it runs; does nothing while it has such a right."""
     file = sqlite_file(database.url)
     if file is not None:
         use_slots_of(file)
         return
+    global _asking
     now_ms = await database.read(_now_ms)
-    if granted_until_ms() - now_ms >= WINDOW_MS // 2:
+    left_ms = granted_until_ms() - now_ms
+    if left_ms >= WINDOW_MS // 2 or (_asking and left_ms > 0):  # one asks for the whole process
         return
+    _asking = True
+    try:
+        await _take(database)
+    finally:
+        _asking = False
+
+
+async def _take(database: Database) -> None:
     for attempt in range(1, TRIES + 1):
         try:
             grant = await database.transact(take_window)
@@ -65,8 +80,9 @@ async def take_window(session: Session) -> Grant | None:
 async def _take_new(session: Session, now_ms: int) -> Grant | None:
     """A machine id that nobody has used yet."""
     used = {row.machine_id for row in await session.rows(select(machine_ids.c.machine_id))}
-    free = next((candidate for candidate in ALLOTTED_MACHINE_IDS if candidate not in used), None)
-    if free is None:
+    unused = [candidate for candidate in ALLOTTED_MACHINE_IDS if candidate not in used]
+    if not unused:
         return None
+    free = random.choice(unused)  # of several who ask at once, hardly two want the same
     await session.run(insert(machine_ids).values(machine_id=free, high_water_ms=now_ms + WINDOW_MS))
     return Grant(free, now_ms, now_ms + WINDOW_MS)

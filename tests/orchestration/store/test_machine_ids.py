@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from aaiclick.id_grants import ALLOTTED_MACHINE_IDS, LocalSlots
 from aaiclick.ids import _maker, granted_until_ms, new_id, set_id_source
+from aaiclick.orchestration.store import machine_ids
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.machine_ids import WINDOW_MS, provide_ids, take_window
 from aaiclick.orchestration.store.session import Session
@@ -97,6 +98,19 @@ async def test_connecting_again_and_again_takes_one_window(database):
     used = await database.read(lambda session: session.scalar(select(func.count()).select_from(table)))
     assert used == 1
     assert granted_until_ms() > 0
+
+
+@servers
+async def test_of_ten_who_ask_at_once_one_asks_for_the_whole_process(database, monkeypatch):
+    """Ten hearts of one process may find at once that the window is soon over."""
+    now_ms = await database.read(machine_ids._now_ms)
+    until = [now_ms + WINDOW_MS // 4]
+    monkeypatch.setattr(machine_ids, "granted_until_ms", lambda: until[-1])
+    monkeypatch.setattr(machine_ids, "offer_grant", lambda grant: until.append(grant.until_ms))
+    await asyncio.gather(*(provide_ids(database) for _ in range(10)))
+    counted = await database.read(lambda session: session.scalar(select(func.count()).select_from(table)))
+    assert (counted, len(until)) == (1, 2)
+    assert not machine_ids._asking
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
