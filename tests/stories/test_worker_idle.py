@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import event
 
+from aaiclick.ids import set_id_source
 from aaiclick.orchestration.control.loop import Control
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.execution.heart import Heart
@@ -91,9 +92,12 @@ async def _count(url: str) -> tuple[float, Counter[str]]:
 async def test_ten_idle_workers_ask_less_than_ten_times_a_second(
     sqlite_databases: SqliteDatabases, postgres_databases: PostgresDatabases, mariadb_databases: MariadbDatabases
 ) -> None:
-    with ExitStack() as opened:
-        sources = (sqlite_databases, postgres_databases, mariadb_databases)
-        urls = [opened.enter_context(databases.migrated()) for databases in sources]
-        counted = await asyncio.gather(*(_count(url) for url in urls))
+    """SQLite apart: a process that makes its ids beside a file would ask the servers for the right to at every turn."""
+    counted: list[tuple[float, Counter[str]]] = []
+    for sources in ((postgres_databases, mariadb_databases), (sqlite_databases,)):
+        set_id_source(None)
+        with ExitStack() as opened:
+            urls = [opened.enter_context(databases.migrated()) for databases in sources]
+            counted += await asyncio.gather(*(_count(url) for url in urls))
     for rate, seen in counted:
         assert 0 < rate < STATEMENTS_PER_S_MAX, (rate, seen.most_common())
