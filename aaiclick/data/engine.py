@@ -123,7 +123,8 @@ class Engine:
         try:
             return self._open(settings)
         except RuntimeError as error:
-            cause = str(error).removeprefix("Failed to create connection: ").strip().rstrip(".")
+            told = str(error).removeprefix("Failed to create connection: ").partition(", Stack trace")[0]
+            cause = told.strip().rstrip(".")
             raise self._unavailable(cause or "chdb does not say why", self._hint(cause)) from error
 
     def _hint(self, cause: str) -> str:

@@ -149,12 +149,17 @@ def _endpoint_file(directory: Path) -> Path:
 
 
 def _make_private(directory: Path) -> None:
-    """The directory for its user only, also if it was there with wider rights; so are those above it that are made."""
+    """The directory for its user only, and so are those above it that are made.
+
+    One that is there is made so only while it is empty: a directory with other things in it is not ours to close.
+    """
+    if directory.exists() and not directory.is_dir():
+        raise EngineUnavailable(directory=directory, cause="it is not a directory", hint="Name another place.")
     try:
         missing = [place for place in (directory, *directory.parents) if not place.exists()]
         for place in reversed(missing):
             place.mkdir(mode=0o700, exist_ok=True)
-        if stat.S_IMODE(directory.stat().st_mode) & 0o077:
+        if stat.S_IMODE(directory.stat().st_mode) & 0o077 and not any(directory.iterdir()):
             directory.chmod(0o700)
     except OSError as error:
         raise _unusable(directory, error) from error

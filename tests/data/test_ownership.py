@@ -234,3 +234,24 @@ if os.fork() == 0:
 
 def test_the_password_is_not_shown() -> None:
     assert "hidden" not in repr(endpoint(password="hidden"))
+
+
+def test_what_is_no_directory_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    file.chmod(0o644)
+    with pytest.raises(EngineUnavailable, match="not a directory"):
+        acquire(file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o644
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_directory_with_other_things_in_it_keeps_its_rights(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    (shared / "theirs").touch()
+    shared.chmod(0o755)
+    owned = acquire(shared)
+    assert owned is not None
+    owned.release()
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o755

@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
+import clickhouse_connect
+from clickhouse_connect.driver.exceptions import Error
 
 from aaiclick.data.ownership import Endpoint, find_gateway
-
-clickhouse_connect = pytest.importorskip("clickhouse_connect")
-
-from clickhouse_connect.driver.exceptions import Error  # noqa: E402
 
 WRITERS = 4
 ROWS = 500
