@@ -95,6 +95,8 @@ groups = _table(
     _count("failed_count"),
     _count("dependents_count"),
     Column("created_at", UtcTime, nullable=False),
+    Column("output_task_id", Id),
+    Column("parent_task_id", Id),
     Index("ix_groups_job", "job_id"),
     Index("ix_groups_parent", "parent_group_id"),
     postgres=_HOT,
@@ -135,6 +137,7 @@ tasks = _table(
     Column("started_at", UtcTime),
     Column("completed_at", UtcTime),
     _count("generation"),
+    _flag("kept"),
     Index("ix_tasks_job", "job_id"),
     Index("ix_tasks_group", "group_id"),
     Index("ix_tasks_parent", "parent_task_id"),
@@ -276,3 +279,52 @@ machine_ids = _table(
     Column("high_water_ms", BigInteger, nullable=False),
 )
 """Up to which time ids may have been made with each machine id (pitfall T19)."""
+
+table_context_refs = _table(
+    "table_context_refs",
+    Column("table_name", String(100), primary_key=True),
+    Column("context_id", Id, nullable=False),
+    Column("job_id", Id, nullable=False),
+    _count("epoch"),
+    _count("stage"),
+    _flag("preserved"),
+    Column("created_at", UtcTime, nullable=False),
+    Index("ix_table_context_refs_job", "job_id"),
+    Index("ix_table_context_refs_stage", "stage"),
+    postgres=_HOT,
+)
+"""The object tables that orchestration knows, each written down before it is made.
+
+`context_id` is the task that makes it, or the job it was given to. Whoever adds a reference to a table that it does not
+hold already locks this row first, and whoever drops it does so too: `stage` tells how far that is.
+"""
+
+table_run_refs = _table(
+    "table_run_refs",
+    _key("task_id"),
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("table_name", String(100), primary_key=True),
+    Column("worker_id", Id, nullable=False),
+    Index("ix_table_run_refs_table", "table_name"),
+    postgres=_BUSY,
+    with_rowid=False,
+)
+"""Which run reads or makes which table: kept until its worker says that the body is dead, or has lost its session."""
+
+table_pin_refs = _table(
+    "table_pin_refs",
+    _key("task_id"),
+    Column("table_name", String(100), primary_key=True),
+    Column("job_id", Id, nullable=False),
+    Index("ix_table_pin_refs_table", "table_name"),
+    postgres=_BUSY,
+    with_rowid=False,
+)
+"""Which task still needs which table. Where `task_id` is the job's own id, the job's result names the table."""
+
+installation = _table(
+    "installation",
+    Column("slot", Integer, primary_key=True, autoincrement=False),
+    Column("id", String(32), nullable=False),
+)
+"""One row: the random name of this installation, which its tables in ClickHouse carry in their comments."""
