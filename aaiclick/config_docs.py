@@ -181,6 +181,22 @@ SETTINGS: tuple[Setting, ...] = (
         high=100_000_000,
     ),
     Setting(
+        "AAICLICK_TASK_CHILDREN_MAX",
+        "task_children_max",
+        "200000",
+        "Tasks and groups that one run of a task may make.",
+        low=1,
+        high=10_000_000,
+    ),
+    Setting(
+        "AAICLICK_JOB_TASKS_MAX",
+        "job_tasks_max",
+        "2000000",
+        "Tasks that one job may have.",
+        low=1,
+        high=100_000_000,
+    ),
+    Setting(
         "AAICLICK_MACHINE_ID",
         "machine_id",
         "allotted by the database",

@@ -134,6 +134,14 @@ class GroupComplete(Conflict):
 # ---------------------------------------------------------------- entrypoints and runs
 
 
+class TooManyTasks(AaiclickError):
+    """{what} more tasks and groups than the limit of {limit}. Make fewer with more work each, or raise {setting}."""
+
+
+class NotYetThere(Conflict):
+    """Task {task_id} was made by the task that asks, and begins when that has completed. Pass it to another task."""
+
+
 class EntrypointError(AaiclickError):
     """{entrypoint} cannot be run: {cause}. {hint}"""
 

@@ -15,6 +15,8 @@ Machine ids come in three bands, so that ids of one kind never meet ids of anoth
     768 to 1023    drawn at random, with a random start of the sequence: for ids that are made before a server was
                    asked. These alone can meet (docs/decisions/0003-ids.md says how likely); a primary key refuses.
 
+A child process that runs tasks makes none itself: it borrows them from its worker (`borrow_ids`).
+
 Within a window time is measured with the monotonic clock. A millisecond that is used up is followed by the next one,
 ahead of time: by ten seconds at most, after which the maker waits.
 """
@@ -25,7 +27,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -52,6 +54,9 @@ LAST_MS = EPOCH_MS + 2**41 - 1
 ID_MAX = 2**63 - 1
 
 AHEAD_MS_MAX = 10_000
+
+BLOCK_MIN, BLOCK_MAX = 16, 4096
+"""How many ids are borrowed at a time."""
 
 
 class IdMaker:
@@ -164,6 +169,35 @@ def _base(ms: int, machine_id: int) -> int:
     return (ms - EPOCH_MS) << 22 | machine_id << 12
 
 
+class BorrowedIds:
+    """Ids that another process makes for this one, a block at a time: each block is twice the last one."""
+
+    def __init__(self, ask: Callable[[int], Sequence[int]]) -> None:
+        self._ask = ask
+        self._lock = threading.Lock()
+        self._left: list[int] = []
+        self._block = BLOCK_MIN
+
+    def one(self) -> int:
+        """An id, higher than all before it."""
+        return self.many(1)[0]
+
+    def many(self, count: int) -> list[int]:
+        """So many ids, each higher than the one before."""
+        with self._lock:
+            while len(self._left) < count:
+                self._left += self._ask(max(self._block, min(count - len(self._left), BLOCK_MAX)))
+                self._block = min(2 * self._block, BLOCK_MAX)
+            made, self._left = self._left[:count], self._left[count:]
+            return made
+
+    def forget(self) -> None:
+        """Use no more of what is left: it would tell a time that is long past."""
+        with self._lock:
+            self._left = []
+            self._block = BLOCK_MIN
+
+
 class _BySettings:
     """The source that fits the settings, which are read when the first id is made."""
 
@@ -204,16 +238,39 @@ os.register_at_fork(
 )
 
 
+_lender: BorrowedIds | None = None
+
+
+def borrow_ids(ask: Callable[[int], Sequence[int]]) -> None:
+    """Let another process make the ids of this one: `ask` gets so many from it. Not for what this process forks."""
+    global _lender
+    _lender = BorrowedIds(ask)
+
+
+def forget_borrowed_ids() -> None:
+    """Ask anew for the next id."""
+    if _lender is not None:
+        _lender.forget()
+
+
+def _borrow_no_more() -> None:
+    global _lender
+    _lender = None
+
+
+os.register_at_fork(after_in_child=_borrow_no_more)
+
+
 def new_id() -> int:
     """An id for a new thing; higher than all that this process made before."""
-    return _maker.one()
+    return (_lender or _maker).one()
 
 
 def new_ids(count: int) -> list[int]:
     """So many ids, in rising order."""
     if count < 0:
         raise InputError(field="count", value=count, rule="it must not be negative", hint="")
-    return _maker.many(count)
+    return (_lender or _maker).many(count)
 
 
 def set_id_source(source: IdSource | None) -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from aaiclick.backend import get_db_url
-from aaiclick.errors import CrossJobDependency, NoContext, RunningLoop
+from aaiclick.errors import CrossJobDependency, NoContext, NotYetThere, RunningLoop, TooManyTasks
 from aaiclick.orchestration.bus import open_bus
 from aaiclick.orchestration.checks import check_entrypoints, refuse_during_import
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.models import Group, Task
-from aaiclick.orchestration.models.node import Edge, Node
+from aaiclick.orchestration.models.node import Edge, Node, collector, current_group
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.names import check_id
 from aaiclick.orchestration.store.database import Database
@@ -61,7 +61,7 @@ async def connected() -> AsyncIterator[DirectCoordinator]:
 
 class _Entered(NamedTuple):
     by: asyncio.Task[Any] | None
-    connection: AbstractAsyncContextManager[DirectCoordinator]
+    connection: AbstractAsyncContextManager[Any]
     around: Context | None
 
 
@@ -76,7 +76,7 @@ class Context:
         self._entered: list[_Entered] = []
 
     async def __aenter__(self) -> Context:
-        connection = connected()
+        connection: AbstractAsyncContextManager[Any] = nullcontext() if self._staging() is not None else connected()
         await connection.__aenter__()
         self._entered.append(_Entered(asyncio.current_task(), connection, _current.get()))
         _current.set(self)
@@ -95,16 +95,27 @@ class Context:
 
         Refused as a whole: cycles, nodes of other jobs, ids that no one holds, functions that do not take what they
         are given. Returns what it was given.
+
+        In a running task, what is applied to its own job appears when the task has completed, and not if it fails.
         """
         refuse_during_import("apply(…)")
         if self.job_id is None:
             raise NoContext(call="apply", hint="Say which job: Context(job_id=job.id).apply(…)")
-        submission = gather(self.job_id, _as_list(items))
+        nodes = _as_list(items)
+        if (staging := self._staging()) is not None:
+            staging.stage(nodes)
+            return items
+        submission = gather(self.job_id, nodes)
         if submission.tasks or submission.groups or submission.edges:
             check_entrypoints(submission.tasks)
             async with connected() as coordinator:
                 await coordinator.submit(submission)
         return items
+
+    def _staging(self) -> Staging | None:
+        """Where the run around gathers what it makes, if this is a context of its job."""
+        staging = staging_around()
+        return staging if staging is not None and staging.job_id == self.job_id else None
 
     async def create_object(self, schema: Any, **options: Any) -> Object:
         """An empty Object with these columns, in the `data_context` around or in that of the run."""
@@ -114,8 +125,12 @@ class Context:
 
 
 def orch_context(job_id: int | None = None) -> Context:
-    """`async with orch_context():` keeps one connection open for all the calls inside."""
-    return Context(job_id)
+    """`async with orch_context():` keeps one connection open for all the calls inside.
+
+    In a running task it is bound to the task's own job, unless another is named.
+    """
+    staging = staging_around()
+    return Context(staging.job_id if job_id is None and staging is not None else job_id)
 
 
 def get_current_context() -> Context:
@@ -132,6 +147,57 @@ def get_current_job_id() -> int:
     if job_id is None:
         raise NoContext(call="get_current_job_id", hint="The context around is not bound to a job.")
     return job_id
+
+
+# ---------------------------------------------------------------- what a running task makes
+
+
+class Staging(list[Node]):
+    """The tasks and groups that a run makes: they are committed with its completion, in the same transaction."""
+
+    def __init__(self, job_id: int, most: int) -> None:
+        super().__init__()
+        self.job_id = job_id
+        self.most = most
+
+    def append(self, node: Node) -> None:
+        """One more, if it is not one too many."""
+        if len(self) >= self.most:
+            raise TooManyTasks(what="One task makes", limit=self.most, setting="AAICLICK_TASK_CHILDREN_MAX")
+        super().append(node)
+
+    def stage(self, nodes: Iterable[Node]) -> None:
+        """Add those that were made elsewhere, with what they need; refused as a whole, as `apply` does."""
+        submission = gather(self.job_id, nodes)
+        check_entrypoints(submission.tasks)
+        known = {node.id for node in self}
+        for node in (*submission.tasks, *submission.groups):
+            if node.id not in known:
+                self.append(node)
+
+
+def staging_around() -> Staging | None:
+    """Where the run around gathers what it makes; None outside of a running task."""
+    found = collector.get()
+    return found if isinstance(found, Staging) else None
+
+
+@contextmanager
+def staged_in(staging: Staging) -> Iterator[None]:
+    """Inside, whatever is made belongs to the run, and the context around is that of its job."""
+    gathering, group, around = collector.set(staging), current_group.set(None), _current.set(Context(staging.job_id))
+    try:
+        yield
+    finally:
+        collector.reset(gathering)
+        current_group.reset(group)
+        _current.reset(around)
+
+
+def refuse_staged(task_id: int) -> None:
+    """A running task cannot wait for what it makes: that begins when the task has completed."""
+    if any(node.id == task_id for node in staging_around() or ()):
+        raise NotYetThere(task_id=task_id)
 
 
 # ---------------------------------------------------------------- what is submitted

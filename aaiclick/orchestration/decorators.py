@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 from aaiclick.config import settings
 from aaiclick.errors import EntrypointError, GraphError
 from aaiclick.orchestration.checks import refuse_during_import
-from aaiclick.orchestration.context import connected, refuse_running_loop
+from aaiclick.orchestration.context import connected, refuse_running_loop, staging_around
 from aaiclick.orchestration.factories import digest, new_job, submit_job
 from aaiclick.orchestration.models import Job, PreservationMode, Task
 from aaiclick.orchestration.models.node import Node, collector, current_group
@@ -212,6 +212,6 @@ def _refuse_marked(function: Function, decorator: str) -> None:
 
 def _refuse_nesting(label: str) -> None:
     """A job inside a job would be another job: its tasks could not be waited for here."""
-    if collector.get() is not None:
+    if collector.get() is not None and staging_around() is None:
         cause = f"{label}(…) was called inside another workflow, and would be a job of its own"
         raise GraphError(cause=cause, hint=f"To make its tasks part of this one, call {label}.function(…).")

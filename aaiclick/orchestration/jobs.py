@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from aaiclick.errors import Conflict, NotFound
 from aaiclick.orchestration.context import blocking, connected
 from aaiclick.orchestration.models import Dependency, Event, Group, Job, JobStatus, Task
-from aaiclick.orchestration.rules.graph import descendants
 from aaiclick.orchestration.rules.names import check_id, check_paging, check_status, escape_for_terminal
 from aaiclick.orchestration.rules.states import TaskStatus
-from aaiclick.orchestration.rules.values import marks_of
 from aaiclick.orchestration.store import jobs as store
+from aaiclick.orchestration.store.results import read_named
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.views import decode_result
+from aaiclick.orchestration.views import Results
 
 
 async def get_job(job_id: int) -> Job | None:
@@ -118,26 +116,8 @@ async def _read_result(session: Session, job_id: int) -> Any:
         raise Conflict(what=f"The result of job {job_id}", verb="read", cause=cause, hint="")
     if job.result_json is None:
         return None
-    marks = marks_of(job.result_json)
-    members = await _members(session, job_id, [payload for kind, payload in marks if kind == "group"])
-    wanted = {payload for kind, payload in marks if kind == "task" and isinstance(payload, int)}
-    wanted.update(task for tasks in members.values() for task in tasks)
-    found = await store.get_results(session, sorted(wanted))
-    return decode_result(job.result_json, {task: result for task, (_, result) in found.items()}, members)
-
-
-async def _members(session: Session, job_id: int, group_ids: Sequence[object]) -> dict[int, list[int]]:
-    """The tasks inside these groups, at any depth, in the order in which they were made."""
-    if not group_ids:
-        return {}
-    parents = {group.id: group.parent_group_id for group in await store.get_groups(session, job_id)}
-    tasks = await store.get_tasks(session, job_id)
-    members: dict[int, list[int]] = {}
-    for group_id in group_ids:
-        if isinstance(group_id, int):
-            inside = descendants(parents, [group_id])
-            members[group_id] = [task.id for task in tasks if task.group_id in inside]
-    return members
+    found = await read_named(session, [job.result_json])
+    return Results(found.texts, found.members, found.outputs).decode(job.result_json)
 
 
 # ---------------------------------------------------------------- statistics

@@ -7,31 +7,49 @@ from typing import Any
 
 from aaiclick.errors import Conflict, NotFound
 from aaiclick.orchestration.checks import refuse_during_import
-from aaiclick.orchestration.context import Context, blocking, connected, get_current_job_id
+from aaiclick.orchestration.context import Context, blocking, connected, get_current_job_id, refuse_staged
 from aaiclick.orchestration.factories import create_task
 from aaiclick.orchestration.models import Group, Run, Task
 from aaiclick.orchestration.rules.names import check_id
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.store import jobs as store
-from aaiclick.orchestration.views import decode_result
+from aaiclick.orchestration.store.results import Found, read_named
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.views import Results
 
 
 async def get_task(task_id: int) -> Task | None:
     """The task as it is now; None if there is none."""
     wanted = check_id(task_id, "task id")
+    refuse_staged(wanted)
     async with connected() as coordinator:
         return await coordinator.database.read(lambda session: store.get_task(session, wanted))
 
 
 async def get_task_result(task_id: int) -> Any:
-    """What a task returned; raises Conflict for one that has not completed."""
-    task = await get_task(task_id)
+    """What a task returned, with the results of the tasks that it returned in place of them.
+
+    Raises Conflict for one that has not completed, or whose tasks have not.
+    """
+    wanted = check_id(task_id, "task id")
+    refuse_staged(wanted)
+    async with connected() as coordinator:
+        return await coordinator.database.read(lambda session: _read_result(session, wanted))
+
+
+async def _read_result(session: Session, task_id: int) -> Any:
+    task = await store.get_task(session, task_id)
     if task is None:
         raise NotFound(what="task", field="id", value=task_id, hint="")
-    if task.status != TaskStatus.COMPLETED:
-        cause = f"it is {task.status}" + (f" ({task.error})" if task.error else "")
-        raise Conflict(what=f"The result of task {task_id}", verb="read", cause=cause, hint="")
-    return decode_result(task.result_json, {}, {})
+    found = Found() if task.result_json is None else await read_named(session, [task.result_json])
+    standings = {task.id: str(task.status)}
+    standings |= {other: status for other, (status, _) in (await store.get_results(session, [*found.texts])).items()}
+    for other, status in standings.items():
+        if status != TaskStatus.COMPLETED:
+            what = "it" if other == task_id else f"task {other}, which it returned,"
+            cause = f"{what} is {status}" + (f" ({task.error})" if other == task_id and task.error else "")
+            raise Conflict(what=f"The result of task {task_id}", verb="read", cause=cause, hint="")
+    return Results(found.texts, found.members, found.outputs).decode(task.result_json)
 
 
 async def get_runs_for_task(task_id: int) -> list[Run]:

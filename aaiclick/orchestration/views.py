@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from aaiclick.config import settings
-from aaiclick.errors import InputError
+from aaiclick.errors import InputError, ValueNotPortable
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.names import shorten
-from aaiclick.orchestration.rules.values import decode_value, encode_value, reference_in
+from aaiclick.orchestration.rules.values import decode_value, encode_value, marks_of, reference_in
 
 
 @dataclass(slots=True)
@@ -22,15 +22,22 @@ class TaskResult:
     tasks: list[Task | Group] = field(default_factory=list)
 
 
-def encode_returned(value: object) -> tuple[str, list[Node]]:
-    """What a workflow returned, in its stored form, and the tasks and groups that it names."""
+def encode_returned(value: object, job_id: int | None = None) -> tuple[str, list[Node]]:
+    """What a workflow or a task returned, in its stored form, and the tasks and groups that it names.
+
+    Objects and Views are marked by where they are, with the job that made them.
+    """
     named: list[Node] = []
 
     def mark(item: object) -> tuple[str, object] | None:
         if isinstance(item, Task | Group):
             named.append(item)
             return item.kind, item.id
-        return reference_in(item)
+        if isinstance(item, TaskResult):
+            rule = "a TaskResult is returned as it is, not inside of other data"
+            raise ValueNotPortable(path="result", value=shorten(item), rule=rule, hint="")
+        found = reference_in(item)
+        return found if found is None or job_id is None else (found[0], {**found[1], "job_id": job_id})
 
     if isinstance(value, TaskResult):
         named += _checked(value.tasks)
@@ -47,24 +54,64 @@ def _checked(tasks: object) -> list[Node]:
     return list(tasks)
 
 
-def decode_result(
-    text: str | None,
-    results: Mapping[int, str | None],
-    members: Mapping[int, list[int]],
-    opened: Callable[[str, Any], object] | None = None,
-) -> Any:
-    """The value of a stored result, with the results of the tasks and groups that it names.
+@dataclass(slots=True)
+class Results:
+    """Stored results of tasks, and what groups stand for, with the values that were made of them so far."""
 
-    References to Objects and Views stay what they are, unless `opened` gives the Objects.
-    """
+    texts: Mapping[int, str | None] = field(default_factory=dict)
+    members: Mapping[int, list[int]] = field(default_factory=dict)
+    outputs: Mapping[int, int] = field(default_factory=dict)
+    opened: Callable[[str, Any], object] | None = None
+    """Gives the Objects and Views; without it, references to them stay what they are."""
+    _values: dict[int, Any] = field(default_factory=dict)
 
-    def resolve(kind: str, payload: object) -> object:
-        if kind == "task" and isinstance(payload, int):
-            return decode_result(results.get(payload), results, members, opened)
-        if kind == "group" and isinstance(payload, int):
-            return [decode_result(results.get(task), results, members, opened) for task in members.get(payload, ())]
-        if opened is not None:
-            return opened(kind, payload)
+    def decode(self, text: str | None) -> Any:
+        """The value of a stored result, with the results of the tasks and groups that it names."""
+        if text is None:
+            return None
+        self._prepare(self._named(text))
+        return decode_value(text, self.resolve)
+
+    def resolve(self, kind: str, payload: Any) -> Any:
+        """What a mark stands for: the result of a task or group, or an Object."""
+        if kind == "task":
+            return self._value(payload)
+        if kind == "group":
+            if payload in self.outputs:
+                return self._value(self.outputs[payload])
+            return [self._value(task) for task in self.members.get(payload, ())]
+        if self.opened is not None:
+            return self.opened(kind, payload)
         return {"object_type": kind, **payload} if isinstance(payload, dict) else payload
 
-    return None if text is None else decode_value(text, resolve)
+    def _value(self, task: int) -> Any:
+        if task not in self._values:
+            self._prepare([task])
+        return self._values[task]
+
+    def _prepare(self, tasks: Sequence[int]) -> None:
+        """Make the values of these tasks, those first that others name: a chain of returned tasks may be long."""
+        left = list(tasks)
+        looked: set[int] = set()
+        while left:
+            task = left[-1]
+            text = self.texts.get(task)
+            missing = [near for near in self._named(text) if near not in self._values] if task not in looked else []
+            looked.add(task)
+            if missing and task not in self._values:
+                left += missing
+                continue
+            left.pop()
+            if task not in self._values:
+                self._values[task] = None  # whatever names itself finds nothing
+                self._values[task] = None if text is None else decode_value(text, self.resolve)
+
+    def _named(self, text: str | None) -> list[int]:
+        """The tasks whose results are in a text."""
+        found: list[int] = []
+        for kind, payload in () if text is None else marks_of(text):
+            if kind == "task" and isinstance(payload, int):
+                found.append(payload)
+            elif kind == "group" and isinstance(payload, int):
+                found += [self.outputs[payload]] if payload in self.outputs else self.members.get(payload, ())
+        return found

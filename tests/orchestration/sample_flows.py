@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
-from aaiclick.orchestration import Group, RetryPolicy, Task, TaskResult, cancel_job, job, task
+from aaiclick.orchestration import RetryPolicy, Task, TaskResult, cancel_job, job, task
 
 AT_ONCE = RetryPolicy(max_retries=3, delay_s=0)
 
@@ -252,10 +252,7 @@ RETURNS: dict[str, Callable[[], object]] = {
     "itself": _contains_itself,
     "lock": threading.Lock,
     "function": lambda: plain,
-    "task": lambda: add(1, 2),
-    "tasks": lambda: [add(1, 2)],
-    "group": lambda: Group("made while running"),
-    "result with tasks": lambda: TaskResult(tasks=[add(1, 2)]),
+    "result within data": lambda: [TaskResult(data=5)],
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 from aaiclick.errors import InputError, ValueNotPortable, ValueTooLarge
 from aaiclick.orchestration import Group, Task, TaskResult
 from aaiclick.orchestration.rules.values import encode_value
-from aaiclick.orchestration.views import decode_result, encode_returned
+from aaiclick.orchestration.views import Results, encode_returned
 from tests.orchestration import sample_flows as flows
 
 
@@ -20,7 +20,7 @@ def test_plain_values_come_back_as_they_went() -> None:
     values: list[object] = [None, 0, "", [], {}, (1, {2: b"3"}), *looks_like_ours]
     for value in values:
         text, named = encode_returned(value)
-        assert decode_result(text, {}, {}) == value
+        assert Results().decode(text) == value
         assert named == []
 
 
@@ -29,14 +29,14 @@ def test_tasks_become_their_results_wherever_they_are() -> None:
     text, named = encode_returned({"x": [a, (b, a)], "y": 1})
     assert named == [a, b, a]
     results = {a.id: stored("A"), b.id: stored(("B",))}
-    assert decode_result(text, results, {}) == {"x": ["A", (("B",), "A")], "y": 1}
+    assert Results(results).decode(text) == {"x": ["A", (("B",), "A")], "y": 1}
 
 
 def test_a_group_becomes_its_members_results_in_order() -> None:
     group = Group("g")
     text, named = encode_returned([group])
     assert named == [group]
-    assert decode_result(text, {1: stored("one"), 2: stored("two"), 3: None}, {group.id: [2, 1, 3]}) == [
+    assert Results({1: stored("one"), 2: stored("two"), 3: None}, {group.id: [2, 1, 3]}).decode(text) == [
         ["two", "one", None]
     ]
 
@@ -44,21 +44,21 @@ def test_a_group_becomes_its_members_results_in_order() -> None:
 def test_a_group_without_members_is_an_empty_list() -> None:
     group = Group("g")
     text, _ = encode_returned(group)
-    assert decode_result(text, {}, {}) == []
+    assert Results().decode(text) == []
 
 
 def test_a_task_result_hands_on_its_data_and_names_its_tasks() -> None:
     a, b = flows.add(1, 2), flows.add(3, 4)
     text, named = encode_returned(TaskResult(data={"b": b}, tasks=[a]))
     assert named == [a, b]
-    assert decode_result(text, {b.id: stored(5)}, {}) == {"b": 5}
+    assert Results({b.id: stored(5)}).decode(text) == {"b": 5}
 
 
 def test_a_task_result_without_data_hands_on_the_results_of_its_tasks() -> None:
     a, group = flows.add(1, 2), Group("g")
     text, named = encode_returned(TaskResult(tasks=[a, group]))
     assert set(named) == {a, group}
-    assert decode_result(text, {a.id: stored(3), 9: stored(9)}, {group.id: [9]}) == [3, [9]]
+    assert Results({a.id: stored(3), 9: stored(9)}, {group.id: [9]}).decode(text) == [3, [9]]
 
 
 def test_two_task_results_do_not_share_their_list() -> None:
@@ -85,5 +85,5 @@ def test_what_cannot_travel_is_refused_with_its_place() -> None:
 
 
 def test_no_result_is_none() -> None:
-    assert decode_result(None, {}, {}) is None
-    assert decode_result("null", {}, {}) is None
+    assert Results().decode(None) is None
+    assert Results().decode("null") is None

@@ -6,20 +6,21 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
 from aaiclick.config import settings
 from aaiclick.data.context import provided_by
-from aaiclick.errors import TaskTimeout, ValueNotPortable
+from aaiclick.errors import TaskTimeout
+from aaiclick.orchestration.context import staged_in
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.run_data import PLAIN, Opened, RunData, key_of, refers_to_objects, wanting_objects
-from aaiclick.orchestration.models import Claim, Done, Group, Report, Task
+from aaiclick.orchestration.execution.staging import completed, new_staging
+from aaiclick.orchestration.models import Claim, Report
 from aaiclick.orchestration.params import check_call, resolve, unwrap
-from aaiclick.orchestration.rules.names import shorten
-from aaiclick.orchestration.rules.values import decode_kwargs, encode_value, reference_in
-from aaiclick.orchestration.views import TaskResult, decode_result
+from aaiclick.orchestration.rules.values import decode_kwargs
+from aaiclick.orchestration.views import Results
 
 
 class _Raised(Exception):
@@ -67,8 +68,10 @@ async def _run_claim(
         if interruptible:
             raise
         return failure_of(claim, error, permanent=True)
+    staging = new_staging(claim)
     try:
-        value = await _value(claim, data, function, kwargs, threads)
+        with staged_in(staging):
+            value = await _value(claim, data, function, kwargs, threads)
     except _Raised as raised:
         return _failed(claim, raised.error, watcher)
     except KeyboardInterrupt as error:
@@ -82,7 +85,7 @@ async def _run_claim(
         return _failed(claim, error, watcher)
     except BaseException as error:
         return _failed(claim, error, watcher)
-    return completed(claim, value)
+    return completed(claim, value, staging)
 
 
 async def _value(
@@ -107,60 +110,13 @@ def _failed(claim: Claim, error: BaseException, watcher: Watcher | None) -> Repo
     return failure_of(claim, error)
 
 
-def completed(claim: Claim, value: object) -> Report:
-    """The report of a body that returned this.
-
-    A result that cannot travel fails the task at once: it would fail again (pitfall T21).
-    """
-    if isinstance(value, TaskResult) and not value.tasks:
-        value = value.data
-    try:
-        text = encode_value(value, path="result", bytes_max=settings().value_bytes_max, mark=_marker(claim))
-    except Exception as error:  # encoding meets objects of the user's: they may raise anything
-        return failure_of(claim, error, permanent=True)
-    return Done(claim.task_id, claim.epoch, text)
-
-
-def _marker(claim: Claim) -> Callable[[object], tuple[str, object] | None]:
-    """Objects and Views are marked by where they are, with the job that made them; tasks cannot be handed on."""
-
-    def mark(value: object) -> tuple[str, object] | None:
-        _refuse_tasks(value)
-        found = reference_in(value)
-        return None if found is None else (found[0], {**found[1], "job_id": claim.job_id})
-
-    return mark
-
-
-def _refuse_tasks(value: object) -> None:
-    if isinstance(value, Task | Group | TaskResult):
-        rule = "tasks that are made while a task runs are not run"
-        hint = "Make them in the workflow (@job), and return plain data."
-        raise ValueNotPortable(path="result", value=shorten(value), rule=rule, hint=hint)
-
-
 def prepare(claim: Claim, opened: Opened) -> tuple[Callable[..., Any], dict[str, object]]:
     """The function to call and its arguments; the user's module is imported."""
     function = unwrap(resolve(claim.entrypoint))
-    kwargs = decode_kwargs(claim.kwargs_json, _resolver(claim.inputs, claim.members, opened))
+    results = Results(claim.inputs, claim.members, claim.outputs, lambda kind, payload: opened[key_of(kind, payload)])
+    kwargs = decode_kwargs(claim.kwargs_json, results.resolve)
     check_call(function, kwargs, claim.entrypoint)
     return function, kwargs
-
-
-def _resolver(
-    inputs: Mapping[int, str | None], members: Mapping[int, list[int]], opened: Opened
-) -> Callable[[str, Any], object]:
-    def open_found(kind: str, payload: Any) -> object:
-        return opened[key_of(kind, payload)]
-
-    def look_up(kind: str, payload: Any) -> object:
-        if kind == "task":
-            return decode_result(inputs[payload], inputs, members, open_found)
-        if kind == "group":
-            return [decode_result(inputs[task], inputs, members, open_found) for task in members[payload]]
-        return open_found(kind, payload)
-
-    return look_up
 
 
 async def _call(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from aaiclick.orchestration.models.children import Children
+
 
 @dataclass(slots=True)
 class Claim:
@@ -25,6 +27,8 @@ class Claim:
     """The stored results of the tasks that the arguments refer to."""
     members: dict[int, list[int]] = field(default_factory=dict)
     """The tasks of each group that the arguments refer to, in the order in which they were made."""
+    outputs: dict[int, int] = field(default_factory=dict)
+    """Of those groups, the ones that have an output, each with the task that gives it."""
     generation: int = 0
     """How often the task was cleared."""
 
@@ -36,12 +40,13 @@ class Claim:
 
 @dataclass(slots=True, frozen=True)
 class Done:
-    """The run came to its end with this result (encoded)."""
+    """The run came to its end with this result (encoded), and made these tasks and groups."""
 
     task_id: int
     epoch: int
     result_json: str = "null"
     log_path: str | None = None
+    children: Children | None = None
 
 
 @dataclass(slots=True, frozen=True)

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from aaiclick.errors import CircularDependencyError
-from aaiclick.orchestration.models.front_door import front_door
+from aaiclick.errors import CircularDependencyError, Conflict
+from aaiclick.orchestration.models.front_door import ask, front_door
 from aaiclick.orchestration.models.node import Node, current_group, register_group
 from aaiclick.orchestration.rules.names import check_name
 
 if TYPE_CHECKING:
+    from aaiclick.orchestration.models.children import NewGroup
     from aaiclick.orchestration.models.task import Task
 
+_READ = (
+    "depth",
+    "unmet_count",
+    "open_count",
+    "failed_count",
+    "dependents_count",
+    "created_at",
+    "output_task_id",
+    "parent_task_id",
+)
 
 _left: ContextVar[tuple[Group | None, ...]] = ContextVar("aaiclick_left_groups", default=())
 """The groups to go back to, in the order in which blocks were entered; each coroutine has its own."""
@@ -33,6 +44,8 @@ class Group(Node):
         "failed_count",
         "members",
         "open_count",
+        "output_task_id",
+        "parent_task_id",
         "unmet_count",
     )
     kind: ClassVar[str] = "group"
@@ -43,6 +56,8 @@ class Group(Node):
         self._read = False
         self.depth = self.unmet_count = self.open_count = self.failed_count = self.dependents_count = 0
         self.created_at: datetime | None = None
+        self.output_task_id: int | None = None
+        self.parent_task_id: int | None = None
         self._begin(check_name(name, "Group name"), parent_group_id)
         register_group(self)
 
@@ -55,10 +70,39 @@ class Group(Node):
         group._read = True
         group.id, group.name, group.job_id = row.id, row.name, row.job_id
         group._group_id = row.parent_group_id
-        for name in ("depth", "unmet_count", "open_count", "failed_count", "dependents_count", "created_at"):
+        for name in _READ:
             setattr(group, name, getattr(row, name))
         register_group(group)
         return group
+
+    @classmethod
+    def from_new(cls, new: NewGroup, parent_task_id: int) -> Group:
+        """A group that a run has made, on its way to the database."""
+        group = cls.__new__(cls)
+        group._restore()
+        group.applied = group._read = False
+        group.members = []
+        group.depth = group.unmet_count = group.open_count = group.failed_count = group.dependents_count = 0
+        group.created_at = None
+        group.id, group.name, group.job_id, group._group_id = new.id, new.name, None, new.parent_group_id
+        group.output_task_id, group.parent_task_id = new.output_task_id, parent_task_id
+        return group
+
+    @property
+    def output(self) -> Task | None:
+        """The task whose result the group gives as an argument; without one, it gives those of all its tasks."""
+        if self.output_task_id is None:
+            return None
+        known = [node for node in self.members if node.id == self.output_task_id]
+        found: Any = known[0] if known else ask("get_task", self.output_task_id)
+        return cast("Task | None", found)
+
+    @output.setter
+    def output(self, task: Task) -> None:
+        if self.applied:
+            hint = "Say what its output is before it is applied."
+            raise Conflict(what=str(self), verb="given an output", cause="it is stored already", hint=hint)
+        self.output_task_id = task.id
 
     @property
     def parent_group_id(self) -> int | None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from aaiclick.config import settings
 from aaiclick.errors import InputError
@@ -16,6 +16,9 @@ from aaiclick.orchestration.rules.names import check_name, is_storable, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.rules.values import encode_kwargs, reference_in
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.models.children import NewTask
 
 _STORED = (
     "result_json",
@@ -34,12 +37,13 @@ _COUNTED = ("epoch", "attempt", "crash_count", "lost_count", "unmet_count", "dep
 ENTRYPOINT_LENGTH_MAX = 500
 RETRY_POLICY_LENGTH_MAX = 2000
 _GIVEN = ("entrypoint", "kwargs_json", "needs_inputs", "critical", "priority", "placement", "timeout_s")
+_FRESH = tuple((field, None) for field in _STORED) + tuple((field, 0) for field in _COUNTED)
 
 
 class Task(Node):
     """One unit of work. Made in memory with an id of its own; stored by `apply` or with its job."""
 
-    __slots__ = (*_STORED, *_COUNTED, *_GIVEN, "gated", "function", "retry", "status")
+    __slots__ = (*_STORED, *_COUNTED, *_GIVEN, "gated", "function", "kept", "retry", "status")
     kind: ClassVar[str] = "task"
     group_field: ClassVar[str] = "group_id"
 
@@ -85,16 +89,32 @@ class Task(Node):
         self.critical, self.priority, self.placement = _flag(critical), _whole(priority), 0
         self.timeout_s = _seconds(timeout_s)
         self.retry = _policy(retry, max_retries)
-        self.function: Any = None
-        self.status = TaskStatus.PENDING
-        self.gated = False
-        for field in _STORED:
-            setattr(self, field, None)
-        for field in _COUNTED:
-            setattr(self, field, 0)
+        self._fresh()
         self._begin(check_name(name or entrypoint.rpartition(".")[2], "Task name"), group_id)
         for node in upstream:
             self.depends_on(node)
+
+    def _fresh(self) -> None:
+        """As a task is before anything happened to it."""
+        self.function: Any = None
+        self.status = TaskStatus.PENDING
+        self.gated = self.kept = False
+        for field, value in _FRESH:
+            setattr(self, field, value)
+
+    @classmethod
+    def from_new(cls, new: NewTask, parent_task_id: int, parent_epoch: int) -> Task:
+        """A task that a run has made, on its way to the database."""
+        task = cls.__new__(cls)
+        task._restore()
+        task._fresh()
+        task.applied = False
+        task.id, task.name, task.job_id, task._group_id = new.id, new.name, None, new.group_id
+        task.entrypoint, task.kwargs_json, task.needs_inputs = new.entrypoint, new.kwargs_json, new.needs_inputs
+        task.critical, task.priority, task.placement, task.timeout_s = new.critical, new.priority, 0, new.timeout_s
+        task.retry = RetryPolicy.from_json(new.retry_policy)
+        task.parent_task_id, task.parent_epoch = parent_task_id, parent_epoch
+        return task
 
     @classmethod
     def from_row(cls, row: Any) -> Task:
@@ -106,6 +126,7 @@ class Task(Node):
         task.id, task.name, task.job_id, task._group_id = row.id, row.name, row.job_id, row.group_id
         task.kwargs_json, task.result_json, task.timeout_s = row.kwargs, row.result, row.timeout_s
         task.status, task.gated, task.function = TaskStatus(row.status), row.gated, None
+        task.kept = row.kept
         task.retry = RetryPolicy.from_json(row.retry_policy)
         return task
 

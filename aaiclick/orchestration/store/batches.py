@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy.exc import DataError, IntegrityError
 
-from aaiclick.orchestration.models import Failure, Receipt, Report
+from aaiclick.errors import Conflict, GraphError, InputError, NotFound, TooManyTasks
+from aaiclick.orchestration.models import Done, Failure, Receipt, Report
 from aaiclick.orchestration.store.connecting import one_line
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import causes
-from aaiclick.orchestration.store.reports import take_reports
+from aaiclick.orchestration.store.expansions import Stale, complete_with_children
+from aaiclick.orchestration.store.reports import answer_again, take_reports
 
 log = logging.getLogger("aaiclick")
 
@@ -22,7 +24,35 @@ REFUSALS = ("22", "23", "54")
 async def take_each(
     database: Database, worker_id: int, reports: Sequence[Report], draw: Callable[[], float]
 ) -> Receipt:
-    """Take all of them in one transaction; if that cannot be, halve until the bad one is alone, and fail its task."""
+    """Take all of them, those of runs that made tasks each by itself: they lock other rows, and may take long."""
+    plain = [report for report in reports if isinstance(report, Failure) or report.children is None]
+    receipt = await _take_all(database, worker_id, plain, draw) if plain else Receipt()
+    for report in reports:
+        if isinstance(report, Done) and report.children is not None:
+            receipt = _both(receipt, await _take_growing(database, worker_id, report, draw))
+    return receipt
+
+
+async def _take_growing(database: Database, worker_id: int, done: Done, draw: Callable[[], float]) -> Receipt:
+    """A run that made tasks; what cannot be added to the graph fails the task, with the reason."""
+    try:
+        return await database.transact(lambda session: complete_with_children(session, worker_id, done))
+    except Stale:
+        return await database.read(lambda session: answer_again(session, worker_id, [done]))
+    except (GraphError, Conflict, NotFound, InputError, TooManyTasks) as error:
+        said = f"{type(error).__name__}: {error}"
+    except Exception as error:
+        if not _is_refusal(error):
+            raise
+        return await _refuse(database, worker_id, done, draw, error)
+    failure = Failure(done.task_id, done.epoch, said, permanent=True, log_path=done.log_path)
+    return await _take_all(database, worker_id, [failure], draw)
+
+
+async def _take_all(
+    database: Database, worker_id: int, reports: Sequence[Report], draw: Callable[[], float]
+) -> Receipt:
+    """In one transaction; if that cannot be, halve until the bad one is alone, and fail its task."""
     try:
         return await database.transact(lambda session: take_reports(session, worker_id, reports, draw))
     except Exception as error:
@@ -31,8 +61,11 @@ async def take_each(
         if len(reports) == 1:
             return await _refuse(database, worker_id, reports[0], draw, error)
     middle = len(reports) // 2
-    receipt = await take_each(database, worker_id, reports[:middle], draw)
-    other = await take_each(database, worker_id, reports[middle:], draw)
+    receipt = await _take_all(database, worker_id, reports[:middle], draw)
+    return _both(receipt, await _take_all(database, worker_id, reports[middle:], draw))
+
+
+def _both(receipt: Receipt, other: Receipt) -> Receipt:
     waits = [wait for wait in (receipt.due_s, other.due_s) if wait is not None]
     return Receipt(receipt.accepted | other.accepted, receipt.rippling or other.rippling, min(waits, default=None))
 

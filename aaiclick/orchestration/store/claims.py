@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import select
-
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.rules.graph import descendants
-from aaiclick.orchestration.rules.values import marks_of
 from aaiclick.orchestration.store.dialects.contract import ClaimedTask, ReadyKey
+from aaiclick.orchestration.store.results import Found, read_named
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import groups, tasks
 from aaiclick.orchestration.store.transitions import start_jobs
 
 BEARABLE_S = 0.005
@@ -83,11 +78,12 @@ async def claim_tasks(
         fresh = {task.job_id for task in taken} - started
         if fresh:
             await start_jobs(session, sorted(fresh))
-    inputs, members = await _inputs(session, [task for task in taken if task.needs_inputs])
-    return [_claim(task, worker_id, inputs, members) for task in taken]
+    needing = [task.kwargs for task in taken if task.needs_inputs]
+    found = await read_named(session, needing) if needing else Found()
+    return [_claim(task, worker_id, found) for task in taken]
 
 
-def _claim(task: ClaimedTask, worker_id: int, inputs: dict[int, str | None], members: dict[int, list[int]]) -> Claim:
+def _claim(task: ClaimedTask, worker_id: int, found: Found) -> Claim:
     return Claim(
         task_id=task.id,
         epoch=task.epoch,
@@ -100,42 +96,8 @@ def _claim(task: ClaimedTask, worker_id: int, inputs: dict[int, str | None], mem
         attempt=task.attempt,
         timeout_s=task.timeout_s,
         priority=task.priority,
-        inputs=inputs if task.needs_inputs else {},
-        members=members if task.needs_inputs else {},
+        inputs=found.texts if task.needs_inputs else {},
+        members=found.members if task.needs_inputs else {},
+        outputs=found.outputs if task.needs_inputs else {},
         generation=task.generation,
     )
-
-
-async def _inputs(
-    session: Session, claimed: Sequence[ClaimedTask]
-) -> tuple[dict[int, str | None], dict[int, list[int]]]:
-    """The stored results that the arguments of these tasks refer to, and the tasks of the groups they refer to."""
-    task_ids: set[int] = set()
-    group_ids: dict[int, int] = {}
-    for task in claimed:
-        for kind, payload in marks_of(task.kwargs):
-            if kind == "task" and isinstance(payload, int):
-                task_ids.add(payload)
-            elif kind == "group" and isinstance(payload, int):
-                group_ids[payload] = task.job_id
-    members = await _members(session, group_ids)
-    task_ids.update(member for ids in members.values() for member in ids)
-    if not task_ids:
-        return {}, members
-    rows = await session.rows(select(tasks.c.id, tasks.c.result).where(session.any_of(tasks.c.id, sorted(task_ids))))
-    return {row.id: row.result for row in rows}, members
-
-
-async def _members(session: Session, group_ids: dict[int, int]) -> dict[int, list[int]]:
-    """The tasks inside these groups, at any depth, in the order in which they were made."""
-    members: dict[int, list[int]] = {}
-    for job_id in sorted(set(group_ids.values())):
-        rows = await session.rows(select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == job_id))
-        parents = {row.id: row.parent_group_id for row in rows}
-        for group in (group for group, job in group_ids.items() if job == job_id):
-            inside = descendants(parents, [group])
-            found = await session.rows(
-                select(tasks.c.id).where(session.any_of(tasks.c.group_id, sorted(inside))).order_by(tasks.c.id)
-            )
-            members[group] = [row.id for row in found]
-    return members

@@ -17,7 +17,14 @@ from aaiclick.errors import AlreadyStarted, CrossJobDependency, GroupComplete, J
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.graph import Plan, Shape, Standing, Stored, ancestors, descendants, make_plan
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, TaskStatus
-from aaiclick.orchestration.store.graphs import insert_graph, names_of, refuse_cycles, refuse_unknown, shape_of
+from aaiclick.orchestration.store.graphs import (
+    insert_graph,
+    names_of,
+    refuse_cycles,
+    refuse_too_many,
+    refuse_unknown,
+    shape_of,
+)
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
 from aaiclick.orchestration.store.ripples import OPEN, lock_gated, shift, spread_doom
 from aaiclick.orchestration.store.session import Session
@@ -63,6 +70,8 @@ class Extension:
     """The edges that hold back the joined groups that wait, or groups around them."""
     openings: dict[int, Row[Any]] = field(default_factory=dict)
     """Ripples that are still telling the tasks and groups of a group that they may begin."""
+    grown_by: int | None = None
+    """The task whose run made all this, if one did: it is locked too."""
 
     @property
     def job_id(self) -> int:
@@ -141,6 +150,8 @@ class Extension:
         kinds.update((group, "group") for group in (*self.shape.tasks.values(), *self.shape.groups.values()) if group)
         old = {node: kind for node, kind in kinds.items() if not self._is_new(node)}
         task_ids = {node for node, kind in old.items() if kind == "task"} | self.unqueued
+        if self.grown_by is not None:
+            task_ids.add(self.grown_by)
         group_ids = ancestors(self.parents, {node for node, kind in old.items() if kind == "group"}) | self.inside
         self.old_tasks = {row.id: row for row in await lock_tasks(self.session, sorted(task_ids))}
         if group_ids:
@@ -157,9 +168,13 @@ class Extension:
         await self._drop_known_edges()
         refuse_unknown(self.submission, self.shape, set(self.old_tasks) | set(self.old_groups))
         whole = Shape(dict(self.shape.tasks), dict(self.shape.groups), set(self.shape.edges))
-        if self.held_tasks or self.held_groups or (self.joined and self.shape.edges):
+        if self.may_close_a_cycle():
             await self._add_stored_shape(whole)
         refuse_cycles(whole, self.names)
+
+    def may_close_a_cycle(self) -> bool:
+        """Whether what is stored has to be looked at."""
+        return bool(self.held_tasks or self.held_groups or (self.joined and self.shape.edges))
 
     async def _drop_known_edges(self) -> None:
         """An edge that is stored already is not stored again."""
@@ -215,9 +230,11 @@ class Extension:
         session = self.session
         plan = make_plan(self.shape, self._stored())
         await _note_empty(session, plan, self.parents)
-        job = await session.first(select(jobs.c.placement, jobs.c.priority).where(jobs.c.id == self.job_id))
+        facts = (jobs.c.placement, jobs.c.priority, jobs.c.total_tasks)
+        job = await session.first(select(*facts).where(jobs.c.id == self.job_id))
         if job is None:
             raise _no_such_job(self.job_id)
+        refuse_too_many(job.total_tasks + len(self.submission.tasks))
         for task in self.submission.tasks:
             task.priority = task.priority or job.priority
         await insert_graph(session, self.submission, plan, await session.now(), job.placement)
@@ -226,7 +243,7 @@ class Extension:
             await shift(session, table.c.dependents_count, more)
         await self._hold_back(plan)
         await self._reopen(plan)
-        await self._count_in_job(len(self.submission.tasks))
+        await self.count_in_job(len(self.submission.tasks))
         if plan.doomed:
             doomed_groups = {node for node in plan.doomed if node in self.shape.groups or node in self.old_groups}
             await leave_delay(session, plan.doomed)
@@ -237,7 +254,7 @@ class Extension:
         """Stored tasks and groups wait for more; what a group's gate holds back waits with it."""
         raised = {node: plan.stored_unmet[node] for node in self.held_tasks if plan.stored_unmet[node]}
         for node in raised:
-            if self.old_tasks[node].status != TaskStatus.PENDING:
+            if not self._may_wait(self.old_tasks[node].status):
                 raise self._already_started(node, self.old_tasks[node].status)
         group_unmet, gated = await self._close_groups(plan)
         await shift(self.session, groups.c.unmet_count, group_unmet)
@@ -248,6 +265,11 @@ class Extension:
             which = self.session.any_of(tasks.c.id, sorted(gated))
             await self.session.run(update(tasks).where(which).values(gated=True))
         await make_ready(self.session, sorted(self.unqueued))
+
+    def _may_wait(self, status: str) -> bool:
+        """Who waits for a run that grows has not begun; if it failed or was cancelled, it may be cleared later."""
+        ended = self.grown_by is not None and status in ENDED_TASK and status != TaskStatus.COMPLETED
+        return ended or status == TaskStatus.PENDING
 
     async def _close_groups(self, plan: Plan) -> tuple[Counter[int], set[int]]:
         """How much more the held groups and those inside wait for, and the tasks whose gate closes."""
@@ -298,7 +320,8 @@ class Extension:
                     left[row.parent_group_id] += 1
         await shift(self.session, groups.c.open_count, added)
 
-    async def _count_in_job(self, count: int) -> None:
+    async def count_in_job(self, count: int) -> None:
+        """Add to the job's counters, last of all."""
         locked = select(jobs.c.status).where(jobs.c.id == self.job_id).with_for_update(key_share=True)
         row = await self.session.first(locked)
         if row is None:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
-from aaiclick.errors import CircularDependencyError, UnknownNode
+from aaiclick.config import settings
+from aaiclick.errors import CircularDependencyError, TooManyTasks, UnknownNode
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.rules.graph import Plan, Shape, Stored, containment_cycle, find_cycle, make_plan
+from aaiclick.orchestration.rules.graph import (
+    Plan,
+    Shape,
+    Stored,
+    containment_cycle,
+    descendants,
+    find_cycle,
+    make_plan,
+)
 from aaiclick.orchestration.rules.hints import READY
+from aaiclick.orchestration.rules.values import marks_of
 from aaiclick.orchestration.store import rows as new_rows
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, groups, ready, tasks
@@ -51,6 +62,9 @@ async def add_job(session: Session, submission: Submission) -> Plan:
     shape = shape_of(submission)
     refuse_cycles(shape, names_of(submission))
     refuse_unknown(submission, shape, set())
+    refuse_too_many(len(submission.tasks))
+    if submission.new_job.result_json is not None:
+        keep_results(submission, marks_of(submission.new_job.result_json))
     plan = make_plan(shape, Stored())
     now = await session.now()
     await new_rows.insert_job(session, submission, now)
@@ -71,6 +85,32 @@ async def insert_graph(session: Session, submission: Submission, plan: Plan, now
     await session.insert(ready, [new_rows.ready_row(task, submission.job_id) for task in free])
     if free:
         session.hints.add(READY)
+
+
+def keep_results(submission: Submission, named: Iterable[tuple[str, object]]) -> None:
+    """Note which of these tasks give the job's result, which names these tasks and groups: their tables are kept."""
+    parents = {group.id: group.parent_group_id for group in submission.groups}
+    outputs = {group.id: group.output_task_id for group in submission.groups}
+    kept: set[object] = set()
+    whole: list[int] = []
+    for kind, node in named:
+        if kind == "task":
+            kept.add(node)
+        elif kind == "group" and isinstance(node, int):
+            if outputs.get(node) is None:
+                whole.append(node)
+            else:
+                kept.add(outputs[node])
+    inside = descendants(parents, whole)
+    for task in submission.tasks:
+        task.kept = task.id in kept or task.group_id in inside
+
+
+def refuse_too_many(total: int) -> None:
+    """Raise if a job would have more tasks than it may."""
+    limit = settings().job_tasks_max
+    if total > limit:
+        raise TooManyTasks(what="The job would have", limit=limit, setting="AAICLICK_JOB_TASKS_MAX")
 
 
 def refuse_unknown(submission: Submission, shape: Shape, known: set[int]) -> None:

@@ -51,6 +51,11 @@ async def take_reports(
     return receipt
 
 
+async def answer_again(session: Session, worker_id: int, reports: Sequence[Report]) -> Receipt:
+    """Reports that change nothing: accepted are those that were the first time."""
+    return Receipt(await _accepted_before(session, worker_id, reports, set()))
+
+
 def _newest(reports: Sequence[AReport]) -> Sequence[AReport]:
     """Of several runs of one task, the newest: no other can be live."""
     newest = {report.task_id: report for report in reports}

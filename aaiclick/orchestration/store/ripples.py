@@ -81,9 +81,19 @@ class Tally:
                 counts["failed_critical"] += count if critical else 0
 
 
-async def settle(session: Session, ended: Sequence[EndedTask], errors: dict[int, str] | None = None) -> bool:
-    """Tell the graph that these tasks ended; says whether ripples were left for later."""
+async def settle(
+    session: Session,
+    ended: Sequence[EndedTask],
+    errors: dict[int, str] | None = None,
+    more: Mapping[int, Counter[str]] | None = None,
+) -> bool:
+    """Tell the graph that these tasks ended; says whether ripples were left for later.
+
+    `more` is added to the counters of these jobs in the same stroke.
+    """
     tally = Tally(errors=errors or {})
+    for job_id, counts in (more or {}).items():
+        tally.counts[job_id] = Counter(counts)
     return await _spread(session, _begin(ended, tally), Targets(), tally)
 
 

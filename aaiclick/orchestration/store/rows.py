@@ -51,6 +51,7 @@ def task_row(task: Task, plan: Plan, job_id: int, now: datetime) -> dict[str, An
         "retry_policy": task.retry.to_json(),
         "timeout_s": task.timeout_s,
         "created_at": now,
+        "kept": task.kept,
     }
 
 
@@ -66,6 +67,8 @@ def group_row(group: Group, plan: Plan, job_id: int, now: datetime) -> dict[str,
         "open_count": plan.group_open[group.id],
         "dependents_count": plan.dependents[group.id],
         "created_at": now,
+        "output_task_id": group.output_task_id,
+        "parent_task_id": group.parent_task_id,
     }
 
 

@@ -204,10 +204,8 @@ async def start_jobs(session: Session, job_ids: Sequence[int]) -> None:
 STOP = "stop"
 """The kind of ripple that ends a job which is to fail fast."""
 
-COUNTS = ("open_tasks", "completed_tasks", "failed_tasks", "failed_critical")
-_AFTER = tuple(
-    jobs.c[name] for name in ("open_tasks", "total_tasks", "completed_tasks", "failed_critical", "status", "fail_fast")
-)
+COUNTS = ("total_tasks", "open_tasks", "completed_tasks", "failed_tasks", "failed_critical")
+_AFTER = tuple(jobs.c[name] for name in (*COUNTS, "status", "fail_fast"))
 _COUNT = (
     update(jobs)
     .where(jobs.c.id == bindparam("job"))

@@ -184,11 +184,6 @@ async def test_a_generator_is_no_result(factory: Callable[[], Task]) -> None:
     assert "Pass a list of what it yields" in failure.error
 
 
-async def test_tasks_that_a_body_makes_are_refused_with_the_way_out() -> None:
-    failure = failure_in(await run_claim(claim_of(flows.returns("tasks", "runner"))))
-    assert "Make them in the workflow (@job)" in failure.error
-
-
 @pytest.mark.parametrize(
     ("entrypoint", "said"),
     [

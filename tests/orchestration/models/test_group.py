@@ -165,7 +165,8 @@ def test_an_older_name_of_the_name() -> None:
 
 def row(**facts: Any) -> SimpleNamespace:
     row = {"id": 7, "job_id": 3, "parent_group_id": 5, "name": "g", "depth": 2, "unmet_count": 1, "open_count": 4}
-    return SimpleNamespace(**(row | {"failed_count": 1, "dependents_count": 2, "created_at": None} | facts))
+    row |= {"failed_count": 1, "dependents_count": 2, "created_at": None, "output_task_id": 11, "parent_task_id": 12}
+    return SimpleNamespace(**(row | facts))
 
 
 def test_a_group_and_its_row_have_the_same_fields() -> None:

@@ -141,7 +141,7 @@ def test_a_task_that_is_read_has_every_column() -> None:
     facts |= {"id": 1, "job_id": 2, "group_id": 3, "parent_task_id": 4, "parent_epoch": 5, "name": "f"}
     facts |= {"entrypoint": "a.f", "kwargs": "{}", "status": "running", "result": "7", "error": "E", "log_path": "l"}
     facts |= {"worker_id": 6, "epoch": 7, "attempt": 8, "crash_count": 9, "lost_count": 10, "unmet_count": 11}
-    facts |= {"generation": 15}
+    facts |= {"generation": 15, "kept": True}
     facts |= {"dependents_count": 12, "gated": True, "needs_inputs": True, "critical": False, "priority": 13}
     facts |= {"placement": 14, "max_retries": 2, "retry_policy": '{"max_retries":2}', "timeout_s": 1.5}
     facts |= dict.fromkeys(("run_after", "created_at", "claimed_at", "started_at", "completed_at"), NOW)

@@ -5,25 +5,46 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import itertools
 import os
 import select
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
 from aaiclick.data.clients.opening import borrow_only
+from aaiclick.ids import borrow_ids, forget_borrowed_ids
+from aaiclick.orchestration.context import Staging, staged_in
 from aaiclick.orchestration.execution.current import Running, cancel_requested, occupy
 from aaiclick.orchestration.execution.executors.surroundings import Growth, Stdio, Surroundings
-from aaiclick.orchestration.execution.executors.wire import Ended, EngineWanted, Inbox, Run, Stop, receive, send
+from aaiclick.orchestration.execution.executors.wire import (
+    CHUNK_BYTES,
+    Answer,
+    Ended,
+    EngineWanted,
+    Ids,
+    IdsWanted,
+    Inbox,
+    Message,
+    Question,
+    Run,
+    Stop,
+    receive,
+    send,
+)
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.run_data import RunData, holds_data, refers_to_objects, wanting_objects, with_data
-from aaiclick.orchestration.execution.runner import completed, prepare
+from aaiclick.orchestration.execution.runner import prepare
+from aaiclick.orchestration.execution.staging import completed, new_staging
 from aaiclick.orchestration.models import Claim, Done, Failure, Report
+
+LISTEN_MS = 20
+"""How soon whoever waits for an answer looks whether another thread has heard it."""
 
 
 class Stopped(SystemExit):
@@ -39,6 +60,13 @@ class Child:
         self.inbox = Inbox()
         self.fds: list[int] = []
         self.lock = threading.RLock()
+        """Whoever speaks or listens has it."""
+        self.busy = False
+        self.interrupted = False
+        """SIGTERM came while this was busy with the line: a message must not be torn."""
+        self.stop_asked = self.gone = False
+        self.serials = itertools.count(1)
+        self.answers: dict[int, Answer] = {}
         self.running: Running | None = None
         self.stdio = Stdio()
         self.growth = Growth()
@@ -73,7 +101,10 @@ class Child:
             os._exit(0)
         with self.lock:
             self.running = None
+            self.stop_asked = self.interrupted = False
+            self.answers.clear()
         occupy(None)
+        forget_borrowed_ids()
         self.stdio.park()
         done, failure = (report, None) if isinstance(report, Done) else (None, report)
         try:
@@ -97,22 +128,26 @@ class Child:
             return failure_of(claim, error, permanent=not isinstance(error, Stopped))
         surroundings = Surroundings()
         self.growth.imported()
+        staging = new_staging(claim)
         try:
-            return self._call(claim, function, kwargs, data)
+            with staged_in(staging):
+                return self._call(claim, function, kwargs, data, staging)
         except BaseException as error:  # whatever a body raises is its report
             return _failed(claim, error)
         finally:
             if os.getpid() == self.pid:
                 surroundings.restore()
 
-    def _call(self, claim: Claim, function: Callable[..., Any], kwargs: dict[str, Any], data: RunData) -> Report:
+    def _call(
+        self, claim: Claim, function: Callable[..., Any], kwargs: dict[str, Any], data: RunData, staging: Staging
+    ) -> Report:
         """Call it, and say what it returned; what takes no event loop gets none."""
         if inspect.iscoroutinefunction(function) or data.is_open or wanting_objects(function):
-            return asyncio.run(self._await(lambda: _with_data(claim, function, kwargs, data)))
+            return asyncio.run(self._await(lambda: _with_data(claim, function, kwargs, data, staging)))
         returned = function(**kwargs)
         if inspect.isawaitable(returned) or holds_data(returned):
-            return asyncio.run(self._await(lambda: _with_data(claim, lambda: returned, {}, data)))
-        return completed(claim, returned)
+            return asyncio.run(self._await(lambda: _with_data(claim, lambda: returned, {}, data, staging)))
+        return completed(claim, returned, staging)
 
     async def _await(self, begin: Callable[[], Awaitable[Report]]) -> Report:
         """The coroutine's result; it is cancelled when the worker asks."""
@@ -130,28 +165,93 @@ class Child:
         finally:
             loop.remove_reader(self.line)
 
+    # ---------------------------------------------------------------- the line, while a body runs
+
     def want_engine(self) -> None:
         """Ask the worker to have the embedded engine served."""
-        send(self.line, EngineWanted())
+        self.say(EngineWanted())
+
+    def want_ids(self, count: int) -> list[int]:
+        """Ids from the worker: two children that made them themselves could make the same."""
+        answer = self.ask(IdsWanted(next(self.serials), count))
+        assert isinstance(answer, Ids)
+        return answer.ids
+
+    def ask(self, question: Question) -> Answer:
+        """What the worker answers. Any thread may ask; a Stop that comes meanwhile is remembered."""
+        if os.getpid() != self.pid:
+            raise ConnectionError("a process that a body forked cannot ask the worker")
+        poller = select.poll()
+        poller.register(self.line, select.POLLIN)
+        self.say(question)
+        while not self.gone:
+            self.listen()
+            with self.lock:
+                if question.serial in self.answers:
+                    return self.answers.pop(question.serial)
+            poller.poll(LISTEN_MS)
+        raise ConnectionError("the worker is gone")
+
+    def say(self, message: Message) -> None:
+        """Send a message in one piece."""
+        with self.undisturbed():
+            send(self.line, message)
+
+    def listen(self) -> None:
+        """Take in what the worker has said, without waiting for more."""
+        with self.undisturbed() as first:
+            if not first or self.running is None or os.getpid() != self.pid:
+                return
+            try:
+                data = self.line.recv(CHUNK_BYTES, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return
+            self.gone = self.gone or not data
+            for message in self.inbox.feed(data):
+                if isinstance(message, Stop):
+                    self.stop_asked = True
+                elif isinstance(message, Answer):
+                    self.answers[message.serial] = message
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[bool]:
+        """Alone on the line; a SIGTERM takes effect when the outermost of these ends. Gives whether this is it."""
+        with self.lock:
+            first, self.busy = not self.busy, True
+            try:
+                yield first
+            finally:
+                self.busy = not first
+        if first and self.interrupted and threading.current_thread() is threading.main_thread():
+            self.interrupted = False
+            self.end_if_wanted()
 
     def is_stop_wanted(self) -> bool:
         """Whether the worker has asked to end this run; also when it is gone."""
-        with self.lock:
-            if self.running is None or os.getpid() != self.pid:
-                return False
-            try:
-                data = self.line.recv(4096, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                return False
-            return not data or any(isinstance(message, Stop) for message in self.inbox.feed(data))
+        self.listen()
+        return (self.stop_asked or self.gone) and os.getpid() == self.pid
 
     def on_sigterm(self, number: int, frame: FrameType | None) -> None:
         """Only the worker's own: whoever stops the machine's services signals everyone, and lets the worker decide."""
+        with self.lock:
+            if self.busy:  # we ourselves are: another thread would not have left us the lock
+                self.interrupted = True
+                return
+        self.end_if_wanted()
+
+    def end_if_wanted(self) -> None:
+        """End the body if it was the worker who sent the signal."""
         if self.running is not None and cancel_requested():
             raise Stopped("stopped by the worker")
 
+    def become_copy(self) -> None:
+        """In a process that a body forked: the line is not its own, and its threads are gone."""
+        self.lock, self.busy = threading.RLock(), False
 
-async def _with_data(claim: Claim, function: Callable[..., Any], kwargs: dict[str, Any], data: RunData) -> Report:
+
+async def _with_data(
+    claim: Claim, function: Callable[..., Any], kwargs: dict[str, Any], data: RunData, staging: Staging
+) -> Report:
     """The body with its Objects: opened, converted, and given back when it is over."""
 
     async def body() -> object:
@@ -159,7 +259,7 @@ async def _with_data(claim: Claim, function: Callable[..., Any], kwargs: dict[st
         return await returned if inspect.isawaitable(returned) else returned
 
     try:
-        return completed(claim, await with_data(data, body))
+        return completed(claim, await with_data(data, body), staging)
     finally:
         await data.end()
 
@@ -177,9 +277,11 @@ def main(line: socket.socket) -> NoReturn:
     line.set_inheritable(False)
     served = Child(line)
     borrow_only(served.want_engine)
+    borrow_ids(served.want_ids)
     signal.signal(signal.SIGTERM, served.on_sigterm)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _let_copies_end(served.on_sigterm)
+    os.register_at_fork(after_in_child=served.become_copy)
     if sys.platform != "linux":
         threading.Thread(target=_watch, args=(line,), daemon=True).start()
     with suppress(ConnectionError):  # the worker is gone

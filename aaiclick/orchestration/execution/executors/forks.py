@@ -15,6 +15,7 @@ from typing import Any
 from aaiclick.config import settings
 from aaiclick.data.clients.opening import start_owner
 from aaiclick.errors import AaiclickError
+from aaiclick.ids import BLOCK_MAX, new_ids
 from aaiclick.orchestration.execution.executors.wire import (
     CHUNK_BYTES,
     Born,
@@ -23,6 +24,8 @@ from aaiclick.orchestration.execution.executors.wire import (
     Ended,
     EngineWanted,
     Fork,
+    Ids,
+    IdsWanted,
     Inbox,
     Message,
     Ready,
@@ -30,6 +33,7 @@ from aaiclick.orchestration.execution.executors.wire import (
     Signal,
     Stop,
     offer,
+    packed,
 )
 
 NURSERY = "aaiclick.orchestration.execution.executors.nursery"
@@ -210,6 +214,8 @@ class ChildHandle:
         self._inbox = Inbox(bytes_max=2 * settings().value_bytes_max + 1_000_000)
         self._answer: asyncio.Future[Ended | Death] | None = None
         self._sending: asyncio.Task[None] | None = None
+        self._unsent: list[bytes] = []
+        """What waits until the line takes more."""
         self._loop.add_reader(line, self._read)
 
     def begin(self, run: Run, fd: int) -> asyncio.Future[Ended | Death]:
@@ -221,14 +227,12 @@ class ChildHandle:
             self.spent = True
             raise
         if rest:
-            self._sending = self._loop.create_task(self._send(rest))
+            self._send_soon(rest)
         return answer
 
     def ask(self) -> None:
         """Ask it to end its run."""
-        with suppress(OSError):  # it does not read any more: it will be told
-            if self._sending is None or self._sending.done():
-                offer(self._line, Stop())
+        self._say(Stop())
 
     def signal(self, number: int) -> None:
         """Signal it and its group; it is not used again."""
@@ -247,9 +251,31 @@ class ChildHandle:
         self._line.close()
         self._settle(death)
 
-    async def _send(self, rest: bytes) -> None:
+    def _say(self, message: Message) -> None:
+        """Send what must arrive, whenever the line takes it."""
+        rest = packed(message)
+        if not self._is_sending():
+            try:
+                rest = rest[self._line.send(rest) :]
+            except BlockingIOError:
+                pass
+            except OSError:  # its death will be told
+                return
+        if rest:
+            self._send_soon(rest)
+
+    def _is_sending(self) -> bool:
+        return self._sending is not None and not self._sending.done()
+
+    def _send_soon(self, rest: bytes) -> None:
+        self._unsent.append(rest)
+        if not self._is_sending():
+            self._sending = self._loop.create_task(self._send())
+
+    async def _send(self) -> None:
         with suppress(OSError):  # its death will be told
-            await self._loop.sock_sendall(self._line, rest)
+            while self._unsent:
+                await self._loop.sock_sendall(self._line, self._unsent.pop(0))
 
     def _read(self) -> bool:
         """Take what has arrived; False when nothing had."""
@@ -266,13 +292,16 @@ class ChildHandle:
         return bool(data)
 
     def _take(self, message: Message) -> None:
-        if isinstance(message, EngineWanted):
-            start_owner()
-            return
-        if not isinstance(message, Ended):
-            raise Broken(f"a child does not say {type(message).__name__}")
-        self.spent = self.spent or message.spent
-        self._settle(message)
+        match message:
+            case EngineWanted():
+                start_owner()
+            case IdsWanted(serial=serial, count=count):
+                self._say(Ids(serial, new_ids(min(max(count, 1), BLOCK_MAX))))
+            case Ended():
+                self.spent = self.spent or message.spent
+                self._settle(message)
+            case _:
+                raise Broken(f"a child does not say {type(message).__name__}")
 
     def _hang_up(self) -> None:
         """Its line is dead. Most likely so is the child; if not, it is killed."""

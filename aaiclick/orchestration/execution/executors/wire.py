@@ -83,7 +83,27 @@ class EngineWanted(msgspec.Struct, tag=9, array_like=True):
     """From a child: someone must serve the embedded engine; a child cannot, since it may be killed at any time."""
 
 
-Message = Fork | Signal | Ready | Born | Died | Run | Stop | Ended | EngineWanted
+class IdsWanted(msgspec.Struct, tag=10, array_like=True):
+    """From a child: so many ids, please."""
+
+    serial: int
+    count: int
+
+
+class Ids(msgspec.Struct, tag=11, array_like=True):
+    """To a child: the ids it asked for."""
+
+    serial: int
+    ids: list[int]
+
+
+Question = IdsWanted
+"""What a child asks while a body runs."""
+
+Answer = Ids
+"""What it is told; the serial is that of its question."""
+
+Message = Fork | Signal | Ready | Born | Died | Run | Stop | Ended | EngineWanted | IdsWanted | Ids
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Message).decode
@@ -140,7 +160,7 @@ def receive(line: socket.socket) -> tuple[bytes, list[int]]:
 
 def narrowed(claim: Claim) -> Claim:
     """The claim with the inputs that its own arguments need: those of a whole batch come together."""
-    if not claim.inputs and not claim.members:
+    if not (claim.inputs or claim.members or claim.outputs):
         return claim
     try:
         return _narrowed(claim)
@@ -151,15 +171,19 @@ def narrowed(claim: Claim) -> Claim:
 def _narrowed(claim: Claim) -> Claim:
     inputs: dict[int, str | None] = {}
     members: dict[int, list[int]] = {}
+    outputs: dict[int, int] = {}
     texts: list[str] = [claim.kwargs_json]
     while texts:
         for kind, payload in marks_of(texts.pop()):
-            if kind == "group" and payload in claim.members and payload not in members:
+            if kind == "group" and payload in claim.outputs:
+                outputs[payload] = claim.outputs[payload]
+                texts += _taken([outputs[payload]], claim.inputs, inputs)
+            elif kind == "group" and payload in claim.members and payload not in members:
                 members[payload] = claim.members[payload]
                 texts += _taken(claim.members[payload], claim.inputs, inputs)
             elif kind == "task":
                 texts += _taken([payload], claim.inputs, inputs)
-    return replace(claim, inputs=inputs, members=members)
+    return replace(claim, inputs=inputs, members=members, outputs=outputs)
 
 
 def _taken(tasks: Sequence[object], known: dict[int, str | None], inputs: dict[int, str | None]) -> list[str]:

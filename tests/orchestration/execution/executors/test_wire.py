@@ -21,6 +21,8 @@ MESSAGES: list[wire.Message] = [
     wire.Died(5, 256),
     wire.Run(bodies.claim_of(bodies.echo, value="größe"), "x.log"),
     wire.Stop(),
+    wire.IdsWanted(1, 16),
+    wire.Ids(1, [2**62, 2**62 + 1]),
     wire.Ended(Done(2**62, 3, '"x"'), None, False),
     wire.Ended(None, Failure(1, 2, "e", "t", ("a", "b"), permanent=True), True),
 ]

@@ -1,0 +1,113 @@
+"""What a run made: tasks, groups and dependencies that appear together with its completion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from aaiclick.orchestration.models.group import Group
+from aaiclick.orchestration.models.node import Edge, Node
+from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.models.task import Task
+
+
+class NewTask(NamedTuple):
+    """A task as it travels from the run that made it."""
+
+    id: int
+    name: str
+    group_id: int | None
+    entrypoint: str
+    kwargs_json: str
+    needs_inputs: bool
+    critical: bool
+    priority: int
+    timeout_s: float | None
+    retry_policy: str | None
+
+
+class NewGroup(NamedTuple):
+    """A group as it travels from the run that made it."""
+
+    id: int
+    name: str
+    parent_group_id: int | None
+    output_task_id: int | None
+
+
+class NewEdge(NamedTuple):
+    """`next` waits for `previous`; either may be stored already."""
+
+    previous_id: int
+    previous_type: str
+    next_id: int
+    next_type: str
+
+
+@dataclass(slots=True, frozen=True)
+class Children:
+    """All that a run made, and what of it (or of what is stored) it returned: whoever waits for the run waits for
+    that too."""
+
+    tasks: list[NewTask]
+    groups: list[NewGroup]
+    edges: list[NewEdge]
+    returned: list[tuple[str, int]]
+
+    @classmethod
+    def of(cls, submission: Submission, returned: Iterable[Node], group_id: int | None) -> Children:
+        """What was gathered in memory; what is in no group joins this one, which is that of the run's task."""
+        return cls(
+            tasks=[_new_task(task, group_id) for task in submission.tasks],
+            groups=[
+                NewGroup(group.id, group.name, group.parent_group_id or group_id, group.output_task_id)
+                for group in submission.groups
+            ],
+            edges=[
+                NewEdge(edge.previous.id, edge.previous.kind, edge.next.id, edge.next.kind) for edge in submission.edges
+            ],
+            returned=list(dict.fromkeys((node.kind, node.id) for node in returned)),
+        )
+
+    def submission(self, job_id: int, parent_task_id: int, parent_epoch: int) -> Submission:
+        """The same as nodes, for the store."""
+        nodes: dict[int, Node] = {}
+        for row in self.groups:
+            nodes[row.id] = Group.from_new(row, parent_task_id)
+        for new in self.tasks:
+            nodes[new.id] = Task.from_new(new, parent_task_id, parent_epoch)
+        edges: list[Edge] = []
+        for edge in self.edges:
+            previous = nodes.get(edge.previous_id) or stored_node(edge.previous_type, edge.previous_id)
+            following = nodes.get(edge.next_id) or stored_node(edge.next_type, edge.next_id)
+            edges.append(Edge(previous, following))
+        return Submission(
+            job_id,
+            tasks=[node for node in nodes.values() if isinstance(node, Task)],
+            groups=[node for node in nodes.values() if isinstance(node, Group)],
+            edges=edges,
+        )
+
+
+def _new_task(task: Task, group_id: int | None) -> NewTask:
+    return NewTask(
+        task.id,
+        task.name,
+        group_id if task.group_id is None else task.group_id,
+        task.entrypoint,
+        task.kwargs_json,
+        task.needs_inputs,
+        task.critical,
+        task.priority,
+        task.timeout_s,
+        task.retry.to_json(),
+    )
+
+
+def stored_node(kind: str, node_id: int) -> Node:
+    """A node of which only the id is known, to hang an edge on."""
+    node: Node = Task.__new__(Task) if kind == "task" else Group.__new__(Group)
+    node._restore()
+    node.id, node.name, node.job_id, node._group_id = node_id, str(node_id), None, None
+    return node

@@ -1,0 +1,77 @@
+"""Reading results: those that a text names, and those that they name in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sqlalchemy import select
+
+from aaiclick.orchestration.rules.graph import descendants
+from aaiclick.orchestration.rules.values import marks_of
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import groups, tasks
+
+
+@dataclass(slots=True)
+class Found:
+    """Results by task; the tasks of each group, in the order in which they were made; the outputs of groups."""
+
+    texts: dict[int, str | None] = field(default_factory=dict)
+    members: dict[int, list[int]] = field(default_factory=dict)
+    outputs: dict[int, int] = field(default_factory=dict)
+
+
+async def read_named(session: Session, texts: Iterable[str]) -> Found:
+    """The results that these texts name, a wave at a time until none names another that is not known yet."""
+    found = Found()
+    left = list(texts)
+    while left:
+        task_ids: set[int] = set()
+        group_ids: set[int] = set()
+        for text in left:
+            for kind, payload in marks_of(text):
+                if kind == "task" and isinstance(payload, int):
+                    task_ids.add(payload)
+                elif kind == "group" and isinstance(payload, int):
+                    group_ids.add(payload)
+        for group in sorted(group_ids - found.members.keys() - found.outputs.keys()):
+            task_ids.update(await _read_group(session, group, found))
+        wanted = sorted(task_ids - found.texts.keys())
+        if not wanted:
+            break
+        which = session.any_of(tasks.c.id, wanted)
+        fresh = {row.id: row.result for row in await session.rows(select(tasks.c.id, tasks.c.result).where(which))}
+        found.texts |= fresh
+        left = [text for text in fresh.values() if text is not None]
+    return found
+
+
+async def _read_group(session: Session, group: int, found: Found) -> list[int]:
+    """What a group stands for: its output, or the tasks inside it."""
+    row = await session.first(select(groups.c.job_id, groups.c.output_task_id).where(groups.c.id == group))
+    if row is None:
+        found.members[group] = []
+    elif row.output_task_id is not None:
+        found.outputs[group] = row.output_task_id
+        return [row.output_task_id]
+    else:
+        found.members[group] = await _inside(session, row.job_id, group)
+        return found.members[group]
+    return []
+
+
+async def _inside(session: Session, job_id: int, group: int) -> list[int]:
+    """The tasks in a group, at any depth, in the order in which they were made.
+
+    Those that others inside have made while they ran are part of what these returned, or not wanted.
+    """
+    rows = await session.rows(select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == job_id))
+    inside = descendants({row.id: row.parent_group_id for row in rows}, [group])
+    found = await session.rows(
+        select(tasks.c.id, tasks.c.parent_task_id)
+        .where(session.any_of(tasks.c.group_id, sorted(inside)))
+        .order_by(tasks.c.id)
+    )
+    members = {row.id for row in found}
+    return [row.id for row in found if row.parent_task_id not in members]
