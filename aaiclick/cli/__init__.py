@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from aaiclick import __version__
-from aaiclick.cli import data, doctor, errors, job, migrate, setup, task, worker
+from aaiclick.cli import data, doctor, errors, job, local, migrate, parent, setup, task, worker
 from aaiclick.cli.output import show_text
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(migrate.app, name="migrate")
 app.add_typer(job.app, name="job")
 app.add_typer(task.app, name="task")
+app.add_typer(local.app, name="local")
 app.add_typer(worker.app, name="worker")
 app.add_typer(worker.background, name="background")
 app.add_typer(data.app, name="data")
@@ -43,8 +44,13 @@ def _options(
     _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    part_of: Annotated[
+        int | None, typer.Option("--part-of", hidden=True, metavar="PID", help="End with this process, our parent.")
+    ] = None,
 ) -> None:
     errors.show_tracebacks(debug)
+    if part_of is not None:
+        parent.become_part_of(part_of)
 
 
 def main() -> None:

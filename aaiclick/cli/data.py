@@ -15,7 +15,7 @@ import typer
 from aaiclick.cli.output import say
 
 if TYPE_CHECKING:
-    from aaiclick.data.gateway import Gateway
+    from aaiclick.data.gateway import Gateway, Serving
 
 LOOK_EVERY_S = 0.5
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -37,6 +37,9 @@ def serve(
     idle_exit: Annotated[
         float | None, typer.Option(min=0.0, help="End when nobody has asked for anything for so many seconds.")
     ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="If another process serves it, wait until that one ends.")
+    ] = False,
 ) -> None:
     """Serve the embedded ClickHouse to the other processes of this machine, until Ctrl-C or SIGTERM."""
     from aaiclick.data.gateway import serve_directory  # here, to keep start-up light
@@ -47,9 +50,13 @@ def serve(
     with _signals() as told:
         serving = serve_directory(directory, port=port)
         if serving is None:
-            owner = owner_pid(directory)
-            cause = f"process {owner or '(still starting)'} owns it"
-            raise Conflict(what=f"The data in {directory}", verb="served", cause=cause, hint="It serves it, too.")
+            cause = f"process {owner_pid(directory) or '(still starting)'} owns it"
+            if not wait:
+                raise Conflict(what=f"The data in {directory}", verb="served", cause=cause, hint="It serves it, too.")
+            say(f"aaiclick: waiting for {directory}: {cause}, and serves it")
+            serving = _wait_for_our_turn(directory, port, told)
+        if serving is None:  # told to end meanwhile
+            return
         try:
             say(f"aaiclick: serving {directory} at {serving.gateway.url}")
             _wait_for_the_end(serving.gateway, told, idle_exit)
@@ -79,6 +86,15 @@ def _signals() -> Iterator[int]:
             signal.signal(number, action)
         os.close(reading)
         os.close(writing)
+
+
+def _wait_for_our_turn(directory: Path, port: int, told: int) -> Serving | None:
+    from aaiclick.data.gateway import serve_directory  # here, to keep start-up light
+
+    while not select.select([told], [], [], LOOK_EVERY_S)[0]:
+        if (serving := serve_directory(directory, port=port)) is not None:
+            return serving
+    return None
 
 
 def _wait_for_the_end(gateway: Gateway, told: int, idle_exit_s: float | None) -> None:

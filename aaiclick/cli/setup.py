@@ -13,7 +13,7 @@ def setup(as_json: AsJson = False) -> None:
 
     A database that is there already is checked and left as it is.
     """
-    facts = wait_for(_setup())
+    facts = wait_for(set_up())
     if as_json:
         show_json(facts)
         return
@@ -21,7 +21,8 @@ def setup(as_json: AsJson = False) -> None:
     say("aaiclick is ready.")
 
 
-async def _setup() -> dict[str, Any]:
+async def set_up() -> dict[str, Any]:
+    """Make what is missing and check what is there; gives the facts."""
     from aaiclick.backend import ensure_root, get_db_url, get_root  # here, to keep start-up light
     from aaiclick.config import mask_url  # here, to keep start-up light
     from aaiclick.orchestration.store import schema  # here, to keep start-up light

@@ -56,6 +56,26 @@ def test_a_directory_that_is_owned_is_not_served_twice(cli: Cli, tmp_path: Path)
     assert f"process {os.getpid()} owns it" in refused.err
 
 
+def test_with_wait_it_serves_when_it_is_its_turn(tmp_path: Path) -> None:
+    directory = tmp_path / "mine"
+    with acquire(directory):  # type: ignore[union-attr]
+        process = start("--path", str(directory), "--wait")
+        assert process.stderr is not None
+        assert f"waiting for {directory}: process {os.getpid()} owns it" in process.stderr.readline()
+    assert f"serving {directory}" in process.stderr.readline()
+    process.terminate()
+    assert (process.communicate()[1], process.returncode) == ("", 0)
+
+
+def test_it_can_be_stopped_while_it_waits(tmp_path: Path) -> None:
+    with acquire(tmp_path / "mine"):  # type: ignore[union-attr]
+        process = start("--path", str(tmp_path / "mine"), "--wait")
+        assert process.stderr is not None
+        assert "waiting" in process.stderr.readline()
+        process.terminate()
+        assert (process.communicate()[1], process.returncode) == ("", 0)
+
+
 def test_a_server_is_not_served(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AAICLICK_CH_URL", "clickhouse://default:secret@host:8123/default")
     reset_settings()

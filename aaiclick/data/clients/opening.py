@@ -181,6 +181,9 @@ def _borrow(endpoint: Endpoint) -> PooledClient:
 def start_owner() -> None:
     """Start a process that serves this installation's engine, and ends when nobody has asked for a while."""
     global _starting
+    if _ask_for_owner is not None:  # this process only asks, also for its children
+        _ask_for_owner()
+        return
     if _starting is not None and _starting.poll() is None:
         return
     _starting = subprocess.Popen(

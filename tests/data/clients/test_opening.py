@@ -109,3 +109,11 @@ def test_the_local_client_is_that_of_directories(url: str) -> None:
     client = opening._connect(url)
     assert isinstance(client, LocalClient)
     client.close_now()
+
+
+def test_who_only_borrows_starts_no_owner_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(opening, "_ask_for_owner", lambda: asked.append("please"))
+    monkeypatch.setattr(opening, "_starting", None)
+    opening.start_owner()
+    assert (asked, opening._starting) == (["please"], None)

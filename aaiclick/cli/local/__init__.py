@@ -1,0 +1,99 @@
+"""`aaiclick local`: everything that one machine needs to run workflows, in one command."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aaiclick.cli.loop import wait_for
+from aaiclick.cli.output import AsJson
+
+if TYPE_CHECKING:
+    from aaiclick.cli.local.events import Tell
+    from aaiclick.cli.local.fleet import Plan
+
+WORKERS = 2
+WORKERS_MAX = 256
+
+app = typer.Typer(help="A whole fleet on this machine.", rich_markup_mode=None)
+
+
+@app.callback()
+def _local() -> None:
+    """With a callback, the verb must be named."""
+
+
+@app.command()
+def start(
+    workers: Annotated[int, typer.Option(min=1, max=WORKERS_MAX, help="Worker processes.")] = WORKERS,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(help="Tasks of one worker at the same time; by default all share the processors, inline 100."),
+    ] = None,
+    executor: Annotated[
+        str, typer.Option(help="process: tasks run in child processes. inline: in the workers themselves.")
+    ] = "process",
+    app_dir: Annotated[
+        str | None, typer.Option(help="Where the modules with the tasks are; by default the current directory.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start the data engine, the control loop and workers, until Ctrl-C or SIGTERM: twice to stop now.
+
+    What is missing is made: the local root, and a local database.
+    """
+    from aaiclick.backend import ensure_root  # here, to keep start-up light
+    from aaiclick.cli.local.events import in_json, in_lines  # here, to keep start-up light
+    from aaiclick.cli.local.lock import only_fleet_of  # here, to keep start-up light
+    from aaiclick.cli.paths import find_modules_in  # here, to keep start-up light
+    from aaiclick.orchestration.execution.main import check_concurrency  # here, to keep start-up light
+
+    if concurrency is None and executor == "process":
+        concurrency = -(-(os.cpu_count() or 1) // workers)
+    slots = check_concurrency(concurrency, executor)
+    modules = find_modules_in(app_dir)
+    options = ("--concurrency", str(slots), "--executor", executor, "--app-dir", modules)
+    tell = in_json if as_json else in_lines
+    with only_fleet_of(ensure_root()):
+        _tell_beginning(tell, workers, slots, modules)
+        code = wait_for(_run(_plan(workers, options, verbose), tell))
+    raise typer.Exit(code)
+
+
+def _plan(workers: int, options: tuple[str, ...], verbose: bool) -> Plan:
+    from aaiclick.backend import get_ch_url, is_chdb  # here, to keep start-up light
+    from aaiclick.cli.local.fleet import Plan  # here, to keep start-up light
+    from aaiclick.config import settings  # here, to keep start-up light
+
+    engine = Path(get_ch_url().removeprefix("chdb://")) if is_chdb() else None
+    return Plan(engine, workers, options, verbose, settings().shutdown_grace_s)
+
+
+def _tell_beginning(tell: Tell, workers: int, slots: int, modules: str) -> None:
+    """Set up what is missing, and tell where everything is."""
+    from aaiclick.backend import get_ch_url, is_chdb  # here, to keep start-up light
+    from aaiclick.cli.setup import set_up  # here, to keep start-up light
+    from aaiclick.config import mask_url, settings  # here, to keep start-up light
+
+    made = wait_for(set_up())
+    tell(
+        "begins",
+        pid=os.getpid(),
+        root=made["root"],
+        database=made["database"],
+        data=mask_url(get_ch_url()) + ("" if is_chdb() else " (no engine is started here)"),
+        logs=str(settings().log_dir),
+        workers=workers,
+        concurrency=slots,
+        modules=modules,
+    )
+
+
+async def _run(plan: Plan, tell: Tell) -> int:
+    from aaiclick.cli.local.fleet import Fleet  # here, to keep start-up light
+
+    return await Fleet(plan, tell).run()

@@ -1,0 +1,154 @@
+"""The fleet of one machine: the engine's owner, the control loop and workers, started and stopped as one.
+
+This process only watches. Each part is a process of its own, in a session of its own; if this one is killed, they end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from aaiclick.cli.local.events import Tell
+from aaiclick.cli.local.part import Part, deaths_seen_by, our_command
+from aaiclick.data.ownership import find_gateway
+from aaiclick.errors import EngineUnavailable
+
+LOOK_EVERY_S = 0.05
+LAST_WORDS_S = 30.0
+"""What a worker may take beyond its grace: to stop bodies, give back their tasks and tell its last results."""
+
+CLOSING_S = 30.0
+"""How long the control loop and the engine may take to end."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to start."""
+
+    engine: Path | None
+    """The directory of the embedded engine; None if the data is on a server."""
+    workers: int
+    worker_options: Sequence[str]
+    verbose: bool
+    grace_s: float
+    """How long workers let tasks finish."""
+
+
+class Fleet:
+    """The parts, and the order of their beginning and their end."""
+
+    def __init__(self, plan: Plan, tell: Tell) -> None:
+        self.plan = plan
+        self._show = tell
+        self._code = 0
+        self._unheard: OSError | None = None
+        self._told, self._hurry = asyncio.Event(), asyncio.Event()
+        said_more = ["-v"] if plan.verbose else []
+        worker = our_command("worker", "start", "--no-control", *plan.worker_options, *said_more)
+        self.engine = [Part("engine", our_command("data", "serve", "--wait"), self._tell)] if plan.engine else []
+        self.control = [Part("control", our_command("background", "start", *said_more), self._tell)]
+        self.workers = [
+            Part(f"worker {number}", [*worker, "--name", f"local-{number}"], self._tell)
+            for number in range(1, plan.workers + 1)
+        ]
+        self._kept: list[asyncio.Task[int]] = []
+        self._begun: list[Part] = []
+
+    async def run(self) -> int:
+        """Until a signal, or until a part cannot begin; gives the exit code."""
+        parts = [*self.engine, *self.control, *self.workers]
+        with deaths_seen_by(*parts), self._signals():
+            try:
+                await self._begin()
+                await self._told.wait()
+                await self._end()
+            finally:
+                for part in parts:
+                    part.kill()
+                await asyncio.gather(*self._kept)
+        if self._unheard is not None:
+            raise self._unheard
+        return self._code
+
+    # ------------------------------------------------------------ the order
+
+    async def _begin(self) -> None:
+        """The engine first: what needs it finds it."""
+        self._start(*self.engine)
+        while self.engine and not self._told.is_set() and not self._engine_is_ready():  # noqa: ASYNC110 (it tells by a file)
+            await asyncio.sleep(LOOK_EVERY_S)
+        if not self._told.is_set():
+            self._start(*self.control, *self.workers)
+            await asyncio.sleep(0)  # each starts its process in its first step
+            self._tell("up")
+
+    async def _end(self) -> None:
+        """The workers first: while they finish, what they need is there."""
+        self._tell("stopping", grace_s=self.plan.grace_s)
+        await self._stop(self.workers, self.plan.grace_s + LAST_WORDS_S)
+        await self._stop(self.control, CLOSING_S)
+        await self._stop(self.engine, CLOSING_S)
+        self._tell("stopped")
+
+    def _start(self, *parts: Part) -> None:
+        for part in parts:
+            keeping = asyncio.create_task(part.keep())
+            keeping.add_done_callback(self._on_over)
+            self._kept.append(keeping)
+            self._begun.append(part)
+
+    async def _stop(self, parts: Sequence[Part], grace_s: float) -> None:
+        await asyncio.gather(*(part.stop(grace_s, self._hurry) for part in parts if part in self._begun))
+
+    def _engine_is_ready(self) -> bool:
+        assert self.plan.engine is not None
+        try:
+            return find_gateway(self.plan.engine, 0) is not None
+        except EngineUnavailable:  # the part meets the same, says so, and ends
+            return False
+
+    def _on_over(self, keeping: asyncio.Task[int]) -> None:
+        """A part that is not kept any more, though nobody stopped it, ends the fleet."""
+        if not keeping.cancelled() and keeping.exception() is None:
+            self._code = self._code or keeping.result()
+        self._told.set()
+
+    # ------------------------------------------------------------ from outside, and to it
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        heard = [signal.SIGTERM, signal.SIGINT]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # else someone said nohup
+            heard.append(signal.SIGHUP)
+        for number in heard:
+            loop.add_signal_handler(number, self._on_signal)
+        try:
+            yield
+        finally:
+            for number in heard:
+                loop.remove_signal_handler(number)
+
+    def _on_signal(self) -> None:
+        """Stop in order; at the second signal now, at the third without a word."""
+        if self._hurry.is_set():
+            for part in self._begun:
+                part.kill()
+        elif self._told.is_set():
+            self._tell("hurrying")
+            self._hurry.set()
+        self._told.set()
+
+    def _tell(self, event: str, /, **facts: object) -> None:
+        """Show it; when nobody reads any more, stop."""
+        if self._unheard is not None:
+            return
+        try:
+            self._show(event, **facts)
+        except OSError as error:
+            self._unheard = error
+            self._told.set()

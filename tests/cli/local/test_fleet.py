@@ -1,0 +1,148 @@
+"""The order of a fleet's beginning and end, with small programs in the place of its parts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aaiclick.cli.local import fleet as module
+from aaiclick.cli.local.fleet import Fleet, Plan
+from aaiclick.cli.local.part import Part
+from tests.cli.local.test_part import STUBBORN, TWICE, WAITS, Told
+
+ENDS = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+print("up", flush=True)
+time.sleep(600)
+"""
+CANNOT = "import sys; print('aaiclick: no', file=sys.stderr); sys.exit(6)"
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture(autouse=True)
+def hang_ups() -> Iterator[None]:
+    """As a terminal has it: no test of ours was begun with nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+def fleet_of(told: Told, *, engine: str = "", control: str = ENDS, workers: tuple[str, ...] = (ENDS,)) -> Fleet:
+    """A fleet with these scripts as its parts."""
+    fleet = Fleet(Plan(Path("/nowhere/data") if engine else None, 1, (), False, 30.0), told)
+
+    def part(name: str, script: str) -> Part:
+        return Part(name, [sys.executable, "-c", script], fleet._tell)
+
+    fleet.engine = [part("engine", engine)] if engine else []
+    fleet.control = [part("control", control)]
+    fleet.workers = [part(f"worker {number}", script) for number, script in enumerate(workers, 1)]
+    return fleet
+
+
+def names(told: Told, event: str) -> list[str]:
+    return [facts["part"] for facts in told.named(event)]
+
+
+async def run(fleet: Fleet) -> int:
+    async with asyncio.timeout(60):
+        return await fleet.run()
+
+
+async def test_its_parts_and_what_they_are_started_with(told: Told) -> None:
+    fleet = Fleet(Plan(Path("/nowhere/data"), 2, ("--concurrency", "3"), True, 30.0), told)
+    parts = [*fleet.engine, *fleet.control, *fleet.workers]
+    assert [part.name for part in parts] == ["engine", "control", "worker 1", "worker 2"]
+    engine, control, *workers = [list(part._command)[5:] for part in parts]
+    assert engine == ["data", "serve", "--wait"]
+    assert control == ["background", "start", "-v"]
+    for number, worker in enumerate(workers, 1):
+        assert worker == ["worker", "start", "--no-control", "--concurrency", "3", "-v", "--name", f"local-{number}"]
+    assert Fleet(Plan(None, 1, (), False, 30.0), told).engine == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+async def test_the_engine_begins_first_and_ends_last(
+    told: Told, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    fleet = fleet_of(told, engine=ENDS, workers=(ENDS, ENDS))
+    seen: list[int] = []
+    monkeypatch.setattr(module, "find_gateway", lambda *_: seen.append(1) or (object() if len(seen) > 3 else None))
+    running = asyncio.create_task(run(fleet))
+    await told.until("said", 4)
+    assert names(told, "started") == ["engine", "control", "worker 1", "worker 2"]
+    assert len(seen) == 4
+    os.kill(os.getpid(), number)
+    assert await running == 0
+    assert names(told, "ended")[2:] == ["control", "engine"]
+    assert {facts["code"] for facts in told.named("ended")} == {0}
+    assert [name for name, _ in told.events if name not in ("started", "said", "ended")] == [
+        *("up", "stopping", "stopped")
+    ]
+
+
+async def test_a_second_signal_hurries_and_a_third_kills(told: Told) -> None:
+    fleet = fleet_of(told, workers=(TWICE, STUBBORN))
+    running = asyncio.create_task(run(fleet))
+    await told.until("said", 3)
+    os.kill(os.getpid(), signal.SIGINT)
+    await told.until("said", part="worker 1", text="asked")
+    os.kill(os.getpid(), signal.SIGINT)
+    await told.until("ended", part="worker 1", code=0)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await running == 0
+    assert (len(told.named("hurrying")), len(told.named("stopped"))) == (1, 1)
+    assert -signal.SIGKILL in {facts["code"] for facts in told.named("ended") if facts["part"] == "worker 2"}
+
+
+async def test_an_engine_that_cannot_begin_ends_the_fleet_with_its_code(told: Told) -> None:
+    assert await run(fleet_of(told, engine=CANNOT)) == 6
+    assert names(told, "started") == ["engine"]
+
+
+async def test_a_worker_that_cannot_begin_ends_the_fleet_with_its_code(told: Told) -> None:
+    assert await run(fleet_of(told, control=WAITS, workers=(CANNOT, ENDS))) == 6
+    assert told.named("said")[0]["text"] in ("no", "up")
+    assert sorted(names(told, "ended")) == ["control", "worker 1", "worker 2"]
+
+
+async def test_stopped_while_the_engine_begins_nothing_else_is_started(told: Told) -> None:
+    running = asyncio.create_task(run(fleet_of(told, engine=ENDS)))
+    await told.until("said")
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await running == 0
+    assert names(told, "started") == names(told, "ended") == ["engine"]
+
+
+async def test_when_nobody_reads_any_more_it_stops(told: Told) -> None:
+    class Deaf(Told):
+        def __call__(self, event: str, /, **facts: object) -> None:
+            super().__call__(event, **facts)
+            if event == "up":
+                raise BrokenPipeError
+
+    deaf = Deaf()
+    with pytest.raises(BrokenPipeError):
+        await run(fleet_of(deaf))
+    assert deaf.events[-1][0] == "up"
+
+
+async def test_with_nohup_a_hang_up_is_not_heard(told: Told) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    running = asyncio.create_task(run(fleet_of(told)))
+    await told.until("said", 2)
+    os.kill(os.getpid(), signal.SIGHUP)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await running == 0
+    assert told.named("hurrying") == []

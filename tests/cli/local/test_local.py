@@ -1,0 +1,116 @@
+"""`aaiclick local start`: what it refuses, and what it says first. Its life on real processes is among the stories."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aaiclick.cli import local
+from aaiclick.cli.local.fleet import Fleet
+from aaiclick.cli.local.lock import only_fleet_of
+from aaiclick.config import reset_settings
+from tests.cli.conftest import Cli
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What would be started."""
+    found: list[Any] = []
+
+    async def run(fleet: Fleet) -> int:
+        found.append(fleet.plan)
+        return 0
+
+    monkeypatch.setattr(Fleet, "run", run)
+    monkeypatch.setattr(local.os, "cpu_count", lambda: 8)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--workers", "0"], "--workers"),
+        (["--workers", "-1"], "--workers"),
+        (["--workers", "257"], "256"),
+        (["--workers", "two"], "--workers"),
+        (["--concurrency", "0"], "concurrency"),
+        (["--concurrency", "10001"], "from 1 to 10000"),
+        (["--executor", "thread"], "one of process, inline"),
+        (["--app-dir", "no/such/place"], "no such directory"),
+        (["--frobnicate"], "--frobnicate"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_made(
+    cli: Cli, root: Path, options: list[str], said: str
+) -> None:
+    answer = cli("local", "start", *options)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert said in answer.err
+    assert not root.exists()
+
+
+def test_the_verb_must_be_named(cli: Cli) -> None:
+    assert cli("local").code == 2
+
+
+def test_it_makes_what_is_missing_and_says_where_it_is(cli: Cli, root: Path, plans: list[Any], tmp_path: Path) -> None:
+    answer = cli("local", "start", "--app-dir", str(tmp_path), "-v")
+    assert (answer.code, answer.out) == (0, "")
+    for said in (root / "local.db", f"chdb://{root / 'chdb_data'}", root / "logs", tmp_path, "2; tasks at a time"):
+        assert str(said) in answer.err
+    assert (root / "local.db").exists()
+    (plan,) = plans
+    assert (plan.engine, plan.workers, plan.verbose, plan.grace_s) == (root / "chdb_data", 2, True, 30.0)
+    assert plan.worker_options == ("--concurrency", "4", "--executor", "process", "--app-dir", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("options", "slots"),
+    [([], "4"), (["--workers", "3"], "3"), (["--workers", "9"], "1"), (["--executor", "inline"], "100")],
+)
+def test_the_workers_share_the_processors(cli: Cli, plans: list[Any], options: list[str], slots: str) -> None:
+    assert cli("local", "start", *options).code == 0
+    assert plans[0].worker_options[1] == slots
+
+
+def test_as_json_the_first_line_says_where_things_are(cli: Cli, root: Path, plans: list[Any]) -> None:
+    begins = json.loads(cli("local", "start", "--json", "--concurrency", "5").out)
+    assert (begins["event"], begins["root"], begins["workers"], begins["concurrency"]) == ("begins", str(root), 2, 5)
+
+
+def test_on_a_clickhouse_server_no_engine_is_started(
+    cli: Cli, plans: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AAICLICK_CH_URL", "clickhouse://default:secret@host:8123/default")
+    reset_settings()
+    answer = cli("local", "start")
+    assert "clickhouse://default:***@host:8123/default (no engine is started here)" in answer.err
+    assert plans[0].engine is None
+
+
+def test_a_second_one_on_the_same_root_is_refused(cli: Cli, root: Path, plans: list[Any]) -> None:
+    root.mkdir()
+    with only_fleet_of(root):
+        answer = cli("local", "start")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "runs there already" in answer.err
+    assert plans == []
+
+
+def test_a_server_that_is_away(cli: Cli, on_url, plans: list[Any]) -> None:
+    on_url("postgresql+asyncpg://me:secret@127.0.0.1:1/none")
+    answer = cli("local", "start")
+    assert (answer.code, answer.err.count("\n")) == (6, 1)
+    assert "secret" not in answer.err
+    assert plans == []
+
+
+def test_the_exit_code_is_the_fleets(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run(fleet: Fleet) -> int:
+        return 6
+
+    monkeypatch.setattr(Fleet, "run", run)
+    assert cli("local", "start").code == 6
