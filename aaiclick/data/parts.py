@@ -1,0 +1,187 @@
+"""Rows that are worked on in parts: a numbered copy that is cut into ranges, and tables that are joined into one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aaiclick.data import sql
+from aaiclick.data.frames import Frame
+from aaiclick.data.grammar import Type, nullable
+from aaiclick.data.objects import Object
+from aaiclick.data.relations import free_prefix
+from aaiclick.data.schema import VALUE, Field, Schema, Shape
+from aaiclick.data.types import read_kind
+from aaiclick.data.unions import common_type
+from aaiclick.data.views import View
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
+
+if TYPE_CHECKING:
+    from aaiclick.data.context import Context
+
+GRANULE_MAX = 8192
+"""ClickHouse's own: rows that are read at least. Smaller parts get smaller granules."""
+
+ATTACHED_MAX = 300
+"""More tables than this are copied: each that is attached stays a piece of its own until ClickHouse merges them."""
+
+COPIED_AT_ONCE = 100
+TYPES_SHOWN = 8
+
+
+# ---------------------------------------------------------------- cutting
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A copy of rows that nobody changes, with a number from 0 for each, in the column `key`."""
+
+    copy: Object
+    key: str
+    count: int
+    shape: Shape
+    """How the value of the rows looks; that of one row is a list of one."""
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the rows, without the number."""
+        return [name for name in self.copy.columns if name != self.key]
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows and their types."""
+        return Schema(tuple(field for field in self.copy.schema.fields if field.name != self.key), self.shape)
+
+    def part(self, start: int, stop: int) -> View:
+        """The rows from this number to before that one, in order."""
+        return cut(self.copy, self.key, start, stop, self.names)
+
+
+async def number_rows(frame: Frame, part_rows: int | None = None) -> Numbered:
+    """Copy the rows as they are now, to be read in parts of about so many rows."""
+    key = f"{free_prefix(frame.columns)}row"
+    granule = min(GRANULE_MAX, part_rows or GRANULE_MAX)
+    copy = await frame._context.number_rows(frame, key, granule=granule)
+    shape: Shape = "list" if frame.shape in ("scalar", "list") and frame.columns == (VALUE,) else "table"
+    return Numbered(copy, key, await copy.count(), shape)
+
+
+def cut(rows: Object | View, key: str, start: int, stop: int, names: Sequence[str]) -> View:
+    """The rows whose number is in a range, in order, with these columns."""
+    number = sql.name(key)
+    seen = rows.where(f"{number} >= {start} AND {number} < {stop}").order_by(key)[list(names)]
+    assert isinstance(seen, View)
+    return seen
+
+
+def shaped(rows: View, shape: Shape) -> View:
+    """The same rows; a column alone is a list, or a table of one column."""
+    return View(rows._context, rows._table, rows._window, shape, rows._rows)
+
+
+async def chosen(rows: View, key: str, numbers: Any) -> Object:
+    """A table with those of the rows whose numbers are given (as an Arrow array): they do not pass through Python."""
+    context = rows._context
+    wanted = await context.create_object_from_value(numbers, fields={VALUE: "UInt64"})
+    return await rows.where(f"{sql.name(key)} IN (SELECT {VALUE} FROM {sql.name(wanted.table)})").materialize()
+
+
+# ---------------------------------------------------------------- joining
+
+
+class Part(NamedTuple):
+    """Rows that were made apart. Columns that are untyped hold nothing but nulls, and go with any type."""
+
+    rows: Object
+    untyped: Sequence[str] = ()
+
+
+def united(schemas: Sequence[tuple[Schema, Sequence[str]]]) -> Schema:
+    """The schema that holds the rows of all of these, each with its untyped columns; or a refusal with their types."""
+    shapes = {schema.shape for schema, _ in schemas}
+    if len(shapes) > 1 and shapes & {"list", "scalar"}:
+        rule, hint = "some parts have single values, others have rows with names", "Let the callback return one kind."
+        raise InputError(field="parts", value=", ".join(sorted(shapes)), rule=rule, hint=hint)
+    names = dict.fromkeys(name for schema, _ in schemas for name in schema.names)
+    fields = tuple(Field(name, _united_type(name, schemas)) for name in names)
+    return Schema(fields, "list" if shapes == {"list"} else "table")
+
+
+def _united_type(name: str, schemas: Sequence[tuple[Schema, Sequence[str]]]) -> str:
+    typed = [schema[name].type for schema, untyped in schemas if name in schema and name not in untyped]
+    kinds = list(dict.fromkeys(typed))
+    if len(kinds) == 1 and len(typed) == len(schemas):
+        return kinds[0]  # whatever it is
+    if not kinds:
+        rule, hint = "a column of nothing but None has no type", f'Give it: fields={{"{shown(name)}": "Nullable(…)"}}.'
+        raise InputError(field=f"column {shown(name)}", value="None", rule=rule, hint=hint)
+    found: Type | None = common_type(map(read_kind, kinds))
+    if found is not None and len(typed) < len(schemas):
+        found = None if found.name in ("Array", "Map", "Tuple") else nullable(found)
+    if found is not None:
+        return str(found)
+    without = ["None"] * (len(typed) < len(schemas))
+    more = ["…"] * (len(kinds) > TYPES_SHOWN)
+    value = ", ".join([*kinds[:TYPES_SHOWN], *more, *without])
+    rule, hint = "no type holds what the parts made", "Give the type with fields=…, or return values of one type."
+    raise InputError(field=f"column {shown(name)}", value=value, rule=rule, hint=hint)
+
+
+async def join_parts(context: Context, parts: Sequence[Part], schema: Schema | None = None) -> Object:
+    """One table with the rows of all, in their order. The parts stay, and ClickHouse alone moves what must be moved.
+
+    Where columns and types are the same, the files of a part are shared, not copied.
+    """
+    wanted = schema or united([(part.rows.schema, part.untyped) for part in parts])
+    made = await context.create_object(wanted)
+    few = len(parts) <= ATTACHED_MAX
+    waiting: list[Part] = []
+    for part in parts:
+        if few and not part.untyped and _is_same(part.rows.schema, wanted):
+            await _copy(context, made, waiting)
+            waiting = []
+            await context.client.command(f"ALTER TABLE {sql.name(made.table)} ATTACH PARTITION ALL FROM {_name(part)}")
+        else:
+            waiting.append(part)
+    await _copy(context, made, waiting)
+    await context.note("join", made.table, [part.rows.table for part in parts])
+    return made
+
+
+def _is_same(schema: Schema, wanted: Schema) -> bool:
+    def columns(of: Schema) -> list[tuple[str, str]]:
+        return [(field.name, field.type) for field in of.fields]
+
+    return not schema.ordered and columns(schema) == columns(wanted)
+
+
+async def _copy(context: Context, made: Object, parts: Sequence[Part]) -> None:
+    """In order: one thread reads one part after the other."""
+    names = ", ".join(map(sql.name, made.schema.names))
+    for some in _several(parts, COPIED_AT_ONCE):
+        query = " UNION ALL ".join(f"SELECT {_columns(part, made.schema)} FROM {_name(part)}" for part in some)
+        statement = f"INSERT INTO {sql.name(made.table)} ({names}) {query}"
+        await context.client.command(statement, {"max_threads": 1, "max_insert_threads": 1})
+
+
+def _several(parts: Sequence[Part], count: int) -> Iterator[Sequence[Part]]:
+    return (parts[start : start + count] for start in range(0, len(parts), count))
+
+
+def _columns(part: Part, wanted: Schema) -> str:
+    return ", ".join(_column(part, field) for field in wanted.fields)
+
+
+def _column(part: Part, field: Field) -> str:
+    name, schema = sql.name(field.name), part.rows.schema
+    if field.name in part.untyped or field.name not in schema:
+        return f"CAST(NULL, {sql.text(field.type)}) AS {name}"
+    if schema[field.name].type == field.type:
+        return name
+    return f"accurateCast({name}, {sql.text(field.type)}) AS {name}"
+
+
+def _name(part: Part) -> str:
+    return sql.name(part.rows.table)

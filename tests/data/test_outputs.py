@@ -1,0 +1,80 @@
+"""What functions return for rows, as columns."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from aaiclick.data import Context
+from aaiclick.data.outputs import output_of_table, output_of_values, store
+from aaiclick.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("values", "fields", "types"),
+    [
+        ([1, 2], {}, {"value": "Int64"}),
+        ([1, 2.5], {}, {"value": "Float64"}),
+        ([1, None], {}, {"value": "Nullable(Int64)"}),
+        ([1, 2], {"value": "UInt8"}, {"value": "UInt8"}),
+        (["a", "b"], {}, {"value": "String"}),
+        ([[1], [2, 3]], {}, {"value": "Array(Int64)"}),
+        ([datetime(2026, 1, 1, tzinfo=UTC)], {}, {"value": "DateTime64(6, 'UTC')"}),
+        ([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}], {}, {"a": "Int64", "b": "String"}),
+        ([{"a": 1}, {"b": "y"}], {}, {"a": "Nullable(Int64)", "b": "Nullable(String)"}),
+        ([{"a": 1}], {"a": "Float64"}, {"a": "Float64"}),
+    ],
+)
+def test_values_become_columns(values: list[Any], fields: dict[str, str], types: dict[str, str]) -> None:
+    found = output_of_values(values, fields)
+    assert found.schema.types == types
+    assert found.data.num_rows == len(values)
+    assert found.schema.shape == ("table" if isinstance(values[0], dict) else "list")
+    assert not found.untyped
+
+
+def test_nothing_but_none_is_left_untyped() -> None:
+    assert output_of_values([None, None], {}).untyped == ["value"]
+    found = output_of_values([{"a": 1, "b": None}, {"a": 2, "b": None}], {})
+    assert found.untyped == ["b"]
+    assert not output_of_values([None], {"value": "Nullable(Int64)"}).untyped
+    assert output_of_table(pa.table({"a": [1], "b": pa.nulls(1)}), {}).untyped == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("values", "fields", "said"),
+    [
+        ([1, "a"], {}, "column value, row 1"),
+        ([1, None], {"value": "Int64"}, "row 1.*not Nullable"),
+        ([300], {"value": "UInt8"}, "UInt8 holds 0 to 255"),
+        ([{"a": 1}, 2], {}, "row 1"),
+        ([object()], {}, "no value here"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_row(values: list[Any], fields: dict[str, str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        output_of_values(values, fields)
+
+
+def test_tables_of_many_kinds_become_columns() -> None:
+    for value in (pa.table({"a": [1]}), pa.record_batch({"a": [1]}), {"a": [1]}, [{"a": 1}], {"a": 1}):
+        assert output_of_table(value, {}).schema.types == {"a": "Int64"}
+        assert output_of_table(value, {}).schema.shape == "table"
+    assert output_of_table(pa.array([1, 2]), {}).schema.shape == "list"
+
+
+async def test_outputs_are_stored_one_after_the_other(context: Context) -> None:
+    outputs = [output_of_values(values, {}) for values in ([1, 2], [None], [0.5])]
+    part = await store(context, outputs)
+    assert await part.rows.data() == [1.0, 2.0, None, 0.5]
+    assert part.rows.schema.types == {"value": "Nullable(Float64)"}
+    assert part.untyped == []
+
+
+async def test_untyped_outputs_stay_untyped_together(context: Context) -> None:
+    part = await store(context, [output_of_values([None], {}), output_of_values([None, None], {})])
+    assert part.untyped == ["value"]
+    assert await part.rows.count() == 3
