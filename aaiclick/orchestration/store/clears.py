@@ -23,6 +23,7 @@ from aaiclick.orchestration.rules.waits import Waits
 from aaiclick.orchestration.store.downstream import Downstream, find_downstream
 from aaiclick.orchestration.store.endings import lock_graph
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
+from aaiclick.orchestration.store.removals import remove_made
 from aaiclick.orchestration.store.ripples import DOOM, DROWN, OPEN, RELEASE, spread_doom
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.standings import read_edges_into, read_standings
@@ -90,7 +91,10 @@ async def retry_failed_tasks(session: Session, job_id: int, *, dry_run: bool = F
 
 async def _clear(session: Session, job_id: int, roots: Sequence[int], dry_run: bool) -> Cleared:
     downstream = await find_downstream(session, job_id, roots)
-    cleared = Cleared(job_id, list(downstream.tasks))
+    cleared = Cleared(job_id, downstream.lasting)
+    if downstream.made and not dry_run:
+        await remove_made(session, job_id, downstream)
+        downstream = await find_downstream(session, job_id, cleared.task_ids)
     if cleared.task_ids and not dry_run:
         clearing = _Clearing(session, job_id, downstream)
         await clearing.lock()

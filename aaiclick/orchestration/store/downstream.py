@@ -26,6 +26,15 @@ class Downstream:
     """Groups with such a task inside, at any depth: they will not be complete."""
     held: set[int] = field(default_factory=set)
     """Groups that wait for such a task or group, with all groups in them."""
+    made: set[int] = field(default_factory=set)
+    """Of the tasks, those that runs of others of them have made: they will be made anew."""
+    made_groups: set[int] = field(default_factory=set)
+    """Groups that such runs have made, with all groups in them."""
+
+    @property
+    def lasting(self) -> list[int]:
+        """The tasks that stay, nearest first."""
+        return [task for task in self.tasks if task not in self.made]
 
     @property
     def touched(self) -> set[int]:
@@ -35,9 +44,11 @@ class Downstream:
 
 async def find_downstream(session: Session, job_id: int, roots: Iterable[int]) -> Downstream:
     """These tasks of the job with all that waits for them; the graph is locked, or may change meanwhile."""
-    found = await session.rows(select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == job_id))
+    facts = (groups.c.id, groups.c.parent_group_id, groups.c.parent_task_id)
+    found = await session.rows(select(*facts).where(groups.c.job_id == job_id))
     downstream = Downstream({row.id: row.parent_group_id for row in found})
     inside = children_of(downstream.parents)
+    groups_of = children_of({row.id: row.parent_task_id for row in found})
     graph = _Graph(session, job_id)
     wave = await graph.tasks(sorted(roots))
     while wave:
@@ -48,7 +59,11 @@ async def find_downstream(session: Session, job_id: int, roots: Iterable[int]) -
         held = reach(inside, (node for node, kind in following.items() if kind == "group")) - downstream.held
         downstream.held |= held
         waiting = [node for node, kind in following.items() if kind == "task" and node not in downstream.tasks]
-        nearby = await graph.tasks(sorted(waiting)) | await graph.members(sorted(held))
+        made_groups = reach(inside, (group for task in wave for group in groups_of.get(task, ())))
+        made = await graph.made_by(sorted(wave)) | await graph.members(sorted(made_groups - downstream.made_groups))
+        downstream.made_groups |= made_groups
+        downstream.made.update(made)
+        nearby = await graph.tasks(sorted(waiting)) | await graph.members(sorted(held)) | made
         wave = {task: nearby[task] for task in sorted(nearby) if task not in downstream.tasks}
     return downstream
 
@@ -67,6 +82,7 @@ class _Graph:
         self.group_of: dict[int, int | None] = {}
         self.tasks_of: dict[int, list[int]] = {}
         self.next_of: dict[int, list[tuple[int, str]]] = {}
+        self.made_of: dict[int, list[int]] = {}
 
     @property
     def is_whole(self) -> bool:
@@ -98,15 +114,24 @@ class _Graph:
             return {task: group for group in of for task in self.tasks_of.get(group, ())}
         return await self._groups_of(self.session.any_of(tasks.c.group_id, of)) if of else {}
 
+    async def made_by(self, parents: Sequence[int]) -> dict[int, int | None]:
+        """The tasks that runs of these have made."""
+        if self.is_whole:
+            return {task: self.group_of[task] for parent in parents for task in self.made_of.get(parent, ())}
+        return await self._groups_of(self.session.any_of(tasks.c.parent_task_id, parents)) if parents else {}
+
     async def _groups_of(self, which: ColumnElement[bool]) -> dict[int, int | None]:
         rows = await self.session.rows(select(tasks.c.id, tasks.c.group_id).where(which).order_by(tasks.c.id))
         return {row.id: row.group_id for row in rows}
 
     async def _read(self) -> None:
-        self.group_of = await self._groups_of(tasks.c.job_id == self.job_id)
-        for task, group in self.group_of.items():
-            if group is not None:
-                self.tasks_of.setdefault(group, []).append(task)
+        facts = (tasks.c.id, tasks.c.group_id, tasks.c.parent_task_id)
+        for row in await self.session.rows(select(*facts).where(tasks.c.job_id == self.job_id).order_by(tasks.c.id)):
+            self.group_of[row.id] = row.group_id
+            if row.group_id is not None:
+                self.tasks_of.setdefault(row.group_id, []).append(row.id)
+            if row.parent_task_id is not None:
+                self.made_of.setdefault(row.parent_task_id, []).append(row.id)
         edges = await self.session.rows(
             select(dependencies.c.previous_id, dependencies.c.next_id, dependencies.c.next_type).where(
                 dependencies.c.job_id == self.job_id
