@@ -239,3 +239,40 @@ def test_what_is_no_id_is_refused_in_one_line(given):
 def test_the_time_of_an_id_is_aware_and_in_utc():
     assert id_time(0) == datetime(2024, 1, 1, tzinfo=UTC)
     assert id_time(ID_MAX).year == 2093
+
+
+# ---------------------------------------------------------------- borrowed
+
+
+def lent(blocks: list[int]) -> ids.BorrowedIds:
+    """Borrow from a maker that notes how many were asked for."""
+    numbers = iter(range(1, 1_000_000))
+
+    def ask(count: int) -> list[int]:
+        blocks.append(count)
+        return [next(numbers) for _ in range(count)]
+
+    return ids.BorrowedIds(ask)
+
+
+def test_borrowed_ids_come_in_blocks_that_grow():
+    blocks: list[int] = []
+    borrowed = lent(blocks)
+    made = [borrowed.one() for _ in range(100)]
+    assert made == list(range(1, 101))
+    assert blocks == [16, 32, 64]
+
+
+def test_many_borrowed_ids_take_few_questions():
+    blocks: list[int] = []
+    borrowed = lent(blocks)
+    assert_rising(borrowed.many(10_000))
+    assert len(blocks) < 6
+    assert max(blocks) <= ids.BLOCK_MAX
+
+
+def test_what_was_borrowed_and_is_left_can_be_forgotten():
+    borrowed = lent([])
+    assert borrowed.one() == 1
+    borrowed.forget()
+    assert borrowed.one() == 17

@@ -181,16 +181,17 @@ class Child:
         """What the worker answers. Any thread may ask; a Stop that comes meanwhile is remembered."""
         if os.getpid() != self.pid:
             raise ConnectionError("a process that a body forked cannot ask the worker")
+        running = self.running
         poller = select.poll()
         poller.register(self.line, select.POLLIN)
         self.say(question)
-        while not self.gone:
+        while self.running is running and not self.gone:
             self.listen()
             with self.lock:
                 if question.serial in self.answers:
                     return self.answers.pop(question.serial)
             poller.poll(LISTEN_MS)
-        raise ConnectionError("the worker is gone")
+        raise ConnectionError("the worker is gone" if self.gone else "the run is over")
 
     def say(self, message: Message) -> None:
         """Send a message in one piece."""

@@ -1,0 +1,72 @@
+"""Bodies that ask their worker for something while they run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from aaiclick.ids import new_id, new_ids
+from aaiclick.orchestration.execution.current import cancel_requested
+
+
+def some_ids(count: int) -> list[int]:
+    """One by one."""
+    return [new_id() for _ in range(count)]
+
+
+def many_ids(count: int) -> list[int]:
+    """All at once."""
+    return new_ids(count)
+
+
+async def ids_in_a_loop(count: int) -> list[int]:
+    """While the loop does other things too."""
+    made = []
+    for _ in range(count):
+        made.append(new_id())
+        await asyncio.sleep(0)
+    return made
+
+
+def ids_on_threads(count: int, threads: int) -> list[int]:
+    """Several ask at once."""
+    with ThreadPoolExecutor(threads) as pool:
+        parts = list(pool.map(lambda _: [new_id() for _ in range(count)], range(threads)))
+    return [made for part in parts for made in part]
+
+
+def ids_of_a_copy() -> tuple[int, int]:
+    """One of this process, and one of a process that it forks."""
+    mine, (reading, writing) = new_id(), os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.write(writing, str(new_id()).encode())
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return mine, int(os.read(reading, 100))
+
+
+def asks_until_stopped() -> str:
+    """A thread asks without end while the body waits to be stopped."""
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.is_set():
+            new_ids(50)
+            time.sleep(0.001)
+
+    threading.Thread(target=ask, daemon=True).start()
+    while not cancel_requested():
+        time.sleep(0.01)
+    ended.set()
+    return "stopped"
+
+
+def asks_until_killed() -> None:
+    """Deaf to requests: only a signal ends it."""
+    while True:
+        new_ids(50)
+        time.sleep(0.001)
