@@ -17,8 +17,8 @@ STEADY_S = 10.0
 """A process that lived so long did not fail at its start."""
 
 PAUSE_S_FIRST, PAUSE_S_MAX = 0.5, 30.0
-HURRY_S = 5.0
-"""How long a process that was told to end at once may take."""
+HURRIES, HURRY_S = 5, 1.0
+"""How often, and how long after each other, a process is told to end at once before it is killed."""
 
 HOPELESS = (2, 6)
 """Exit codes for wrong use and for a database or engine that cannot be had: at the first start, others follow."""
@@ -192,9 +192,10 @@ class Part:
         ending = asyncio.create_task(self.over.wait())
         urgent = asyncio.create_task(hurry.wait())
         await asyncio.wait([ending, urgent], timeout=grace_s, return_when=asyncio.FIRST_COMPLETED)
-        if not self.over.is_set():
-            self._signal(signal.SIGTERM)
-            await asyncio.wait([ending], timeout=HURRY_S)
+        for _ in range(HURRIES):
+            if not self.over.is_set():
+                self._signal(signal.SIGTERM)  # and again: two that come together are one
+                await asyncio.wait([ending], timeout=HURRY_S)
         urgent.cancel()
         self.kill()
         await ending

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from aaiclick.cli import local
 from aaiclick.cli.local.fleet import Fleet
 from aaiclick.cli.local.lock import only_fleet_of
 from aaiclick.config import reset_settings
@@ -25,7 +24,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return 0
 
     monkeypatch.setattr(Fleet, "run", run)
-    monkeypatch.setattr(local.os, "cpu_count", lambda: 8)
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
     return found
 
 

@@ -69,7 +69,7 @@ async def kept(script: str, told: Told) -> AsyncIterator[tuple[Part, asyncio.Tas
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PAUSE_S_FIRST", 0.001)
-    monkeypatch.setattr(module, "HURRY_S", 0.1)
+    monkeypatch.setattr(module, "HURRY_S", 0.02)
 
 
 def test_pauses_grow_up_to_a_limit() -> None:
