@@ -21,6 +21,7 @@ from aaiclick.orchestration.store import jobs as store_jobs
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import delayed, ready, ripples, tasks
+from aaiclick.orchestration.views import encode_returned
 from tests.support.invariants import violations
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -70,6 +71,14 @@ class Orchestra:
         submission.new_job = job
         for task in submission.tasks:
             task.priority = task.priority or job.priority
+        return await self.coordinator.submit(submission)
+
+    async def submit_returning(self, returned: object, *nodes: Node, name: str = "job", **options: Any) -> Job:
+        """Store these as a new job whose result is that."""
+        job = new_job(name, **options)
+        job.result_json, named = encode_returned(returned)
+        submission = gather(job.id, [*nodes, *named])
+        submission.new_job = job
         return await self.coordinator.submit(submission)
 
     async def apply(self, job: Job, *nodes: Node) -> Job:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Row, select
 
 from aaiclick.ids import new_id
 from aaiclick.orchestration.models import Done, Receipt
@@ -24,7 +25,7 @@ from aaiclick.orchestration.store.extensions import Extension
 from aaiclick.orchestration.store.graphs import keep_results, shape_of
 from aaiclick.orchestration.store.ripples import settle
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import dependencies, tasks
+from aaiclick.orchestration.store.tables import dependencies, groups, tasks
 
 EDGES_MAX = 200
 """More edges than this from what was returned to those who wait are led through one group."""
@@ -41,7 +42,7 @@ async def complete_with_children(session: Session, worker_id: int, done: Done) -
     parent = await session.first(select(*facts).where(tasks.c.id == done.task_id))
     if parent is None or not await lock_graph(session, parent.job_id):
         raise Stale
-    waiting = await _waiting_for(session, done.task_id)
+    waiting = await _waiting_for(session, [done.task_id, *await _around(session, parent, done.children)])
     children = _gathered(done.children, waiting, parent.group_id, parent.name)
     submission = children.submission(parent.job_id, done.task_id, done.epoch)
     submission.edges += _edges(submission, children.returned, waiting)
@@ -80,11 +81,29 @@ class _Growth(Extension):
         return waits or not self.joined <= around
 
 
-async def _waiting_for(session: Session, task_id: int) -> list[tuple[int, str]]:
+async def _waiting_for(session: Session, nodes: Sequence[int]) -> list[tuple[int, str]]:
     rows = await session.rows(
-        select(dependencies.c.next_id, dependencies.c.next_type).where(dependencies.c.previous_id == task_id)
+        select(dependencies.c.next_id, dependencies.c.next_type)
+        .where(session.any_of(dependencies.c.previous_id, nodes))
+        .distinct()
     )
     return [(row.next_id, row.next_type) for row in rows]
+
+
+async def _around(session: Session, parent: Row[Any], children: Children) -> list[int]:
+    """The groups around the run's task, if something was returned that is not inside of them.
+
+    Whoever waits for such a group would not wait for that.
+    """
+    if parent.group_id is None:
+        return []
+    made = {task.id: task.group_id for task in children.tasks}
+    made |= {group.id: group.parent_group_id for group in children.groups}
+    inside = {parent.group_id, *(group.id for group in children.groups)}
+    if all(made.get(node) in inside for _, node in children.returned):
+        return []
+    rows = await session.rows(select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == parent.job_id))
+    return sorted(ancestors({row.id: row.parent_group_id for row in rows}, [parent.group_id]))
 
 
 def _gathered(children: Children, waiting: Sequence[tuple[int, str]], group_id: int | None, name: str) -> Children:

@@ -14,6 +14,8 @@ from typing import Any
 from sqlalchemy import Row, delete, select, update
 
 from aaiclick.errors import AlreadyStarted, CrossJobDependency, GroupComplete, JobEnded, NotFound
+from aaiclick.orchestration.models.children import stored_node
+from aaiclick.orchestration.models.node import Edge
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.graph import Plan, Shape, Standing, Stored, ancestors, descendants, make_plan
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, TaskStatus
@@ -26,6 +28,7 @@ from aaiclick.orchestration.store.graphs import (
     shape_of,
 )
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
+from aaiclick.orchestration.store.results import returned_by
 from aaiclick.orchestration.store.ripples import OPEN, lock_gated, shift, spread_doom
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, graph_locks, groups, jobs, ripples, tasks
@@ -85,6 +88,7 @@ class Extension:
     async def lock(self) -> None:
         """Lock all that the new nodes and edges touch."""
         await self._lock_graph()
+        await self._follow_results()
         stored = {edge.next.id: edge.next.kind for edge in self.submission.edges if not self._is_new(edge.next.id)}
         self.held_tasks = {node for node, kind in stored.items() if kind == "task"}
         self.held_groups = {node for node, kind in stored.items() if kind == "group"}
@@ -112,6 +116,24 @@ class Extension:
         self.parents = {group.id: group.parent_group_id for group in found}
         self.closed = {group.id for group in found if group.unmet_count}
         self.names = {group.id: f"group {group.name!r}" for group in found} | names_of(self.submission)
+
+    async def _follow_results(self) -> None:
+        """Whoever is to wait for a task that completed and returned tasks waits for these: their results are its own.
+
+        Nobody can return tasks meanwhile: that takes the graph's lock too.
+        """
+        edges = [edge for edge in self.submission.edges if edge.previous.kind == "task"]
+        stored = {edge.previous.id for edge in edges if not self._is_new(edge.previous.id)}
+        returned = await returned_by(self.session, stored) if stored else {}
+        known = {(edge.previous.id, edge.next.id) for edge in self.submission.edges}
+        more = [
+            Edge(stored_node(kind, node), edge.next)
+            for edge in edges
+            for kind, node in returned.get(edge.previous.id, ())
+            if (node, edge.next.id) not in known
+        ]
+        self.submission.edges = [*self.submission.edges, *more]
+        self.shape.edges.update((edge.previous.id, edge.next.id) for edge in more)
 
     async def _unqueue(self) -> None:
         """Once before the tasks are locked, as a claim would, and once after, for what became ready in between."""

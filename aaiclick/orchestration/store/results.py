@@ -12,6 +12,8 @@ from aaiclick.orchestration.rules.values import marks_of
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import groups, tasks
 
+NODES = ("task", "group")
+
 
 @dataclass(slots=True)
 class Found:
@@ -75,3 +77,29 @@ async def _inside(session: Session, job_id: int, group: int) -> list[int]:
     )
     members = {row.id for row in found}
     return [row.id for row in found if row.parent_task_id not in members]
+
+
+async def returned_by(session: Session, task_ids: Iterable[int]) -> dict[int, set[tuple[str, int]]]:
+    """For each of these tasks that returned tasks or groups: those, and what they returned in turn."""
+    named: dict[int, set[tuple[str, int]]] = {}
+    left = set(task_ids)
+    while left:
+        which = session.any_of(tasks.c.id, sorted(left))
+        rows = await session.rows(select(tasks.c.id, tasks.c.result).where(which, tasks.c.result.is_not(None)))
+        for row in rows:
+            marks = marks_of(row.result)
+            named[row.id] = {(kind, node) for kind, node in marks if kind in NODES and isinstance(node, int)}
+        found = {node for row in rows for kind, node in named[row.id] if kind == "task"}
+        left = found - named.keys()
+    return {task: _all_of(task, named) for task in task_ids if named.get(task)}
+
+
+def _all_of(task: int, named: dict[int, set[tuple[str, int]]]) -> set[tuple[str, int]]:
+    found: set[tuple[str, int]] = set()
+    left = [("task", task)]
+    while left:
+        kind, node = left.pop()
+        fresh = named.get(node, set()) - found if kind == "task" else set()
+        found |= fresh
+        left += fresh
+    return found

@@ -1,0 +1,18 @@
+"""Runs that made tasks, without bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aaiclick.orchestration.context import gather
+from aaiclick.orchestration.models import Claim, Done
+from aaiclick.orchestration.models.children import Children
+from aaiclick.orchestration.models.node import Node
+from aaiclick.orchestration.views import encode_returned
+
+
+def grown(claim: Claim, *made: Node, returns: Node | Sequence[Node] = ()) -> Done:
+    """The report of a run that made these, and returned those of them."""
+    text, returned = encode_returned(returns if isinstance(returns, Node) else list(returns) or None)
+    children = Children.of(gather(claim.job_id, [*made, *returned]), returned, claim.group_id)
+    return Done(claim.task_id, claim.epoch, text, children=children)
