@@ -108,9 +108,9 @@ async def test_any_part_may_be_killed_and_the_work_goes_on(machine: Place) -> No
 
 
 async def test_when_the_fleet_itself_is_killed_all_parts_end_and_the_next_start_goes_on(machine: Place) -> None:
-    running = await machine.start("--workers", "1", "--concurrency", "4").up()
-    job = await harvest.submit(fields=FIELDS, place=str(machine.place))
-    await machine.began(FIELDS)
+    running = await machine.start("--workers", "1", "--concurrency", "2").up()
+    job = await harvest.submit(fields=2, place=str(machine.place))
+    await machine.began(2)
     await a_second_start_is_refused(machine, running)
     running.family()
     assert {running.pid_of(part) for part in KILLED} < running.seen
@@ -118,12 +118,12 @@ async def test_when_the_fleet_itself_is_killed_all_parts_end_and_the_next_start_
     assert await running.ended() == -signal.SIGKILL
     assert owner_pid(machine.home / "root" / "chdb_data") is None
 
-    again = await machine.start("--workers", "1", "--concurrency", "4").up()
-    await machine.began(2 * FIELDS)
+    again = await machine.start("--workers", "1", "--concurrency", "2").up()
+    await machine.began(4)
     await ctrl_c_ends_it_in_order_and_what_runs_finishes(machine, again)
     found = await get_job(job.id)
     assert found is not None
-    assert (found.status, found.completed_tasks >= FIELDS) == ("running", True)
+    assert (found.status, found.completed_tasks >= 2) == ("running", True)
 
 
 async def a_second_start_is_refused(machine: Place, running: LocalFleet) -> None:
