@@ -58,6 +58,7 @@ class Context:
         self._lifetime = lifetime
         self._oplog = oplog
         self.job_id = job_id
+        self._referred: dict[int, object] = {}
 
     @property
     def client(self) -> DataClient:
@@ -72,6 +73,11 @@ class Context:
             await self.flush_oplog()
             self._client = None
             await self._lifetime.end()
+            self._referred.clear()
+
+    def hold(self, keeper: object) -> None:
+        """Let a table live as long as the context: something that is not in memory refers to it."""
+        self._referred[id(keeper)] = keeper
 
     async def note(self, operation: str, result: str, sources: Sequence[str] = (), query: str = "") -> None:
         """Write into the log of operations, if there is one."""

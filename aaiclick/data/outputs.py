@@ -70,10 +70,7 @@ def output_of_table(value: Any, fields: Fields) -> Output:
 
 def _of_tabular(value: Any, fields: Fields, untyped: Sequence[str]) -> Output:
     schema, data = tabulate(value, fields)
-    shape = schema.shape
-    if shape in ("scalar", "record"):
-        shape = "list" if shape == "scalar" else "table"
-    return Output(Schema(schema.fields, shape), data, untyped)
+    return Output(Schema(schema.fields, "list" if schema.names == [VALUE] else "table"), data, untyped)
 
 
 def _is_void(column: Any) -> bool:

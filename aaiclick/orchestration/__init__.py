@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 _WHERE = {
     "decorators": ("JobFactory", "TaskFactory", "job", "task"),
+    "operators": ("create_result_collector", "filter", "foreach", "map", "reduce"),
     "factories": ("create_job", "create_task", "resolve_job_config"),
     "jobs": (
         "retry_failed_tasks",
@@ -120,6 +121,11 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.models import Run as Run
     from aaiclick.orchestration.models import Task as Task
     from aaiclick.orchestration.models import Worker as Worker
+    from aaiclick.orchestration.operators import create_result_collector as create_result_collector
+    from aaiclick.orchestration.operators import filter as filter
+    from aaiclick.orchestration.operators import foreach as foreach
+    from aaiclick.orchestration.operators import map as map
+    from aaiclick.orchestration.operators import reduce as reduce
     from aaiclick.orchestration.rules.retries import RetryPolicy as RetryPolicy
     from aaiclick.orchestration.rules.states import PRESERVATION_FULL as PRESERVATION_FULL
     from aaiclick.orchestration.rules.states import PRESERVATION_NONE as PRESERVATION_NONE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 from typing import Any
 
@@ -132,3 +134,10 @@ async def test_the_first_rows_of_an_ordered_object_are_the_first_in_its_order(co
     assert await ordered.offset(1).data() == [1, 2]
     assert await ordered.where("value > 1").limit(1, 1).data() == [2]
     assert await (ordered * 2).limit(2).data() == [6, 2]
+
+
+async def test_what_is_referred_to_lives_as_long_as_its_context(context: Context) -> None:
+    reference = (await context.create_object_from_value([1, 2])).where("value > 1").reference()
+    gc.collect()
+    await asyncio.sleep(0.1)
+    assert await (await context.open_reference(reference)).data() == [2]

@@ -16,7 +16,7 @@ from aaiclick.data.lifetimes import Lifetime
 from aaiclick.data.oplog import Oplog
 from aaiclick.data.views import Windowed
 from aaiclick.errors import ValueTooLarge
-from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.models import Claim, Done, Report
 from aaiclick.orchestration.rules.values import encode_value, marks_of, mentions_objects
 from aaiclick.orchestration.views import TaskResult
 
@@ -97,8 +97,18 @@ class RunData:
             return {name: await self.lower(each) for name, each in value.items()}
         return value
 
+    def hand_on(self, report: Report) -> Report:
+        """The report; tables that the arguments of new tasks refer to stay."""
+        children = report.children if isinstance(report, Done) else None
+        if self._lifetime is not None and children is not None:
+            for new in children.tasks:
+                for kind, payload in marks_of(new.kwargs_json) if mentions_objects(new.kwargs_json) else ():
+                    if kind in ("object", "view") and isinstance(payload, dict):
+                        self._lifetime.keep(payload["table"])
+        return report
+
     async def end(self) -> None:
-        """Drop what the run made and did not return."""
+        """Drop what the run made and neither returned nor handed on."""
         context, self._context = self._context, None
         if context is not None:
             await context.end()

@@ -85,7 +85,7 @@ async def _run_claim(
         return _failed(claim, error, watcher)
     except BaseException as error:
         return _failed(claim, error, watcher)
-    return completed(claim, value, staging)
+    return data.hand_on(completed(claim, value, staging))
 
 
 async def _value(

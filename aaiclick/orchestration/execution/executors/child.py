@@ -260,7 +260,7 @@ async def _with_data(
         return await returned if inspect.isawaitable(returned) else returned
 
     try:
-        return completed(claim, await with_data(data, body), staging)
+        return data.hand_on(completed(claim, await with_data(data, body), staging))
     finally:
         await data.end()
 

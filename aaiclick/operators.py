@@ -1,0 +1,5 @@
+"""The operators under their older address; see `aaiclick.orchestration.operators`."""
+
+from aaiclick.orchestration.operators import create_result_collector, filter, foreach, map, reduce
+
+__all__ = ["create_result_collector", "filter", "foreach", "map", "reduce"]

@@ -1,0 +1,177 @@
+"""Functions that are called for rows: how they are named, checked and found again, what they return, and the calls."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from operator import length_hint
+from typing import Any, NamedTuple, NoReturn
+
+from aaiclick.backend import is_local
+from aaiclick.data.schema import VALUE
+from aaiclick.data.types import read_type
+from aaiclick.errors import EntrypointError, InputError, SignatureMismatch
+from aaiclick.orchestration.decorators import TaskFactory
+from aaiclick.orchestration.params import entrypoint_of, kind_of, resolve, unwrap
+from aaiclick.orchestration.rules.names import shorten
+
+log = logging.getLogger("aaiclick")
+
+Callback = str | Callable[..., Any]
+"""A function, one marked `@task`, or the name by which it is imported."""
+
+_OPTIONS = ("retry", "max_retries", "timeout_s", "priority")
+
+
+# ---------------------------------------------------------------- where it is given
+
+
+def name_callback(callback: Callback, given: int, args: Sequence[object], kwargs: Mapping[str, object]) -> str:
+    """The name by which a worker finds the callback, which can be called with so many values and these arguments.
+
+    As for tasks: a module that is missing here may be there where workers run elsewhere.
+    """
+    name = callback if isinstance(callback, str) else entrypoint_of(callback)
+    try:
+        function = load_callback(name).function
+    except EntrypointError as error:
+        if is_local() or not isinstance(error.__cause__, ModuleNotFoundError):
+            raise
+        log.warning("%s Workers must be able to import it.", error)
+        return name
+    _check_arguments(name, function, given, args, kwargs)
+    return name
+
+
+def _check_arguments(
+    name: str, function: Any, given: int, args: Sequence[object], kwargs: Mapping[str, object]
+) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):  # Python knows of none
+        return
+    try:
+        signature.bind(*[None] * given, *args, **kwargs)
+    except TypeError as error:
+        values = {1: "the row", 2: "the partition and the output"}[given]
+        cause = f"it is called with {values}, {len(args)} of args and {len(kwargs)} of kwargs: {error}"
+        text = shorten(str(signature), 300).strip("'\"")
+        raise SignatureMismatch(entrypoint=name, cause=cause, signature=text, hint="") from None
+
+
+def refuse_nothing(callback: Callback) -> None:
+    """Refuse a function whose annotation says that it returns None, where that is needed."""
+    annotations = getattr(unwrap(callback), "__annotations__", {})
+    if annotations.get("return", typing.Any) in (None, "None"):
+        cause = "map needs what it returns, and it returns None"
+        raise EntrypointError(entrypoint=entrypoint_of(callback), cause=cause, hint="Use foreach.")
+
+
+# ---------------------------------------------------------------- where it is called
+
+
+class Loaded(NamedTuple):
+    """A callback that was found."""
+
+    name: str
+    function: Callable[..., Any]
+    options: dict[str, Any]
+    """Those of `@task` that hold for the tasks that call it."""
+
+    @property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.function)
+
+
+def load_callback(name: str) -> Loaded:
+    """The function of this name; its module is imported."""
+    found = resolve(name)
+    if kind_of(found) == "job":
+        raise EntrypointError(entrypoint=name, cause="it is a workflow (@job)", hint="Give a function, or a @task.")
+    options = {option: getattr(found, option) for option in _OPTIONS} if isinstance(found, TaskFactory) else {}
+    return Loaded(name, unwrap(found), options)
+
+
+def returned_fields(function: Callable[..., Any]) -> dict[str, str]:
+    """The columns that the annotation of what it returns tells; none if that does not tell enough.
+
+    A TypedDict tells names and types, any other type that of a single value.
+    """
+    try:
+        hint = typing.get_type_hints(function).get("return", typing.Any)
+    except (NameError, TypeError, AttributeError):  # names that exist for type checkers only
+        return {}
+    try:
+        if typing.is_typeddict(hint):
+            return {name: read_type(kind) for name, kind in typing.get_type_hints(hint).items()}
+        return {} if _has_columns(hint) else {VALUE: read_type(hint)}
+    except (InputError, NameError):
+        return {}
+
+
+def _has_columns(hint: object) -> bool:
+    """Whether values of this type are rows with names; of which names, it does not say."""
+    origin = typing.get_origin(hint) or hint
+    return isinstance(origin, type) and issubclass(origin, Mapping)
+
+
+# ---------------------------------------------------------------- calls
+
+
+async def call_once(callback: Loaded, *given: object, **named: object) -> Any:
+    """What it returns; a plain function runs on a thread, so that others go on."""
+    if callback.is_async:
+        return await callback.function(*given, **named)
+    returned = await asyncio.to_thread(callback.function, *given, **named)
+    return await returned if inspect.isawaitable(returned) else returned
+
+
+async def call_for_rows(
+    callback: Loaded, rows: list[Any], first: int, args: Sequence[object], kwargs: Mapping[str, object]
+) -> list[Any]:
+    """What it returns for each row, one after the other. An error is told with the number of its row."""
+    if callback.is_async:
+        return await _await_for_rows(callback, rows, first, args, kwargs)
+    returned = await asyncio.to_thread(_call_for_rows, callback, rows, first, args, kwargs)
+    if returned and isinstance(returned[0], types.CoroutineType):  # a plain function that gives a coroutine
+        return [await each for each in returned]
+    return returned
+
+
+def _call_for_rows(
+    callback: Loaded, rows: list[Any], first: int, args: Sequence[object], kwargs: Mapping[str, object]
+) -> list[Any]:
+    function, left = callback.function, iter(rows)
+    try:
+        if kwargs:
+            return [function(row, *args, **kwargs) for row in left]
+        return [function(row, *args) for row in left] if args else [function(row) for row in left]
+    except Exception as error:
+        _note_row(error, callback, rows, first, len(rows) - length_hint(left) - 1)
+        raise
+
+
+async def _await_for_rows(
+    callback: Loaded, rows: list[Any], first: int, args: Sequence[object], kwargs: Mapping[str, object]
+) -> list[Any]:
+    function, returned = callback.function, []
+    for at, row in enumerate(rows):
+        try:
+            returned.append(await function(row, *args, **kwargs))
+        except Exception as error:
+            _note_row(error, callback, rows, first, at)
+            raise
+    return returned
+
+
+def _note_row(error: BaseException, callback: Loaded, rows: list[Any], first: int, at: int) -> None:
+    error.add_note(f"{callback.name} was called for row {first + at} (counted from 0): {shorten(rows[at])}")
+
+
+def refuse_returned(callback: Loaded, cause: str, hint: str) -> NoReturn:
+    """What a callback did would be the same in another attempt."""
+    raise EntrypointError(entrypoint=callback.name, cause=cause, hint=hint)

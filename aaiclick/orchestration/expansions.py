@@ -1,0 +1,112 @@
+"""How an operator becomes tasks: one for each range of the numbered rows, and those that wait for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aaiclick.data.context import current_context
+from aaiclick.data.frames import Frame
+from aaiclick.data.objects import Object
+from aaiclick.data.parts import Numbered, number_rows
+from aaiclick.errors import InputError
+from aaiclick.orchestration.callbacks import Loaded, load_callback, returned_fields
+from aaiclick.orchestration.decorators import TaskFactory, task
+from aaiclick.orchestration.models import Group, Task
+from aaiclick.orchestration.parts import (
+    Types,
+    _collect,
+    _filter_part,
+    _finish,
+    _foreach_part,
+    _map_part,
+    _reduce_part,
+    schema_of,
+)
+from aaiclick.orchestration.rules.names import shorten
+
+PART_ROWS = 10_000
+"""Rows of a part, unless there are so many that parts of this size would be many."""
+
+PARTS = 16
+PART_ROWS_MAX = 250_000
+
+EMPTY_REDUCE = "reduce() of empty sequence with no initial value"
+
+_PARTS = {"map": _map_part, "filter": _filter_part, "foreach": _foreach_part}
+
+
+def part_rows(count: int) -> int:
+    """How many rows a part has where nobody says: enough to be worth a task, few enough for memory and many workers."""
+    return min(max(PART_ROWS, -(-count // PARTS)), PART_ROWS_MAX)
+
+
+@task("expand")
+async def _expand_map(
+    verb: str,
+    cbk: str,
+    obj: Object,
+    partition: int | None,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    batch: bool,
+    fields: Types,
+) -> Any:
+    """Number the rows, and make the tasks of the parts and the one that waits for them."""
+    callback = load_callback(cbk)
+    rows = await number_rows(_readable(obj), partition)
+    size = partition or part_rows(rows.count)
+    if verb == "map" and not batch:
+        fields = fields or returned_fields(callback.function)
+    if not rows.count and not (verb == "map" and batch):
+        return await _nothing(verb, rows, fields)
+    call = {"cbk": cbk, "key": rows.key, "args": args, "kwargs": kwargs, "batch": batch}
+    if verb == "map":
+        call["fields"] = fields
+    with Group("parts") as parts:
+        for number, start in enumerate(range(0, rows.count or 1, size)):
+            stop = min(start + size, rows.count)
+            _part(_PARTS[verb], callback, number, {**call, "part": rows.part(start, stop), "rows": [start, stop]})
+    if verb == "foreach":
+        return _finish(parts)
+    return _collect(parts, rows.schema.types if verb == "filter" else {}, rows.shape)
+
+
+def _part(make: TaskFactory, callback: Loaded, number: int, kwargs: dict[str, object]) -> Task:
+    return Task(make.entrypoint, kwargs, name=f"part {number}", references=False, **callback.options)
+
+
+def _readable(obj: Any) -> Frame:
+    if not isinstance(obj, Frame):
+        rule = "an operator needs an Object, a View, or values that make one"
+        raise InputError(field="obj", value=shorten(obj), rule=rule, hint="")
+    return obj
+
+
+async def _nothing(verb: str, rows: Numbered, fields: Types) -> Object | None:
+    """What comes of no rows: an empty Object of the type that is known; where none is, it looks like the input."""
+    if verb == "foreach":
+        return None
+    schema = rows.schema if verb == "filter" or not fields else schema_of(fields)
+    return await (await current_context()).create_object(schema)
+
+
+@task("expand")
+async def _expand_reduce(
+    cbk: str, obj: Object, partition: int | None, args: list[Any], kwargs: dict[str, Any], fields: Types
+) -> Task:
+    """Number the rows, and make the tasks of all layers: each waits for the rows that it reads."""
+    callback = load_callback(cbk)
+    rows = await number_rows(_readable(obj), partition)
+    if not rows.count:
+        raise TypeError(EMPTY_REDUCE)
+    size = partition or part_rows(rows.count)
+    call = {"cbk": cbk, "args": args, "kwargs": kwargs, "fields": fields or rows.schema.types, "shape": rows.shape}
+    inputs: list[Any] = [rows.part(start, min(start + size, rows.count)) for start in range(0, rows.count, size)]
+    depth = 0
+    while True:
+        with Group(f"layer {depth}"):
+            layer = [_part(_reduce_part, callback, at, {**call, "part": each}) for at, each in enumerate(inputs)]
+        if len(layer) == 1:
+            return layer[0]
+        inputs = [layer[start : start + size] for start in range(0, len(layer), size)]
+        depth += 1

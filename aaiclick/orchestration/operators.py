@@ -1,0 +1,185 @@
+"""`map`, `filter`, `foreach` and `reduce`: a function called for the rows of an Object, in parts, by many workers.
+
+Each is a plain call that gives a Group at once. In the group a first task copies the rows with a number for each, and
+makes a task for every range of numbers; a last one joins what they made. So parts are disjoint and complete, whatever
+happens to the Object meanwhile. What a part makes is a table of its run, published by the run's completion: a part
+that runs again adds nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aaiclick.data.schema import VALUE, Schema
+from aaiclick.errors import InputError
+from aaiclick.orchestration.callbacks import Callback, name_callback, refuse_nothing
+from aaiclick.orchestration.context import Context
+from aaiclick.orchestration.decorators import TaskFactory
+from aaiclick.orchestration.expansions import _expand_map, _expand_reduce
+from aaiclick.orchestration.models import Group, Task
+from aaiclick.orchestration.parts import Types, _gather_results, _map_part, _reduce_part
+from aaiclick.orchestration.rules.names import shorten
+
+__all__ = [
+    "map",
+    "filter",
+    "foreach",
+    "reduce",
+    "create_result_collector",
+    "_map_part",
+    "_reduce_part",
+    "_expand_reduce",
+]
+
+PARTITION_MAX = 2**63 - 1
+NAME_MAX = 150
+
+
+# ---------------------------------------------------------------- what you call
+
+
+def map(
+    cbk: Callback,
+    obj: Any,
+    partition: int | None = None,
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+    *,
+    batch: bool = False,
+    fields: Mapping[str, object] | object = None,
+    name: str | None = None,
+) -> Group:
+    """An Object of what `cbk(row, *args, **kwargs)` returns for each row; with `batch`, for whole Arrow tables.
+
+    `obj` is an Object, a View, or a task or group that will give one. Types are those of `fields` (names and types, or
+    one type), else of the callback's annotation, else of the values. Parts have `partition` rows.
+    """
+    given = _checked_fields(fields)
+    return _expanded("map", cbk, obj, partition, args, kwargs, batch=batch, fields=given, name=name)
+
+
+def filter(
+    cbk: Callback,
+    obj: Any,
+    partition: int | None = None,
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+    *,
+    batch: bool = False,
+    name: str | None = None,
+) -> Group:
+    """An Object of those rows for which `cbk(row, *args, **kwargs)` is true.
+
+    With `batch`, the callback gets an Arrow table and gives a truth for each of its rows, or a table of those to keep.
+    """
+    return _expanded("filter", cbk, obj, partition, args, kwargs, batch=batch, name=name)
+
+
+def foreach(
+    cbk: Callback,
+    obj: Any,
+    partition: int | None = None,
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+    *,
+    batch: bool = False,
+    name: str | None = None,
+) -> Group:
+    """Call `cbk(row, *args, **kwargs)` for each row, and forget what it returns; a part that fails may run again."""
+    return _expanded("foreach", cbk, obj, partition, args, kwargs, batch=batch, name=name)
+
+
+def reduce(
+    cbk: Callback,
+    obj: Any,
+    partition: int | None = None,
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+    *,
+    fields: Mapping[str, object] | object = None,
+    name: str | None = None,
+) -> Group:
+    """An Object of one row, made by layers of `cbk(partition, output, *args, **kwargs)`.
+
+    The callback reads the Object `partition` and inserts one row into the Object `output`, which has the columns of
+    `obj` or those of `fields`. The rows that one layer makes are the input of the next, until one is left.
+    """
+    size = _checked_partition(partition, 2)
+    positional, named = _checked_arguments(args, kwargs)
+    path = name_callback(cbk, 2, positional, named)
+    asked = {"cbk": path, "obj": obj, "partition": size, "args": positional, "kwargs": named}
+    return _group(name or _label("reduce", path), _expand_reduce, {**asked, "fields": _checked_fields(fields)})
+
+
+async def create_result_collector(
+    job_id: int | None, tasks: Task | Group | Sequence[Task | Group], *, name: str | None = None
+) -> Task:
+    """A task of the job that gives the results of these: one Object if all are Objects, else a list."""
+    items = list(tasks) if isinstance(tasks, list | tuple) else [tasks]
+    if not all(isinstance(item, Task | Group) for item in items):
+        raise InputError(field="tasks", value=shorten(tasks), rule="Tasks and Groups, or a list of them", hint="")
+    made = Task(_gather_results.entrypoint, {"results": items}, name=name or "collect", references=False)
+    return made if job_id is None else await Context(job_id).apply(made)
+
+
+def _expanded(
+    verb: str,
+    cbk: Callback,
+    obj: Any,
+    partition: int | None,
+    args: Sequence[object],
+    kwargs: Mapping[str, object] | None,
+    *,
+    batch: bool,
+    name: str | None,
+    fields: Types | None = None,
+) -> Group:
+    if type(batch) is not bool:
+        raise InputError(field="batch", value=shorten(batch), rule="True or False", hint="")
+    size = _checked_partition(partition, 1)
+    positional, named = _checked_arguments(args, kwargs)
+    path = name_callback(cbk, 1, positional, named)
+    if verb == "map":
+        refuse_nothing(cbk)
+    asked = {"verb": verb, "cbk": path, "obj": obj, "partition": size, "args": positional, "kwargs": named}
+    return _group(name or _label(verb, path), _expand_map, {**asked, "batch": batch, "fields": fields or {}})
+
+
+def _group(name: str, expand: TaskFactory, kwargs: dict[str, object]) -> Group:
+    if kwargs["obj"] is None:
+        rule = "an Object, a View, or a task or group that gives one"
+        raise InputError(field="obj", value="None", rule=rule, hint="")
+    with Group(name) as group:
+        group.output = expand(**kwargs)
+    return group
+
+
+def _label(verb: str, path: str) -> str:
+    return f"{verb} {path.rpartition('.')[2][:NAME_MAX]}"
+
+
+def _checked_partition(partition: object, least: int) -> int | None:
+    if partition is None:
+        return None
+    if type(partition) is not int or not least <= partition <= PARTITION_MAX:
+        rule = f"a number of rows, {least} or more"
+        raise InputError(field="partition", value=shorten(partition), rule=rule, hint="Leave it out for a usual size.")
+    return partition
+
+
+def _checked_arguments(args: object, kwargs: object) -> tuple[list[object], dict[str, object]]:
+    if not isinstance(args, list | tuple):
+        raise InputError(field="args", value=shorten(args), rule="a tuple of arguments", hint="For one, write (x,).")
+    named = {} if kwargs is None else kwargs
+    if not isinstance(named, Mapping) or not all(isinstance(key, str) for key in named):
+        raise InputError(field="kwargs", value=shorten(kwargs), rule="a dict of arguments by their names", hint="")
+    return list(args), dict(named)
+
+
+def _checked_fields(fields: Mapping[str, object] | object) -> Types:
+    """Names and types; one type alone is that of single values."""
+    if fields is None:
+        return {}
+    given = fields if isinstance(fields, Mapping) else {VALUE: fields}
+    return Schema.from_fields(given).types

@@ -1,0 +1,188 @@
+"""What the tasks of an operator do: call a function for the rows of one part, and put together what the parts made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from aaiclick.data.context import current_context
+from aaiclick.data.frames import Frame
+from aaiclick.data.objects import Object
+from aaiclick.data.outputs import Output, output_of_table, output_of_values, store
+from aaiclick.data.parts import Part, chosen, join_parts, shaped
+from aaiclick.data.schema import VALUE, Schema, Shape
+from aaiclick.data.sql import name as quoted
+from aaiclick.data.values import conform
+from aaiclick.data.views import View
+from aaiclick.errors import InputError
+from aaiclick.orchestration.callbacks import Loaded, call_for_rows, call_once, load_callback, refuse_returned
+from aaiclick.orchestration.decorators import task
+
+Types = dict[str, str]
+"""Columns and their ClickHouse types."""
+
+ROWS_AT_ONCE = 250_000
+"""Rows that a part has in memory as Python values."""
+
+
+def schema_of(fields: Types, shape: Shape | None = None) -> Schema:
+    """A schema of these; a column `value` alone is a list unless the shape is given."""
+    usual: Shape = "list" if list(fields) == [VALUE] else "table"
+    return Schema.from_fields(fields, shape or usual)
+
+
+# ---------------------------------------------------------------- map, filter, foreach
+
+
+@task("part")
+async def _map_part(
+    cbk: str,
+    part: View,
+    key: str,
+    rows: list[int],
+    args: list[Any],
+    kwargs: dict[str, Any],
+    batch: bool,
+    fields: Types,
+) -> dict[str, Any]:
+    """A table of what the callback returns for the rows of a part."""
+    callback = load_callback(cbk)
+    outputs: list[Output] = []
+    if batch:
+        outputs.append(_batch_output(callback, await call_once(callback, await part.arrow(), *args, **kwargs), fields))
+    else:
+        async for first, values in _read(part, key, *rows):
+            returned = await call_for_rows(callback, values, first, args, kwargs)
+            outputs.append(await asyncio.to_thread(_values_output, returned, fields, first))
+    made = await store(await current_context(), outputs)
+    return {"rows": made.rows, "untyped": list(made.untyped)}
+
+
+def _values_output(returned: list[Any], fields: Types, first: int) -> Output:
+    try:
+        return output_of_values(returned, fields)
+    except InputError as error:
+        error.add_note(f"The rows of this part are counted from row {first} of the input.")
+        raise
+
+
+def _batch_output(callback: Loaded, returned: Any, fields: Types) -> Output:
+    if returned is None:
+        refuse_returned(callback, "as a batch callback of map it returned None", "Return a table, or use foreach.")
+    return output_of_table(returned, fields)
+
+
+@task("part")
+async def _filter_part(
+    cbk: str, part: View, key: str, rows: list[int], args: list[Any], kwargs: dict[str, Any], batch: bool
+) -> dict[str, Any] | None:
+    """A table of the rows of a part that are kept; None if none are."""
+    callback = load_callback(cbk)
+    if batch:
+        table = await part.arrow()
+        returned = await call_once(callback, table, *args, **kwargs)
+        if (kept := _mask(callback, returned, len(table))) is None:
+            return {"rows": await _inserted(part, returned), "untyped": []}
+        truths = kept
+    else:
+        truths = []
+        async for first, values in _read(part, key, *rows):
+            truths += [bool(each) for each in await call_for_rows(callback, values, first, args, kwargs)]
+    numbers = [rows[0] + at for at, truth in enumerate(truths) if truth]
+    if not numbers:
+        return None
+    made = await (part.materialize() if len(numbers) == len(truths) else chosen(part, key, numbers))
+    return {"rows": made, "untyped": []}
+
+
+def _mask(callback: Loaded, returned: Any, count: int) -> list[Any] | None:
+    """The truths that a batch callback gave, one for each row; None if it gave a table."""
+    if hasattr(returned, "column_names") or hasattr(returned, "columns") or isinstance(returned, Mapping):
+        return None
+    truths = returned.to_pylist() if hasattr(returned, "to_pylist") else list(returned) if returned is not None else []
+    if len(truths) != count:
+        cause = f"as a batch callback of filter it gave {len(truths)} truths for {count} rows"
+        refuse_returned(callback, cause, "Give one for each row, or a table of the rows to keep.")
+    return truths
+
+
+async def _inserted(part: View, returned: Any) -> Object:
+    """A table like the part, with these rows."""
+    context = await current_context()
+    found = await context.client.rows(f"DESCRIBE TABLE ({part.explain()})")
+    schema = Schema.from_fields(dict(zip(*found.columns[:2], strict=True)))
+    made = await context.create_object(schema)
+    data = conform(returned, schema)
+    if data.num_rows:
+        await context.client.insert(made.table, data)
+    return made
+
+
+@task("part")
+async def _foreach_part(
+    cbk: str, part: View, key: str, rows: list[int], args: list[Any], kwargs: dict[str, Any], batch: bool
+) -> None:
+    """Call the callback for the rows of a part."""
+    callback = load_callback(cbk)
+    if batch:
+        await call_once(callback, await part.arrow(), *args, **kwargs)
+        return
+    async for first, values in _read(part, key, *rows):
+        await call_for_rows(callback, values, first, args, kwargs)
+
+
+async def _read(part: View, key: str, start: int, stop: int) -> AsyncIterator[tuple[int, list[Any]]]:
+    """The rows of a part as Python values, as many at once as memory is meant for, with the number of the first."""
+    number = quoted(key)
+    for first in range(start, stop, ROWS_AT_ONCE):
+        last = min(first + ROWS_AT_ONCE, stop)
+        seen = part if (first, last) == (start, stop) else part.where(f"{number} >= {first} AND {number} < {last}")
+        rows = await (seen[part.columns[0]].data() if len(part.columns) == 1 else seen.data("records"))
+        assert len(rows) == last - first, f"{len(rows)} rows of a part of {last - first}"
+        yield first, rows
+
+
+@task("collect")
+async def _collect(parts: list[dict[str, Any] | None], fields: Types, shape: Shape) -> Object:
+    """One Object of what the parts made; ClickHouse alone moves the rows."""
+    context = await current_context()
+    found = [Part(part["rows"], part["untyped"]) for part in parts if part is not None]
+    return await join_parts(context, found, schema_of(fields, shape) if fields else None)
+
+
+@task("finish")
+def _finish(parts: list[None]) -> None:
+    """Wait for all parts."""
+
+
+@task("collect")
+async def _gather_results(results: list[Any]) -> Any:
+    """The results of other tasks: Objects become one."""
+    if not results or not all(isinstance(each, Frame) for each in results):
+        return results
+    tables = [each if isinstance(each, Object) else await each for each in results]
+    return await join_parts(await current_context(), [Part(each) for each in tables])
+
+
+# ---------------------------------------------------------------- reduce
+
+
+@task("part")
+async def _reduce_part(
+    cbk: str, part: Any, args: list[Any], kwargs: dict[str, Any], fields: Types, shape: Shape
+) -> Object:
+    """The one row that the callback makes of a View, or of a list of Objects of one row: those of the layer before."""
+    callback = load_callback(cbk)
+    context = await current_context()
+    single: Shape = "scalar" if list(fields) == [VALUE] else "record"
+    output = await context.create_object(Schema.from_fields(fields, single))
+    if isinstance(part, list):
+        rows: Frame = await join_parts(context, [Part(each) for each in part], schema_of(fields))
+    else:
+        rows = shaped(part, shape)
+    await call_once(callback, rows, output, *args, **kwargs)
+    if (count := await output.count()) != 1:
+        cause = f"it left {count} rows in its output, and reduce needs exactly one"
+        refuse_returned(callback, cause, "Write: await output.insert(…), once.")
+    return output
