@@ -19,6 +19,7 @@ from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.params import entrypoint_of
 from aaiclick.orchestration.rules.names import check_key, check_name, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.views import encode_returned
 
 log = logging.getLogger("aaiclick")
 
@@ -66,6 +67,7 @@ async def create_job(
 ) -> Job:
     """Create a job and commit it: with one entry (a name, a function or a Task), or with a list of tasks.
 
+    What the entry returns is the job's result; with a list, a job has none.
     With `fail_fast`, the first critical task that is given up ends the job, and cancels what has not ended of it.
     """
     nodes = _nodes(entry, tasks, kwargs)
@@ -77,6 +79,8 @@ async def create_job(
         timeout_s=timeout_s,
         fail_fast=fail_fast,
     )
+    if entry is not None:
+        job.result_json, _ = encode_returned(nodes[0])
     if key is not None:
         job.key_digest = digest(_asked(name, gather(job.id, nodes)))
     return await submit_job(job, nodes)

@@ -43,7 +43,7 @@ _FRESH = tuple((field, None) for field in _STORED) + tuple((field, 0) for field 
 class Task(Node):
     """One unit of work. Made in memory with an id of its own; stored by `apply` or with its job."""
 
-    __slots__ = (*_STORED, *_COUNTED, *_GIVEN, "gated", "function", "kept", "retry", "status")
+    __slots__ = (*_STORED, *_COUNTED, *_GIVEN, "_data", "gated", "function", "kept", "retry", "status")
     kind: ClassVar[str] = "task"
     group_field: ClassVar[str] = "group_id"
 
@@ -81,9 +81,11 @@ class Task(Node):
         references: bool = True,
     ) -> None:
         upstream: list[Node] = []
+        self._data: list[object] = []  # Objects live as long as someone holds them, and only their names are stored
         self.entrypoint = _importable(entrypoint)
+        mark = _marker(upstream, self._data)
         self.kwargs_json = encode_kwargs(
-            kwargs or {}, bytes_max=settings().value_bytes_max, mark=_marker(upstream), references=references
+            kwargs or {}, bytes_max=settings().value_bytes_max, mark=mark, references=references
         )
         self.needs_inputs = bool(upstream)
         self.critical, self.priority, self.placement = _flag(critical), _whole(priority), 0
@@ -178,14 +180,17 @@ class Task(Node):
         return self.name
 
 
-def _marker(upstream: list[Node]) -> Any:
-    """Tasks and groups among the arguments become references, and are waited for."""
+def _marker(upstream: list[Node], data: list[object]) -> Any:
+    """Tasks and groups among the arguments become references, and are waited for; Objects and Views are held."""
 
     def mark(value: object) -> tuple[str, object] | None:
         if isinstance(value, Task | Group):
             upstream.append(value)
             return value.kind, value.id
-        return reference_in(value)
+        found = reference_in(value)
+        if found is not None:
+            data.append(value)
+        return found
 
     return mark
 

@@ -1,0 +1,153 @@
+"""What a body makes: it becomes part of the report, or nothing of it is ever seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aaiclick.config import reset_settings
+from aaiclick.orchestration import Group, Job, Task, ajob_test, create_job, get_job, get_task_result
+from aaiclick.orchestration.context import Context, staged_in, staging_around
+from aaiclick.orchestration.execution.staging import completed, new_staging
+from aaiclick.orchestration.models import Claim, Done, Failure
+from tests.orchestration import growing_flows as flows
+from tests.support.front_door import local
+
+__all__ = ["local"]
+
+CLAIM = Claim(7, 3, 1, 9, None, "parent", "a.f", "{}", 0, None)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("AAICLICK_TASK_CHILDREN_MAX", "5")
+    reset_settings()
+    yield
+    monkeypatch.undo()
+    reset_settings()
+
+
+async def ran(entry: Task, **options: Any) -> Job:
+    return await ajob_test(await create_job("job", entry, **options))
+
+
+def names(ended: Job) -> list[str]:
+    return sorted(task.name for task in ended.tasks)
+
+
+# ---------------------------------------------------------------- reports
+
+
+def test_a_body_that_makes_nothing_reports_no_children() -> None:
+    report = completed(CLAIM, 5, new_staging(CLAIM))
+    assert isinstance(report, Done)
+    assert report.children is None
+
+
+def test_what_is_made_is_reported_with_what_is_returned_of_it() -> None:
+    staging = new_staging(CLAIM)
+    with staged_in(staging):
+        first = flows.square(x=1)
+        second = flows.square(x=first)
+    assert staging_around() is None
+    report = completed(CLAIM, [second], staging)
+    assert isinstance(report, Done)
+    assert report.children is not None
+    assert [new.id for new in report.children.tasks] == [first.id, second.id]
+    assert [tuple(edge) for edge in report.children.edges] == [(first.id, "task", second.id, "task")]
+    assert report.children.returned == [("task", second.id)]
+
+
+def test_children_join_the_group_of_their_parent_unless_told_otherwise() -> None:
+    claim = Claim(7, 3, 1, 9, 44, "parent", "a.f", "{}", 0, None)
+    staging = new_staging(claim)
+    with staged_in(staging):
+        alone = flows.square(x=1)
+        with Group("own") as own:
+            inside = flows.square(x=2)
+    report = completed(claim, None, staging)
+    assert isinstance(report, Done)
+    assert report.children is not None
+    assert {new.id: new.group_id for new in report.children.tasks} == {alone.id: 44, inside.id: own.id}
+    assert [new.parent_group_id for new in report.children.groups] == [44]
+
+
+@pytest.mark.parametrize("itself", ["task", "group"])
+def test_a_task_cannot_return_itself_or_the_group_it_is_in(itself: str) -> None:
+    claim = Claim(7, 3, 1, 9, 44, "parent", "a.f", "{}", 0, None)
+    node: Any = Task.__new__(Task) if itself == "task" else Group.__new__(Group)
+    node._restore()
+    node.id, node.name, node.job_id, node._group_id = 7 if itself == "task" else 44, "x", 9, None
+    report = completed(claim, node, new_staging(claim))
+    assert isinstance(report, Failure)
+    assert report.permanent
+    assert "cannot return itself" in report.error
+
+
+# ---------------------------------------------------------------- bodies
+
+
+async def test_whatever_is_made_and_applied_is_run(local: Path) -> None:
+    ended = await ran(flows.applies(n=4))
+    assert ended.status == "completed", ended.error
+    assert names(ended) == ["added", "applies", "function", "second", "square"]
+
+
+async def test_a_context_of_the_same_job_is_staged_too(local: Path) -> None:
+    made = await create_job("job", tasks=[])
+    await made_by_id(made)
+    ended = await ajob_test(made)
+    assert names(ended) == ["applies_by_id", "square"]
+
+
+async def made_by_id(made: Job) -> None:
+    await Context(made.id).apply(flows.applies_by_id(job_id=made.id))
+
+
+async def test_a_body_cannot_wait_for_what_it_makes(local: Path) -> None:
+    ended = await ran(flows.awaits_its_child())
+    assert ended.status == "failed"
+    assert "begins when that has completed" in (ended.error or "")
+    assert names(ended) == ["awaits_its_child"]
+
+
+async def test_a_retried_parent_leaves_one_set(local: Path, tmp_path: Path) -> None:
+    ended = await ran(flows.fails_once(place=str(tmp_path / "marker")))
+    assert ended.status == "completed", ended.error
+    assert names(ended) == ["fails_once", "square", "square"]
+
+
+async def test_too_many_are_refused_where_they_are_made(local: Path, few: None) -> None:
+    ended = await ran(flows.too_many())
+    assert ended.status == "failed"
+    assert "AAICLICK_TASK_CHILDREN_MAX" in (ended.error or "")
+    assert names(ended) == ["too_many"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"), [(flows.not_importable, "no_such_module"), (flows.wrong_arguments, "unexpected: 'y'")]
+)
+async def test_what_could_not_be_run_fails_the_parent_at_once(local: Path, entry: Any, said: str) -> None:
+    ended = await ran(entry())
+    assert ended.status == "failed"
+    assert said in (ended.error or "")
+    assert len(ended.tasks) == 1
+
+
+async def test_another_job_that_a_body_submits_is_a_job_of_its_own(local: Path) -> None:
+    for entry in (flows.submits_another(), flows.starts_a_workflow(n=2)):
+        ended = await ran(entry)
+        assert ended.status == "completed", ended.error
+        assert len(ended.tasks) == 1
+        other = await get_job(await get_task_result(ended.tasks[0].id))
+        assert other is not None
+        assert (other.status, other.total_tasks) == ("pending", 1)
+
+
+async def test_an_object_lives_for_the_child_that_is_to_get_it(local: Path) -> None:
+    ended = await ran(flows.hands_on_an_object())
+    assert ended.status == "completed", ended.error
+    assert await get_task_result(ended.tasks[0].id) == 3
