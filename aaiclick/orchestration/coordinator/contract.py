@@ -49,6 +49,15 @@ class Coordinator(Protocol):
     async def release(self, worker_id: int, claims: Sequence[Claim]) -> set[int]:
         """Give tasks back; gives the ids of those that were still held."""
 
+    async def hold(self, claim: Claim, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> str:
+        """Say which tables the run of a claim uses, before it does; `outputs` are those it may make.
+
+        Refused if the claim is not live any more. Gives what this installation is called.
+        """
+
+    async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
+        """Say that the bodies of these runs, (task, epoch), are dead, and report nothing."""
+
     async def reserve(self, job_id: int, placement: int) -> None:
         """Keep a job for whoever claims from this placement."""
 

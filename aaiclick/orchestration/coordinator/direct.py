@@ -19,6 +19,8 @@ from aaiclick.orchestration.store.dialects.contract import ReadyKey
 from aaiclick.orchestration.store.machine_ids import provide_ids
 from aaiclick.orchestration.store.reports import release_claims
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_holds import hold_tables, name_of_installation
+from aaiclick.orchestration.store.table_refs import free_runs
 
 
 class DirectCoordinator:
@@ -42,6 +44,7 @@ class DirectCoordinator:
         self._ids_asked_for = float("-inf")
         self._claimed = 0
         """Tasks claimed since the queue was swept."""
+        self._installation = ""
 
     async def submit(self, submission: Submission) -> Job:
         return await submissions.submit(self.database, submission)
@@ -131,6 +134,18 @@ class DirectCoordinator:
     async def release(self, worker_id: int, claims: Sequence[Claim]) -> set[int]:
         epochs = {claim.task_id: claim.epoch for claim in claims}
         return await self.database.transact(lambda session: release_claims(session, worker_id, epochs))
+
+    async def hold(self, claim: Claim, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> str:
+        run = (claim.task_id, claim.epoch)
+        await self.database.transact(
+            lambda session: hold_tables(session, claim.worker_id, run, inputs=inputs, outputs=outputs)
+        )
+        if not self._installation:
+            self._installation = await self.database.transact(name_of_installation)
+        return self._installation
+
+    async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
+        await self.database.transact(lambda session: free_runs(session, runs))
 
     async def reserve(self, job_id: int, placement: int) -> None:
         await self.database.transact(lambda session: jobs.reserve_job(session, job_id, placement))

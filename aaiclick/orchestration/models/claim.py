@@ -40,20 +40,25 @@ class Claim:
 
 @dataclass(slots=True, frozen=True)
 class Done:
-    """The run came to its end with this result (encoded), and made these tasks and groups."""
+    """The run came to its end with this result (encoded), and made these tasks and groups.
+
+    `holds`: it used tables. `made`: those of its own that may be there; None if that is not known.
+    """
 
     task_id: int
     epoch: int
     result_json: str = "null"
     log_path: str | None = None
     children: Children | None = None
+    holds: bool = False
+    made: tuple[str, ...] | None = None
 
 
 @dataclass(slots=True, frozen=True)
 class Failure:
     """The run ended with an error; `error_types` is the exception's ancestry, for the retry policy.
 
-    `crashed`: the process that ran it died, which is counted apart from failures.
+    `crashed`: the process that ran it died, which is counted apart from failures. `holds` and `made`: see Done.
     """
 
     task_id: int
@@ -64,6 +69,8 @@ class Failure:
     permanent: bool = False
     log_path: str | None = None
     crashed: bool = False
+    holds: bool = False
+    made: tuple[str, ...] | None = None
 
 
 Report = Done | Failure

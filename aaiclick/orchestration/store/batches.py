@@ -14,6 +14,7 @@ from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import causes
 from aaiclick.orchestration.store.expansions import Stale, complete_with_children
 from aaiclick.orchestration.store.reports import answer_again, take_reports
+from aaiclick.orchestration.store.table_refs import settle_tables
 
 log = logging.getLogger("aaiclick")
 
@@ -38,6 +39,8 @@ async def _take_growing(database: Database, worker_id: int, done: Done, draw: Ca
     try:
         return await database.transact(lambda session: complete_with_children(session, worker_id, done))
     except Stale:
+        if done.holds:
+            await database.transact(lambda session: settle_tables(session, [done], ()))
         return await database.read(lambda session: answer_again(session, worker_id, [done]))
     except (GraphError, Conflict, NotFound, InputError, TooManyTasks) as error:
         said = f"{type(error).__name__}: {error}"
@@ -45,7 +48,7 @@ async def _take_growing(database: Database, worker_id: int, done: Done, draw: Ca
         if not _is_refusal(error):
             raise
         return await _refuse(database, worker_id, done, draw, error)
-    failure = Failure(done.task_id, done.epoch, said, permanent=True, log_path=done.log_path)
+    failure = Failure(done.task_id, done.epoch, said, permanent=True, log_path=done.log_path, holds=done.holds)
     return await _take_all(database, worker_id, [failure], draw)
 
 
@@ -77,7 +80,8 @@ async def _refuse(
     if isinstance(report, Failure) and report.permanent:
         raise error
     log.error("the report of task %s (epoch %s) cannot be stored: %s", report.task_id, report.epoch, one_line(error))
-    said = Failure(report.task_id, report.epoch, f"ReportRefused: {one_line(error)[:1000]}", permanent=True)
+    words = f"ReportRefused: {one_line(error)[:1000]}"
+    said = Failure(report.task_id, report.epoch, words, permanent=True, holds=report.holds)
     receipt = await database.transact(lambda session: take_reports(session, worker_id, [said], draw))
     return receipt
 

@@ -11,6 +11,7 @@ from aaiclick.orchestration.rules.hints import ENDED, ORDERS
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, TaskStatus
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_refs import free_pins
 from aaiclick.orchestration.store.tables import graph_locks, groups, jobs, ripples, tasks
 from aaiclick.orchestration.store.transitions import end_claims, lock_groups, lock_tasks, move_job, move_tasks, run_row
 
@@ -74,6 +75,7 @@ async def cancel_tasks(session: Session, job_id: int) -> None:
     moved = await move_tasks(session, "cancel", locked, now, changes)
     live = [row for row in moved if row.status in LIVE_TASK]
     await end_claims(session, [run_row(row, "cancelled", now) for row in live])
+    await free_pins(session, [row.id for row in moved])
     if live:
         session.hints.add(ORDERS)
     await recount_groups(session, job_id)

@@ -25,6 +25,7 @@ from aaiclick.orchestration.store.extensions import Extension
 from aaiclick.orchestration.store.graphs import keep_results, shape_of
 from aaiclick.orchestration.store.ripples import settle
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_refs import settle_tables
 from aaiclick.orchestration.store.tables import dependencies, groups, tasks
 
 EDGES_MAX = 200
@@ -57,6 +58,8 @@ async def complete_with_children(session: Session, worker_id: int, done: Done) -
     await growth.write()
     ended = await session.dialect.complete_claims(session, worker_id, [done])
     assert ended, "a row that is locked and live completes"
+    if done.holds:
+        await settle_tables(session, [done], [(done.task_id, done.epoch)])
     more = Counter(total_tasks=len(submission.tasks), open_tasks=len(submission.tasks))
     rippling = await settle(session, ended, more={parent.job_id: more})
     return Receipt({(done.task_id, done.epoch)}, rippling)

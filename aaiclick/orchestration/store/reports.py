@@ -16,6 +16,7 @@ from aaiclick.orchestration.store.dialects.contract import EndedTask
 from aaiclick.orchestration.store.queue import make_ready
 from aaiclick.orchestration.store.ripples import settle
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_refs import settle_tables
 from aaiclick.orchestration.store.tables import delayed, runs
 from aaiclick.orchestration.store.transitions import (
     end_claims,
@@ -45,6 +46,8 @@ async def take_reports(
         receipt.accepted |= {(task.id, epochs[task.id]) for task in ended}
     if failures:
         ended += await _fail(session, worker_id, failures, draw, receipt, errors)
+    if any(report.holds for report in reports):
+        await settle_tables(session, [report for report in reports if report.holds], receipt.accepted)
     receipt.rippling = await settle(session, ended, errors)
     if len(receipt.accepted) < len(reports):
         receipt.accepted |= await _accepted_before(session, worker_id, reports, receipt.accepted)

@@ -286,17 +286,17 @@ table_context_refs = _table(
     Column("context_id", Id, nullable=False),
     Column("job_id", Id, nullable=False),
     _count("epoch"),
-    _count("stage"),
     _flag("preserved"),
+    _flag("dropping"),
     Column("created_at", UtcTime, nullable=False),
     Index("ix_table_context_refs_job", "job_id"),
-    Index("ix_table_context_refs_stage", "stage"),
+    Index("ix_table_context_refs_dropping", "dropping"),
     postgres=_HOT,
 )
 """The object tables that orchestration knows, each written down before it is made.
 
 `context_id` is the task that makes it, or the job it was given to. Whoever adds a reference to a table that it does not
-hold already locks this row first, and whoever drops it does so too: `stage` tells how far that is.
+hold already locks this row first, and whoever drops it does so too, and marks it `dropping`: from then on it is gone.
 """
 
 table_run_refs = _table(
@@ -305,22 +305,31 @@ table_run_refs = _table(
     Column("epoch", Integer, primary_key=True, autoincrement=False),
     Column("table_name", String(100), primary_key=True),
     Column("worker_id", Id, nullable=False),
+    _flag("freed"),
     Index("ix_table_run_refs_table", "table_name"),
-    postgres=_BUSY,
+    Index("ix_table_run_refs_freed", "freed"),
+    postgres=_HOT,
     with_rowid=False,
 )
-"""Which run reads or makes which table: kept until its worker says that the body is dead, or has lost its session."""
+"""Which run reads or makes which table: kept until its worker says that the body is dead, or has lost its session.
+
+Then it is `freed`, which asks whoever leads to look whether the table is still needed.
+"""
 
 table_pin_refs = _table(
     "table_pin_refs",
     _key("task_id"),
     Column("table_name", String(100), primary_key=True),
-    Column("job_id", Id, nullable=False),
+    _flag("freed"),
     Index("ix_table_pin_refs_table", "table_name"),
-    postgres=_BUSY,
+    Index("ix_table_pin_refs_freed", "freed"),
+    postgres=_HOT,
     with_rowid=False,
 )
-"""Which task still needs which table. Where `task_id` is the job's own id, the job's result names the table."""
+"""Which task still needs which table, until it is `freed`, which asks whoever leads to look.
+
+Where `task_id` is the job's own id, the job's result names the table.
+"""
 
 installation = _table(
     "installation",

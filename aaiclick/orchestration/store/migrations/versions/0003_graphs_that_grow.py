@@ -40,13 +40,13 @@ def create_registry() -> None:
         Column("context_id", Id, nullable=False),
         Column("job_id", Id, nullable=False),
         Column("epoch", Integer, nullable=False, server_default=text("0")),
-        Column("stage", Integer, nullable=False, server_default=text("0")),
         flag("preserved"),
+        flag("dropping"),
         Column("created_at", UtcTime, nullable=False),
         postgres=HOT,
     )
     create_index("ix_table_context_refs_job", "table_context_refs", "job_id")
-    create_index("ix_table_context_refs_stage", "table_context_refs", "stage")
+    create_index("ix_table_context_refs_dropping", "table_context_refs", "dropping")
 
 
 def create_run_refs() -> None:
@@ -56,10 +56,12 @@ def create_run_refs() -> None:
         Column("epoch", Integer, primary_key=True, autoincrement=False),
         Column("table_name", String(100), primary_key=True),
         Column("worker_id", Id, nullable=False),
-        postgres=BUSY,
+        flag("freed"),
+        postgres=HOT,
         with_rowid=False,
     )
     create_index("ix_table_run_refs_table", "table_run_refs", "table_name")
+    create_index("ix_table_run_refs_freed", "table_run_refs", "freed")
 
 
 def create_pins() -> None:
@@ -67,11 +69,12 @@ def create_pins() -> None:
         "table_pin_refs",
         Column("task_id", Id, primary_key=True, autoincrement=False),
         Column("table_name", String(100), primary_key=True),
-        Column("job_id", Id, nullable=False),
-        postgres=BUSY,
+        flag("freed"),
+        postgres=HOT,
         with_rowid=False,
     )
     create_index("ix_table_pin_refs_table", "table_pin_refs", "table_name")
+    create_index("ix_table_pin_refs_freed", "table_pin_refs", "freed")
 
 
 def flag(name: str) -> Column[bool]:

@@ -1,0 +1,181 @@
+"""What runs report of tables: those they hand on are pinned for whoever needs them, and all references of theirs end.
+
+A pin is added by whoever holds the table already, in the transaction in which it stops to hold it: at no instant is a
+table that someone needs without a reference. All of it happens after the tasks are locked, and before groups and jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import delete, select, tuple_, update
+
+from aaiclick.orchestration.models import Done, Report
+from aaiclick.orchestration.rules.run_tables import run_prefix, tables_named
+from aaiclick.orchestration.rules.states import TaskStatus
+from aaiclick.orchestration.store.absent import insert_absent
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import (
+    dependencies,
+    groups,
+    table_context_refs,
+    table_pin_refs,
+    table_run_refs,
+    tasks,
+)
+
+Key = tuple[int, int]
+"""A run: (task, epoch)."""
+
+Pin = tuple[int, str]
+"""Who needs which table: (task, or job, and table)."""
+
+NO_MORE = (TaskStatus.COMPLETED, TaskStatus.CANCELLED)
+"""Tasks that need their inputs no more; those that failed may be tried again by someone."""
+
+
+async def settle_tables(session: Session, reports: Sequence[Report], accepted: Iterable[Key]) -> None:
+    """Reports of runs that hold tables: publish what the accepted ones hand on, and end the references of all.
+
+    A report that comes too late frees what its own run held, and nothing of the run that took its place (pitfall T13).
+    """
+    counted = set(accepted)
+    held = await _held_by(session, [(report.task_id, report.epoch) for report in reports])
+    done = [item for item in reports if isinstance(item, Done) and (item.task_id, item.epoch) in counted]
+    pins = await _wanted(session, {item.task_id: _named(item, held) for item in done})
+    pins |= {pin for item in done for pin in _wanted_by_children(item, held)}
+    await pin(session, pins)
+    await free_pins(session, [item.task_id for item in done])
+    await _forget_unmade(session, reports, held, {table for _, table in pins})
+    await free_runs(session, list(held))
+
+
+async def _held_by(session: Session, runs: Sequence[Key]) -> dict[Key, set[str]]:
+    """The tables that these runs hold."""
+    held: dict[Key, set[str]] = {run: set() for run in runs}
+    rows = await session.rows(
+        select(table_run_refs.c.task_id, table_run_refs.c.epoch, table_run_refs.c.table_name).where(
+            session.any_of(table_run_refs.c.task_id, sorted({task for task, _ in runs}))
+        )
+    )
+    for row in rows:
+        if (row.task_id, row.epoch) in held:
+            held[row.task_id, row.epoch].add(row.table_name)
+    return held
+
+
+def _named(done: Done, held: Mapping[Key, set[str]]) -> set[str]:
+    return tables_named(done.result_json) & held[done.task_id, done.epoch]
+
+
+def _wanted_by_children(done: Done, held: Mapping[Key, set[str]]) -> set[Pin]:
+    """What the arguments of the tasks that the run made refer to."""
+    if done.children is None:
+        return set()
+    mine = held[done.task_id, done.epoch]
+    return {(new.id, table) for new in done.children.tasks for table in tables_named(new.kwargs_json) & mine}
+
+
+async def _wanted(session: Session, named: Mapping[int, set[str]]) -> set[Pin]:
+    """Who needs these results: all that depend on their tasks, or on groups around them; the job, if it keeps them."""
+    makers = sorted(task for task, tables in named.items() if tables)
+    if not makers:
+        return set()
+    which = session.any_of(tasks.c.id, makers)
+    rows = await session.rows(select(tasks.c.id, tasks.c.job_id, tasks.c.group_id, tasks.c.kept).where(which))
+    around = await _groups_around(session, {row.group_id for row in rows if row.group_id is not None})
+    waiting = await _consumers_of(session, [*makers, *around])
+    pins: set[Pin] = set()
+    for row in rows:
+        sources = [row.id, *_chain(row.group_id, around)]
+        consumers = {consumer for source in sources for consumer in waiting.get(source, ())}
+        if row.kept:
+            consumers.add(row.job_id)
+        pins |= {(consumer, table) for consumer in consumers for table in named[row.id]}
+    return pins
+
+
+async def _groups_around(session: Session, inner: set[int]) -> dict[int, int | None]:
+    """These groups and all that they are inside of, each with the one around it."""
+    around: dict[int, int | None] = {}
+    left = set(inner)
+    while left:
+        which = session.any_of(groups.c.id, sorted(left))
+        rows = await session.rows(select(groups.c.id, groups.c.parent_group_id).where(which))
+        around |= {row.id: row.parent_group_id for row in rows}
+        left = {parent for parent in around.values() if parent is not None} - around.keys() if rows else set()
+    return around
+
+
+def _chain(group: int | None, around: Mapping[int, int | None]) -> list[int]:
+    chain: list[int] = []
+    while group is not None:
+        chain.append(group)
+        group = around.get(group)
+    return chain
+
+
+async def _consumers_of(session: Session, nodes: Sequence[int]) -> dict[int, list[int]]:
+    """The tasks that wait for these nodes and whose arguments refer to results."""
+    rows = await session.rows(
+        select(dependencies.c.previous_id, dependencies.c.next_id)
+        .join(tasks, tasks.c.id == dependencies.c.next_id)
+        .where(
+            session.any_of(dependencies.c.previous_id, nodes),
+            dependencies.c.next_type == "task",
+            tasks.c.needs_inputs,
+            tasks.c.status.not_in(NO_MORE),
+        )
+    )
+    consumers: dict[int, list[int]] = {}
+    for row in rows:
+        consumers.setdefault(row.previous_id, []).append(row.next_id)
+    return consumers
+
+
+# ---------------------------------------------------------------- rows
+
+
+async def pin(session: Session, pins: Iterable[Pin]) -> None:
+    """Note who needs which table; the caller holds the tables, or has locked their rows and found them."""
+    wanted = sorted(set(pins))
+    if not wanted:
+        return
+    await insert_absent(session, table_pin_refs, [{"task_id": task, "table_name": table} for task, table in wanted])
+    freed = tuple_(table_pin_refs.c.task_id, table_pin_refs.c.table_name).in_(wanted)
+    await session.run(update(table_pin_refs).where(freed, table_pin_refs.c.freed).values(freed=False))
+
+
+async def free_pins(session: Session, task_ids: Sequence[int]) -> None:
+    """These tasks need their inputs no more."""
+    if task_ids:
+        which = session.any_of(table_pin_refs.c.task_id, sorted(task_ids))
+        await session.run(update(table_pin_refs).where(which, ~table_pin_refs.c.freed).values(freed=True))
+
+
+async def free_runs(session: Session, runs: Sequence[Key]) -> None:
+    """The bodies of these runs are dead: what they held may be dropped if nobody else needs it."""
+    if runs:
+        which = tuple_(table_run_refs.c.task_id, table_run_refs.c.epoch).in_(sorted(set(runs)))
+        await session.run(update(table_run_refs).where(which, ~table_run_refs.c.freed).values(freed=True))
+
+
+async def _forget_unmade(
+    session: Session, reports: Sequence[Report], held: Mapping[Key, set[str]], pinned: set[str]
+) -> None:
+    """Names that runs took and did not use, and tables that they have dropped themselves."""
+    unmade: list[str] = []
+    for report in reports:
+        if report.made is not None:
+            prefix = f"{run_prefix(report.task_id, report.epoch)}_"
+            mine = {table for table in held[report.task_id, report.epoch] if table.startswith(prefix)}
+            unmade += mine - set(report.made) - pinned
+    await forget_tables(session, unmade)
+
+
+async def forget_tables(session: Session, names: Sequence[str]) -> None:
+    """These tables are not in ClickHouse: nothing is to be known of them."""
+    references: Any
+    for references in (table_run_refs, table_pin_refs, table_context_refs) if names else ():
+        await session.run(delete(references).where(references.c.table_name.in_(sorted(names))))

@@ -1,0 +1,243 @@
+"""From the run that makes a table to those that need it, and no further."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import select
+
+from aaiclick.errors import ClaimLost
+from aaiclick.orchestration.models import Group
+from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.store.table_holds import name_of_installation
+from aaiclick.orchestration.store.tables import installation, table_context_refs
+from tests.support.band import band
+from tests.support.orchestra import Orchestra, make
+from tests.support.tables import (
+    drop,
+    failed,
+    hold,
+    pins,
+    references_left,
+    registered,
+    returned,
+    run_refs,
+    table_of,
+)
+
+__all__ = ["band"]
+
+AGAIN = RetryPolicy(max_retries=3, delay_s=0)
+
+
+# ---------------------------------------------------------------- hold
+
+
+async def test_a_run_is_known_to_use_its_tables_before_it_does(band: Orchestra) -> None:
+    await band.submit(make("a"))
+    (claim,) = await band.claim()
+    made = await hold(band, claim, outputs=2)
+    assert await registered(band) == set(made)
+    assert await run_refs(band) == {(claim.task_id, claim.epoch, table) for table in made}
+    assert await drop(band) == set()
+
+
+async def test_holding_twice_is_holding_once(band: Orchestra) -> None:
+    await band.submit(make("a"))
+    (claim,) = await band.claim()
+    await hold(band, claim, "t1_1_1", outputs=2)
+    before = await run_refs(band)
+    await hold(band, claim, "t1_1_1", outputs=2)
+    assert await run_refs(band) == before
+    assert len(await band.rows(select(table_context_refs))) == 2
+
+
+async def test_who_lost_the_claim_holds_nothing(band: Orchestra) -> None:
+    job = await band.submit(make("a"))
+    (claim,) = await band.claim()
+    await band.coordinator.cancel(job.id)
+    with pytest.raises(ClaimLost):
+        await hold(band, claim)
+    assert await references_left(band) == 0
+
+
+async def test_an_installation_keeps_its_name(band: Orchestra) -> None:
+    await band.submit(make("a"))
+    (claim,) = await band.claim()
+    first = await band.coordinator.hold(claim)
+    assert first == await band.database.transact(name_of_installation)
+    assert [row.id for row in await band.rows(select(installation))] == [first]
+
+
+# ---------------------------------------------------------------- publish and unpin
+
+
+async def test_a_table_lives_from_its_maker_to_its_last_consumer(band: Orchestra) -> None:
+    a = make("a")
+    first, second = make("b", kwargs={"x": a}), make("c", kwargs={"x": a})
+    await band.submit(a, first, second)
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table, made=(table,)))
+    assert await pins(band) == {(first.id, table), (second.id, table)}
+    assert await run_refs(band) == set()
+    assert await drop(band) == set()
+    claims = await band.claim_named()
+    await hold(band, claims["b"], table, outputs=0)
+    await band.report(returned(claims["b"]))
+    assert await drop(band) == set()
+    await hold(band, claims["c"], table, outputs=0)
+    await band.report(returned(claims["c"]))
+    assert await drop(band) == {table}
+    assert await references_left(band) == 0
+
+
+async def test_a_consumer_that_dies_after_its_start_finds_its_input_again(band: Orchestra) -> None:
+    """Pitfall T12."""
+    a = make("a")
+    await band.submit(a, make("b", kwargs={"x": a}, retry=AGAIN))
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table))
+    for _ in range(3):
+        (claim,) = await band.claim()
+        (made,) = await hold(band, claim, table)
+        await band.report(failed(claim))
+        assert await drop(band) == {made}
+    (claim,) = await band.claim()
+    await hold(band, claim, table, outputs=0)
+    await band.report(returned(claim))
+    assert await drop(band) == {table}
+
+
+async def test_a_late_report_frees_its_own_run_and_not_its_successor(band: Orchestra) -> None:
+    """Pitfall T13."""
+    a = make("a")
+    consumer = make("b", kwargs={"x": a})
+    await band.submit(a, consumer)
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table))
+    (zombie,) = await band.claim()
+    (old,) = await hold(band, zombie, table)
+    await band.coordinator.release(band.worker, [zombie])
+    (claim,) = await band.claim()
+    (new,) = await hold(band, claim, table)
+    receipt = await band.report(returned(zombie, old))
+    assert not receipt.accepted
+    assert await run_refs(band) == {(claim.task_id, claim.epoch, table), (claim.task_id, claim.epoch, new)}
+    assert await pins(band) == {(consumer.id, table)}
+    assert await drop(band) == {old}
+
+
+async def test_names_that_were_not_used_are_forgotten_with_the_report(band: Orchestra) -> None:
+    a = make("a")
+    await band.submit(a, make("b", kwargs={"x": a}))
+    (claim,) = await band.claim()
+    names = await hold(band, claim, outputs=4)
+    await band.report(returned(claim, names[1], made=(names[1], names[2])))
+    assert await registered(band) == {names[1], names[2]}
+    assert await drop(band) == {names[2]}
+
+
+async def test_a_table_that_is_handed_on_is_pinned_for_the_next(band: Orchestra) -> None:
+    a = make("a")
+    b = make("b", kwargs={"x": a})
+    c = make("c", kwargs={"x": b})
+    await band.submit(a, b, c)
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table))
+    (claim,) = await band.claim()
+    await hold(band, claim, table, outputs=0)
+    await band.report(returned(claim, table))
+    assert await pins(band) == {(c.id, table)}
+    assert await drop(band) == set()
+
+
+async def test_a_consumer_of_a_group_at_any_depth_is_pinned(band: Orchestra) -> None:
+    with Group("outer") as outer, Group("inner"):
+        a = make("a")
+    c = make("c", kwargs={"x": outer})
+    await band.submit(outer, a, c)
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table))
+    assert await pins(band) == {(c.id, table)}
+
+
+async def test_the_result_of_a_job_keeps_its_tables(band: Orchestra) -> None:
+    a = make("a")
+    job = await band.submit_returning(a, a)
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table))
+    assert await pins(band) == {(job.id, table)}
+    assert await drop(band) == set()
+
+
+async def test_what_nobody_waits_for_goes_at_once(band: Orchestra) -> None:
+    await band.submit(make("a"))
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table))
+    assert await drop(band) == {table}
+
+
+async def test_a_table_that_a_run_does_not_hold_is_not_pinned_by_its_result(band: Orchestra) -> None:
+    a = make("a")
+    await band.submit(a, make("b", kwargs={"x": a}))
+    (claim,) = await band.claim()
+    await hold(band, claim)
+    await band.report(returned(claim, "t123_1_1", "p_prices"))
+    assert await pins(band) == set()
+
+
+# ---------------------------------------------------------------- ends of other kinds
+
+
+async def test_cancelled_consumers_unpin_at_once(band: Orchestra) -> None:
+    a = make("a")
+    job = await band.submit(a, make("b", kwargs={"x": a}))
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table))
+    await band.coordinator.cancel(job.id)
+    assert await drop(band) == {table}
+    assert await references_left(band) == 0
+
+
+async def test_failed_and_doomed_consumers_keep_their_pins(band: Orchestra) -> None:
+    """RULINGS 37: whoever clears them finds their inputs."""
+    a = make("a")
+    b = make("b", kwargs={"x": a})
+    c = make("c", kwargs={"x": a, "y": b})
+    await band.submit(a, b, c)
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table))
+    (claim,) = await band.claim()
+    await hold(band, claim, table, outputs=0)
+    await band.report(failed(claim))
+    assert await pins(band) == {(b.id, table), (c.id, table)}
+    assert await drop(band) == set()
+
+
+async def test_a_cancelled_body_holds_its_tables_until_it_is_dead(band: Orchestra) -> None:
+    """RULINGS 10."""
+    job = await band.submit(make("a"))
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.coordinator.cancel(job.id)
+    assert await drop(band) == set()
+    await band.coordinator.let_go(band.worker, [(claim.task_id, claim.epoch)])
+    assert await drop(band) == {table_of(claim)} == {table}
+
+
+async def test_full_preservation_keeps_what_nobody_needs(band: Orchestra) -> None:
+    """RULINGS 36."""
+    await band.submit(make("a"), preservation_mode="full")
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table, made=(table,)))
+    assert await drop(band) == set()
+    assert await registered(band) == {table}
