@@ -21,6 +21,7 @@ from aaiclick.orchestration import (
     compute_job_stats,
     count_jobs,
     create_job,
+    create_task,
     get_dependencies_for_job,
     get_events_for_job,
     get_groups_for_job,
@@ -226,8 +227,10 @@ async def test_the_result_is_what_the_workflow_returned_with_results_in_place(st
     assert await get_job_result(finished.id) == expected
 
 
-async def test_a_job_that_returned_nothing_has_no_result(state: str) -> None:
+async def test_the_result_of_a_job_with_an_entry_is_the_entrys_and_a_list_of_tasks_has_none(state: str) -> None:
     made = await create_job("x", flows.plain)
+    assert await get_job_result(await ajob_test(made)) == 1
+    made = await create_job("x", tasks=[create_task(flows.plain)])
     assert await get_job_result(await ajob_test(made)) is None
 
 
