@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from aaiclick.cli.errors import PIPE_CLOSED
 from aaiclick.cli.local.events import Tell
 from aaiclick.cli.local.part import Part, deaths_seen_by, our_command
 from aaiclick.data.ownership import find_gateway
@@ -45,7 +46,7 @@ class Fleet:
         self.plan = plan
         self._show = tell
         self._code = 0
-        self._unheard: OSError | None = None
+        self._unheard = False
         self._told, self._hurry = asyncio.Event(), asyncio.Event()
         said_more = ["-v"] if plan.verbose else []
         worker = our_command("worker", "start", "--no-control", *plan.worker_options, *said_more)
@@ -59,7 +60,7 @@ class Fleet:
         self._begun: list[Part] = []
 
     async def run(self) -> int:
-        """Until a signal, or until a part cannot begin; gives the exit code."""
+        """Until a signal, until a part cannot begin, or until nobody reads any more; gives the exit code."""
         parts = [*self.engine, *self.control, *self.workers]
         with deaths_seen_by(*parts), self._signals():
             try:
@@ -70,8 +71,6 @@ class Fleet:
                 for part in parts:
                     part.kill()
                 await asyncio.gather(*self._kept)
-        if self._unheard is not None:
-            raise self._unheard
         return self._code
 
     # ------------------------------------------------------------ the order
@@ -145,10 +144,10 @@ class Fleet:
 
     def _tell(self, event: str, /, **facts: object) -> None:
         """Show it; when nobody reads any more, stop."""
-        if self._unheard is not None:
+        if self._unheard:
             return
         try:
             self._show(event, **facts)
-        except OSError as error:
-            self._unheard = error
+        except OSError:
+            self._unheard, self._code = True, PIPE_CLOSED
             self._told.set()
