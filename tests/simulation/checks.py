@@ -43,6 +43,18 @@ ON_CHANGES = {
         GROUP BY r.task_id, (SELECT count(*) FROM events e
             WHERE e.task_id = r.task_id AND e.move = 'clear' AND e.epoch < r.epoch)
         HAVING count(*) > 1""",
+    "what a run made is there with its completion, and goes with it": """
+        SELECT c.id, c.parent_task_id, c.parent_epoch FROM tasks c LEFT JOIN tasks p
+            ON p.id = c.parent_task_id AND p.epoch = c.parent_epoch AND p.status = 'completed'
+        WHERE c.parent_task_id IS NOT NULL AND p.id IS NULL""",
+    "a run makes its tasks once": """
+        SELECT p.id, count(*) FROM tasks p JOIN tasks c ON c.parent_task_id = p.id
+        GROUP BY p.id HAVING count(DISTINCT c.parent_epoch) > 1""",
+    "whoever waits for a task waits for what it returned": """
+        SELECT x.id, p.id, r.id FROM tasks p, json_each(p.result, '$.marks') m
+        JOIN dependencies d ON d.previous_id = p.id JOIN tasks x ON x.id = d.next_id
+        JOIN tasks r ON r.id = json_extract(m.value, '$[2]')
+        WHERE x.status IN ('claimed', 'running', 'completed') AND r.status != 'completed'""",
     "nothing needs mending": "SELECT job_id, detail FROM events WHERE move = 'repair'",
 }
 """After every commit that wrote more than sessions and terms; the recount goes with it."""

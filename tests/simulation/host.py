@@ -16,8 +16,11 @@ from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.heart import Heart
 from aaiclick.orchestration.execution.worker import Worker
-from aaiclick.orchestration.models import Claim, Done, Failure, Held, Orders, Receipt, Report
+from aaiclick.orchestration.models import Claim, Done, Failure, Group, Held, Orders, Receipt, Report, Task
 from aaiclick.orchestration.models import Worker as Registered
+from aaiclick.orchestration.models.children import Children
+from aaiclick.orchestration.models.node import Edge
+from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.hints import ORDERS, READY
 from tests.simulation.loop import Gate
 from tests.simulation.state import Away, SimulatedDatabase
@@ -30,6 +33,12 @@ OF_HOST: ContextVar[Host | None] = ContextVar("OF_HOST", default=None)
 
 Call = tuple[int, dict[str, Any]]
 """Whose it was, and what else it said."""
+
+GROWING = 0.15
+"""How often a body makes tasks."""
+
+TASKS_MAX = 40
+"""In a job of so many, bodies make no more."""
 
 REPEATED = 0.03
 """How often the network brings a request twice; the first answer is dropped."""
@@ -145,7 +154,25 @@ class ScriptedExecutor:
         if kind < 0.18:
             raise Broken("the executor itself failed")
         result = {"task": claim.task_id, "epoch": claim.epoch, "worker": claim.worker_id}
-        return Done(claim.task_id, claim.epoch, json.dumps(result))
+        children = None if self.world.is_calm else self._children(claim)
+        if children is not None:
+            marks = [[[number], kind, node] for number, (kind, node) in enumerate(children.returned)]
+            result |= {"object_type": "pyobj", "value": [None] * len(marks), "marks": marks}
+        return Done(claim.task_id, claim.epoch, json.dumps(result), children=children)
+
+    def _children(self, claim: Claim) -> Children | None:
+        """Now and then a body makes tasks, and returns some of them."""
+        dice = self.world.dice
+        (size,) = self.world.state.ids("SELECT count(*) FROM tasks WHERE job_id = ?", claim.job_id)
+        if dice.random() > GROWING or size > TASKS_MAX:
+            return None
+        self.world.counts["grow"] += 1
+        groups = [Group("made") for _ in range(dice.choice([0, 0, 1]))]
+        homes = [None, *(group.id for group in groups)]
+        made = [Task("some.module.t", name="t", group_id=dice.choice(homes)) for _ in range(dice.randint(1, 3))]
+        edges = [Edge(*dice.sample(made, 2))] if len(made) > 1 and dice.random() < 0.5 else []
+        returned = [node for node in (*made, *groups) if dice.random() < 0.4]
+        return Children.of(Submission(claim.job_id, made, groups, edges), returned, claim.group_id)
 
     def kill(self) -> None:
         """They need no killing."""

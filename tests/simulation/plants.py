@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
@@ -16,12 +17,22 @@ from sqlalchemy import Column, Row, select, update
 from aaiclick.orchestration.control import leader, loop, reconcilers
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.execution.holdings import Holdings
-from aaiclick.orchestration.models import Orders, Stop
+from aaiclick.orchestration.models import Done, Orders, Receipt, Stop
 from aaiclick.orchestration.rules.states import LIVE_TASK
-from aaiclick.orchestration.store import clears, held, recoveries, reports, ripples, workers
+from aaiclick.orchestration.store import (
+    batches,
+    clears,
+    expansions,
+    held,
+    recoveries,
+    reports,
+    ripples,
+    workers,
+)
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects import sqlite_moves
 from aaiclick.orchestration.store.downstream import Downstream, find_downstream
+from aaiclick.orchestration.store.extensions import extend_job
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import runs, tasks
 from aaiclick.orchestration.store.tables import workers as worker_rows
@@ -218,6 +229,37 @@ def lost_decrement() -> Replacements:
     return [(ripples, "shift", shift)]
 
 
+def children_before_the_completion() -> Replacements:
+    """What a run made is stored in a transaction of its own, and its completion comes after it."""
+
+    async def take_growing(database: Database, worker_id: int, done: Done, draw: Any) -> Receipt:
+        assert done.children is not None
+        job_id = await database.read(
+            lambda session: session.scalar(select(tasks.c.job_id).where(tasks.c.id == done.task_id))
+        )
+        made = done.children.submission(job_id, done.task_id, done.epoch)
+        await database.transact(lambda session: extend_job(session, made))
+        plain = replace(done, children=None)
+        return await database.transact(lambda session: reports.take_reports(session, worker_id, [plain], draw))
+
+    return [(batches, "_take_growing", take_growing)]
+
+
+def clear_that_keeps_the_children() -> Replacements:
+    """The next run makes its tasks beside those of the last one."""
+
+    async def find_lasting(session: Session, job_id: int, roots: Sequence[int]) -> Downstream:
+        found = await find_downstream(session, job_id, roots)
+        found.made.clear()
+        return found
+
+    return [(clears, "find_downstream", find_lasting)]
+
+
+def consumers_that_do_not_wait_for_what_is_returned() -> Replacements:
+    return [(expansions, "_edges", lambda submission, returned, waiting: [])]
+
+
 MISTAKES: dict[str, Plant] = {
     plant.__name__: plant
     for plant in (
@@ -236,6 +278,9 @@ MISTAKES: dict[str, Plant] = {
         only_sessions_that_just_ended,
         shallow_clear,
         lost_decrement,
+        children_before_the_completion,
+        clear_that_keeps_the_children,
+        consumers_that_do_not_wait_for_what_is_returned,
     )
 }
 

@@ -21,6 +21,8 @@ HAPPENED = (
     "repeated",
     "late reports refused",
     "bodies stopped",
+    "grow",
+    "remove",
     *("submit", "extend", "clear", "cancel", "retry", "drain", "keep", "crash", "hang", "outage", "more_hosts"),
     *("report_again", "claim_again", "beat_again"),
     *("claim", "start", "complete", "fail", "release", "recover", "give_up", "doom", "reactivate"),

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy.exc import DataError, IntegrityError
 
-from aaiclick.errors import Conflict, GraphError, InputError, NotFound, TooManyTasks
+from aaiclick.errors import ClaimLost, Conflict, GraphError, InputError, NotFound, TooManyTasks
 from aaiclick.orchestration.models import Done, Failure, Receipt, Report
 from aaiclick.orchestration.store.connecting import one_line
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import causes
-from aaiclick.orchestration.store.expansions import Stale, complete_with_children
+from aaiclick.orchestration.store.expansions import complete_with_children
 from aaiclick.orchestration.store.reports import answer_again, take_reports
 from aaiclick.orchestration.store.table_refs import settle_tables
 
@@ -38,7 +38,7 @@ async def _take_growing(database: Database, worker_id: int, done: Done, draw: Ca
     """A run that made tasks; what cannot be added to the graph fails the task, with the reason."""
     try:
         return await database.transact(lambda session: complete_with_children(session, worker_id, done))
-    except Stale:
+    except ClaimLost:
         if done.holds:
             await database.transact(lambda session: settle_tables(session, [done], ()))
         return await database.read(lambda session: answer_again(session, worker_id, [done]))

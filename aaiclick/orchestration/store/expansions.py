@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
+from aaiclick.errors import ClaimLost
 from aaiclick.ids import new_id
 from aaiclick.orchestration.models import Done, Receipt
 from aaiclick.orchestration.models.children import Children, NewGroup, stored_node
@@ -32,17 +33,13 @@ EDGES_MAX = 200
 """More edges than this from what was returned to those who wait are led through one group."""
 
 
-class Stale(Exception):
-    """The run is not its task's any more: nothing of it counts, and the transaction is undone."""
-
-
 async def complete_with_children(session: Session, worker_id: int, done: Done) -> Receipt:
-    """Complete a run that made tasks, with all of them."""
+    """Complete a run that made tasks, with all of them; raises ClaimLost if it is not its task's any more."""
     assert done.children is not None
     facts = (tasks.c.job_id, tasks.c.group_id, tasks.c.name, tasks.c.kept)
     parent = await session.first(select(*facts).where(tasks.c.id == done.task_id))
     if parent is None or not await lock_graph(session, parent.job_id):
-        raise Stale
+        raise ClaimLost(task_id=done.task_id, epoch=done.epoch, move="complete")
     waiting = await _waiting_for(session, [done.task_id, *await _around(session, parent, done.children)])
     children = _gathered(done.children, waiting, parent.group_id, parent.name)
     submission = children.submission(parent.job_id, done.task_id, done.epoch)
@@ -53,7 +50,7 @@ async def complete_with_children(session: Session, worker_id: int, done: Done) -
     await growth.lock()
     row = growth.old_tasks.get(done.task_id)
     if row is None or (row.epoch, row.worker_id) != (done.epoch, worker_id) or row.status not in LIVE_TASK:
-        raise Stale
+        raise ClaimLost(task_id=done.task_id, epoch=done.epoch, move="complete")
     await growth.look()
     await growth.write()
     ended = await session.dialect.complete_claims(session, worker_id, [done])
