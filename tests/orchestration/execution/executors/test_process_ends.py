@@ -67,7 +67,7 @@ async def test_who_has_no_patience_need_not_wait(
 ) -> None:
     change_settings(CANCEL_GRACE_SECONDS=3600)
     task = asyncio.create_task(run(executor, claim_of(hostile.spins, path=str(tmp_path / "x"))))
-    await until((tmp_path / "x.began").exists)
+    pid = await until_pid(tmp_path / "x.began")
     if how == "kill first":
         executor.kill()
     task.cancel()
@@ -78,7 +78,7 @@ async def test_who_has_no_patience_need_not_wait(
         task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
-    assert not is_alive(pids_in(tmp_path / "x.began")[0])
+    assert not is_alive(pid)
 
 
 async def test_a_signal_to_all_services_of_the_machine_stops_no_body(executor: ProcessExecutor, tmp_path: Path) -> None:
