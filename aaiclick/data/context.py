@@ -51,6 +51,7 @@ class Context:
         job_id: int | None = None,
         reads_files: bool = True,
         oplog: Oplog | None = None,
+        installation: str = "",
     ) -> None:
         self._client: DataClient | None = client
         self.reads_files = reads_files
@@ -58,6 +59,8 @@ class Context:
         self._lifetime = lifetime
         self._oplog = oplog
         self.job_id = job_id
+        facts = {"job_id": job_id, "installation": installation}
+        self._facts = {name: fact for name, fact in facts.items() if fact}
         self._referred: dict[int, object] = {}
 
     @property
@@ -102,7 +105,7 @@ class Context:
         """An empty Object with these columns. With a name it stays: for everybody, or for the job."""
         given = schema if isinstance(schema, Schema) else Schema.from_fields(schema, ordered=order)
         wanted = Schema(given.fields, given.shape, order or given.ordered)
-        table, keeper = self._table(name, scope)
+        table, keeper = await self._table(name, scope)
         await self._create(table, wanted, wanted.column_definitions())
         await self.note("create", table)
         return Object(self, table, wanted, keeper)
@@ -134,7 +137,7 @@ class Context:
         if shape in ("scalar", "list") and relation.names != (VALUE,):
             relation = Project(relation, {VALUE: Column(relation.names[0])})
         ordered = is_ordered(relation)
-        table, keeper = self._table(name, scope)
+        table, keeper = await self._table(name, scope)
         schema = Schema((), shape, ordered)
         query = to_sql(with_order(relation) if ordered else relation)
         await self._create(table, schema, "", query, AS_SORTED if is_sorted(relation) else None)
@@ -148,7 +151,7 @@ class Context:
         in the order in which they come.
         """
         relation = in_order(frame._relation)
-        table, keeper = self._table(None, "global")
+        table, keeper = await self._table(None, "global")
         names = ", ".join(map(sql.name, relation.names))
         query = f"SELECT toUInt64(rowNumberInAllBlocks()) AS {sql.name(key)}, {names} FROM ({to_sql(relation)})"
         schema = Schema((), "table")
@@ -172,7 +175,7 @@ class Context:
         return await self._from_source(files.url_source(url, file_format), name, scope)
 
     async def _from_source(self, source: str, name: str | None, scope: Scope) -> Object:
-        table, keeper = self._table(name, scope)
+        table, keeper = await self._table(name, scope)
         schema = Schema((), "table")
         await self._create(table, schema, "", f"SELECT * FROM {source}")
         await self.note("load", table, (), mask_url(source))
@@ -193,12 +196,12 @@ class Context:
         await self.client.command(f"{text} AS {query}" if query else text, settings)
 
     def _comment(self, schema: Schema) -> str:
-        return schema.table_comment(**({} if self.job_id is None else {"job_id": self.job_id}))
+        return schema.table_comment(**self._facts)
 
-    def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
+    async def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
         if name is not None:
             return persistent_table(name, scope, self.job_id), None
-        keeper = self._lifetime.new_table()
+        keeper = await self._lifetime.new_table()
         return keeper.table, keeper
 
     # ------------------------------------------------------------ find
@@ -275,6 +278,11 @@ async def current_context() -> Context:
     if provider is None:
         raise NoContext(call="An Object", hint="Open one: async with data_context(): …")
     return await provider()
+
+
+def is_context_around() -> bool:
+    """Whether `current_context` has one to give."""
+    return _current.get() is not None or _provider.get() is not None
 
 
 class provided_by:

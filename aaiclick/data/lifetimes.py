@@ -13,7 +13,7 @@ import itertools
 import os
 import secrets
 import weakref
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,6 +23,10 @@ from aaiclick.data.sql import text
 from aaiclick.errors import AaiclickError
 
 PREFIX = "c"
+
+Grant = Callable[[int], Awaitable[int]]
+"""Given how many names are granted so far, grants more; gives how many there are then."""
+
 SWEPT_AT_ONCE = 50
 
 
@@ -38,21 +42,44 @@ class Keeper:
 class Lifetime:
     """The tables of one context."""
 
-    def __init__(self, client: DataClient, directory: Path | None = None, prefix: str = "") -> None:
-        """In a directory, it has a file there that tells that it lives; elsewhere, whoever gives the prefix knows."""
+    def __init__(
+        self,
+        client: DataClient,
+        directory: Path | None = None,
+        prefix: str = "",
+        grant: Grant | None = None,
+        granted: int = 0,
+    ) -> None:
+        """In a directory, it has a file there that tells that it lives; elsewhere, whoever gives the prefix knows.
+
+        With a `grant`, names beyond the `granted` are asked for before they are used, and whoever grants them drops
+        what is left.
+        """
         self._client = client
         number = secrets.randbits(62)
         self.prefix = prefix or f"{PREFIX}{number}"
         self._file = None if directory is None else _lock_new(directory, number)
         self._tables: dict[str, weakref.finalize[[str], Keeper]] = {}
-        self._numbers = itertools.count(1)
+        self._number = 0
+        self._granted = granted
+        self._grant = grant
+        self._there: set[str] = set()
         self._loop = asyncio.get_running_loop()
         self._unwanted: list[str] = []
         self._dropping: asyncio.Task[None] | None = None
 
-    def new_table(self) -> Keeper:
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The tables that may be there: made, and not dropped."""
+        return tuple(sorted(self._there))
+
+    async def new_table(self) -> Keeper:
         """A name for a table that is about to be made, and what keeps it."""
-        keeper = Keeper(f"{self.prefix}_{next(self._numbers)}")
+        while self._grant is not None and self._number >= self._granted:
+            self._granted = max(self._granted, await self._grant(self._granted))
+        self._number += 1
+        keeper = Keeper(f"{self.prefix}_{self._number}")
+        self._there.add(keeper.table)
         finalizer = weakref.finalize(keeper, self._unused, keeper.table)
         finalizer.atexit = False
         self._tables[keeper.table] = finalizer
@@ -81,6 +108,7 @@ class Lifetime:
                 await drop(self._client, table)
             except AaiclickError:  # the end of the context tries it again
                 continue
+            self._there.discard(table)
             self._tables.pop(table, None)
 
     async def end(self) -> None:
@@ -94,12 +122,20 @@ class Lifetime:
         try:
             for table in tables:
                 await drop(self._client, table)
+                self._there.discard(table)
+        except AaiclickError:
+            self._close_file()
+            if self._grant is None:
+                raise
         except BaseException:
-            if self._file is not None:
-                self._file.close()
+            self._close_file()
             raise
         if self._file is not None:
             self._file.unlock_and_remove()
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 async def drop(client: DataClient, table: str) -> None:

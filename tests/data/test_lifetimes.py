@@ -94,7 +94,7 @@ async def test_tables_go_with_their_context_even_after_an_error(context: Context
 
 async def test_a_table_that_is_kept_stays(context: Context, tmp_path: Path) -> None:
     lifetime = Lifetime(context.client, tmp_path)
-    keepers = [lifetime.new_table(), lifetime.new_table()]
+    keepers = [await lifetime.new_table(), await lifetime.new_table()]
     for keeper in keepers:
         await context.client.command(f"CREATE TABLE {keeper.table} (a Int8) ENGINE = Memory")
     lifetime.keep(keepers[0].table)
@@ -113,7 +113,7 @@ class Unreachable:
 
 async def test_what_cannot_be_dropped_is_left_to_the_next_one(context: Context, tmp_path: Path) -> None:
     lifetime = Lifetime(Unreachable(), tmp_path)  # type: ignore[arg-type]
-    keeper = lifetime.new_table()
+    keeper = await lifetime.new_table()
     table = keeper.table
     await context.client.command(f"CREATE TABLE {table} (a Int8) ENGINE = Memory")
     del keeper
@@ -127,7 +127,7 @@ async def test_what_cannot_be_dropped_is_left_to_the_next_one(context: Context, 
 
 async def test_only_files_that_nobody_holds_are_swept(context: Context, tmp_path: Path) -> None:
     alive = Lifetime(context.client, tmp_path)
-    table = alive.new_table().table
+    table = (await alive.new_table()).table
     await context.client.command(f"CREATE TABLE {table} (a Int8) ENGINE = Memory")
     for name in ("7.lock", "not a number.lock", "8.txt"):
         (tmp_path / name).touch()

@@ -13,6 +13,7 @@ from aaiclick.errors import AaiclickError
 from aaiclick.ids import new_id
 from aaiclick.orchestration.control.loop import Control
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.heart import Heart
 from aaiclick.orchestration.execution.worker import Worker
@@ -121,6 +122,7 @@ class ScriptedExecutor:
     def __init__(self, world: World, host: Host) -> None:
         self.world = world
         self.host = host
+        self.desk: Desk | None = None
 
     async def start(self) -> None:
         """There is nothing to get ready."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.heart import Heart
 from aaiclick.orchestration.execution.worker import Worker
@@ -35,6 +36,7 @@ class ScriptedExecutor:
         self.seen: list[Claim] = []
         self.killed = False
         self.open = False
+        self.desk: Desk | None = None
 
     async def start(self) -> None:
         self.open = True

@@ -77,7 +77,7 @@ async def drop(band: Orchestra) -> set[str]:
     """Look, and drop what may go; gives it."""
     await look(band)
     gone = await band.database.read(table_drops.next_to_drop)
-    await band.database.transact(lambda session: table_drops.note_dropped(session, gone))
+    await band.database.transact(lambda session: table_drops.forget_tables(session, gone))
     return set(gone)
 
 

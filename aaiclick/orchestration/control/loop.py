@@ -8,6 +8,7 @@ import logging
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.orchestration.control import reconcilers
 from aaiclick.orchestration.control.leader import Leader
+from aaiclick.orchestration.control.tables import TableDropper
 from aaiclick.orchestration.store.chores import Chores, look_for_chores
 from aaiclick.orchestration.store.database import Database
 
@@ -34,6 +35,7 @@ class Control:
         self.clock = clock
         self.every_s = min(EVERY_S, session_s / 5)
         self.leader = Leader(database, holder, ttl_s=min(TTL_S_MAX, session_s / 2), clock=clock)
+        self.tables = TableDropper(database)
         self._since: float | None = None
         """Since when the database has been in reach without a gap."""
         self._seen = float("-inf")
@@ -74,6 +76,7 @@ class Control:
         if now - self._mended >= MEND_EVERY_S:
             self._mended = now
             await reconcilers.mend_stuck_jobs(self.database)
+            await self.tables.free_idle_pins()
         return self.every_s if not chores.due_s else min(self.every_s, chores.due_s)
 
     async def _attend(self, chores: Chores) -> None:
@@ -87,6 +90,10 @@ class Control:
             await reconcilers.end_overdue_jobs(self.database)
         if chores.reserved:
             await reconcilers.end_abandoned_jobs(self.database)
+        if chores.strays:
+            await self.tables.free_strays()
+        if chores.tables or chores.strays:
+            await self.tables.drop_unneeded()
 
     def may_reap(self) -> bool:
         """An outage is not a crash: who was cut off from the database himself waits for one session's length, in

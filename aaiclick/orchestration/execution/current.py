@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from aaiclick.errors import NoContext
+from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.models import Claim
 
@@ -28,11 +29,12 @@ class CurrentRun:
 class Running:
     """A run that is going on in this process."""
 
-    __slots__ = ("asked_to_stop", "claim", "log", "log_path", "poll")
+    __slots__ = ("asked_to_stop", "claim", "desk", "log", "log_path", "poll")
 
     def __init__(self, claim: Claim, log: RunLog | None = None, log_path: str | None = None) -> None:
         self.claim, self.log, self.log_path = claim, log, log_path
         self.asked_to_stop = False
+        self.desk: Desk | None = None
         self.poll: Callable[[], bool] | None = None
         """Looks whether someone asked meanwhile; without it, whoever asks sets `asked_to_stop`."""
 
@@ -72,6 +74,12 @@ def cancel_requested() -> bool:
     if not running.asked_to_stop and running.poll is not None:
         running.asked_to_stop = running.poll()
     return running.asked_to_stop
+
+
+def current_desk() -> Desk | None:
+    """Where this run asks before it touches tables; None where nobody keeps account."""
+    running = _find()
+    return None if running is None else running.desk
 
 
 def _find() -> Running | None:

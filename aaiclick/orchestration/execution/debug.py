@@ -14,6 +14,7 @@ from aaiclick.data.clients.opening import kept_open
 from aaiclick.errors import InputError, NotFound
 from aaiclick.orchestration.checks import refuse_during_import
 from aaiclick.orchestration.context import connected, refuse_running_loop
+from aaiclick.orchestration.control.tables import TableDropper
 from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.decorators import JobFactory
 from aaiclick.orchestration.execution.failures import describe
@@ -46,7 +47,10 @@ async def ajob_test(job: Job | JobFactory, /, *args: object, debugger: bool = Fa
         worker = await coordinator.register(hostname=socket.gethostname(), pid=os.getpid(), name="job_test")
         try:
             job_id = await _reserve(coordinator, worker.id, job, args, kwargs)
-            return await _run(coordinator, worker.id, job_id, debugger)
+            async with kept_open():
+                ended = await _run(coordinator, worker.id, job_id, debugger)
+                await TableDropper(coordinator.database).drop_unneeded()
+            return ended
         finally:
             await coordinator.deregister(worker.id)
 
@@ -89,7 +93,7 @@ async def _run(coordinator: Coordinator, placement: int, job_id: int, debugger: 
         seen=ProgressLine(),
     )
     try:
-        async with kept_open(), Service(loop.worker, control=False):
+        async with Service(loop.worker, control=False):
             return await loop.until_ended()
     except BaseException:  # whatever ended this run: nobody else may take the job
         await asyncio.shield(coordinator.cancel(job_id))

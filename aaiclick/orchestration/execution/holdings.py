@@ -25,6 +25,8 @@ class Holding:
     begun: bool = False
     ended: bool = False
     told: bool = False
+    tables: bool = False
+    """Whether it uses tables."""
 
 
 @dataclass(slots=True)
@@ -57,6 +59,17 @@ class Holdings:
         run = self._runs.get(key)
         if run is not None:
             run.log_path, run.begun = log_path, True
+
+    def uses_tables(self, key: Key) -> None:
+        """This run is about to use tables: whoever says that it is over says that too."""
+        run = self._runs.get(key)
+        if run is not None:
+            run.tables = True
+
+    def holds_tables(self, key: Key) -> bool:
+        """Whether this run may have used tables."""
+        run = self._runs.get(key)
+        return run is not None and run.tables
 
     def ended(self, key: Key) -> None:
         """The body of this run is over; its report is on its way."""

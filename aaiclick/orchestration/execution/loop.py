@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.current import RUNNING, Running
+from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.worker import Worker
 from aaiclick.orchestration.models import Claim, Job, Report
@@ -26,6 +27,7 @@ class HereExecutor:
 
     def __init__(self, run: Callable[[Claim], Awaitable[Report]]) -> None:
         self._run = run
+        self.desk: Desk | None = None
         self.fault: Exception | None = None
         """What went wrong with us, or with whoever debugs: a body's own errors are reports."""
         self.on_fault: Callable[[], None] = lambda: None
@@ -37,6 +39,7 @@ class HereExecutor:
         """Run one body to its end."""
         started(None)
         running = Running(claim)
+        running.desk = self.desk
         token = RUNNING.set(running)
         try:
             return await self._run(claim)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from aaiclick.clock import Clock
 from aaiclick.orchestration.coordinator.contract import Coordinator
-from aaiclick.orchestration.execution.holdings import Holdings
+from aaiclick.orchestration.execution.holdings import Holdings, Key
 from aaiclick.orchestration.execution.trouble import Trouble
-from aaiclick.orchestration.models import Report
+from aaiclick.orchestration.models import Receipt, Report
 
 log = logging.getLogger("aaiclick")
 
@@ -33,21 +33,29 @@ class Outbox:
         self.clock = clock
         self._answered = answered
         self._reports: list[Report] = []
+        self._dead: list[Key] = []
+        """Runs that hold tables, are over, and have nothing to report."""
         self._owed = asyncio.Event()
         self._promotion: asyncio.Task[None] | None = None
         self._promotes_at = float("inf")
         """Until when the promotion sleeps."""
 
     def __len__(self) -> int:
-        return len(self._reports)
+        return len(self._reports) + len(self._dead)
 
     def put(self, report: Report) -> None:
         """One more; it travels at once if nothing is on its way, else with the next."""
         self._reports.append(report)
         self._owed.set()
 
+    def put_dead(self, run: Key) -> None:
+        """The body of a run that held tables is dead, and nobody wants to know what it came to."""
+        self._dead.append(run)
+        self._owed.set()
+
     def empty(self) -> list[Report]:
-        """Take out what is left."""
+        """Take out what is left; what dead runs held is freed by whoever finds that the session is over."""
+        self._dead = []
         left, self._reports = self._reports, []
         return left
 
@@ -55,13 +63,14 @@ class Outbox:
         """Tell what there is; `sender` says whose reports these are."""
         trouble, size = Trouble(), AT_ONCE
         while True:
-            if not self._reports:
+            if not len(self):
                 self._owed.clear()
                 await self._owed.wait()
             (session, holdings), batch, reports = sender(), self._reports[:size], self._reports
             try:
                 async with asyncio.timeout(REPORT_S_MAX):
-                    receipt = await self.coordinator.report(session, batch)
+                    await self._let_go(session)
+                    receipt = await self.coordinator.report(session, batch) if batch else Receipt()
             except Exception as error:
                 trouble.met(f"worker {session}: cannot report", error)
                 size = max(1, len(batch) // 2)
@@ -78,6 +87,12 @@ class Outbox:
             self._answered()
             if receipt.due_s is not None and receipt.due_s <= SOON_S:
                 self._promote_in(receipt.due_s)
+
+    async def _let_go(self, session: int) -> None:
+        if self._dead:
+            dead = self._dead.copy()
+            await self.coordinator.let_go(session, dead)
+            self._dead = self._dead[len(dead) :]
 
     def close(self) -> None:
         """Nobody waits for a promotion any more: the control loop will see to it."""

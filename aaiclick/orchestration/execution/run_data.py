@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from aaiclick.backend import get_ch_url
@@ -16,12 +18,17 @@ from aaiclick.data.lifetimes import Lifetime
 from aaiclick.data.oplog import Oplog
 from aaiclick.data.views import Windowed
 from aaiclick.errors import ValueTooLarge
+from aaiclick.orchestration.execution.current import current_desk
 from aaiclick.orchestration.models import Claim, Done, Report
+from aaiclick.orchestration.rules.run_tables import run_prefix, run_table, tables_named
 from aaiclick.orchestration.rules.values import encode_value, marks_of, mentions_objects
 from aaiclick.orchestration.views import TaskResult
 
 Opened = Mapping[str, object]
 """Objects and Views, by the text of their references."""
+
+NAMES_MIN, NAMES_MAX = 4, 256
+"""How many names for tables are taken at a time: at first, and at most."""
 
 _wanting: dict[Any, frozenset[str]] = {}
 REMEMBERED_MAX = 10_000
@@ -30,11 +37,13 @@ REMEMBERED_MAX = 10_000
 class RunData:
     """What one run has in ClickHouse. Nothing is opened before it is needed."""
 
-    __slots__ = ("_claim", "_context", "_lifetime", "_url")
+    __slots__ = ("_claim", "_context", "_desk", "_lifetime", "_opening", "_url")
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
+        self._desk = current_desk()
         self._context: Context | None = None
+        self._opening: asyncio.Future[Context] | None = None
         self._lifetime: Lifetime | None = None
         self._url = ""
 
@@ -46,18 +55,43 @@ class RunData:
     async def context(self) -> Context:
         """The context of the run: its tables carry the numbers of the run, and those that it returns outlive it."""
         if self._context is None:
-            self._url = get_ch_url()
-            client = await open_client(self._url)
-            self._lifetime = Lifetime(client, prefix=f"t{self._claim.task_id}_{self._claim.epoch}")
-            noted = Oplog(client, self._claim.job_id, self._claim.task_id) if settings().oplog else None
-            self._context = Context(
-                client,
-                self._lifetime,
-                job_id=self._claim.job_id,
-                reads_files=self._url.startswith("chdb://"),
-                oplog=noted,
-            )
+            if self._opening is None or self._opening.done():
+                self._opening = asyncio.ensure_future(self._open())
+            self._context = await self._opening
         return self._context
+
+    async def _open(self) -> Context:
+        """Before anything is opened, all that the arguments refer to is held, and the first names are taken."""
+        claim = self._claim
+        installation = "" if self._desk is None else await self._hold(sorted(self._inputs()), 0)
+        self._url = get_ch_url()
+        client = await open_client(self._url)
+        grant = None if self._desk is None else self._take_names
+        self._lifetime = Lifetime(client, prefix=run_prefix(claim.task_id, claim.epoch), grant=grant, granted=NAMES_MIN)
+        noted = Oplog(client, claim.job_id, claim.task_id) if settings().oplog else None
+        return Context(
+            client,
+            self._lifetime,
+            job_id=claim.job_id,
+            reads_files=self._url.startswith("chdb://"),
+            oplog=noted,
+            installation=installation,
+        )
+
+    def _inputs(self) -> set[str]:
+        """The tables of other runs that the arguments refer to."""
+        return set().union(*map(tables_named, [self._claim.kwargs_json, *self._claim.inputs.values()]))
+
+    async def _hold(self, inputs: list[str], granted: int) -> str:
+        assert self._desk is not None
+        numbers = range(granted + 1, granted + _block(granted) + 1)
+        names = [run_table(self._claim.task_id, self._claim.epoch, number) for number in numbers]
+        return await self._desk.hold(self._claim, inputs, names)
+
+    async def _take_names(self, granted: int) -> int:
+        """More names for tables, written down before they are used."""
+        await self._hold([], granted)
+        return granted + _block(granted)
 
     async def open_arguments(self) -> Opened:
         """The Objects and Views that the arguments refer to."""
@@ -107,12 +141,23 @@ class RunData:
                         self._lifetime.keep(payload["table"])
         return report
 
+    def sign(self, report: Report) -> Report:
+        """The report with what the run leaves in ClickHouse; once it has ended."""
+        if self._desk is None or self._opening is None:
+            return report
+        return replace(report, made=() if self._lifetime is None else self._lifetime.left)
+
     async def end(self) -> None:
         """Drop what the run made and neither returned nor handed on."""
         context, self._context = self._context, None
         if context is not None:
             await context.end()
             await close_client(self._url)
+
+
+def _block(granted: int) -> int:
+    """How many names are taken after so many: as many again."""
+    return min(max(granted, NAMES_MIN), NAMES_MAX)
 
 
 async def with_data(data: RunData, call: Callable[[], Awaitable[Any]]) -> Any:

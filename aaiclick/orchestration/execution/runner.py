@@ -15,6 +15,7 @@ from aaiclick.data.context import provided_by
 from aaiclick.errors import TaskTimeout
 from aaiclick.orchestration.context import staged_in
 from aaiclick.orchestration.execution.failures import failure_of
+from aaiclick.orchestration.execution.narrowing import narrowed
 from aaiclick.orchestration.execution.run_data import PLAIN, Opened, RunData, key_of, refers_to_objects, wanting_objects
 from aaiclick.orchestration.execution.staging import completed, new_staging
 from aaiclick.orchestration.models import Claim, Report
@@ -45,12 +46,14 @@ async def run_claim(
     what a debugger wants. Whatever a body raises becomes a failure, except the interrupt of whoever watches it
     (`interruptible=False`: nobody does).
     """
+    claim = narrowed(claim)
     data = RunData(claim)
     try:
-        return await _run_claim(claim, data, threads, watcher, interruptible)
+        report = await _run_claim(claim, data, threads, watcher, interruptible)
     finally:
         if data.is_open:
             await data.end()
+    return data.sign(report)
 
 
 async def _run_claim(

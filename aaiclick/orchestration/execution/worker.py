@@ -12,12 +12,14 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.config import settings
 from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.orchestration.execution.desk import WorkersDesk
 from aaiclick.orchestration.execution.executors.contract import Executor
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.holdings import Holdings, Key
@@ -83,6 +85,8 @@ class Worker:
         """Runs that this worker stopped, rather than a body that cancelled itself."""
         self._line = Line()
         self._outbox = Outbox(coordinator, clock, self._told)
+        self._desk = WorkersDesk(coordinator, clock, lambda key: self.holdings.uses_tables(key))
+        executor.desk = self._desk
         self._wake = asyncio.Event()
         self._freed = asyncio.Event()
         self._leaving = asyncio.Event()
@@ -93,6 +97,7 @@ class Worker:
 
     async def run(self) -> None:
         """Work until told to stop."""
+        self._desk.open()
         await self.executor.start()
         claiming = asyncio.create_task(self._claim_forever())
         sending = asyncio.create_task(self._outbox.send_forever(lambda: (self.id, self.holdings)))
@@ -296,11 +301,14 @@ class Worker:
             report = failure_of(claim, error)
         else:
             report = run.result()
+        is_ours, used_tables = holdings is self.holdings and self.id, holdings.holds_tables(key)
         if report is None:
             holdings.drop([key])
-        elif holdings is self.holdings and self.id:
+            if is_ours and used_tables:
+                self._outbox.put_dead(key)
+        elif is_ours:
             holdings.ended(key)
-            self._outbox.put(report)
+            self._outbox.put(replace(report, holds=True) if used_tables else report)
         while self._line and self.id and len(self._running) < self.concurrency and not self._leaving.is_set():
             self._begin(self._line.next(), now)
         self._freed.set()

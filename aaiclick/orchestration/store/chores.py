@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, exists, func, literal, select
 
 from aaiclick.orchestration.models import WorkerStatus
 from aaiclick.orchestration.rules.states import ENDED_JOB, JobStatus
+from aaiclick.orchestration.store import table_drops
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, delayed, jobs, ripples, workers
 
@@ -25,6 +26,10 @@ class Chores(NamedTuple):
     """Jobs with a time limit that run."""
     reserved: bool
     """Jobs that someone keeps for himself."""
+    strays: bool
+    """References to tables of runs whose worker is gone."""
+    tables: bool
+    """Tables to look at, or to drop."""
     due_s: float | None
     """How long until the next delayed task is due."""
 
@@ -41,10 +46,11 @@ async def look_for_chores(session: Session) -> Chores:
         exists(select(literal(1)).select_from(ripples)),
         exists().where(jobs.c.status == JobStatus.RUNNING, jobs.c.timeout_s.is_not(None)),
         exists().where(open_jobs, jobs.c.placement != 0, jobs.c.open_tasks > 0),
+        *table_drops.questions(),
     ]
     next_due = select(func.min(delayed.c.run_after)).scalar_subquery()
     row: Any = await session.first(select(*questions, next_due, now))
     due, moment = row[-2], row[-1]
     due_s = None if due is None else max(0.0, (due - moment).total_seconds())
-    sessions, orphans, left, limits, reserved = map(bool, row[:-2])
-    return Chores(sessions, orphans, left, limits, reserved, due_s)
+    sessions, orphans, left, limits, reserved, strays, loose = map(bool, row[:-2])
+    return Chores(sessions, orphans, left, limits, reserved, strays, loose, due_s)

@@ -12,7 +12,8 @@ from sqlalchemy import ColumnElement, Row, Select, and_, delete, exists, literal
 
 from aaiclick.orchestration.models import WorkerStatus
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_refs import NO_MORE, forget_tables, free_pins, free_runs
+from aaiclick.orchestration.store.table_refs import NO_MORE, free_pins, free_runs
+from aaiclick.orchestration.store.table_refs import forget_tables as forget_tables
 from aaiclick.orchestration.store.tables import (
     claims,
     jobs,
@@ -85,15 +86,15 @@ async def _delete_freed(session: Session, refs: Sequence[Row[Any]], pins: Sequen
 # ---------------------------------------------------------------- what is to be dropped
 
 
-async def next_to_drop(session: Session) -> list[str]:
-    """Tables that are as good as gone."""
-    chosen = select(table_context_refs.c.table_name).where(table_context_refs.c.dropping).limit(DROPPED_AT_ONCE)
+async def next_to_drop(session: Session, after: str = "") -> list[str]:
+    """Tables that are as good as gone, in the order of their names."""
+    chosen = (
+        select(table_context_refs.c.table_name)
+        .where(table_context_refs.c.dropping, table_context_refs.c.table_name > after)
+        .order_by(table_context_refs.c.table_name)
+        .limit(DROPPED_AT_ONCE)
+    )
     return [row.table_name for row in await session.rows(chosen)]
-
-
-async def note_dropped(session: Session, names: Sequence[str]) -> None:
-    """These are gone."""
-    await forget_tables(session, names)
 
 
 # ---------------------------------------------------------------- what nobody said

@@ -12,12 +12,13 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
 from aaiclick.data.clients.opening import borrow_only
+from aaiclick.errors import ClaimLost
 from aaiclick.ids import borrow_ids, forget_borrowed_ids
 from aaiclick.orchestration.context import Staging, staged_in
 from aaiclick.orchestration.execution.current import Running, cancel_requested, occupy
@@ -34,6 +35,8 @@ from aaiclick.orchestration.execution.executors.wire import (
     Question,
     Run,
     Stop,
+    TablesHeld,
+    TablesWanted,
     receive,
     send,
 )
@@ -89,6 +92,7 @@ class Child:
         self.growth.begin()
         running = Running(run.claim, log_path=run.log_path)
         running.poll = self.is_stop_wanted
+        running.desk = self
         self.stdio.take(self.fds.pop(0))
         with self.lock:
             self.running = running
@@ -115,6 +119,9 @@ class Child:
 
     def _report(self, claim: Claim) -> Report:
         data = RunData(claim)
+        return data.sign(self._outcome(claim, data))
+
+    def _outcome(self, claim: Claim, data: RunData) -> Report:
         if refers_to_objects(claim):
             try:
                 opened = asyncio.run(data.open_arguments())
@@ -176,6 +183,15 @@ class Child:
         answer = self.ask(IdsWanted(next(self.serials), count))
         assert isinstance(answer, Ids)
         return answer.ids
+
+    async def hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+        """Ask the worker to hold tables for the run; on a thread, so that the body's loop goes on."""
+        wanted = TablesWanted(next(self.serials), list(inputs), list(outputs))
+        answer = await asyncio.to_thread(self.ask, wanted)
+        assert isinstance(answer, TablesHeld)
+        if answer.refusal:
+            raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
+        return answer.installation
 
     def ask(self, question: Question) -> Answer:
         """What the worker answers. Any thread may ask; a Stop that comes meanwhile is remembered."""

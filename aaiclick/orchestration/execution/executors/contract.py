@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.models import Claim, Report
 
 Started = Callable[[str | None], None]
@@ -13,6 +14,9 @@ Started = Callable[[str | None], None]
 
 class Executor(Protocol):
     """Runs bodies, as many at a time as it is asked to."""
+
+    desk: Desk | None
+    """Where runs ask before they touch tables; None where nobody keeps account."""
 
     async def start(self) -> None:
         """Get ready: whatever is slow and can be done before the first claim."""

@@ -14,8 +14,9 @@ from typing import Any
 
 from aaiclick.config import settings
 from aaiclick.data.clients.opening import start_owner
-from aaiclick.errors import AaiclickError
+from aaiclick.errors import AaiclickError, ClaimLost
 from aaiclick.ids import BLOCK_MAX, new_ids
+from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.wire import (
     CHUNK_BYTES,
     Born,
@@ -32,9 +33,12 @@ from aaiclick.orchestration.execution.executors.wire import (
     Run,
     Signal,
     Stop,
+    TablesHeld,
+    TablesWanted,
     offer,
     packed,
 )
+from aaiclick.orchestration.models import Claim
 
 NURSERY = "aaiclick.orchestration.execution.executors.nursery"
 START_S_MAX = 60.0
@@ -214,13 +218,17 @@ class ChildHandle:
         self._inbox = Inbox(bytes_max=2 * settings().value_bytes_max + 1_000_000)
         self._answer: asyncio.Future[Ended | Death] | None = None
         self._sending: asyncio.Task[None] | None = None
+        self._claim: Claim | None = None
+        self._desk: Desk | None = None
+        self._asking: set[asyncio.Task[None]] = set()
         self._unsent: list[bytes] = []
         """What waits until the line takes more."""
         self._loop.add_reader(line, self._read)
 
-    def begin(self, run: Run, fd: int) -> asyncio.Future[Ended | Death]:
+    def begin(self, run: Run, fd: int, desk: Desk | None = None) -> asyncio.Future[Ended | Death]:
         """Send a run; the future gives what it came to, or how the child died of it."""
         self._answer = answer = self._loop.create_future()
+        self._claim, self._desk = run.claim, desk
         try:
             rest = offer(self._line, run, [fd])
         except OSError:
@@ -297,11 +305,27 @@ class ChildHandle:
                 start_owner()
             case IdsWanted(serial=serial, count=count):
                 self._say(Ids(serial, new_ids(min(max(count, 1), BLOCK_MAX))))
+            case TablesWanted() if self._claim is not None:
+                asking = self._loop.create_task(self._hold(message, self._claim))
+                self._asking.add(asking)
+                asking.add_done_callback(self._asking.discard)
             case Ended():
                 self.spent = self.spent or message.spent
                 self._settle(message)
             case _:
                 raise Broken(f"a child does not say {type(message).__name__}")
+
+    async def _hold(self, wanted: TablesWanted, claim: Claim) -> None:
+        """Ask the desk for the child, which has no way to the state of its own."""
+        if self._desk is None:
+            self._say(TablesHeld(wanted.serial, ""))
+            return
+        try:
+            named = await self._desk.hold(claim, wanted.inputs, wanted.outputs)
+        except ClaimLost as lost:
+            self._say(TablesHeld(wanted.serial, "", str(lost)))
+        else:
+            self._say(TablesHeld(wanted.serial, named))
 
     def _hang_up(self) -> None:
         """Its line is dead. Most likely so is the child; if not, it is killed."""
@@ -316,5 +340,8 @@ class ChildHandle:
 
     def _settle(self, outcome: Ended | Death) -> None:
         answer, self._answer = self._answer, None
+        self._claim = self._desk = None
+        for asking in self._asking:  # nobody waits for it any more
+            asking.cancel()
         if answer is not None and not answer.done():
             answer.set_result(outcome)

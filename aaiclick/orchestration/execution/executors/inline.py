@@ -6,6 +6,7 @@ import dataclasses
 
 from aaiclick.orchestration.execution import capture
 from aaiclick.orchestration.execution.current import RUNNING, Running
+from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.execution.runner import run_claim
@@ -18,6 +19,9 @@ class InlineExecutor:
     A thread cannot be killed: a plain function whose run is stopped is asked (`cancel_requested`), and abandoned.
     """
 
+    def __init__(self) -> None:
+        self.desk: Desk | None = None
+
     async def start(self) -> None:
         """Begin to sort what is printed by runs."""
         capture.install()
@@ -27,6 +31,7 @@ class InlineExecutor:
         capture.ensure()
         log = RunLog(claim.task_id, claim.epoch)
         running = Running(claim, log)
+        running.desk = self.desk
         token = RUNNING.set(running)
         try:
             started(None)

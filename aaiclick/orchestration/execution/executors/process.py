@@ -9,12 +9,14 @@ from dataclasses import replace
 
 from aaiclick.config import settings
 from aaiclick.errors import TaskCrashed, TaskTimeout
+from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.executors.forks import ChildHandle, Death, Nursery, NurseryLost
 from aaiclick.orchestration.execution.executors.pump import Pump
-from aaiclick.orchestration.execution.executors.wire import Ended, Run, narrowed
+from aaiclick.orchestration.execution.executors.wire import Ended, Run
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.logs import RunLog
+from aaiclick.orchestration.execution.narrowing import narrowed
 from aaiclick.orchestration.execution.runner import timeout_of
 from aaiclick.orchestration.models import Claim, Failure, Report
 
@@ -35,6 +37,7 @@ class ProcessExecutor:
     def __init__(self, size: int, app_dir: str | None = None) -> None:
         self._size = size
         self._app_dir = None if app_dir is None else os.path.abspath(app_dir)
+        self.desk: Desk | None = None
         self._nursery: Nursery | None = None
         self._idle: list[ChildHandle] = []
         self._stopping: set[ChildHandle] = set()
@@ -92,7 +95,7 @@ class ProcessExecutor:
             child = await self._child()
             try:
                 started(log.path)
-                answer = child.begin(Run(narrowed(claim), log.path), writing)
+                answer = child.begin(Run(narrowed(claim), log.path), writing, self.desk)
                 return await self._finish(child, answer, claim)
             finally:
                 self._keep(child)

@@ -8,12 +8,10 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import msgspec
 
 from aaiclick.orchestration.models import Claim, Done, Failure, Report
-from aaiclick.orchestration.rules.values import marks_of
 
 _LENGTH = struct.Struct("!I")
 CHUNK_BYTES = 256 * 1024
@@ -97,13 +95,29 @@ class Ids(msgspec.Struct, tag=11, array_like=True):
     ids: list[int]
 
 
-Question = IdsWanted
+class TablesWanted(msgspec.Struct, tag=12, array_like=True):
+    """From a child: its run is about to use these tables, and may make those."""
+
+    serial: int
+    inputs: list[str]
+    outputs: list[str]
+
+
+class TablesHeld(msgspec.Struct, tag=13, array_like=True):
+    """To a child: it may; or it may not, and why."""
+
+    serial: int
+    installation: str
+    refusal: str = ""
+
+
+Question = IdsWanted | TablesWanted
 """What a child asks while a body runs."""
 
-Answer = Ids
+Answer = Ids | TablesHeld
 """What it is told; the serial is that of its question."""
 
-Message = Fork | Signal | Ready | Born | Died | Run | Stop | Ended | EngineWanted | IdsWanted | Ids
+Message = Fork | Signal | Ready | Born | Died | Run | Stop | Ended | EngineWanted | Question | Answer
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Message).decode
@@ -156,42 +170,3 @@ def receive(line: socket.socket) -> tuple[bytes, list[int]]:
     """What has arrived on a line, and the descriptors that came with it; nothing at the line's end."""
     data, fds, _, _ = socket.recv_fds(line, CHUNK_BYTES, 16)
     return data, fds
-
-
-def narrowed(claim: Claim) -> Claim:
-    """The claim with the inputs that its own arguments need: those of a whole batch come together."""
-    if not (claim.inputs or claim.members or claim.outputs):
-        return claim
-    try:
-        return _narrowed(claim)
-    except ValueError:  # arguments that cannot be read: the run will say so
-        return claim
-
-
-def _narrowed(claim: Claim) -> Claim:
-    inputs: dict[int, str | None] = {}
-    members: dict[int, list[int]] = {}
-    outputs: dict[int, int] = {}
-    texts: list[str] = [claim.kwargs_json]
-    while texts:
-        for kind, payload in marks_of(texts.pop()):
-            if kind == "group" and payload in claim.outputs:
-                outputs[payload] = claim.outputs[payload]
-                texts += _taken([outputs[payload]], claim.inputs, inputs)
-            elif kind == "group" and payload in claim.members and payload not in members:
-                members[payload] = claim.members[payload]
-                texts += _taken(claim.members[payload], claim.inputs, inputs)
-            elif kind == "task":
-                texts += _taken([payload], claim.inputs, inputs)
-    return replace(claim, inputs=inputs, members=members, outputs=outputs)
-
-
-def _taken(tasks: Sequence[object], known: dict[int, str | None], inputs: dict[int, str | None]) -> list[str]:
-    """Copy the results of these tasks; gives those that are new, which may refer to others in turn."""
-    found: list[str] = []
-    for task in tasks:
-        if task in known and task not in inputs:
-            text = inputs[task] = known[task]
-            if text is not None:
-                found.append(text)
-    return found

@@ -1,4 +1,4 @@
-"""Messages arrive whole, in order, with their descriptors; and a claim takes along only what it needs."""
+"""Messages arrive whole, in order, with their descriptors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from aaiclick.orchestration.execution.executors import wire
 from aaiclick.orchestration.models import Done, Failure
-from aaiclick.orchestration.rules.values import encode_value
 from tests.support import bodies
 
 MESSAGES: list[wire.Message] = [
@@ -23,6 +22,8 @@ MESSAGES: list[wire.Message] = [
     wire.Stop(),
     wire.IdsWanted(1, 16),
     wire.Ids(1, [2**62, 2**62 + 1]),
+    wire.TablesWanted(2, ["t1_1_1"], ["t2_1_1"]),
+    wire.TablesHeld(2, "ours"),
     wire.Ended(Done(2**62, 3, '"x"'), None, False),
     wire.Ended(None, Failure(1, 2, "e", "t", ("a", "b"), permanent=True), True),
 ]
@@ -69,48 +70,3 @@ def test_what_does_not_fit_at_once_is_left_to_be_sent() -> None:
         rest = wire.offer(ours, message)
         assert rest
         assert wire.packed(message).endswith(rest)
-
-
-def text_of(value: object) -> str:
-    """The stored form of a value; a tuple ("task", 5) stands for what it names."""
-
-    class Stands:
-        def __init__(self, *what: object) -> None:
-            self.what = what
-
-    def planted(part: object) -> object:
-        if isinstance(part, list):
-            return [planted(one) for one in part]
-        return Stands(*part) if isinstance(part, tuple) else part
-
-    def mark(part: object) -> tuple[str, object] | None:
-        return part.what if isinstance(part, Stands) else None  # type: ignore[return-value]
-
-    return encode_value(planted(value), bytes_max=10**6, mark=mark)
-
-
-def test_a_claim_takes_along_what_its_arguments_need_and_what_that_needs() -> None:
-    claim = bodies.claim_of(bodies.echo)
-    claim.kwargs_json = '{"value": ' + text_of([("task", 1), ("group", 50), ("task", 99)]) + "}"
-    claim.inputs = {
-        1: text_of([("task", 2)]),
-        2: text_of([("group", 51)]),
-        3: None,
-        4: text_of("four"),
-        5: text_of([("task", 1)]),
-        6: text_of("six"),
-    }
-    claim.members = {50: [3], 51: [4, 5], 52: [6]}
-    narrow = wire.narrowed(claim)
-    assert set(narrow.inputs) == {1, 2, 3, 4, 5}
-    assert narrow.members == {50: [3], 51: [4, 5]}
-    assert len(claim.inputs) == 6
-
-
-def test_a_claim_that_needs_nothing_takes_nothing() -> None:
-    claim = bodies.claim_of(bodies.echo, value={"object_type": "task", "marks": [1]})
-    assert wire.narrowed(claim) is claim
-    claim.inputs = {1: "null"}
-    assert wire.narrowed(claim).inputs == {}
-    claim.kwargs_json = 'not json, but "marks"'
-    assert wire.narrowed(claim) is claim
