@@ -9,10 +9,11 @@ from typing import Any
 from aaiclick.errors import Conflict, NotFound
 from aaiclick.orchestration.context import blocking, connected
 from aaiclick.orchestration.models import Dependency, Event, Group, Job, JobStatus, Task
+from aaiclick.orchestration.references import opened_here
 from aaiclick.orchestration.rules.names import check_id, check_paging, check_status, escape_for_terminal
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.store import jobs as store
-from aaiclick.orchestration.store.results import read_named
+from aaiclick.orchestration.store.results import Found, read_named
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.views import Results
 
@@ -100,24 +101,24 @@ async def get_dependencies_for_job(job_id: int) -> list[Dependency]:
 async def get_job_result(job: Job | int) -> Any:
     """What the workflow function returned, with the results of its tasks in place of them.
 
-    Raises Conflict for a job that has not completed: its error tells why.
+    In a `data_context` Objects are opened; elsewhere the references to them are given. Raises Conflict for a job that
+    has not completed: its error tells why.
     """
     job_id = check_id(job.id if isinstance(job, Job) else job, "job id")
     async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: _read_result(session, job_id))
+        text, found = await coordinator.database.read(lambda session: _read_result(session, job_id))
+    opened = await opened_here([text, *found.texts.values()])
+    return Results(found.texts, found.members, found.outputs, opened).decode(text)
 
 
-async def _read_result(session: Session, job_id: int) -> Any:
+async def _read_result(session: Session, job_id: int) -> tuple[str | None, Found]:
     job = await store.get_job(session, job_id)
     if job is None:
         raise NotFound(what="job", field="id", value=job_id, hint="List them with: aaiclick job list")
     if job.status != JobStatus.COMPLETED:
         cause = f"it is {job.status}" + (f" ({job.error})" if job.error else "")
         raise Conflict(what=f"The result of job {job_id}", verb="read", cause=cause, hint="")
-    if job.result_json is None:
-        return None
-    found = await read_named(session, [job.result_json])
-    return Results(found.texts, found.members, found.outputs).decode(job.result_json)
+    return job.result_json, Found() if job.result_json is None else await read_named(session, [job.result_json])
 
 
 # ---------------------------------------------------------------- statistics

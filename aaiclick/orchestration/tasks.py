@@ -10,6 +10,7 @@ from aaiclick.orchestration.checks import refuse_during_import
 from aaiclick.orchestration.context import Context, blocking, connected, get_current_job_id, refuse_staged
 from aaiclick.orchestration.factories import create_task
 from aaiclick.orchestration.models import Group, Run, Task
+from aaiclick.orchestration.references import opened_here
 from aaiclick.orchestration.rules.names import check_id
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.store import jobs as store
@@ -29,15 +30,18 @@ async def get_task(task_id: int) -> Task | None:
 async def get_task_result(task_id: int) -> Any:
     """What a task returned, with the results of the tasks that it returned in place of them.
 
-    Raises Conflict for one that has not completed, or whose tasks have not.
+    In a `data_context` Objects are opened; elsewhere the references to them are given. Raises Conflict for one that has
+    not completed, or whose tasks have not.
     """
     wanted = check_id(task_id, "task id")
     refuse_staged(wanted)
     async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: _read_result(session, wanted))
+        text, found = await coordinator.database.read(lambda session: _read_result(session, wanted))
+    opened = await opened_here([text, *found.texts.values()])
+    return Results(found.texts, found.members, found.outputs, opened).decode(text)
 
 
-async def _read_result(session: Session, task_id: int) -> Any:
+async def _read_result(session: Session, task_id: int) -> tuple[str | None, Found]:
     task = await store.get_task(session, task_id)
     if task is None:
         raise NotFound(what="task", field="id", value=task_id, hint="")
@@ -49,7 +53,7 @@ async def _read_result(session: Session, task_id: int) -> Any:
             what = "it" if other == task_id else f"task {other}, which it returned,"
             cause = f"{what} is {status}" + (f" ({task.error})" if other == task_id and task.error else "")
             raise Conflict(what=f"The result of task {task_id}", verb="read", cause=cause, hint="")
-    return Results(found.texts, found.members, found.outputs).decode(task.result_json)
+    return task.result_json, found
 
 
 async def get_runs_for_task(task_id: int) -> list[Run]:

@@ -139,3 +139,14 @@ def lazy() -> Any:
 @job("given")
 def given(rows: Any) -> Any:
     return read(rows=rows)
+
+
+@task
+async def whole_and_part() -> dict[str, Any]:
+    whole = await create_object_from_value([1, 2, 3])
+    return {"whole": whole, "part": whole.where("value > 2")}
+
+
+@job
+def holding() -> Any:
+    return whole_and_part()
