@@ -40,6 +40,7 @@ _WHERE = {
         "load_child_groups",
         "load_group_tasks",
     ),
+    "groups": ("GroupProgress", "get_group_progress"),
     "workers": (
         "claim_next_task",
         "deregister_worker",

@@ -227,3 +227,18 @@ def always(row: dict[str, Any]) -> bool:
 async def of_table(partition: Object, output: Object) -> None:
     rows = await partition.data()
     await output.insert({"a": sum(rows["a"])})
+
+
+GROWING: list[Object] = []
+
+
+async def grows(x: int) -> int:
+    for rows in GROWING:
+        await rows.insert([100 + x])
+    return x * 2
+
+
+@job("growing")
+def growing(rows: Object) -> Any:
+    GROWING[:] = [rows]
+    return read(operators.map(grows, rows, partition=3))
