@@ -2,6 +2,8 @@
 
 import time
 
+from aaiclick.orchestration import Task
+
 
 def noop(**_: object) -> None:
     return None
@@ -17,3 +19,8 @@ async def tell_time() -> float:
 
 def sleep(seconds: float) -> None:
     time.sleep(seconds)
+
+
+def expands(count: int) -> list[Task]:
+    """As many tasks as are asked for, all of them returned."""
+    return [Task("benchmarks.bodies.noop", {"x": 1}) for _ in range(count)]
