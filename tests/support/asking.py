@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from aaiclick.ids import new_id, new_ids
-from aaiclick.orchestration.execution.current import cancel_requested
+from aaiclick.orchestration.execution.current import _of_this_process, cancel_requested, current_desk
 
 
 def some_ids(count: int) -> list[int]:
@@ -70,3 +70,20 @@ def asks_until_killed() -> None:
     while True:
         new_ids(50)
         time.sleep(0.001)
+
+
+async def holds() -> str:
+    """Two tables, of which one is to be made."""
+    desk = current_desk()
+    assert desk is not None
+    return await desk.hold(_of_this_process[0].claim, ["t1_1_1"], ["t2_1_1"])
+
+
+async def holds_and_counts() -> int:
+    """Its loop goes on meanwhile."""
+    holding = asyncio.ensure_future(holds())
+    counted = 0
+    while not holding.done():
+        counted += 1
+        await asyncio.sleep(0.001)
+    return counted

@@ -26,6 +26,11 @@ class Desk:
         self.refused: set[int] = set()
         self.due_s: float | None = None
         self.promoted = 0
+        self.dead: list[tuple[int, int]] = []
+
+    async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
+        await self.open.wait()
+        self.dead += runs
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
         await self.open.wait()
@@ -165,3 +170,18 @@ async def test_a_promotion_that_is_at_work_is_not_interrupted() -> None:
         await until(lambda: empty(outbox))
         going_on.set()
         await until(once)
+
+
+async def test_dead_runs_are_told_of_with_and_without_reports() -> None:
+    desk = Desk()
+    async with sending(desk) as outbox:
+        outbox.put_dead((1, 1))
+        await until(lambda: empty(outbox))
+        desk.open.clear()
+        outbox.put_dead((2, 1))
+        outbox.put(Done(3, 1))
+        outbox.put_dead((4, 1))
+        desk.open.set()
+        await until(lambda: empty(outbox))
+    assert desk.dead == [(1, 1), (2, 1), (4, 1)]
+    assert desk.batches == [[Done(3, 1)]]

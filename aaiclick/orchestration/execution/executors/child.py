@@ -194,7 +194,10 @@ class Child:
         return answer.installation
 
     def ask(self, question: Question) -> Answer:
-        """What the worker answers. Any thread may ask; a Stop that comes meanwhile is remembered."""
+        """What the worker answers. Any thread may ask; a Stop that comes meanwhile is remembered.
+
+        What takes a while is not waited for once the run is to end: the state may be away.
+        """
         if os.getpid() != self.pid:
             raise ConnectionError("a process that a body forked cannot ask the worker")
         running = self.running
@@ -206,8 +209,10 @@ class Child:
             with self.lock:
                 if question.serial in self.answers:
                     return self.answers.pop(question.serial)
+            if self.stop_asked and isinstance(question, TablesWanted):
+                break
             poller.poll(LISTEN_MS)
-        raise ConnectionError("the worker is gone" if self.gone else "the run is over")
+        raise ConnectionError("the worker is gone" if self.gone else "the run is to end")
 
     def say(self, message: Message) -> None:
         """Send a message in one piece."""

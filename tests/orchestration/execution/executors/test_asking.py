@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
+from aaiclick.errors import ClaimLost
 from aaiclick.ids import new_id
 from aaiclick.orchestration.execution.executors.process import ProcessExecutor
+from aaiclick.orchestration.models import Claim
 from tests.support import asking
-from tests.support.bodies import claim_of, result_in
+from tests.support.bodies import claim_of, failure_in, result_in
 from tests.support.executors import child_of, run
 from tests.support.ids import assert_rising, machine_of
 
@@ -56,3 +58,57 @@ async def test_a_child_that_was_stopped_while_it_asked_goes_on(executor: Process
     running.cancel()
     await asyncio.wait([running])
     assert await child_of(executor) == pid
+
+
+# ---------------------------------------------------------------- tables
+
+
+class Desk:
+    """Notes what is held, and refuses when told to."""
+
+    def __init__(self) -> None:
+        self.held: list[tuple[int, list[str], list[str]]] = []
+        self.refuses = self.waits = False
+        self.given_up = 0
+
+    async def hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+        self.held.append((claim.task_id, list(inputs), list(outputs)))
+        if self.refuses:
+            raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
+        if self.waits:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.given_up += 1
+        return "ours"
+
+
+async def test_a_body_holds_tables_through_its_worker(executor: ProcessExecutor) -> None:
+    executor.desk = desk = Desk()
+    claim = claim_of(asking.holds)
+    assert result_in(await run(executor, claim)) == "ours"
+    assert desk.held == [(claim.task_id, ["t1_1_1"], ["t2_1_1"])]
+
+
+async def test_a_body_whose_run_is_lost_is_refused(executor: ProcessExecutor) -> None:
+    executor.desk = desk = Desk()
+    desk.refuses = True
+    failure = failure_in(await run(executor, claim_of(asking.holds)))
+    assert failure.error.startswith("ClaimLost: This worker no longer holds task")
+
+
+async def test_a_body_may_do_other_things_while_it_waits_for_an_answer(executor: ProcessExecutor) -> None:
+    executor.desk = desk = Desk()
+    desk.waits = True
+    pid = await child_of(executor)
+    running = asyncio.ensure_future(run(executor, claim_of(asking.holds_and_counts)))
+    await asyncio.sleep(0.3)
+    running.cancel()
+    await asyncio.wait([running])
+    assert running.cancelled()
+    assert desk.given_up == 1
+    assert await child_of(executor) == pid
+
+
+async def test_where_nobody_keeps_account_everything_may_be_held(executor: ProcessExecutor) -> None:
+    assert result_in(await run(executor, claim_of(asking.holds))) == ""
