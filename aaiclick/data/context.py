@@ -23,7 +23,6 @@ from aaiclick.data.lifetimes import Keeper, Lifetime, drop, sweep
 from aaiclick.data.names import Scope, name_of, persistent_table
 from aaiclick.data.objects import Object
 from aaiclick.data.oplog import Oplog
-from aaiclick.data.reading import in_order
 from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, tables_of, with_order
 from aaiclick.data.schema import ORDER, VALUE, Field, Schema, Shape, read_schema
 from aaiclick.data.values import tabulate
@@ -61,7 +60,8 @@ class Context:
         self.job_id = job_id
         facts = {"job_id": job_id, "installation": installation}
         self._facts = {name: fact for name, fact in facts.items() if fact}
-        self._referred: dict[int, object] = {}
+        self.referred: set[object] = set()
+        """Keepers of tables that something out of memory refers to: those live as long as the context."""
 
     @property
     def client(self) -> DataClient:
@@ -76,11 +76,7 @@ class Context:
             await self.flush_oplog()
             self._client = None
             await self._lifetime.end()
-            self._referred.clear()
-
-    def hold(self, keeper: object) -> None:
-        """Let a table live as long as the context: something that is not in memory refers to it."""
-        self._referred[id(keeper)] = keeper
+            self.referred.clear()
 
     async def note(self, operation: str, result: str, sources: Sequence[str] = (), query: str = "") -> None:
         """Write into the log of operations, if there is one."""
@@ -144,22 +140,6 @@ class Context:
         await self.note("materialize", table, [source.name for source in tables_of(relation)], query)
         return await self._made(table, keeper, schema)
 
-    async def number_rows(self, frame: Frame, key: str, *, granule: int) -> Object:
-        """A copy of the rows, numbered from 0 in a column of this name and sorted by it.
-
-        A granule is what is read at least: a range of numbers costs about what is in it. One thread numbers the rows,
-        in the order in which they come.
-        """
-        relation = in_order(frame._relation)
-        table, keeper = await self._table(None, "global")
-        names = ", ".join(map(sql.name, relation.names))
-        query = f"SELECT toUInt64(rowNumberInAllBlocks()) AS {sql.name(key)}, {names} FROM ({to_sql(relation)})"
-        schema = Schema((), "table")
-        text = _statement(table, sql.name(key), f"index_granularity = {granule}", self._comment(schema))
-        await self.client.command(f"{text} AS {query}", {"max_threads": 1, **AS_SORTED})
-        await self.note("number", table, [source.name for source in tables_of(relation)], query)
-        return await self._made(table, keeper, schema)
-
     async def create_object_from_file(
         self, path: str | os.PathLike[str], *, file_format: str | None, name: str | None, scope: Scope
     ) -> Object:
@@ -188,15 +168,25 @@ class Context:
         return Object(self, table, Schema(fields, schema.shape, schema.ordered), keeper)
 
     async def _create(
-        self, table: str, schema: Schema, columns: str, query: str = "", settings: Settings | None = None
+        self,
+        table: str,
+        schema: Schema,
+        columns: str,
+        query: str = "",
+        settings: Settings | None = None,
+        granule: int = 0,
     ) -> None:
-        """A name that is taken is refused: no two Objects share a table unknowingly."""
-        order = sql.name(ORDER) if schema.ordered else "tuple()"
-        text = _statement(table, order, "non_replicated_deduplication_window = 1000", self._comment(schema), columns)
-        await self.client.command(f"{text} AS {query}" if query else text, settings)
+        """A name that is taken is refused: no two Objects share a table unknowingly.
 
-    def _comment(self, schema: Schema) -> str:
-        return schema.table_comment(**self._facts)
+        With a granule, it is sorted by its first column, and so many rows are read at least.
+        """
+        order = sql.name(ORDER) if schema.ordered else "tuple()"
+        options = "non_replicated_deduplication_window = 1000"
+        if granule:
+            order, options = sql.name(schema.names[0]), f"index_granularity = {granule}"
+        text = f"CREATE TABLE {sql.name(table)} {f'({columns}) ' if columns else ''}ENGINE = MergeTree ORDER BY {order}"
+        text += f" SETTINGS {options} COMMENT {sql.text(schema.table_comment(**self._facts))}"
+        await self.client.command(f"{text} AS {query}" if query else text, settings)
 
     async def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
         if name is not None:
@@ -257,13 +247,6 @@ class Context:
     def groups(self, frame: Frame, keys: Sequence[Any]) -> Groups:
         """The rows of a frame, grouped."""
         return Groups(frame, keys)
-
-
-def _statement(table: str, order: str, options: str, comment: str, columns: str = "") -> str:
-    """What makes a table; without columns, the query that follows tells them."""
-    listed = f"({columns}) " if columns else ""
-    made = f"CREATE TABLE {sql.name(table)} {listed}ENGINE = MergeTree ORDER BY {order} SETTINGS {options}"
-    return f"{made} COMMENT {sql.text(comment)}"
 
 
 # ---------------------------------------------------------------- the current one

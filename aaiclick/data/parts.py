@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aaiclick.data import sql
+from aaiclick.data.compiling import to_sql
 from aaiclick.data.frames import Frame
 from aaiclick.data.grammar import Type, nullable
 from aaiclick.data.objects import Object
-from aaiclick.data.relations import free_prefix
+from aaiclick.data.reading import in_order
+from aaiclick.data.relations import free_prefix, tables_of
 from aaiclick.data.schema import VALUE, Field, Schema, Shape
 from aaiclick.data.types import read_kind
 from aaiclick.data.unions import common_type
@@ -28,6 +30,7 @@ ATTACHED_MAX = 300
 """More tables than this are copied: each that is attached stays a piece of its own until ClickHouse merges them."""
 
 COPIED_AT_ONCE = 100
+ONE_THREAD = {"max_threads": 1, "max_insert_threads": 1}
 TYPES_SHOWN = 8
 
 
@@ -60,10 +63,19 @@ class Numbered:
 
 
 async def number_rows(frame: Frame, part_rows: int | None = None) -> Numbered:
-    """Copy the rows as they are now, to be read in parts of about so many rows."""
-    key = f"{free_prefix(frame.columns)}row"
+    """Copy the rows as they are now, to be read in parts of about so many rows.
+
+    One thread numbers them, in the order in which they come.
+    """
+    context, relation, key = frame._context, in_order(frame._relation), f"{free_prefix(frame.columns)}row"
+    table, keeper = await context._table(None, "global")
+    names = ", ".join(map(sql.name, relation.names))
+    query = f"SELECT toUInt64(rowNumberInAllBlocks()) AS {sql.name(key)}, {names} FROM ({to_sql(relation)})"
     granule = min(GRANULE_MAX, part_rows or GRANULE_MAX)
-    copy = await frame._context.number_rows(frame, key, granule=granule)
+    schema = Schema((Field(key, "UInt64"),), "table")
+    await context._create(table, schema, "", query, ONE_THREAD, granule)
+    await context.note("number", table, [source.name for source in tables_of(relation)], query)
+    copy = await context._made(table, keeper, schema)
     shape: Shape = "list" if frame.shape in ("scalar", "list") and frame.columns == (VALUE,) else "table"
     return Numbered(copy, key, await copy.count(), shape)
 
@@ -163,7 +175,7 @@ async def _copy(context: Context, made: Object, parts: Sequence[Part]) -> None:
     for some in _several(parts, COPIED_AT_ONCE):
         query = " UNION ALL ".join(f"SELECT {_columns(part, made.schema)} FROM {_name(part)}" for part in some)
         statement = f"INSERT INTO {sql.name(made.table)} ({names}) {query}"
-        await context.client.command(statement, {"max_threads": 1, "max_insert_threads": 1})
+        await context.client.command(statement, ONE_THREAD)
 
 
 def _several(parts: Sequence[Part], count: int) -> Iterator[Sequence[Part]]:

@@ -118,7 +118,7 @@ class Windowed(Frame):
     def reference(self) -> dict[str, Any]:
         """What a task's arguments or result keep of it: where it is, not what is in it."""
         _ = self._context.client  # a stale one says so
-        self._context.hold(self._table.keeper)
+        self._context.referred.add(self._table.keeper)
         return reference_of(self._table, self._window)
 
     __aaiclick_reference__ = reference

@@ -28,17 +28,17 @@ class Row(TypedDict):
     age: int | None
 
 
-def as_int(x) -> int: ...  # type: ignore[empty-body, no-untyped-def]
-def as_text(x) -> str | None: ...  # type: ignore[no-untyped-def]
-def as_list(x) -> list[float]: ...  # type: ignore[empty-body, no-untyped-def]
-def as_moment(x) -> datetime: ...  # type: ignore[empty-body, no-untyped-def]
-def as_row(x) -> Row: ...  # type: ignore[empty-body, no-untyped-def]
-def as_dict(x) -> dict[str, int]: ...  # type: ignore[empty-body, no-untyped-def]
-def as_any(x) -> Any: ...  # type: ignore[no-untyped-def]
-def as_unknown(x) -> Unknown: ...  # type: ignore[no-untyped-def]
-def as_object(x) -> object: ...  # type: ignore[no-untyped-def]
-def as_nothing(x): ...  # type: ignore[no-untyped-def]
-async def as_int_later(x) -> int: ...  # type: ignore[empty-body, no-untyped-def]
+def as_int(x) -> int: ...  # type: ignore[empty-body]
+def as_text(x) -> str | None: ...
+def as_list(x) -> list[float]: ...  # type: ignore[empty-body]
+def as_moment(x) -> datetime: ...  # type: ignore[empty-body]
+def as_row(x) -> Row: ...  # type: ignore[empty-body]
+def as_dict(x) -> dict[str, int]: ...  # type: ignore[empty-body]
+def as_any(x) -> Any: ...
+def as_unknown(x) -> Unknown: ...
+def as_object(x) -> object: ...
+def as_nothing(x): ...
+async def as_int_later(x) -> int: ...  # type: ignore[empty-body]
 
 
 @pytest.mark.parametrize(
