@@ -90,9 +90,8 @@ class Control:
             await reconcilers.end_overdue_jobs(self.database)
         if chores.reserved:
             await reconcilers.end_abandoned_jobs(self.database)
-        if chores.strays:
-            await self.tables.free_strays()
-        if chores.tables or chores.strays:
+        freed = await self.tables.free_strays() if chores.strays or chores.orphans or chores.sessions else 0
+        if chores.tables or freed:
             await self.tables.drop_unneeded()
 
     def may_reap(self) -> bool:

@@ -1,0 +1,152 @@
+"""Two who mind the same table at once, forced into the order that hurts most."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+
+import pytest
+
+from aaiclick.errors import ClaimLost
+from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.store import recoveries, table_drops
+from aaiclick.orchestration.store.reports import take_reports
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_holds import hold_tables
+from tests.support.orchestra import Orchestra, make, orchestra
+from tests.support.tables import drop, failed, hold, pins, registered, returned, run_refs, table_of
+
+pytestmark = pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
+
+
+@pytest.fixture
+async def stage(migrated_sql_url: str) -> AsyncIterator[Orchestra]:
+    async with orchestra(migrated_sql_url) as opened:
+        yield opened
+        assert not await opened.violations(at_rest=False)
+
+
+async def published(stage: Orchestra) -> tuple[str, Claim]:
+    """A table that one consumer needs, and the claim of that consumer."""
+    a = make("a")
+    await stage.submit(a, make("b", kwargs={"x": a}))
+    (claim,) = await stage.claim()
+    (table,) = await hold(stage, claim)
+    await stage.report(returned(claim, table))
+    (consumer,) = await stage.claim()
+    return table, consumer
+
+
+async def with_a_look(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch, when: str, meanwhile: Callable[[], Awaitable[object]]
+) -> None:
+    """Whoever drops has locked the tables; before or after it looks for references, something else commits."""
+    asked = table_drops._needed
+
+    async def needed(session: Session, names: Iterable[str]) -> set[str]:
+        if when == "before":
+            await meanwhile()
+        found = await asked(session, names)
+        if when == "after":
+            await meanwhile()
+        return found
+
+    monkeypatch.setattr(table_drops, "_needed", needed)
+    await stage.database.transact(table_drops.mark_unneeded)
+    monkeypatch.setattr(table_drops, "_needed", asked)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_table_that_is_published_while_someone_looks_at_it_stays(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    a = make("a")
+    consumer = make("b", kwargs={"x": a})
+    await stage.submit(a, consumer)
+    (claim,) = await stage.claim()
+    (table,) = await hold(stage, claim)
+    await stage.coordinator.release(stage.worker, [claim])
+    (again,) = await stage.claim()
+    await hold(stage, again, table, outputs=0)
+    await stage.coordinator.let_go(stage.worker, [(claim.task_id, claim.epoch)])  # so that there is something to see
+    await with_a_look(stage, monkeypatch, when, lambda: stage.report(returned(again, table)))
+    assert await pins(stage) == {(consumer.id, table)}
+    assert await registered(stage) == {table}
+    assert await drop(stage) == set()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_table_whose_last_consumer_ends_while_someone_looks_is_looked_at_again(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    table, consumer = await published(stage)
+    await hold(stage, consumer, table, outputs=0)
+    await with_a_look(stage, monkeypatch, when, lambda: stage.report(returned(consumer)))
+    assert await drop(stage) == {table}
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_consumer_that_begins_and_fails_while_someone_looks_finds_its_input_again(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    table, consumer = await published(stage)
+
+    async def begin_and_fail() -> None:
+        await hold(stage, consumer, table, outputs=0)
+        await stage.report(failed(consumer))
+
+    await with_a_look(stage, monkeypatch, when, begin_and_fail)
+    assert await drop(stage) == set()
+    assert await pins(stage) == {(consumer.task_id, table)}
+
+
+async def test_a_hold_before_the_sweep_is_freed_after_it(stage: Orchestra) -> None:
+    table, consumer = await published(stage)
+    await stage.coordinator.deregister(stage.worker)
+    async with stage.transaction() as holding:
+        run = (consumer.task_id, consumer.epoch)
+        await hold_tables(holding, stage.worker, run, inputs=[table], outputs=[table_of(consumer)])
+        sweeping = asyncio.create_task(stage.database.transact(lambda session: recoveries.recover_claims(session, 10)))
+        assert await stage.database.transact(table_drops.free_strays) == 0
+        await asyncio.sleep(0.1)
+    await sweeping
+    await stage.database.transact(lambda session: recoveries.recover_claims(session, 10))
+    assert await stage.database.transact(table_drops.free_strays) == 1
+    assert await run_refs(stage) == set()
+    assert await drop(stage) == {table_of(consumer)}
+
+
+async def test_a_hold_after_the_sweep_is_refused(stage: Orchestra) -> None:
+    table, consumer = await published(stage)
+    await stage.coordinator.deregister(stage.worker)
+    async with stage.transaction() as sweeping:
+        assert await recoveries.recover_claims(sweeping, 10)
+        holding = asyncio.create_task(hold(stage, consumer, table))
+        await stage.until_waiting()
+    with pytest.raises(ClaimLost):
+        await holding
+    assert await run_refs(stage) == set()
+    assert await pins(stage) == {(consumer.task_id, table)}
+
+
+async def test_a_hold_that_waited_for_a_cancel_is_refused(stage: Orchestra) -> None:
+    table, consumer = await published(stage)
+    async with stage.transaction() as completing:
+        await take_reports(completing, stage.worker, [returned(consumer)], lambda: 1.0)
+        holding = asyncio.create_task(hold(stage, consumer, table))
+        await stage.until_waiting()
+    with pytest.raises(ClaimLost):
+        await holding
+    assert await drop(stage) == {table}
+
+
+async def test_two_who_drop_at_once_do_it_once(stage: Orchestra) -> None:
+    table, consumer = await published(stage)
+    await hold(stage, consumer, table, outputs=0)
+    await stage.report(returned(consumer))
+    async with stage.transaction() as first:
+        await table_drops.mark_unneeded(first)
+        second = asyncio.create_task(stage.database.transact(table_drops.mark_unneeded))
+        await stage.until_waiting()
+    await second
+    assert await drop(stage) == {table}
