@@ -12,7 +12,7 @@ from functools import partial
 from aaiclick.backend import get_ch_url
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.opening import close_client, open_client
-from aaiclick.data.lifetimes import drop
+from aaiclick.data.lifetimes import drop as drop
 from aaiclick.errors import AaiclickError, DataRefused
 from aaiclick.orchestration.store import table_drops
 from aaiclick.orchestration.store.database import Database

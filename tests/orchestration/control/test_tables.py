@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
@@ -62,7 +63,7 @@ def dropper(band: Orchestra) -> TableDropper:
     return TableDropper(band.database)
 
 
-async def made(band: Orchestra, shelf: Shelf, count: int = 1, **options: object) -> list[str]:
+async def made(band: Orchestra, shelf: Shelf, count: int = 1, **options: Any) -> list[str]:
     """Tables of a run that completed, which nobody needs."""
     await band.submit(make("a"), **options)
     (claim,) = await band.claim()
