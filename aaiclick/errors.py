@@ -131,6 +131,10 @@ class GroupComplete(Conflict):
     """{what} cannot join group {group}: the group is complete and {waiting} wait for it. Use a group of its own."""
 
 
+class InputsGone(Conflict):
+    """This cannot be {verb}: tables that it needs are gone ({each}). {hint}"""
+
+
 # ---------------------------------------------------------------- entrypoints and runs
 
 

@@ -27,6 +27,8 @@ EXIT_CODES = {
     "JobEnded": 5,
     "AlreadyStarted": 5,
     "GroupComplete": 5,
+    "InputsGone": 5,
+    "NotYetThere": 5,
     "ClaimLost": 5,
 }
 

@@ -24,6 +24,7 @@ app = typer.Typer(help="List, show, cancel and retry jobs.", rich_markup_mode=No
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say which tasks it would be.")]
+Upstream = Annotated[bool, typer.Option("--upstream", help="Also what made tables that are needed and gone.")]
 
 
 @app.command("list")
@@ -94,11 +95,12 @@ async def _cancel(job_id: int) -> tuple[bool, Job]:
 
 
 @app.command()
-def retry(job_id: JobId, dry_run: DryRun = False, as_json: AsJson = False) -> None:
+def retry(job_id: JobId, dry_run: DryRun = False, upstream: Upstream = False, as_json: AsJson = False) -> None:
     """Run again the tasks that failed, with everything downstream of them."""
     from aaiclick.orchestration.jobs import retry_failed_tasks  # here, to keep start-up light
 
-    show_cleared(wait_for(retry_failed_tasks(to_id(job_id), dry_run=dry_run)), dry_run, as_json)
+    cleared = wait_for(retry_failed_tasks(to_id(job_id), dry_run=dry_run, upstream=upstream))
+    show_cleared(cleared, dry_run, as_json)
 
 
 @app.command()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aaiclick.cli.job import DryRun, show_cleared, to_id, to_time
+from aaiclick.cli.job import DryRun, Upstream, show_cleared, to_id, to_time
 from aaiclick.cli.loop import wait_for
 from aaiclick.cli.output import AsJson, show_facts, show_json
 from aaiclick.errors import NotFound
@@ -39,11 +39,11 @@ async def _get(task_id: int) -> Task:
 
 
 @app.command()
-def clear(task_id: TaskId, dry_run: DryRun = False, as_json: AsJson = False) -> None:
+def clear(task_id: TaskId, dry_run: DryRun = False, upstream: Upstream = False, as_json: AsJson = False) -> None:
     """Run a task again, with everything downstream of it."""
     from aaiclick.orchestration.tasks import clear_task  # here, to keep start-up light
 
-    show_cleared(wait_for(clear_task(to_id(task_id), dry_run=dry_run)), dry_run, as_json)
+    show_cleared(wait_for(clear_task(to_id(task_id), dry_run=dry_run, upstream=upstream)), dry_run, as_json)
 
 
 def to_json(task: Task) -> dict[str, Any]:

@@ -54,15 +54,15 @@ async def cancel_job(job_id: int) -> bool:
         return await coordinator.cancel(wanted)
 
 
-async def retry_failed_tasks(job_id: int, *, dry_run: bool = False) -> list[int]:
+async def retry_failed_tasks(job_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
     """Run again the tasks of a job that failed, with everything downstream of them; gives their ids, the failed first.
 
     Of a job that failed (fast, or because its time was over) also those that were cancelled with it. An empty list if
-    nothing failed. With `dry_run`, nothing changes.
+    nothing failed. With `dry_run`, nothing changes; with `upstream`, what made tables that are gone runs again too.
     """
     wanted = check_id(job_id, "job id")
     async with connected() as coordinator:
-        return await coordinator.retry_failed(wanted, dry_run=dry_run)
+        return await coordinator.retry_failed(wanted, dry_run=dry_run, upstream=upstream)
 
 
 async def get_tasks_for_job(job_id: int) -> list[Task]:

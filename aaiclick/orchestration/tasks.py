@@ -64,15 +64,17 @@ async def get_runs_for_task(task_id: int) -> list[Run]:
     return [Run.from_row(row) for row in rows]
 
 
-async def clear_task(task_id: int, *, dry_run: bool = False) -> list[int]:
+async def clear_task(task_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
     """Run a task again, with everything downstream of it; gives their ids, the task's own first.
 
     Whatever it is doing: a run under way loses its claim, and a job that has ended goes on. With `dry_run`, nothing
     changes.
+
+    Refused with InputsGone where tables that it needs are gone; with `upstream`, what made them runs again too.
     """
     wanted = check_id(task_id, "task id")
     async with connected() as coordinator:
-        return await coordinator.clear(wanted, dry_run=dry_run)
+        return await coordinator.clear(wanted, dry_run=dry_run, upstream=upstream)
 
 
 async def add_task_to_job(

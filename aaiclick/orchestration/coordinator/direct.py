@@ -177,11 +177,13 @@ class DirectCoordinator:
     async def cancel(self, job_id: int) -> bool:
         return await self.database.transact(lambda session: endings.cancel_job(session, job_id))
 
-    async def clear(self, task_id: int, *, dry_run: bool = False) -> list[int]:
-        return await self._clear(lambda session: clears.clear_tasks(session, [task_id], dry_run=dry_run), dry_run)
+    async def clear(self, task_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
+        how = {"dry_run": dry_run, "upstream": upstream}
+        return await self._clear(lambda session: clears.clear_tasks(session, [task_id], **how), dry_run)
 
-    async def retry_failed(self, job_id: int, *, dry_run: bool = False) -> list[int]:
-        return await self._clear(lambda session: clears.retry_failed_tasks(session, job_id, dry_run=dry_run), dry_run)
+    async def retry_failed(self, job_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
+        how = {"dry_run": dry_run, "upstream": upstream}
+        return await self._clear(lambda session: clears.retry_failed_tasks(session, job_id, **how), dry_run)
 
     async def _clear(self, work: Callable[[Session], Awaitable[clears.Cleared]], dry_run: bool) -> list[int]:
         cleared = await (self.database.read if dry_run else self.database.transact)(work)

@@ -24,6 +24,11 @@ def is_run_table(table: object) -> bool:
     return isinstance(table, str) and _FORM.fullmatch(table) is not None
 
 
+def maker_of(table: str) -> int:
+    """Who made a table of a run: its task, or what it was given to."""
+    return int(table[1:].partition("_")[0])
+
+
 def tables_named(text: str | None) -> set[str]:
     """The tables of runs that a text of values refers to."""
     if text is None or not mentions_objects(text):

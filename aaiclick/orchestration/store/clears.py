@@ -20,6 +20,7 @@ from aaiclick.errors import NotFound
 from aaiclick.orchestration.rules.hints import ORDERS
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, JobStatus, TaskStatus
 from aaiclick.orchestration.rules.waits import Waits
+from aaiclick.orchestration.store.clear_inputs import find_to_clear, pin_again
 from aaiclick.orchestration.store.downstream import Downstream, find_downstream
 from aaiclick.orchestration.store.endings import lock_graph
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
@@ -64,8 +65,13 @@ class Cleared:
     rippling: bool = False
 
 
-async def clear_tasks(session: Session, task_ids: Sequence[int], *, dry_run: bool = False) -> Cleared:
-    """Clear these tasks of one job, whatever they are doing, with everything downstream of them."""
+async def clear_tasks(
+    session: Session, task_ids: Sequence[int], *, dry_run: bool = False, upstream: bool = False
+) -> Cleared:
+    """Clear these tasks of one job, whatever they are doing, with everything downstream of them.
+
+    With `upstream`, also those that made tables which are needed again and are gone.
+    """
     which = session.any_of(tasks.c.id, sorted(task_ids))
     found = {row.id: row.job_id for row in await session.rows(select(tasks.c.id, tasks.c.job_id).where(which))}
     for task_id in task_ids:
@@ -74,10 +80,12 @@ async def clear_tasks(session: Session, task_ids: Sequence[int], *, dry_run: boo
     (job_id,) = set(found.values())
     if not dry_run:
         await lock_graph(session, job_id)
-    return await _clear(session, job_id, task_ids, dry_run)
+    return await _clear(session, job_id, task_ids, dry_run, upstream)
 
 
-async def retry_failed_tasks(session: Session, job_id: int, *, dry_run: bool = False) -> Cleared:
+async def retry_failed_tasks(
+    session: Session, job_id: int, *, dry_run: bool = False, upstream: bool = False
+) -> Cleared:
     """Clear the tasks of a job that failed, with everything downstream; of a job that failed also what it cancelled."""
     if not dry_run:
         await lock_graph(session, job_id)
@@ -86,11 +94,11 @@ async def retry_failed_tasks(session: Session, job_id: int, *, dry_run: bool = F
         raise NotFound(what="job", field="id", value=job_id, hint="List them with: aaiclick job list")
     wanted = [TaskStatus.FAILED, TaskStatus.CANCELLED] if status == JobStatus.FAILED else [TaskStatus.FAILED]
     rows = await session.rows(select(tasks.c.id).where(tasks.c.job_id == job_id, tasks.c.status.in_(wanted)))
-    return await _clear(session, job_id, [row.id for row in rows], dry_run)
+    return await _clear(session, job_id, [row.id for row in rows], dry_run, upstream)
 
 
-async def _clear(session: Session, job_id: int, roots: Sequence[int], dry_run: bool) -> Cleared:
-    downstream = await find_downstream(session, job_id, roots)
+async def _clear(session: Session, job_id: int, roots: Sequence[int], dry_run: bool, upstream: bool) -> Cleared:
+    downstream = await find_to_clear(session, job_id, roots, upstream=upstream, dry_run=dry_run)
     cleared = Cleared(job_id, downstream.lasting)
     if downstream.made and not dry_run:
         await remove_made(session, job_id, downstream)
@@ -191,6 +199,7 @@ class _Clearing:
         now = await self.session.now()
         placement = await self._placement()
         await self._reset_tasks(now, placement)
+        await pin_again(self.session, self.job_id, self.downstream.tasks)
         await self._write_groups()
         cleared.reactivated = await self._write_job(now, placement)
         await make_ready(self.session, sorted(self.downstream.tasks))

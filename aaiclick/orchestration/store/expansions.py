@@ -7,7 +7,7 @@ it where there would be too many.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from aaiclick.orchestration.store.extensions import Extension
 from aaiclick.orchestration.store.graphs import keep_results, shape_of
 from aaiclick.orchestration.store.ripples import settle
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_inputs import pin_inputs
 from aaiclick.orchestration.store.table_refs import settle_tables
 from aaiclick.orchestration.store.tables import dependencies, groups, tasks
 
@@ -33,33 +34,74 @@ EDGES_MAX = 200
 """More edges than this from what was returned to those who wait are led through one group."""
 
 
-async def complete_with_children(session: Session, worker_id: int, done: Done) -> Receipt:
-    """Complete a run that made tasks, with all of them; raises ClaimLost if it is not its task's any more."""
-    assert done.children is not None
-    facts = (tasks.c.job_id, tasks.c.group_id, tasks.c.name, tasks.c.kept)
-    parent = await session.first(select(*facts).where(tasks.c.id == done.task_id))
-    if parent is None or not await lock_graph(session, parent.job_id):
-        raise ClaimLost(task_id=done.task_id, epoch=done.epoch, move="complete")
-    waiting = await _waiting_for(session, [done.task_id, *await _around(session, parent, done.children)])
-    children = _gathered(done.children, waiting, parent.group_id, parent.name)
-    submission = children.submission(parent.job_id, done.task_id, done.epoch)
-    submission.edges += _edges(submission, children.returned, waiting)
-    if parent.kept:
-        keep_results(submission, children.returned)
-    growth = _Growth(session, submission, shape_of(submission), grown_by=done.task_id)
+async def complete_with_children(session: Session, worker_id: int, dones: Sequence[Done]) -> Receipt:
+    """Complete runs of one job that made tasks, with all of them.
+
+    Raises ClaimLost if one of them is not its task's any more.
+    """
+    growing = {done.task_id: done for done in dones}
+    parents = await _lock_parents_graph(session, growing)
+    submission = await _submission(session, growing, parents)
+    growth = _Growth(session, submission, shape_of(submission), grown_by=frozenset(growing))
     await growth.lock()
-    row = growth.old_tasks.get(done.task_id)
-    if row is None or (row.epoch, row.worker_id) != (done.epoch, worker_id) or row.status not in LIVE_TASK:
-        raise ClaimLost(task_id=done.task_id, epoch=done.epoch, move="complete")
+    for done in dones:
+        row = growth.old_tasks.get(done.task_id)
+        if row is None or (row.epoch, row.worker_id) != (done.epoch, worker_id) or row.status not in LIVE_TASK:
+            raise _lost(done)
     await growth.look()
     await growth.write()
-    ended = await session.dialect.complete_claims(session, worker_id, [done])
-    assert ended, "a row that is locked and live completes"
-    if done.holds:
-        await settle_tables(session, [done], [(done.task_id, done.epoch)])
+    ended = await session.dialect.complete_claims(session, worker_id, dones)
+    assert len(ended) == len(dones), "rows that are locked and live complete"
+    accepted = {(done.task_id, done.epoch) for done in dones}
+    holding = [done for done in dones if done.holds]
+    if holding:
+        await settle_tables(session, holding, [(done.task_id, done.epoch) for done in holding])
+    await pin_inputs(session, await growth.arguments_of_those_who_wait())
     more = Counter(total_tasks=len(submission.tasks), open_tasks=len(submission.tasks))
-    rippling = await settle(session, ended, more={parent.job_id: more})
-    return Receipt({(done.task_id, done.epoch)}, rippling)
+    rippling = await settle(session, ended, more={submission.job_id: more})
+    return Receipt(accepted, rippling)
+
+
+async def _lock_parents_graph(session: Session, growing: Mapping[int, Done]) -> dict[int, Row[Any]]:
+    """The tasks whose runs made tasks, as they are before their locks; their job's graph is locked from now on."""
+    facts = (tasks.c.id, tasks.c.job_id, tasks.c.group_id, tasks.c.name, tasks.c.kept)
+    rows = await session.rows(select(*facts).where(session.any_of(tasks.c.id, sorted(growing))))
+    found = {row.id: row for row in rows}
+    job_ids = {row.job_id for row in rows}
+    assert len(job_ids) <= 1, "those who grow together are of one job"
+    for task_id, done in growing.items():
+        if task_id not in found:
+            raise _lost(done)
+    for job_id in job_ids:
+        if not await lock_graph(session, job_id):
+            raise _lost(next(iter(growing.values())))
+    return found
+
+
+async def _submission(session: Session, growing: Mapping[int, Done], parents: Mapping[int, Row[Any]]) -> Submission:
+    """All that the runs made, with edges from what they returned to those who wait for them."""
+    waiting = await _waiting_for(session, list(growing))
+    (job_id,) = {parent.job_id for parent in parents.values()}
+    whole = Submission(job_id)
+    for task_id, done in growing.items():
+        parent = parents[task_id]
+        assert done.children is not None
+        told = waiting.get(task_id, [])
+        if around := await _around(session, parent, done.children):
+            told = list(dict.fromkeys([*told, *(each for found in around.values() for each in found)]))
+        children = _gathered(done.children, told, parent.group_id, parent.name)
+        made = children.submission(job_id, task_id, done.epoch)
+        made.edges += _edges(made, children.returned, told)
+        if parent.kept:
+            keep_results(made, children.returned)
+        whole.tasks += made.tasks
+        whole.groups += made.groups
+        whole.edges += made.edges
+    return whole
+
+
+def _lost(done: Done) -> ClaimLost:
+    return ClaimLost(task_id=done.task_id, epoch=done.epoch, move="complete")
 
 
 class _Growth(Extension):
@@ -70,40 +112,65 @@ class _Growth(Extension):
     async def count_in_job(self, count: int) -> None:
         """Left to `settle`, which locks the job last."""
 
+    async def arguments_of_those_who_wait(self) -> dict[int, str]:
+        """Of the tasks to which the run returned something that was there before: that may be complete."""
+        late = {edge.next.id for edge in self.submission.edges if not self._is_new(edge.previous.id)}
+        waiting = sorted(late & self.old_tasks.keys())
+        if not waiting:
+            return {}
+        which = (self.session.any_of(tasks.c.id, waiting), tasks.c.needs_inputs)
+        return {row.id: row.kwargs for row in await self.session.rows(select(tasks.c.id, tasks.c.kwargs).where(*which))}
+
+    async def find_queued(self) -> None:
+        """Nothing: whoever waits for a run that has not completed is in no queue, and neither is what it holds back."""
+        self.inside = set(self.held_groups)
+
     def may_close_a_cycle(self) -> bool:
-        """Not where nothing new waits for what is stored: those who wait for the run cannot be waited for by it.
+        """Not where nothing new waits for what is stored: those who wait for a run cannot be waited for by it.
 
-        Nor where what is new is in the run's own groups.
+        Nor where what is new is in the groups of the task that made it.
         """
-        assert self.grown_by is not None
-        around = ancestors(self.parents, {group for group in [self.old_tasks[self.grown_by].group_id] if group})
-        waits = any(not self._is_new(edge.previous.id) for edge in self.submission.edges)
-        return waits or not self.joined <= around
+        if any(not self._is_new(edge.previous.id) for edge in self.submission.edges):
+            return True
+        around = {task: self._groups_around(task) for task in self.grown_by}
+        return any(
+            node._group_id in self.parents and node._group_id not in around[node.parent_task_id or 0]
+            for node in (*self.submission.tasks, *self.submission.groups)
+        )
+
+    def _groups_around(self, task: int) -> set[int]:
+        group = self.old_tasks[task].group_id
+        return set() if group is None else ancestors(self.parents, [group])
 
 
-async def _waiting_for(session: Session, nodes: Sequence[int]) -> list[tuple[int, str]]:
+async def _waiting_for(session: Session, nodes: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+    """Who waits for each of these."""
     rows = await session.rows(
-        select(dependencies.c.next_id, dependencies.c.next_type)
-        .where(session.any_of(dependencies.c.previous_id, nodes))
-        .distinct()
+        select(dependencies.c.previous_id, dependencies.c.next_id, dependencies.c.next_type).where(
+            session.any_of(dependencies.c.previous_id, nodes)
+        )
     )
-    return [(row.next_id, row.next_type) for row in rows]
+    waiting: dict[int, list[tuple[int, str]]] = {}
+    for row in rows:
+        waiting.setdefault(row.previous_id, []).append((row.next_id, row.next_type))
+    return waiting
 
 
-async def _around(session: Session, parent: Row[Any], children: Children) -> list[int]:
-    """The groups around the run's task, if something was returned that is not inside of them.
+async def _around(session: Session, parent: Row[Any], children: Children) -> dict[int, list[tuple[int, str]]]:
+    """Who waits for the groups around the run's task, if something was returned that is not inside of them.
 
-    Whoever waits for such a group would not wait for that.
+    They would not wait for that.
     """
     if parent.group_id is None:
-        return []
+        return {}
     made = {task.id: task.group_id for task in children.tasks}
     made |= {group.id: group.parent_group_id for group in children.groups}
     inside = {parent.group_id, *(group.id for group in children.groups)}
     if all(made.get(node) in inside for _, node in children.returned):
-        return []
+        return {}
     rows = await session.rows(select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == parent.job_id))
-    return sorted(ancestors({row.id: row.parent_group_id for row in rows}, [parent.group_id]))
+    around = ancestors({row.id: row.parent_group_id for row in rows}, [parent.group_id])
+    return await _waiting_for(session, sorted(around))
 
 
 def _gathered(children: Children, waiting: Sequence[tuple[int, str]], group_id: int | None, name: str) -> Children:

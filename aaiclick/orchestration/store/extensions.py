@@ -31,6 +31,7 @@ from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_re
 from aaiclick.orchestration.store.results import returned_by
 from aaiclick.orchestration.store.ripples import OPEN, lock_gated, shift, spread_doom
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_inputs import late_arguments, makers_to_come, pin_inputs
 from aaiclick.orchestration.store.tables import dependencies, graph_locks, groups, jobs, ripples, tasks
 from aaiclick.orchestration.store.transitions import lock_groups, lock_tasks
 
@@ -73,8 +74,8 @@ class Extension:
     """The edges that hold back the joined groups that wait, or groups around them."""
     openings: dict[int, Row[Any]] = field(default_factory=dict)
     """Ripples that are still telling the tasks and groups of a group that they may begin."""
-    grown_by: int | None = None
-    """The task whose run made all this, if one did: it is locked too."""
+    grown_by: frozenset[int] = frozenset()
+    """The tasks whose runs made all this, if runs did: they are locked too."""
 
     @property
     def job_id(self) -> int:
@@ -92,15 +93,19 @@ class Extension:
         stored = {edge.next.id: edge.next.kind for edge in self.submission.edges if not self._is_new(edge.next.id)}
         self.held_tasks = {node for node, kind in stored.items() if kind == "task"}
         self.held_groups = {node for node, kind in stored.items() if kind == "group"}
-        self.inside = descendants(self.parents, self.held_groups)
         around = (*self.shape.tasks.values(), *self.shape.groups.values())
         self.joined = {group for group in around if group is not None and group in self.parents}
-        self.unqueued = self.held_tasks | await _tasks_inside(self.session, self.inside)
+        await self.find_queued()
         await self._unqueue()
         await self._find_guards()
         await self._lock_nodes()
         await self._unqueue()
         await self._lock_openings()
+
+    async def find_queued(self) -> None:
+        """What will wait for more may be in the queue by now, and so may be all that is inside of it."""
+        self.inside = descendants(self.parents, self.held_groups)
+        self.unqueued = self.held_tasks | await _tasks_inside(self.session, self.inside)
 
     async def _lock_graph(self) -> None:
         row = await self.session.first(
@@ -172,8 +177,8 @@ class Extension:
         kinds.update((group, "group") for group in (*self.shape.tasks.values(), *self.shape.groups.values()) if group)
         old = {node: kind for node, kind in kinds.items() if not self._is_new(node)}
         task_ids = {node for node, kind in old.items() if kind == "task"} | self.unqueued
-        if self.grown_by is not None:
-            task_ids.add(self.grown_by)
+        task_ids |= await makers_to_come(self.session, self.submission, self.parents, grown=bool(self.grown_by))
+        task_ids |= self.grown_by
         group_ids = ancestors(self.parents, {node for node, kind in old.items() if kind == "group"}) | self.inside
         self.old_tasks = {row.id: row for row in await lock_tasks(self.session, sorted(task_ids))}
         if group_ids:
@@ -200,12 +205,13 @@ class Extension:
 
     async def _drop_known_edges(self) -> None:
         """An edge that is stored already is not stored again."""
-        held = sorted(self.held_tasks | self.held_groups)
-        if not held:
+        pairs = [pair for pair in self.shape.edges if not self._is_new(pair[0]) and not self._is_new(pair[1])]
+        if not pairs:
             return
         found = await self.session.rows(
             select(dependencies.c.previous_id, dependencies.c.next_id).where(
-                self.session.any_of(dependencies.c.next_id, held)
+                self.session.any_of(dependencies.c.previous_id, sorted({previous for previous, _ in pairs})),
+                self.session.any_of(dependencies.c.next_id, sorted({following for _, following in pairs})),
             )
         )
         known = {(row.previous_id, row.next_id) for row in found}
@@ -260,6 +266,7 @@ class Extension:
         for task in self.submission.tasks:
             task.priority = task.priority or job.priority
         await insert_graph(session, self.submission, plan, await session.now(), job.placement)
+        await pin_inputs(session, late_arguments(self.submission, self.shape, grown=self.grown_by is not None))
         for table, old in ((tasks, self.old_tasks), (groups, self.old_groups)):
             more = {node: count for node, count in plan.dependents.items() if node in old}
             await shift(session, table.c.dependents_count, more)
@@ -290,7 +297,7 @@ class Extension:
 
     def _may_wait(self, status: str) -> bool:
         """Who waits for a run that grows has not begun; if it failed or was cancelled, it may be cleared later."""
-        ended = self.grown_by is not None and status in ENDED_TASK and status != TaskStatus.COMPLETED
+        ended = bool(self.grown_by) and status in ENDED_TASK and status != TaskStatus.COMPLETED
         return ended or status == TaskStatus.PENDING
 
     async def _close_groups(self, plan: Plan) -> tuple[Counter[int], set[int]]:

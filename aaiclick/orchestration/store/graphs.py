@@ -18,9 +18,10 @@ from aaiclick.orchestration.rules.graph import (
     make_plan,
 )
 from aaiclick.orchestration.rules.hints import READY
-from aaiclick.orchestration.rules.values import marks_of
+from aaiclick.orchestration.rules.values import marks_of, mentions_objects
 from aaiclick.orchestration.store import rows as new_rows
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_inputs import pin_inputs
 from aaiclick.orchestration.store.tables import dependencies, groups, ready, tasks
 
 PATH_MAX = 16
@@ -69,6 +70,8 @@ async def add_job(session: Session, submission: Submission) -> Plan:
     now = await session.now()
     await new_rows.insert_job(session, submission, now)
     await insert_graph(session, submission, plan, now, submission.new_job.placement)
+    given = {task.id: task.kwargs_json for task in submission.tasks if mentions_objects(task.kwargs_json)}
+    await pin_inputs(session, given)
     return plan
 
 

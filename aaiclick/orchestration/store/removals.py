@@ -19,7 +19,8 @@ from aaiclick.orchestration.store.endings import recount_groups
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue
 from aaiclick.orchestration.store.ripples import shift
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import dependencies, events, groups, jobs, ripples, table_pin_refs, tasks
+from aaiclick.orchestration.store.table_refs import free_pins
+from aaiclick.orchestration.store.tables import dependencies, events, groups, jobs, ripples, tasks
 from aaiclick.orchestration.store.transitions import COUNTS, end_claims, lock_tasks, run_row, task_event
 
 
@@ -38,7 +39,7 @@ async def remove_made(session: Session, job_id: int, downstream: Downstream) -> 
     await leave_delay(session, [row.id for row in locked])
     await _end_runs(session, locked)
     await _cut_edges(session, nodes)
-    await session.run(delete(table_pin_refs).where(session.any_of(table_pin_refs.c.task_id, gone)))
+    await free_pins(session, gone)
     await session.run(delete(tasks).where(session.any_of(tasks.c.id, gone)))
     if downstream.made_groups:
         await session.run(delete(groups).where(session.any_of(groups.c.id, sorted(downstream.made_groups))))

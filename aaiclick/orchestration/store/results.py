@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from sqlalchemy import select
@@ -24,8 +24,11 @@ class Found:
     outputs: dict[int, int] = field(default_factory=dict)
 
 
-async def read_named(session: Session, texts: Iterable[str]) -> Found:
-    """The results that these texts name, a wave at a time until none names another that is not known yet."""
+async def read_named(session: Session, texts: Iterable[str], *, but_not: Collection[int] = ()) -> Found:
+    """The results that these texts name, a wave at a time until none names another that is not known yet.
+
+    Those of tasks in `but_not` are left out.
+    """
     found = Found()
     left = list(texts)
     while left:
@@ -39,7 +42,7 @@ async def read_named(session: Session, texts: Iterable[str]) -> Found:
                     group_ids.add(payload)
         for group in sorted(group_ids - found.members.keys() - found.outputs.keys()):
             task_ids.update(await _read_group(session, group, found))
-        wanted = sorted(task_ids - found.texts.keys())
+        wanted = sorted(task for task in task_ids - found.texts.keys() if task not in but_not)
         if not wanted:
             break
         which = session.any_of(tasks.c.id, wanted)

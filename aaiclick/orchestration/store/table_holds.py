@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from datetime import datetime
 
 from sqlalchemy import select
 
-from aaiclick.errors import ClaimLost
+from aaiclick.errors import ClaimLost, NotFound
 from aaiclick.orchestration.rules.states import PreservationMode
 from aaiclick.orchestration.store.absent import insert_absent
 from aaiclick.orchestration.store.reports import lock_claims
@@ -28,7 +28,8 @@ async def hold_tables(
     if not rows:
         raise ClaimLost(task_id=task_id, epoch=epoch, move="hold on tables")
     if outputs:
-        await _register(session, outputs, rows[0].job_id, task_id, epoch)
+        job_id = rows[0].job_id
+        await _register(session, outputs, job_id, (task_id, epoch), await _facts(session, job_id))
     refs = [
         {"task_id": task_id, "epoch": epoch, "table_name": table, "worker_id": worker_id}
         for table in dict.fromkeys([*inputs, *outputs])
@@ -36,16 +37,31 @@ async def hold_tables(
     await insert_absent(session, table_run_refs, refs)
 
 
-async def _register(session: Session, names: Sequence[str], job_id: int, maker: int, epoch: int) -> None:
-    facts: Any = await session.first(
-        select(jobs.c.preservation_mode, session.dialect.now().label("now")).where(jobs.c.id == job_id)
-    )
+async def register_given(session: Session, job_id: int, names: Sequence[str], mode: str | None) -> None:
+    """Tables that are about to be made of what a job is given; without a mode, the stored job's counts."""
+    facts = await _facts(session, job_id) if mode is None else (mode, await session.now())
+    await _register(session, names, job_id, (job_id, 0), facts)
+
+
+async def _facts(session: Session, job_id: int) -> tuple[str, datetime]:
+    """How a job keeps its tables, and what time it is."""
+    chosen = select(jobs.c.preservation_mode, session.dialect.now()).where(jobs.c.id == job_id)
+    row = await session.first(chosen)
+    if row is None:
+        raise NotFound(what="job", field="id", value=job_id, hint="List them with: aaiclick job list")
+    return row[0], row[1]
+
+
+async def _register(
+    session: Session, names: Sequence[str], job_id: int, maker: tuple[int, int], facts: tuple[str, datetime]
+) -> None:
+    mode, now = facts
     row = {
-        "context_id": maker,
+        "context_id": maker[0],
         "job_id": job_id,
-        "epoch": epoch,
-        "preserved": facts.preservation_mode == PreservationMode.FULL,
-        "created_at": facts.now,
+        "epoch": maker[1],
+        "preserved": mode == PreservationMode.FULL,
+        "created_at": now,
     }
     await insert_absent(session, table_context_refs, [{"table_name": name, **row} for name in names])
 

@@ -6,8 +6,8 @@ table that someone needs without a reference. All of it happens after the tasks 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import delete, select, tuple_, update
 
@@ -30,6 +30,11 @@ Key = tuple[int, int]
 
 Pin = tuple[int, str]
 """Who needs which table: (task, or job, and table)."""
+
+T = TypeVar("T")
+
+IN_ONE_STATEMENT = 500
+"""How many names are in one statement: databases limit them."""
 
 NO_MORE = (TaskStatus.COMPLETED, TaskStatus.CANCELLED)
 """Tasks that need their inputs no more; those that failed may be tried again by someone."""
@@ -143,8 +148,15 @@ async def pin(session: Session, pins: Iterable[Pin]) -> None:
     if not wanted:
         return
     await insert_absent(session, table_pin_refs, [{"task_id": task, "table_name": table} for task, table in wanted])
-    freed = tuple_(table_pin_refs.c.task_id, table_pin_refs.c.table_name).in_(wanted)
-    await session.run(update(table_pin_refs).where(freed, table_pin_refs.c.freed).values(freed=False))
+    for batch in in_batches(wanted):
+        freed = tuple_(table_pin_refs.c.task_id, table_pin_refs.c.table_name).in_(batch)
+        await session.run(update(table_pin_refs).where(freed, table_pin_refs.c.freed).values(freed=False))
+
+
+async def unpin(session: Session, holder: int, tables: Sequence[str]) -> None:
+    """A task, or a job, needs these tables no more."""
+    mine = (table_pin_refs.c.task_id == holder, table_pin_refs.c.table_name.in_(tables), ~table_pin_refs.c.freed)
+    await session.run(update(table_pin_refs).where(*mine).values(freed=True))
 
 
 async def free_pins(session: Session, task_ids: Sequence[int]) -> None:
@@ -177,5 +189,12 @@ async def _forget_unmade(
 async def forget_tables(session: Session, names: Sequence[str]) -> None:
     """These tables are not in ClickHouse: nothing is to be known of them."""
     references: Any
-    for references in (table_run_refs, table_pin_refs, table_context_refs) if names else ():
-        await session.run(delete(references).where(references.c.table_name.in_(sorted(names))))
+    for batch in in_batches(sorted(names)):
+        for references in (table_run_refs, table_pin_refs, table_context_refs):
+            await session.run(delete(references).where(references.c.table_name.in_(batch)))
+
+
+def in_batches(items: Sequence[T], size: int = IN_ONE_STATEMENT) -> Iterator[Sequence[T]]:
+    """A statement's worth at a time."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
