@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aaiclick.data import columns, inference
-from aaiclick.data.grammar import Type
+from aaiclick.data.grammar import Type, nullable
 from aaiclick.data.parts import Part, united
 from aaiclick.data.schema import VALUE, Schema
 from aaiclick.data.spreading import spread
-from aaiclick.data.types import read_kind
+from aaiclick.data.types import arrow_of, read_kind
 from aaiclick.data.values import conform, tabulate
 
 if TYPE_CHECKING:
@@ -41,24 +40,29 @@ def output_of_values(values: list[Any], fields: Fields) -> Output:
     kinds = set(map(type, values))
     if kinds == {NoneType} and not fields:
         return _of_tabular(values, {VALUE: UNTYPED}, [VALUE])
-    if kinds <= _SINGLE and (not fields or list(fields) == [VALUE]) and (quick := _quick(values, fields)) is not None:
-        return quick
-    return output_of_table(values, fields)
+    return _at_once(values, kinds, fields) or output_of_table(values, fields)
 
 
-def _quick(values: list[Any], fields: Fields) -> Output | None:
-    """A column of single values, looked at once; None to let the slower way say what is wrong."""
+def _at_once(values: list[Any], kinds: set[type], fields: Fields) -> Output | None:
+    """A column of values of one plain type, which Arrow takes as they are; None if it is not that simple."""
     import pyarrow as pa  # here, to keep start-up light
 
-    try:
-        kind: Type = read_kind(fields[VALUE]) if fields else inference.kind_of(values)
-        column = columns.build(values, kind)
-    except inference.Unfit:
+    found = kinds - {NoneType}
+    name = _PLAIN.get(found.pop()) if len(found) == 1 else None
+    if name is None or fields.keys() - {VALUE}:
         return None
-    return Output(Schema.from_fields({VALUE: str(kind)}, "list"), pa.table([column], names=[VALUE]))
+    kind = Type(name) if NoneType not in kinds else nullable(Type(name))
+    wanted = read_kind(fields[VALUE]) if fields else kind
+    if wanted not in (kind, nullable(kind)):
+        return None
+    try:
+        column = pa.array(values, arrow_of(kind))
+    except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):  # told, or done, the slower way
+        return None
+    return Output(Schema.from_fields({VALUE: str(wanted)}, "list"), pa.table([column], names=[VALUE]))
 
 
-_SINGLE = {NoneType, bool, int, float, str, bytes}
+_PLAIN = {bool: "Bool", int: "Int64", float: "Float64", str: "String"}
 
 
 def output_of_table(value: Any, fields: Fields) -> Output:

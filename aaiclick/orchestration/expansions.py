@@ -24,11 +24,11 @@ from aaiclick.orchestration.parts import (
 )
 from aaiclick.orchestration.rules.names import shorten
 
-PART_ROWS = 10_000
-"""Rows of a part, unless there are so many that parts of this size would be many."""
+PART_ROWS = 50_000
+"""Rows of a part at least: a task costs what some ten thousand calls of a small function cost."""
 
 PARTS = 16
-PART_ROWS_MAX = 250_000
+PART_ROWS_MAX = 1_000_000
 
 EMPTY_REDUCE = "reduce() of empty sequence with no initial value"
 

@@ -20,6 +20,11 @@ from aaiclick.errors import InputError
         ([1, 2.5], {}, {"value": "Float64"}),
         ([1, None], {}, {"value": "Nullable(Int64)"}),
         ([1, 2], {"value": "UInt8"}, {"value": "UInt8"}),
+        ([1, 2], {"value": "Nullable(Int64)"}, {"value": "Nullable(Int64)"}),
+        ([1, 2**63], {}, {"value": "UInt64"}),
+        ([True, False], {}, {"value": "Bool"}),
+        ([0.5, None], {}, {"value": "Nullable(Float64)"}),
+        ([b"a"], {}, {"value": "String"}),
         (["a", "b"], {}, {"value": "String"}),
         ([[1], [2, 3]], {}, {"value": "Array(Int64)"}),
         ([datetime(2026, 1, 1, tzinfo=UTC)], {}, {"value": "DateTime64(6, 'UTC')"}),
@@ -52,6 +57,9 @@ def test_nothing_but_none_is_left_untyped() -> None:
         ([300], {"value": "UInt8"}, "UInt8 holds 0 to 255"),
         ([{"a": 1}, 2], {}, "row 1"),
         ([object()], {}, "no value here"),
+        (["a", "\ud800"], {}, "row 1.*surrogate"),
+        ([1, True], {}, "row 1"),
+        ([2**63], {"value": "Int64"}, "Int64 holds"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_row(values: list[Any], fields: dict[str, str], said: str) -> None:
