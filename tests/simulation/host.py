@@ -155,7 +155,7 @@ class ScriptedExecutor:
             return Failure(claim.task_id, claim.epoch, "WorkerCrash: gone", crashed=True)
         if kind < 0.18:
             raise Broken("the executor itself failed")
-        result = {"task": claim.task_id, "epoch": claim.epoch, "worker": claim.worker_id}
+        result: dict[str, Any] = {"task": claim.task_id, "epoch": claim.epoch, "worker": claim.worker_id}
         children = None if self.world.is_calm else self._children(claim)
         if children is not None:
             marks = [[[number], kind, node] for number, (kind, node) in enumerate(children.returned)]

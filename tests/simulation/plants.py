@@ -232,7 +232,7 @@ def lost_decrement() -> Replacements:
 def children_before_the_completion() -> Replacements:
     """What a run made is stored in a transaction of its own, and its completion comes after it."""
 
-    async def take_growing(database: Database, worker_id: int, done: Done, draw: Any) -> Receipt:
+    async def take_one(database: Database, worker_id: int, done: Done, draw: Any) -> Receipt:
         assert done.children is not None
         job_id = await database.read(
             lambda session: session.scalar(select(tasks.c.job_id).where(tasks.c.id == done.task_id))
@@ -242,7 +242,7 @@ def children_before_the_completion() -> Replacements:
         plain = replace(done, children=None)
         return await database.transact(lambda session: reports.take_reports(session, worker_id, [plain], draw))
 
-    return [(batches, "_take_growing", take_growing)]
+    return [(batches, "_take_one", take_one), (batches, "GROWTH_MAX", 0)]
 
 
 def clear_that_keeps_the_children() -> Replacements:

@@ -50,6 +50,7 @@ class Children:
     """All that a run made, and what of it (or of what is stored) it returned: whoever waits for the run waits for
     that too."""
 
+    job_id: int
     tasks: list[NewTask]
     groups: list[NewGroup]
     edges: list[NewEdge]
@@ -59,6 +60,7 @@ class Children:
     def of(cls, submission: Submission, returned: Iterable[Node], group_id: int | None) -> Children:
         """What was gathered in memory; what is in no group joins this one, which is that of the run's task."""
         return cls(
+            submission.job_id,
             tasks=[_new_task(task, group_id) for task in submission.tasks],
             groups=[
                 NewGroup(group.id, group.name, group.parent_group_id or group_id, group.output_task_id)

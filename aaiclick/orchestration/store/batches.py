@@ -18,6 +18,12 @@ from aaiclick.orchestration.store.table_refs import settle_tables
 
 log = logging.getLogger("aaiclick")
 
+GROWTH_MAX = 2_000
+"""How many tasks and groups may be added by runs that are taken together."""
+
+UNFIT = (GraphError, Conflict, NotFound, InputError, TooManyTasks)
+"""Why what a run made cannot be added to the graph."""
+
 REFUSALS = ("22", "23", "54")
 """Classes of SQLSTATE: data that is no such data, a constraint, a limit of the program."""
 
@@ -25,24 +31,58 @@ REFUSALS = ("22", "23", "54")
 async def take_each(
     database: Database, worker_id: int, reports: Sequence[Report], draw: Callable[[], float]
 ) -> Receipt:
-    """Take all of them, those of runs that made tasks each by itself: they lock other rows, and may take long."""
+    """Take all of them, those of runs that made tasks apart: they lock other rows, and may take long."""
     plain = [report for report in reports if isinstance(report, Failure) or report.children is None]
     receipt = await _take_all(database, worker_id, plain, draw) if plain else Receipt()
-    for report in reports:
-        if isinstance(report, Done) and report.children is not None:
-            receipt = _both(receipt, await _take_growing(database, worker_id, report, draw))
+    for together in _growths(reports):
+        receipt = _both(receipt, await _take_growing(database, worker_id, together, draw))
     return receipt
 
 
-async def _take_growing(database: Database, worker_id: int, done: Done, draw: Callable[[], float]) -> Receipt:
+def _growths(reports: Sequence[Report]) -> list[list[Done]]:
+    """The runs that made tasks, a few of one job together; who made many is alone."""
+    found: list[list[Done]] = []
+    open_of: dict[int, tuple[list[Done], int]] = {}
+    for report in reports:
+        if not isinstance(report, Done) or report.children is None:
+            continue
+        size = len(report.children.tasks) + len(report.children.groups) + 1
+        together, total = open_of.get(report.children.job_id, ([], GROWTH_MAX))
+        if total + size > GROWTH_MAX or any(done.task_id == report.task_id for done in together):
+            together, total = [], 0
+            found.append(together)
+        together.append(report)
+        open_of[report.children.job_id] = (together, total + size)
+    return found
+
+
+async def _take_growing(
+    database: Database, worker_id: int, dones: Sequence[Done], draw: Callable[[], float]
+) -> Receipt:
+    """Runs that made tasks; if one of several cannot be taken, each is taken by itself."""
+    if len(dones) > 1:
+        try:
+            return await database.transact(lambda session: complete_with_children(session, worker_id, dones))
+        except (ClaimLost, *UNFIT):
+            log.debug("of %d runs that made tasks, one cannot be taken: each by itself", len(dones))
+        except Exception as error:
+            if not _is_refusal(error):
+                raise
+    receipt = Receipt()
+    for done in dones:
+        receipt = _both(receipt, await _take_one(database, worker_id, done, draw))
+    return receipt
+
+
+async def _take_one(database: Database, worker_id: int, done: Done, draw: Callable[[], float]) -> Receipt:
     """A run that made tasks; what cannot be added to the graph fails the task, with the reason."""
     try:
-        return await database.transact(lambda session: complete_with_children(session, worker_id, done))
+        return await database.transact(lambda session: complete_with_children(session, worker_id, [done]))
     except ClaimLost:
         if done.holds:
             await database.transact(lambda session: settle_tables(session, [done], ()))
         return await database.read(lambda session: answer_again(session, worker_id, [done]))
-    except (GraphError, Conflict, NotFound, InputError, TooManyTasks) as error:
+    except UNFIT as error:
         said = f"{type(error).__name__}: {error}"
     except Exception as error:
         if not _is_refusal(error):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from sqlalchemy import func, select
 
 from aaiclick.config import reset_settings
-from aaiclick.orchestration.models import Group, Task
+from aaiclick.orchestration.models import Done, Group, Receipt, Task
 from aaiclick.orchestration.models.children import NewEdge
-from aaiclick.orchestration.store import expansions
+from aaiclick.orchestration.store import batches, expansions
 from aaiclick.orchestration.store.results import read_named
+from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, groups, tasks
 from aaiclick.orchestration.views import Results
 from tests.support.band import band, member
@@ -297,3 +299,60 @@ async def test_what_the_jobs_result_names_is_kept_and_so_is_what_that_returns(ba
     kept = {row.name for row in await band.rows(select(tasks.c.name).where(tasks.c.kept.is_(True)))}
     assert kept == {"parent", "returned", "inner"}
     await finish(band, job)
+
+
+# ---------------------------------------------------------------- several at a time
+
+
+async def test_runs_of_one_job_that_grow_are_taken_together(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    real = expansions.complete_with_children
+
+    async def complete(session: Session, worker_id: int, dones: Sequence[Done]) -> Receipt:
+        taken.append(len(dones))
+        return await real(session, worker_id, dones)
+
+    monkeypatch.setattr(batches, "complete_with_children", complete)
+    parents = [make(f"parent {number}") for number in range(5)]
+    after = Task("some.module.after", {"x": list(parents)}, name="after")
+    job = await band.submit(*parents, after)
+    other = await band.submit(make("of another job"))
+    claims = await band.claim()
+    made = [make(f"child of {claim.name}") for claim in claims]
+    reports = [grown(claim, child, returns=child) for claim, child in zip(claims, made, strict=True)]
+    assert len((await band.report(*reports)).accepted) == 6
+    assert sorted(taken) == [1, 5]
+    assert await band.violations() == []
+    assert [name for name in await finish(band, job) if name == "after"] == ["after"]
+    assert (await band.job(other)).status == "completed"
+
+
+async def test_of_several_that_grow_one_that_is_lost_and_one_that_cannot_be_do_not_spoil_the_rest(
+    band: Orchestra,
+) -> None:
+    fine, lost, wrong = make("fine"), make("lost", max_retries=1), make("wrong")
+    job = await band.submit(fine, lost, wrong)
+    held = await band.claim_named()
+    await clear(band, lost)
+    child = make("child")
+    reports = [
+        grown(held["fine"], child, returns=child),
+        grown(held["lost"], make("of the lost")),
+        grown(held["wrong"], make("nowhere", group_id=77)),
+    ]
+    accepted = (await band.report(*reports)).accepted
+    assert accepted == {(fine.id, held["fine"].epoch), (wrong.id, held["wrong"].epoch)}
+    assert await band.violations() == []
+    assert sorted(await finish(band, job, "failed")) == ["child", "lost"]
+
+
+async def test_many_children_are_not_taken_with_others(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "GROWTH_MAX", 4)
+    await band.submit(*(make(f"parent {number}") for number in range(3)))
+    claims = await band.claim()
+    sizes = (2, 5, 1)
+    reports = [grown(claim, *(make("c") for _ in range(size))) for claim, size in zip(claims, sizes, strict=True)]
+    assert [len(together) for together in batches._growths(reports)] == [1, 1, 1]
+    assert [len(together) for together in batches._growths([*reports[2:], *reports[:1]])] == [1, 1]
+    monkeypatch.setattr(batches, "GROWTH_MAX", 5)
+    assert [len(together) for together in batches._growths([*reports[2:], *reports[:1]])] == [2]

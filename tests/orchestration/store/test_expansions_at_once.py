@@ -39,7 +39,7 @@ async def test_a_consumer_that_is_added_second_waits_for_what_was_returned(band:
     (claim,) = await band.claim()
     parent >> after
     async with band.transaction() as session:
-        await complete_with_children(session, band.worker, grown(claim, child, make("aside"), returns=child))
+        await complete_with_children(session, band.worker, [grown(claim, child, make("aside"), returns=child)])
         applying = asyncio.create_task(band.apply(job, after))
         await band.until_waiting()
     await applying
@@ -67,7 +67,7 @@ async def test_a_clear_that_comes_second_removes_the_children(band: Orchestra) -
     job = await band.submit(parent)
     (claim,) = await band.claim()
     async with band.transaction() as session:
-        await complete_with_children(session, band.worker, grown(claim, make("child")))
+        await complete_with_children(session, band.worker, [grown(claim, make("child"))])
         clearing = asyncio.create_task(band.coordinator.clear(parent.id))
         await band.until_waiting()
     await clearing
@@ -92,7 +92,7 @@ async def test_a_cancel_that_comes_second_ends_the_children(band: Orchestra) -> 
     job = await band.submit(make("parent"))
     (claim,) = await band.claim()
     async with band.transaction() as session:
-        await complete_with_children(session, band.worker, grown(claim, make("child")))
+        await complete_with_children(session, band.worker, [grown(claim, make("child"))])
         cancelling = asyncio.create_task(band.coordinator.cancel(job.id))
         await band.until_waiting()
     assert await cancelling
