@@ -21,6 +21,7 @@ from aaiclick.orchestration.models import Done, Orders, Receipt, Stop
 from aaiclick.orchestration.rules.states import LIVE_TASK
 from aaiclick.orchestration.store import (
     batches,
+    clear_inputs,
     clears,
     expansions,
     held,
@@ -215,7 +216,7 @@ def shallow_clear() -> Replacements:
         found = await find_downstream(session, job_id, roots)
         return Downstream(found.parents, {task: found.tasks[task] for task in roots})
 
-    return [(clears, "find_downstream", only_these)]
+    return [(clears, "find_downstream", only_these), (clear_inputs, "find_downstream", only_these)]
 
 
 def lost_decrement() -> Replacements:
@@ -253,7 +254,7 @@ def clear_that_keeps_the_children() -> Replacements:
         found.made.clear()
         return found
 
-    return [(clears, "find_downstream", find_lasting)]
+    return [(clears, "find_downstream", find_lasting), (clear_inputs, "find_downstream", find_lasting)]
 
 
 def consumers_that_do_not_wait_for_what_is_returned() -> Replacements:

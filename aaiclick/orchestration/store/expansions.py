@@ -15,7 +15,7 @@ from sqlalchemy import Row, select
 
 from aaiclick.errors import ClaimLost
 from aaiclick.ids import new_id
-from aaiclick.orchestration.models import Done, Receipt
+from aaiclick.orchestration.models import Done, Group, Receipt, Task
 from aaiclick.orchestration.models.children import Children, NewGroup, stored_node
 from aaiclick.orchestration.models.node import Edge, Node
 from aaiclick.orchestration.models.submission import Submission
@@ -133,9 +133,9 @@ class _Growth(Extension):
         if any(not self._is_new(edge.previous.id) for edge in self.submission.edges):
             return True
         around = {task: self._groups_around(task) for task in self.grown_by}
+        made: list[Task | Group] = [*self.submission.tasks, *self.submission.groups]
         return any(
-            node._group_id in self.parents and node._group_id not in around[node.parent_task_id or 0]
-            for node in (*self.submission.tasks, *self.submission.groups)
+            node._group_id in self.parents and node._group_id not in around[node.parent_task_id or 0] for node in made
         )
 
     def _groups_around(self, task: int) -> set[int]:
