@@ -14,6 +14,7 @@ from aaiclick.errors import CrossJobDependency, NoContext, NotYetThere, RunningL
 from aaiclick.orchestration.bus import open_bus
 from aaiclick.orchestration.checks import check_entrypoints, refuse_during_import
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.given import submit_given
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.node import Edge, Node, collector, current_group
 from aaiclick.orchestration.models.submission import Submission
@@ -109,7 +110,7 @@ class Context:
         if submission.tasks or submission.groups or submission.edges:
             check_entrypoints(submission.tasks)
             async with connected() as coordinator:
-                await coordinator.submit(submission)
+                await submit_given(coordinator, submission)
         return items
 
     def _staging(self) -> Staging | None:

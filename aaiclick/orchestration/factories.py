@@ -13,6 +13,7 @@ from aaiclick.errors import InputError
 from aaiclick.ids import new_id
 from aaiclick.orchestration.checks import check_entrypoints, refuse_during_import
 from aaiclick.orchestration.context import connected, gather
+from aaiclick.orchestration.given import submit_given
 from aaiclick.orchestration.models import Group, Job, PreservationMode, RegisteredJob, RunType, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.models.submission import Submission
@@ -174,7 +175,7 @@ async def submit_job(job: Job, nodes: Iterable[Node]) -> Job:
         task.priority = task.priority or job.priority
     check_entrypoints(submission.tasks)
     async with connected() as coordinator:
-        stored = await coordinator.submit(submission)
+        stored = await submit_given(coordinator, submission)
     if stored.id == job.id:
         stored._tasks, stored._groups = list(submission.tasks), list(submission.groups)
     return stored

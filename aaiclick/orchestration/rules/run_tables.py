@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeGuard
 
 from aaiclick.orchestration.rules.values import marks_of, mentions_objects
 
 _FORM = re.compile(r"t[1-9][0-9]{0,18}_[0-9]{1,10}_[1-9][0-9]{0,9}", re.ASCII)
+
+
+_TEMPORARY = re.compile(r"c[1-9][0-9]{0,18}_[1-9][0-9]{0,9}", re.ASCII)
 
 
 def run_prefix(maker: int, epoch: int) -> str:
@@ -19,7 +25,7 @@ def run_table(maker: int, epoch: int, number: int) -> str:
     return f"{run_prefix(maker, epoch)}_{number}"
 
 
-def is_run_table(table: object) -> bool:
+def is_run_table(table: object) -> TypeGuard[str]:
     """Whether a name is of exactly that form: all other tables have lives of their own."""
     return isinstance(table, str) and _FORM.fullmatch(table) is not None
 
@@ -31,10 +37,27 @@ def maker_of(table: str) -> int:
 
 def tables_named(text: str | None) -> set[str]:
     """The tables of runs that a text of values refers to."""
-    if text is None or not mentions_objects(text):
-        return set()
-    return {
-        payload["table"]
-        for kind, payload in marks_of(text)
-        if kind in ("object", "view") and isinstance(payload, dict) and is_run_table(payload.get("table"))
-    }
+    return {table for table in _named(text) if is_run_table(table)}
+
+
+def temporary_tables_named(text: str | None) -> set[str]:
+    """The tables of a `data_context` outside of runs that a text of values refers to."""
+    return {table for table in _named(text) if isinstance(table, str) and _TEMPORARY.fullmatch(table)}
+
+
+def _named(text: str | None) -> Iterator[object]:
+    for kind, payload in () if text is None or not mentions_objects(text) else marks_of(text):
+        if kind in ("object", "view") and isinstance(payload, dict):
+            yield payload.get("table")
+
+
+def with_tables(text: str, names: Mapping[str, str]) -> str:
+    """The text of arguments, with references to other tables instead of these."""
+    envelopes: dict[str, Any] = json.loads(text)
+    for envelope in envelopes.values():
+        if envelope["object_type"] != "pyobj":
+            envelope["table"] = names.get(envelope["table"], envelope["table"])
+        for _, kind, *payload in envelope.get("marks", ()):
+            if kind in ("object", "view"):
+                payload[0]["table"] = names.get(payload[0]["table"], payload[0]["table"])
+    return json.dumps(envelopes, ensure_ascii=False, separators=(",", ":"))

@@ -266,7 +266,7 @@ class Extension:
         for task in self.submission.tasks:
             task.priority = task.priority or job.priority
         await insert_graph(session, self.submission, plan, await session.now(), job.placement)
-        await pin_inputs(session, late_arguments(self.submission, self.shape, grown=self.grown_by is not None))
+        await pin_inputs(session, late_arguments(self.submission, self.shape, grown=bool(self.grown_by)))
         for table, old in ((tasks, self.old_tasks), (groups, self.old_groups)):
             more = {node: count for node, count in plan.dependents.items() if node in old}
             await shift(session, table.c.dependents_count, more)

@@ -36,11 +36,22 @@ async def mark_unneeded(session: Session) -> int:
     names = {row.table_name for row in (*refs, *pins)}
     if not names:
         return 0
-    locked = await _lock(session, names)
-    needed = await _needed(session, names)  # read after the lock: what was added meanwhile is seen
-    await _mark(session, [row.table_name for row in locked if not row.preserved and row.table_name not in needed])
+    await _mark_those(session, names)
     await _delete_freed(session, refs, pins)
     return len(refs) + len(pins)
+
+
+async def mark_given(session: Session, names: Sequence[str]) -> None:
+    """Tables that were made for a job which did not come to be: they go, unless it did."""
+    await _mark_those(session, names, preserved=True)
+
+
+async def _mark_those(session: Session, names: Iterable[str], *, preserved: bool = False) -> None:
+    """Mark those of these tables that nobody needs; `preserved`: also those that are kept until their job's time."""
+    locked = await _lock(session, names)
+    needed = await _needed(session, names)  # read after the lock: what was added meanwhile is seen
+    free = [row.table_name for row in locked if preserved or not row.preserved]
+    await _mark(session, [name for name in free if name not in needed])
 
 
 async def _lock(session: Session, names: Iterable[str]) -> Sequence[Row[Any]]:

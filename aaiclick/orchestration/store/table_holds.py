@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 
@@ -46,7 +47,7 @@ async def register_given(session: Session, job_id: int, names: Sequence[str], mo
 async def _facts(session: Session, job_id: int) -> tuple[str, datetime]:
     """How a job keeps its tables, and what time it is."""
     chosen = select(jobs.c.preservation_mode, session.dialect.now()).where(jobs.c.id == job_id)
-    row = await session.first(chosen)
+    row: Any = await session.first(chosen)
     if row is None:
         raise NotFound(what="job", field="id", value=job_id, hint="List them with: aaiclick job list")
     return row[0], row[1]

@@ -91,6 +91,15 @@ async def lock_tables(session: Session, names: Iterable[str], *, lock: bool = Tr
     return gone
 
 
+async def of_other_jobs(session: Session, names: Collection[str], job_id: int) -> set[str]:
+    """Those of these tables that belong to other jobs."""
+    found: set[str] = set()
+    for batch in in_batches(sorted(names)):
+        which = (table_context_refs.c.table_name.in_(batch), table_context_refs.c.job_id != job_id)
+        found |= {row.table_name for row in await session.rows(select(table_context_refs.c.table_name).where(*which))}
+    return found
+
+
 async def pin_inputs(session: Session, texts: Mapping[int, str]) -> None:
     """Pin what these tasks need and is there; refused if something of it is gone."""
     if not texts:

@@ -1,0 +1,84 @@
+"""Objects among the arguments of what is submitted: they become the job's own, and the user's keep their own lives."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from aaiclick.backend import get_ch_url
+from aaiclick.ids import new_id
+from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.models import Job, Task
+from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.rules.run_tables import run_table, tables_named, temporary_tables_named, with_tables
+from aaiclick.orchestration.rules.values import mentions_objects
+from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_drops import mark_given
+from aaiclick.orchestration.store.table_holds import name_of_installation, register_given
+from aaiclick.orchestration.store.table_inputs import of_other_jobs
+
+log = logging.getLogger("aaiclick")
+
+
+async def submit_given(coordinator: DirectCoordinator, submission: Submission) -> Job:
+    """Submit a graph. Tables that would end with a `data_context`, or with another job, are copied for it first.
+
+    The copies are known before they are made, and are pinned for their tasks with the graph, or they go again.
+    """
+    naming = [task for task in submission.tasks if mentions_objects(task.kwargs_json)]
+    sources = await _sources(coordinator.database, submission.job_id, naming) if naming else []
+    if not sources:
+        return await coordinator.submit(submission)
+    maker = new_id()
+    copies = {source: run_table(maker, 0, number) for number, source in enumerate(sources, 1)}
+    texts = {task.id: task.kwargs_json for task in naming}
+    try:
+        await _copy(coordinator.database, submission, copies)
+        for task in naming:
+            task.kwargs_json = with_tables(task.kwargs_json, copies)
+        job = await coordinator.submit(submission)
+    except BaseException:
+        for task in naming:
+            task.kwargs_json = texts[task.id]
+        await _leave(coordinator.database, copies)
+        raise
+    if job.id != submission.job_id:  # its key is known: nothing was added
+        await _leave(coordinator.database, copies)
+    return job
+
+
+async def _sources(database: Database, job_id: int, naming: Sequence[Task]) -> list[str]:
+    """The tables that do not live as long as the job needs them."""
+    texts = [task.kwargs_json for task in naming]
+    foreign = set().union(*map(tables_named, texts))
+    if foreign:
+        foreign = await database.read(lambda session: of_other_jobs(session, foreign, job_id))
+    return sorted(set().union(foreign, *map(temporary_tables_named, texts)))
+
+
+async def _copy(database: Database, submission: Submission, copies: Mapping[str, str]) -> None:
+    from aaiclick.data.clients.opening import close_client, open_client  # here, to keep start-up light
+    from aaiclick.data.lifetimes import clone
+
+    mode = None if submission.new_job is None else submission.new_job.preservation_mode
+
+    async def work(session: Session) -> str:
+        await register_given(session, submission.job_id, list(copies.values()), mode)
+        return await name_of_installation(session)
+
+    installation = await database.transact(work)
+    url = get_ch_url()
+    client = await open_client(url)
+    try:
+        await clone(client, copies, job_id=submission.job_id, installation=installation)
+    finally:
+        await close_client(url)
+
+
+async def _leave(database: Database, copies: Mapping[str, str]) -> None:
+    """Leave the copies to whoever drops tables."""
+    try:
+        await database.transact(lambda session: mark_given(session, list(copies.values())))
+    except Exception as error:  # what led here is told; they are found by their age
+        log.warning("copies of Objects are left for later: %s", error)
