@@ -1,0 +1,71 @@
+"""Which tables may go, and what is seen of the references that have ended."""
+
+from __future__ import annotations
+
+from sqlalchemy import select, update
+
+from aaiclick.orchestration.store import table_drops
+from aaiclick.orchestration.store.chores import look_for_chores
+from aaiclick.orchestration.store.tables import table_context_refs, table_run_refs
+from tests.support.band import band
+from tests.support.orchestra import Orchestra, make
+from tests.support.tables import hold, look, pins, registered, returned
+
+__all__ = ["band"]
+
+
+async def test_nothing_to_see(band: Orchestra) -> None:
+    assert await band.database.transact(table_drops.mark_unneeded) == 0
+    chores = await band.database.read(look_for_chores)
+    assert not chores.tables
+    assert not chores.strays
+
+
+async def test_a_table_is_gone_from_the_instant_it_is_marked(band: Orchestra) -> None:
+    await band.submit(make("a"))
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    assert not (await band.database.read(look_for_chores)).tables
+    await band.report(returned(claim))
+    assert (await band.database.read(look_for_chores)).tables
+    await look(band)
+    assert await registered(band) == set()
+    assert (await band.database.read(look_for_chores)).tables
+    assert await band.database.read(table_drops.next_to_drop) == [table]
+    assert await band.database.read(lambda session: table_drops.next_to_drop(session, table)) == []
+    await band.database.transact(lambda session: table_drops.forget_tables(session, [table]))
+    assert not (await band.database.read(look_for_chores)).tables
+
+
+async def test_references_that_have_been_seen_are_deleted_and_live_ones_stay(band: Orchestra) -> None:
+    a = make("a")
+    consumer = make("b", kwargs={"x": a})
+    await band.submit(a, consumer)
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table))
+    assert len(await band.rows(select(table_run_refs))) == 1
+    await look(band)
+    assert await band.rows(select(table_run_refs)) == []
+    assert await pins(band) == {(consumer.id, table)}
+
+
+async def test_references_to_tables_that_nobody_knows_do_no_harm(band: Orchestra) -> None:
+    await band.submit(make("a"))
+    (claim,) = await band.claim()
+    await hold(band, claim, "t5_1_1", outputs=0)
+    await band.report(returned(claim))
+    await look(band)
+    assert await band.rows(select(table_run_refs)) == []
+    assert await band.database.read(table_drops.next_to_drop) == []
+
+
+async def test_a_table_that_is_dropping_stays_so(band: Orchestra) -> None:
+    await band.submit(make("a"))
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim))
+    gone = update(table_context_refs).values(dropping=True)
+    await band.database.transact(lambda session: session.run(gone))
+    await look(band)
+    assert await band.database.read(table_drops.next_to_drop) == [table]
