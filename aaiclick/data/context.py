@@ -31,6 +31,8 @@ from aaiclick.errors import NoContext, ObjectNotFound, StaleObject
 
 Provider = Callable[[], Awaitable["Context"]]
 
+SCHEMAS_AT_ONCE = 500
+
 AS_SORTED = {"max_insert_threads": 1}
 """Rows that come sorted are stored so."""
 
@@ -198,35 +200,20 @@ class Context:
 
     async def open_object(self, name: str, *, scope: Scope = "global") -> Object:
         """The Object of this name."""
-        try:
-            return await self._open(persistent_table(name, scope, self.job_id), None)
-        except ObjectNotFound:
-            raise ObjectNotFound(name=name, hint="list_objects() tells which there are.") from None
+        table = persistent_table(name, scope, self.job_id)
+        found = await _read_schemas(self.client, [table])
+        if table not in found:
+            raise ObjectNotFound(name=name, hint="list_objects() tells which there are.")
+        return Object(self, table, found[table])
 
-    async def open_reference(self, reference: Mapping[str, Any], keeper: Keeper | None = None) -> Object | View:
+    async def open_reference(self, reference: Mapping[str, Any]) -> Object | View:
         """The Object or View that a reference names."""
-        found = await self._open(table_in(reference), keeper)
-        if reference.get("object_type") != "view":
-            return found
-        window = window_in(reference, found.columns)
-        shape: Shape = found.shape
-        if window.fields is not None and found.shape in ("table", "list"):
-            shape = "list" if len(window.fields) == 1 else "table"
-        return View(self, found._table, window, shape)
+        return (await self.open_references([reference]))[0]
 
-    async def _open(self, table: str, keeper: Keeper | None) -> Object:
-        """The Object of a table; its schema is what ClickHouse says."""
-        which = sql.text(table)
-        found = await self.client.rows(
-            f"SELECT name, type, comment FROM system.columns WHERE database = currentDatabase() AND table = {which}"
-            " ORDER BY position UNION ALL SELECT '', '', comment FROM system.tables"
-            f" WHERE database = currentDatabase() AND name = {which}"
-        )
-        rows = list(zip(*found.columns, strict=True))
-        comment = [comment for name, _, comment in rows if not name]
-        if not comment:
-            raise ObjectNotFound(name=table, hint="Its table is gone.")
-        return Object(self, table, read_schema([row for row in rows if row[0]], comment[0]), keeper)
+    async def open_references(self, references: Sequence[Mapping[str, Any]]) -> list[Object | View]:
+        """The Objects and Views that references name; one query asks for many of them."""
+        found = await _read_schemas(self.client, list(dict.fromkeys(map(table_in, references))))
+        return [_opened(self, reference, found.get(table_in(reference))) for reference in references]
 
     async def list_objects(self) -> list[str]:
         """The names of the Objects that stay, for everybody."""
@@ -247,6 +234,40 @@ class Context:
     def groups(self, frame: Frame, keys: Sequence[Any]) -> Groups:
         """The rows of a frame, grouped."""
         return Groups(frame, keys)
+
+
+def _opened(context: Context, reference: Mapping[str, Any], schema: Schema | None) -> Object | View:
+    if schema is None:
+        raise ObjectNotFound(name=table_in(reference), hint="Its table is gone.")
+    found = Object(context, table_in(reference), schema)
+    if reference.get("object_type") != "view":
+        return found
+    window = window_in(reference, found.columns)
+    shape: Shape = found.shape
+    if window.fields is not None and found.shape in ("table", "list"):
+        shape = "list" if len(window.fields) == 1 else "table"
+    return View(context, found._table, window, shape)
+
+
+async def _read_schemas(client: DataClient, tables: Sequence[str]) -> dict[str, Schema]:
+    """The schemas of those tables that are there, as ClickHouse says."""
+    found: dict[str, Schema] = {}
+    for start in range(0, len(tables), SCHEMAS_AT_ONCE):
+        which = f"({', '.join(map(sql.text, tables[start : start + SCHEMAS_AT_ONCE]))})"
+        answer = await client.rows(
+            "SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase()"
+            f" AND table IN {which} ORDER BY table, position UNION ALL SELECT name, '', '', comment FROM system.tables"
+            f" WHERE database = currentDatabase() AND name IN {which}"
+        )
+        columns: dict[str, list[tuple[str, str, str]]] = {}
+        comments: dict[str, str] = {}
+        for table, name, kind, comment in zip(*answer.columns, strict=True):
+            if name:
+                columns.setdefault(table, []).append((name, kind, comment))
+            else:
+                comments[table] = comment
+        found |= {table: read_schema(columns.get(table, []), comment) for table, comment in comments.items()}
+    return found
 
 
 # ---------------------------------------------------------------- the current one

@@ -97,3 +97,13 @@ def test_an_object_may_be_asked_from_another_loop(ch_url: str) -> None:
             return await asyncio.to_thread(lambda: asyncio.run((given + 1).data()))
 
     assert asyncio.run(main()) == [2, 3]
+
+
+async def test_many_references_are_opened_at_once(context: Context, numbers: Object) -> None:
+    texts = await context.create_object_from_value({"a": ["x", "y"], "b": [1, 2]})
+    wanted = [numbers.reference(), texts.where("b > 1").reference(), numbers.reference(), texts["a"].reference()]
+    found = await context.open_references(wanted)
+    assert [await each.data() for each in found] == [[1, 2, 3, 4], {"a": ["y"], "b": [2]}, [1, 2, 3, 4], ["x", "y"]]
+    assert await context.open_references([]) == []
+    with pytest.raises(ObjectNotFound, match="t_gone"):
+        await context.open_references([numbers.reference(), {"object_type": "object", "table": "t_gone"}])

@@ -97,14 +97,12 @@ class RunData:
         """The Objects and Views that the arguments refer to."""
         texts = [self._claim.kwargs_json, *self._claim.inputs.values()]
         context = await self.context()
-        opened: dict[str, object] = {}
+        wanted: dict[str, dict[str, Any]] = {}
         for text in texts:
             for kind, payload in marks_of(text) if text is not None else ():
                 if kind in ("object", "view") and isinstance(payload, dict):
-                    key = key_of(kind, payload)
-                    if key not in opened:
-                        opened[key] = await context.open_reference({"object_type": kind, **payload})
-        return opened
+                    wanted[key_of(kind, payload)] = {"object_type": kind, **payload}
+        return dict(zip(wanted, await context.open_references(list(wanted.values())), strict=True))
 
     async def convert(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         """A parameter that is annotated as an Object gets one, whatever the producer returned."""
