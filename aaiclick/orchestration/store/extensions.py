@@ -13,9 +13,7 @@ from typing import Any
 
 from sqlalchemy import Row, delete, select, update
 
-from aaiclick.errors import AlreadyStarted, CrossJobDependency, GroupComplete, JobEnded, NotFound
-from aaiclick.orchestration.models.children import stored_node
-from aaiclick.orchestration.models.node import Edge
+from aaiclick.errors import CrossJobDependency, GroupComplete, JobEnded, NotFound
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.graph import Plan, Shape, Standing, Stored, ancestors, descendants, make_plan
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, TaskStatus
@@ -27,8 +25,8 @@ from aaiclick.orchestration.store.graphs import (
     refuse_unknown,
     shape_of,
 )
+from aaiclick.orchestration.store.new_edges import drop_known_edges, follow_results, too_late
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
-from aaiclick.orchestration.store.results import returned_by
 from aaiclick.orchestration.store.ripples import OPEN, lock_gated, shift, spread_doom
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import late_arguments, makers_to_come, pin_inputs
@@ -89,7 +87,7 @@ class Extension:
     async def lock(self) -> None:
         """Lock all that the new nodes and edges touch."""
         await self._lock_graph()
-        await self._follow_results()
+        await follow_results(self.session, self.submission, self.shape)
         stored = {edge.next.id: edge.next.kind for edge in self.submission.edges if not self._is_new(edge.next.id)}
         self.held_tasks = {node for node, kind in stored.items() if kind == "task"}
         self.held_groups = {node for node, kind in stored.items() if kind == "group"}
@@ -121,24 +119,6 @@ class Extension:
         self.parents = {group.id: group.parent_group_id for group in found}
         self.closed = {group.id for group in found if group.unmet_count}
         self.names = {group.id: f"group {group.name!r}" for group in found} | names_of(self.submission)
-
-    async def _follow_results(self) -> None:
-        """Whoever is to wait for a task that completed and returned tasks waits for these: their results are its own.
-
-        Nobody can return tasks meanwhile: that takes the graph's lock too.
-        """
-        edges = [edge for edge in self.submission.edges if edge.previous.kind == "task"]
-        stored = {edge.previous.id for edge in edges if not self._is_new(edge.previous.id)}
-        returned = await returned_by(self.session, stored) if stored else {}
-        known = {(edge.previous.id, edge.next.id) for edge in self.submission.edges}
-        more = [
-            Edge(stored_node(kind, node), edge.next)
-            for edge in edges
-            for kind, node in returned.get(edge.previous.id, ())
-            if (node, edge.next.id) not in known
-        ]
-        self.submission.edges = [*self.submission.edges, *more]
-        self.shape.edges.update((edge.previous.id, edge.next.id) for edge in more)
 
     async def _unqueue(self) -> None:
         """Once before the tasks are locked, as a claim would, and once after, for what became ready in between."""
@@ -192,7 +172,7 @@ class Extension:
 
     async def look(self) -> None:
         """Read what is stored around it, now that nobody can change it, and refuse what cannot be."""
-        await self._drop_known_edges()
+        await drop_known_edges(self.session, self.submission, self.shape)
         refuse_unknown(self.submission, self.shape, set(self.old_tasks) | set(self.old_groups))
         whole = Shape(dict(self.shape.tasks), dict(self.shape.groups), set(self.shape.edges))
         if self.may_close_a_cycle():
@@ -202,22 +182,6 @@ class Extension:
     def may_close_a_cycle(self) -> bool:
         """Whether what is stored has to be looked at."""
         return bool(self.held_tasks or self.held_groups or (self.joined and self.shape.edges))
-
-    async def _drop_known_edges(self) -> None:
-        """An edge that is stored already is not stored again."""
-        pairs = [pair for pair in self.shape.edges if not self._is_new(pair[0]) and not self._is_new(pair[1])]
-        if not pairs:
-            return
-        found = await self.session.rows(
-            select(dependencies.c.previous_id, dependencies.c.next_id).where(
-                self.session.any_of(dependencies.c.previous_id, sorted({previous for previous, _ in pairs})),
-                self.session.any_of(dependencies.c.next_id, sorted({following for _, following in pairs})),
-            )
-        )
-        known = {(row.previous_id, row.next_id) for row in found}
-        self.shape.edges -= known
-        edges = self.submission.edges
-        self.submission.edges = [edge for edge in edges if (edge.previous.id, edge.next.id) not in known]
 
     async def _add_stored_shape(self, whole: Shape) -> None:
         edges = await self.session.rows(
@@ -284,7 +248,7 @@ class Extension:
         raised = {node: plan.stored_unmet[node] for node in self.held_tasks if plan.stored_unmet[node]}
         for node in raised:
             if not self._may_wait(self.old_tasks[node].status):
-                raise self._already_started(node, self.old_tasks[node].status)
+                raise too_late(self.submission, self.names, node, self.old_tasks[node].status)
         group_unmet, gated = await self._close_groups(plan)
         await shift(self.session, groups.c.unmet_count, group_unmet)
         task_unmet = Counter(raised)
@@ -325,13 +289,9 @@ class Extension:
         members = [row for row in self.old_tasks.values() if row.group_id == group]
         for row in members:
             if row.status != TaskStatus.PENDING:
-                raise self._already_started(group, f"begun (task {row.id} is {row.status})")
+                begun = f"begun (task {row.id} is {row.status})"
+                raise too_late(self.submission, self.names, group, begun)
         return [row.id for row in members]
-
-    def _already_started(self, node: int, status: str) -> AlreadyStarted:
-        previous = [str(edge.previous) for edge in self.submission.edges if edge.next.id == node]
-        wanted = ", ".join(previous[:3]) or "what a group around it is to wait for"
-        return AlreadyStarted(what=self.names.get(node, str(node)), previous=wanted, status=status)
 
     async def _reopen(self, plan: Plan) -> None:
         """Stored groups get more to complete; one that was complete may only do so while nobody waits for it."""
