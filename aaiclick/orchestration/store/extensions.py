@@ -247,7 +247,7 @@ class Extension:
         """Stored tasks and groups wait for more; what a group's gate holds back waits with it."""
         raised = {node: plan.stored_unmet[node] for node in self.held_tasks if plan.stored_unmet[node]}
         for node in raised:
-            if not self._may_wait(self.old_tasks[node].status):
+            if not _may_wait(self.old_tasks[node].status, grown=bool(self.grown_by)):
                 raise too_late(self.submission, self.names, node, self.old_tasks[node].status)
         group_unmet, gated = await self._close_groups(plan)
         await shift(self.session, groups.c.unmet_count, group_unmet)
@@ -258,11 +258,6 @@ class Extension:
             which = self.session.any_of(tasks.c.id, sorted(gated))
             await self.session.run(update(tasks).where(which).values(gated=True))
         await make_ready(self.session, sorted(self.unqueued))
-
-    def _may_wait(self, status: str) -> bool:
-        """Who waits for a run that grows has not begun; if it failed or was cancelled, it may be cleared later."""
-        ended = bool(self.grown_by) and status in ENDED_TASK and status != TaskStatus.COMPLETED
-        return ended or status == TaskStatus.PENDING
 
     async def _close_groups(self, plan: Plan) -> tuple[Counter[int], set[int]]:
         """How much more the held groups and those inside wait for, and the tasks whose gate closes."""
@@ -340,6 +335,11 @@ def _standing(status: str) -> Standing:
     if status == TaskStatus.COMPLETED:
         return Standing.MET
     return Standing.FAILED if status in ENDED_TASK else Standing.OPEN
+
+
+def _may_wait(status: str, *, grown: bool) -> bool:
+    """Who waits for a run that grows has not begun; if it failed or was cancelled, it may be cleared later."""
+    return status == TaskStatus.PENDING or (grown and status in ENDED_TASK and status != TaskStatus.COMPLETED)
 
 
 def _no_such_job(job_id: int) -> NotFound:
