@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 
 MONTH_S = 30 * 24 * 3600
+YEARS_S = 10 * 365 * 24 * 3600
 
 FIXED_MACHINE_IDS = range(512, 768)
 """Machine ids that only AAICLICK_MACHINE_ID gives out; see aaiclick/ids.py for the others."""
@@ -203,6 +204,20 @@ SETTINGS: tuple[Setting, ...] = (
         "A fixed machine id for the ids made here. Give it to one process at a time.",
         low=FIXED_MACHINE_IDS[0],
         high=FIXED_MACHINE_IDS[-1],
+    ),
+    _seconds(
+        "AAICLICK_JOB_TTL",
+        "job_ttl_s",
+        "604800",
+        "Seconds after a job's end at which its tables go: results, inputs of what failed, all of a job with FULL.",
+        high=YEARS_S,
+    ),
+    _seconds(
+        "AAICLICK_SWEEP_AGE",
+        "sweep_age_s",
+        "3600",
+        "Seconds after which a table that nobody knows, or nothing ever referred to, is dropped.",
+        high=YEARS_S,
     ),
     Setting(
         "AAICLICK_ENGINE_MEMORY_MB",

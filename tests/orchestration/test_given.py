@@ -117,9 +117,10 @@ async def test_a_submit_that_is_refused_leaves_no_copy(local: Path, monkeypatch:
         rows = await create_object_from_value([1])
         task = create_task(READ, {"rows": rows})
         before = task.kwargs_json
-        with monkeypatch.context() as patched, pytest.raises(Conflict):
+        with monkeypatch.context() as patched:
             patched.setattr(DirectCoordinator, "submit", refuse)
-            await create_job("refused", tasks=[task], preservation_mode=mode)
+            with pytest.raises(Conflict):
+                await create_job("refused", tasks=[task], preservation_mode=mode)
         assert task.kwargs_json == before
         await tidy()
         assert await tables() == [rows.table]

@@ -8,6 +8,7 @@ import logging
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.orchestration.control import reconcilers
 from aaiclick.orchestration.control.leader import Leader
+from aaiclick.orchestration.control.sweeper import TableSweeper
 from aaiclick.orchestration.control.tables import TableDropper
 from aaiclick.orchestration.store.chores import Chores, look_for_chores
 from aaiclick.orchestration.store.database import Database
@@ -36,6 +37,7 @@ class Control:
         self.every_s = min(EVERY_S, session_s / 5)
         self.leader = Leader(database, holder, ttl_s=min(TTL_S_MAX, session_s / 2), clock=clock)
         self.tables = TableDropper(database)
+        self.sweeper = TableSweeper(database, clock)
         self._since: float | None = None
         """Since when the database has been in reach without a gap."""
         self._seen = float("-inf")
@@ -77,6 +79,7 @@ class Control:
             self._mended = now
             await reconcilers.mend_stuck_jobs(self.database)
             await self.tables.free_idle_pins()
+        await self.sweeper.now_and_then()
         return self.every_s if not chores.due_s else min(self.every_s, chores.due_s)
 
     async def _attend(self, chores: Chores) -> None:

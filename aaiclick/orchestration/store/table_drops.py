@@ -36,25 +36,26 @@ async def mark_unneeded(session: Session) -> int:
     names = {row.table_name for row in (*refs, *pins)}
     if not names:
         return 0
-    await _mark_those(session, names)
+    await mark_those(session, names)
     await _delete_freed(session, refs, pins)
     return len(refs) + len(pins)
 
 
 async def mark_given(session: Session, names: Sequence[str]) -> None:
     """Tables that were made for a job which did not come to be: they go, unless it did."""
-    await _mark_those(session, names, preserved=True)
+    await mark_those(session, names, preserved=True)
 
 
-async def _mark_those(session: Session, names: Iterable[str], *, preserved: bool = False) -> None:
+async def mark_those(session: Session, names: Iterable[str], *, preserved: bool = False) -> None:
     """Mark those of these tables that nobody needs; `preserved`: also those that are kept until their job's time."""
-    locked = await _lock(session, names)
+    locked = await lock_rows(session, names)
     needed = await _needed(session, names)  # read after the lock: what was added meanwhile is seen
     free = [row.table_name for row in locked if preserved or not row.preserved]
-    await _mark(session, [name for name in free if name not in needed])
+    await mark_dropping(session, [name for name in free if name not in needed])
 
 
-async def _lock(session: Session, names: Iterable[str]) -> Sequence[Row[Any]]:
+async def lock_rows(session: Session, names: Iterable[str]) -> Sequence[Row[Any]]:
+    """Let nobody add a reference to these tables, or drop them, meanwhile."""
     return await session.rows(
         select(table_context_refs.c.table_name, table_context_refs.c.preserved)
         .where(table_context_refs.c.table_name.in_(sorted(names)))
@@ -76,7 +77,8 @@ def _live(table: Any, which: ColumnElement[bool]) -> Select[Any]:
     return select(table.c.table_name).where(which, ~table.c.freed)
 
 
-async def _mark(session: Session, names: Sequence[str]) -> None:
+async def mark_dropping(session: Session, names: Sequence[str]) -> None:
+    """From this commit on these tables are gone."""
     if names:
         which = table_context_refs.c.table_name.in_(names)
         await session.run(update(table_context_refs).where(which).values(dropping=True))

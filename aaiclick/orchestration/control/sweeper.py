@@ -1,0 +1,126 @@
+"""Now and then: tables whose time is over are marked for the dropper, and those that nobody knows are dropped.
+
+Nobody knows what was made by a body that outlived its run, or of which the state was lost. A table is written down
+before it is made and forgotten after it was dropped: one that is in ClickHouse, and then not in the state, is nobody's.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from functools import partial
+
+from aaiclick.backend import get_ch_url
+from aaiclick.clock import SYSTEM_CLOCK, Clock
+from aaiclick.config import settings
+from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.clients.opening import close_client, open_client
+from aaiclick.data.lifetimes import drop
+from aaiclick.data.sql import text
+from aaiclick.errors import AaiclickError, DataRefused
+from aaiclick.ids import id_time
+from aaiclick.orchestration.rules.run_tables import is_run_table, maker_of
+from aaiclick.orchestration.store import table_ages
+from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.table_drops import LOOKED_AT_ONCE
+
+log = logging.getLogger("aaiclick")
+
+EXPIRE_EVERY_S = 60.0
+SWEEP_EVERY_S = 600.0
+ROUNDS_MAX = 1_000
+LISTED_AT_ONCE = 1_000
+
+
+class TableSweeper:
+    """Knows when it looked last."""
+
+    def __init__(self, database: Database, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.database = database
+        self.clock = clock
+        self._expired = self._swept = clock.monotonic()
+        self._said = ""
+
+    async def now_and_then(self) -> None:
+        """Look, if it is time to."""
+        now = self.clock.monotonic()
+        if now - self._expired >= EXPIRE_EVERY_S:
+            self._expired = now
+            await self.expire()
+        if now - self._swept >= SWEEP_EVERY_S:
+            self._swept = now
+            await self.sweep()
+
+    async def expire(self) -> int:
+        """Mark what is over; the dropper drops it."""
+        ttl_s, age_s = settings().job_ttl_s, settings().sweep_age_s
+        total = 0
+        for step in (partial(table_ages.mark_expired, ttl_s=ttl_s), partial(table_ages.mark_unclaimed, age_s=age_s)):
+            for _ in range(ROUNDS_MAX):
+                marked = await self.database.transact(step)
+                total += marked
+                if marked < LOOKED_AT_ONCE:
+                    break
+        return total
+
+    async def sweep(self) -> int:
+        """Drop what nobody knows; gives the number of tables."""
+        installation = await self.database.read(table_ages.known_installation)
+        if installation is None:  # there never was a table
+            return 0
+        try:
+            dropped = await _sweep(self.database, installation, settings().sweep_age_s)
+        except AaiclickError as error:  # ClickHouse is away: there are other things to repair
+            trouble = f"tables cannot be swept: {type(error).__name__}: {error}"
+            if trouble != self._said:
+                log.warning("%s (trying again)", trouble)
+            self._said = trouble
+            return 0
+        self._said = ""
+        return dropped
+
+
+async def _sweep(database: Database, installation: str, age_s: float) -> int:
+    before = await database.read(lambda session: session.now()) - timedelta(seconds=age_s)
+    url = get_ch_url()
+    client = await open_client(url)
+    dropped, after = 0, ""
+    try:
+        for _ in range(ROUNDS_MAX):
+            listed = await _list(client, installation, age_s, after)
+            ours = [name for name in listed if is_run_table(name) and _is_older(name, before)]
+            for name in await database.read(partial(table_ages.unknown_tables, names=ours)):
+                dropped += await _drop(client, name)
+            if len(listed) < LISTED_AT_ONCE:
+                break
+            after = listed[-1]
+    finally:
+        await close_client(url)
+    return dropped
+
+
+async def _list(client: DataClient, installation: str, age_s: float, after: str) -> list[str]:
+    """Tables that carry the name of this installation, and are not young; chdb does not tell the age of a table."""
+    found = await client.rows(
+        "SELECT name FROM system.tables WHERE database = currentDatabase()"
+        f" AND startsWith(name, 't') AND JSONExtractString(comment, 'installation') = {text(installation)}"
+        f" AND metadata_modification_time <= now() - toIntervalSecond({round(age_s)})"
+        f" AND name > {text(after)} ORDER BY name LIMIT {LISTED_AT_ONCE}"
+    )
+    return list(found.columns[0]) if found.columns else []
+
+
+def _is_older(name: str, before: datetime) -> bool:
+    """Whether whoever made the table is older: the table is younger than its task."""
+    return id_time(maker_of(name)) <= before
+
+
+async def _drop(client: DataClient, name: str) -> bool:
+    """A table that ClickHouse refuses to drop is left for the next time; the others go."""
+    try:
+        await drop(client, name)
+    except DataRefused as error:
+        log.warning("table %s cannot be dropped: %s", name, error)
+        return False
+    log.warning("table %s was known to nobody and is dropped", name)
+    return True
