@@ -12,8 +12,9 @@ from aaiclick.config import reset_settings
 from aaiclick.orchestration.execution.executors.contract import Executor
 from aaiclick.orchestration.execution.executors.inline import InlineExecutor
 from aaiclick.orchestration.execution.executors.process import ProcessExecutor
-from aaiclick.orchestration.models import Claim, Report
+from aaiclick.orchestration.models import Claim, Done, Report
 from aaiclick.orchestration.rules.values import encode_kwargs, encode_value
+from tests.orchestration import growing_flows as flows
 from tests.orchestration.sample_flows import RAISES
 from tests.support import bodies
 from tests.support.bodies import claim_of, failure_in, log_of, result_in, until
@@ -122,10 +123,24 @@ async def test_an_interrupt_of_a_bodys_own_ends_only_that_body(executor: Executo
 
 
 async def test_a_result_that_cannot_travel_fails_for_good(executor: Executor) -> None:
-    for kind in ["object", "generator", "nan", "nul", "itself", "lock", "large", "50 MB", "tasks"]:
+    for kind in ["object", "generator", "nan", "nul", "itself", "lock", "large", "50 MB", "result within data"]:
         failure = failure_in(await run(executor, claim_of(bodies.returns, kind=kind)))
         assert failure.permanent
         assert failure.error.startswith(("ValueNotPortable: result", "ValueTooLarge: result")), kind
+
+
+async def test_what_a_body_makes_is_in_its_report(executor: Executor) -> None:
+    """Sync and async; the ids are this installation's own, and none is made twice."""
+    seen: set[int] = set()
+    for body in (flows.several.function, flows.grouped.function, flows.one.function):
+        report = await run(executor, claim_of(body, **({"x": 2} if body is flows.one.function else {"n": 3})))
+        assert isinstance(report, Done), report
+        assert report.children is not None
+        made = {new.id for new in report.children.tasks} | {new.id for new in report.children.groups}
+        assert {node for _, node in report.children.returned} <= made
+        assert not made & seen
+        seen |= made
+    assert len(seen) == 3 + 4 + 1
 
 
 @pytest.mark.parametrize(
