@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,8 @@ from aaiclick.data import Context, Frame, col, data_context
 
 EXAMPLES = 2_000 if os.environ.get("TEST_LONG") else 35
 """Of each kind."""
+
+pytestmark = pytest.mark.timeout(120 if EXAMPLES < 100 else 1200)
 
 Row = dict[str, Any]
 Column = Callable[[str], Any]
