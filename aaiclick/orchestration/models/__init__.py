@@ -3,16 +3,18 @@
 from aaiclick.orchestration.models.claim import Claim, Done, Failure, Held, Orders, Receipt, Report, Stop
 from aaiclick.orchestration.models.group import Group
 from aaiclick.orchestration.models.job import Job
-from aaiclick.orchestration.models.records import Dependency, Event, RegisteredJob, Run, Worker
+from aaiclick.orchestration.models.records import Backfill, Dependency, Event, Fire, RegisteredJob, Run, Worker
 from aaiclick.orchestration.models.task import Task
 from aaiclick.orchestration.rules.states import JobStatus, PreservationMode, RunType, TaskStatus, WorkerStatus
 
 __all__ = [
+    "Backfill",
     "Claim",
     "Dependency",
     "Done",
     "Event",
     "Failure",
+    "Fire",
     "Group",
     "Held",
     "Job",

@@ -1,4 +1,4 @@
-"""The other rows that people read: runs, events, workers, dependencies, registered jobs."""
+"""The other rows that people read: runs, events, workers, dependencies, registered jobs and their times."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from aaiclick.orchestration.rules.states import WorkerStatus
+from aaiclick.orchestration.rules.schedules import FireOutcome, MissedRuns, Overlap
+from aaiclick.orchestration.rules.states import JobStatus, WorkerStatus
+from aaiclick.orchestration.rules.values import decode_kwargs
 
 
 class _Row:
@@ -93,8 +95,72 @@ class RegisteredJob(_Row):
     entrypoint: str
     enabled: bool
     schedule: str | None
-    default_kwargs: str
+    default_kwargs: dict[str, Any]
     preservation_mode: str | None
     next_run_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    timezone: str
+    missed_runs: MissedRuns
+    missed_max: int
+    overlap: Overlap
+    time_kwarg: str | None
+    """The parameter that gets the time for which a scheduled run runs."""
+    priority: int
+    timeout_s: float | None
+    fail_fast: bool
+
+    @classmethod
+    def from_row(cls, row: Any) -> RegisteredJob:
+        """An entry as the database has it."""
+        facts = dict(row._mapping)
+        facts["default_kwargs"] = decode_kwargs(facts["default_kwargs"])
+        facts["missed_runs"] = MissedRuns(facts["missed_runs"])
+        facts["overlap"] = Overlap(facts["overlap"])
+        return cls(**facts)
+
+
+@dataclass(slots=True, frozen=True)
+class Fire(_Row):
+    """What became of one time of a schedule."""
+
+    registered_job_id: int
+    fire_at: datetime
+    outcome: FireOutcome
+    job_id: int | None
+    backfill_id: int | None
+    created_at: datetime
+
+    @classmethod
+    def from_row(cls, row: Any) -> Fire:
+        """A time as the database has it."""
+        facts = dict(row._mapping)
+        facts["outcome"] = FireOutcome(facts["outcome"])
+        return cls(**facts)
+
+
+@dataclass(slots=True, frozen=True)
+class Backfill(_Row):
+    """A range of past times of a schedule that is being run, so many at once."""
+
+    id: int
+    registered_job_id: int
+    schedule: str
+    timezone: str
+    kwargs: dict[str, Any]
+    start_at: datetime
+    end_at: datetime
+    next_at: datetime
+    """All times before this are done with."""
+    parallel_max: int
+    status: JobStatus
+    created_at: datetime
+    completed_at: datetime | None
+
+    @classmethod
+    def from_row(cls, row: Any) -> Backfill:
+        """A backfill as the database has it."""
+        facts = dict(row._mapping)
+        facts["kwargs"] = decode_kwargs(facts["kwargs"])
+        facts["status"] = JobStatus(facts["status"])
+        return cls(**facts)

@@ -77,6 +77,7 @@ jobs = _table(
     Index("ix_jobs_key", "key", unique=True),
     Index("ix_jobs_name", "name"),
     Index("ix_jobs_status", "status", "id"),
+    Index("ix_jobs_registered", "registered_job_id", "status"),
     postgres=_HOT,
 )
 
@@ -269,9 +270,50 @@ registered_jobs = _table(
     Column("next_run_at", UtcTime),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
+    Column("timezone", String(100), nullable=False, server_default=text("'UTC'")),
+    Column("missed_runs", String(10), nullable=False, server_default=text("'latest'")),
+    Column("missed_max", Integer, nullable=False, server_default=text("10")),
+    Column("overlap", String(10), nullable=False, server_default=text("'allow'")),
+    Column("time_kwarg", String(200)),
+    _count("priority"),
+    Column("timeout_s", Double),
+    _flag("fail_fast"),
     Index("ix_registered_jobs_name", "name", unique=True),
     Index("ix_registered_jobs_due", "next_run_at"),
 )
+
+fires = _table(
+    "fires",
+    _key("registered_job_id"),
+    Column("fire_at", UtcTime, primary_key=True),
+    Column("outcome", String(10), nullable=False),
+    Column("job_id", Id),
+    Column("backfill_id", Id),
+    Column("created_at", UtcTime, nullable=False),
+    Index("ix_fires_outcome", "outcome", "registered_job_id", "fire_at"),
+    Index("ix_fires_job", "job_id"),
+    with_rowid=False,
+)
+"""What became of each time of a schedule: the key lets one time have one run, whoever else is at it."""
+
+backfills = _table(
+    "backfills",
+    _key("id"),
+    Column("registered_job_id", Id, nullable=False),
+    Column("schedule", String(200), nullable=False),
+    Column("timezone", String(100), nullable=False),
+    Column("kwargs", JsonText, nullable=False),
+    Column("start_at", UtcTime, nullable=False),
+    Column("end_at", UtcTime, nullable=False),
+    Column("next_at", UtcTime, nullable=False),
+    Column("parallel_max", Integer, nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("completed_at", UtcTime),
+    Index("ix_backfills_status", "status", "id"),
+    Index("ix_backfills_registered", "registered_job_id", "id"),
+)
+"""Ranges of past times that are being run; all before `next_at` is done with."""
 
 machine_ids = _table(
     "machine_ids",

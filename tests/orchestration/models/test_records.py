@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Table
 
-from aaiclick.orchestration.models import Dependency, Event, RegisteredJob, Run, Worker, WorkerStatus
+from aaiclick.orchestration.models import Backfill, Dependency, Event, Fire, RegisteredJob, Run, Worker, WorkerStatus
+from aaiclick.orchestration.rules.schedules import MissedRuns, Overlap
 from aaiclick.orchestration.store import tables
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -18,7 +19,17 @@ RECORDS: list[tuple[Any, Table]] = [
     (Dependency, tables.dependencies),
     (Worker, tables.workers),
     (RegisteredJob, tables.registered_jobs),
+    (Fire, tables.fires),
+    (Backfill, tables.backfills),
 ]
+
+STORED: dict[Any, dict[str, str]] = {
+    Worker: {"status": "active"},
+    RegisteredJob: {"default_kwargs": "{}", "missed_runs": "all", "overlap": "queue"},
+    Fire: {"outcome": "queued"},
+    Backfill: {"kwargs": "{}", "status": "running"},
+}
+"""Columns that are read as something else than they are stored."""
 
 
 class Row:
@@ -36,15 +47,16 @@ def test_a_record_and_its_table_have_the_same_fields(record: Any, table: Table) 
 @pytest.mark.parametrize(("record", "table"), RECORDS, ids=lambda item: getattr(item, "name", None))
 def test_a_record_is_read_from_its_row(record: Any, table: Table) -> None:
     facts: dict[str, Any] = {column.name: f"the {column.name}" for column in table.columns}
-    if record is Worker:
-        facts["status"] = "active"
-    read = record.from_row(Row(**facts))
-    assert {name: getattr(read, name) for name in facts} == facts
+    own = STORED.get(record, {})
+    read = record.from_row(Row(**facts | own))
+    assert {name: getattr(read, name) for name in facts.keys() - own.keys()} == {
+        name: facts[name] for name in facts.keys() - own.keys()
+    }
 
 
-@pytest.mark.parametrize("record", [Run, Event, Dependency, RegisteredJob])
+@pytest.mark.parametrize("record", [Run, Event, Dependency, RegisteredJob, Fire, Backfill])
 def test_what_happened_is_not_changed_in_memory(record: Any) -> None:
-    read = record.from_row(Row(**{field.name: None for field in fields(record)}))
+    read = record.from_row(Row(**{field.name: None for field in fields(record)} | STORED.get(record, {})))
     with pytest.raises(AttributeError):
         setattr(read, fields(record)[0].name, 1)
 
@@ -52,3 +64,10 @@ def test_what_happened_is_not_changed_in_memory(record: Any) -> None:
 def test_a_worker_has_its_status_as_one_of_the_known() -> None:
     facts = {field.name: None for field in fields(Worker)} | {"status": "stopping"}
     assert Worker.from_row(Row(**facts)).status is WorkerStatus.STOPPING
+
+
+def test_a_catalogue_entry_has_its_defaults_and_policies_as_values() -> None:
+    facts = {field.name: None for field in fields(RegisteredJob)}
+    stored = {"default_kwargs": '{"x":{"object_type":"pyobj","value":3}}', "missed_runs": "none", "overlap": "skip"}
+    read = RegisteredJob.from_row(Row(**facts | stored))
+    assert (read.default_kwargs, read.missed_runs, read.overlap) == ({"x": 3}, MissedRuns.NONE, Overlap.SKIP)
