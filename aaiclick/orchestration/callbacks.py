@@ -126,7 +126,7 @@ async def call_once(callback: Loaded, *given: object, **named: object) -> Any:
     """What it returns; a plain function runs on a thread, so that others go on."""
     if callback.is_async:
         return await callback.function(*given, **named)
-    returned = await asyncio.to_thread(callback.function, *given, **named)
+    returned = await _on_thread(callback, lambda: callback.function(*given, **named))
     return await returned if inspect.isawaitable(returned) else returned
 
 
@@ -136,10 +136,25 @@ async def call_for_rows(
     """What it returns for each row, one after the other. An error is told with the number of its row."""
     if callback.is_async:
         return await _await_for_rows(callback, rows, first, args, kwargs)
-    returned = await asyncio.to_thread(_call_for_rows, callback, rows, first, args, kwargs)
+    returned = await _on_thread(callback, lambda: _call_for_rows(callback, rows, first, args, kwargs))
     if returned and isinstance(returned[0], types.CoroutineType):  # a plain function that gives a coroutine
         return [await each for each in returned]
     return returned
+
+
+async def _on_thread(callback: Loaded, call: Callable[[], Any]) -> Any:
+    """What a call gives. StopIteration cannot pass through a future: whoever waits would wait for ever."""
+
+    def work() -> Any:
+        try:
+            return call()
+        except StopIteration as error:
+            raised = RuntimeError(f"{callback.name} raised StopIteration")
+            for note in getattr(error, "__notes__", ()):
+                raised.add_note(note)
+            raise raised from error
+
+    return await asyncio.to_thread(work)
 
 
 def _call_for_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -112,3 +113,17 @@ async def test_a_plain_function_may_give_a_coroutine() -> None:
     assert await call_for_rows(loaded(gives_coroutine), [1, 2], 0, (), {}) == [2, 4]
     assert await call_once(loaded(gives_coroutine), 4) == 8
     assert await call_once(loaded(flows.scaled), 4, by=3) == 12
+
+
+def ends_early(x: int) -> int:
+    return next(iter(range(x, 3)))
+
+
+async def test_a_callback_that_raises_stop_iteration_fails_and_does_not_hang() -> None:
+    """A future refuses that exception: the part would wait for ever."""
+    async with asyncio.timeout(30):
+        with pytest.raises(RuntimeError, match=r"flow\.function raised StopIteration") as caught:
+            await call_for_rows(loaded(ends_early), [1, 2, 3], 10, (), {})
+        with pytest.raises(RuntimeError, match=r"flow\.function raised StopIteration"):
+            await call_once(loaded(ends_early), 3)
+    assert caught.value.__notes__ == ["flow.function was called for row 12 (counted from 0): 3"]
