@@ -136,7 +136,7 @@ async def call_for_rows(
     """What it returns for each row, one after the other. An error is told with the number of its row."""
     if callback.is_async:
         return await _await_for_rows(callback, rows, first, args, kwargs)
-    returned = await _on_thread(callback, lambda: _call_for_rows(callback, rows, first, args, kwargs))
+    returned: list[Any] = await _on_thread(callback, lambda: _call_for_rows(callback, rows, first, args, kwargs))
     if returned and isinstance(returned[0], types.CoroutineType):  # a plain function that gives a coroutine
         return [await each for each in returned]
     return returned

@@ -111,22 +111,26 @@ class RunData:
                 kwargs[name] = await (await self.context()).create_object_from_value(kwargs[name])
         return kwargs
 
-    async def lower(self, value: Any) -> Any:
-        """What a body returned, with tables made of its queries, its frames and its largest lists; these stay."""
-        if not holds_data(value) and not _is_large(value):
+    async def lower(self, value: Any, around: tuple[int, ...] = ()) -> Any:
+        """What a body returned, with tables made of its queries, its frames and its largest lists; these stay.
+
+        What contains itself is left as it is: it is refused when it is encoded.
+        """
+        if id(value) in around or not (holds_data(value) or _is_large(value)):
             return value
         if isinstance(value, Query) or _is_frame(value) or _is_too_large(value):
             value = await (await self.context()).create_object_from_value(value)
+        inside = (*around, id(value))
         if isinstance(value, Windowed):
             value.reference()
             if self._lifetime is not None:
                 self._lifetime.keep(value.table)
         elif isinstance(value, TaskResult):
-            value.data = await self.lower(value.data)
+            value.data = await self.lower(value.data, inside)
         elif isinstance(value, list | tuple):
-            return type(value)([await self.lower(each) for each in value])
+            return type(value)([await self.lower(each, inside) for each in value])
         elif isinstance(value, dict):
-            return {name: await self.lower(each) for name, each in value.items()}
+            return {name: await self.lower(each, inside) for name, each in value.items()}
         return value
 
     def hand_on(self, report: Report) -> Report:
@@ -203,18 +207,24 @@ def _is_frame(value: object) -> bool:
     return (type(value).__module__ or "").partition(".")[0] in ("pyarrow", "pandas", "polars")
 
 
-def holds_data(value: object, depth: int = 4) -> bool:
-    """Whether there is anything of ClickHouse, or for it, in a value."""
-    kind = type(value)
-    if kind in PLAIN:
-        return False
-    if kind in (list, tuple):
-        return depth > 0 and any(holds_data(each, depth - 1) for each in value)  # type: ignore[attr-defined]
-    if kind is dict:
-        return depth > 0 and any(holds_data(each, depth - 1) for each in value.values())  # type: ignore[attr-defined]
-    if isinstance(value, TaskResult):
-        return holds_data(value.data)
-    return isinstance(value, Frame) or _is_frame(value)
+def holds_data(value: object) -> bool:
+    """Whether there is anything of ClickHouse, or for it, in a value, however deep."""
+    left: list[Any] = [value]
+    seen: set[int] = set()
+    while left:
+        each = left.pop()
+        kind = type(each)
+        if kind in PLAIN:
+            continue
+        if kind in (list, tuple, dict):
+            if id(each) not in seen:
+                seen.add(id(each))
+                left += each.values() if kind is dict else each
+        elif isinstance(each, TaskResult):
+            left.append(each.data)
+        elif isinstance(each, Frame) or _is_frame(each):
+            return True
+    return False
 
 
 PLAIN = {type(None), bool, int, float, str, bytes}

@@ -41,6 +41,35 @@ def test_frames_are_found_wherever_they_are(wrap: Any) -> None:
     assert holds_data(wrap(pa.table({"a": [1]})))
 
 
+def nested(value: Any, levels: int) -> Any:
+    for level in range(levels):
+        value = [value] if level % 2 else {"a": (value,)}
+    return value
+
+
+def test_frames_are_found_however_deep_they_are_and_what_contains_itself_is_looked_at_once() -> None:
+    assert holds_data(nested(pa.table({"a": [1]}), 90))
+    endless: list[Any] = []
+    endless += [endless, endless]
+    assert not holds_data(nested(endless, 90))
+
+
+async def test_a_table_that_is_returned_deep_inside_of_a_value_stays(local: Any) -> None:
+    """Its reference is part of the result: dropped with the run, nobody could open it."""
+    run = RunData(claim())
+    made = await (await run.context()).create_object_from_value([1, 2])
+    await run.lower(nested(made, 30))
+    endless: list[Any] = [made]
+    endless += [endless, endless]
+    await run.lower(endless)
+    table = made.table
+    del made, endless
+    await run.end()
+    async with data.data_context() as context:
+        found = await context.client.rows("SELECT name FROM system.tables WHERE database = currentDatabase()")
+        assert table in found.columns[0]
+
+
 def test_the_same_reference_has_the_same_key() -> None:
     assert key_of("view", {"table": "t", "limit": 1}) == key_of("view", {"limit": 1, "table": "t"})
     assert key_of("view", {"table": "t"}) != key_of("object", {"table": "t"})
