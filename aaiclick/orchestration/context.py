@@ -176,6 +176,14 @@ class Staging(list[Node]):
             if node.id not in known:
                 self.append(node)
 
+    def forget(self) -> None:
+        """The run failed: what it made is never stored, and a body that still has some of it cannot add it later."""
+        for node in self:
+            if not node.applied:
+                node.job_id, node.applied = self.job_id, True
+                for edge in (*node.incoming, *node.outgoing):
+                    edge.applied = True
+
 
 def staging_around() -> Staging | None:
     """Where the run around gathers what it makes; None outside of a running task."""
@@ -189,6 +197,9 @@ def staged_in(staging: Staging) -> Iterator[None]:
     gathering, group, around = collector.set(staging), current_group.set(None), _current.set(Context(staging.job_id))
     try:
         yield
+    except BaseException:
+        staging.forget()
+        raise
     finally:
         collector.reset(gathering)
         current_group.reset(group)

@@ -205,3 +205,38 @@ EXPECTED = {
     "of a group": 5,
     "seen": {"squares": [0, 1, 4], "n": 3, "total": 5},
 }
+
+
+# ---------------------------------------------------------------- what a process keeps from run to run
+
+KEPT: list[Task] = []
+SHARED: dict[str, Group] = {}
+
+
+@task
+def keeps(n: int) -> Task:
+    KEPT.append(square(x=n))
+    return KEPT[0]
+
+
+@task
+def joins(group_id: int) -> Task:
+    return Task(square.entrypoint, {"x": 5}, group_id=group_id)
+
+
+@task
+def opens_a_group() -> Group:
+    with Group("open") as group:
+        square(x=2)
+        joins(group_id=group.id)
+    return group
+
+
+@task(max_retries=1)
+def fills_a_shared_group(place: str) -> Group:
+    with SHARED[place]:
+        square(x=7)
+    if not Path(place).exists():
+        Path(place).touch()
+        raise RuntimeError("once")
+    return SHARED[place]

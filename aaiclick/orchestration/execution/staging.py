@@ -30,6 +30,7 @@ def completed(claim: Claim, value: object, staging: Staging) -> Report:
         text, returned = encode_returned(value, claim.job_id)
         children = _children(claim, staging, returned) if staging or returned else None
     except Exception as error:  # encoding meets objects of the user's: they may raise anything
+        staging.forget()
         return failure_of(claim, error, permanent=True)
     return Done(claim.task_id, claim.epoch, text, children=children)
 
@@ -45,4 +46,6 @@ def _children(claim: Claim, staging: Staging, returned: list[Node]) -> Children 
     if not (submission.tasks or submission.groups or submission.edges or returned):
         return None
     check_entrypoints(submission.tasks)
-    return Children.of(submission, returned, claim.group_id)
+    children = Children.of(submission, returned, claim.group_id)
+    submission.hand_over()
+    return children

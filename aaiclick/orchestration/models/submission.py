@@ -19,3 +19,10 @@ class Submission:
     groups: list[Group] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     new_job: Job | None = None
+
+    def hand_over(self) -> None:
+        """From now on all of it is the job's: it is not submitted again by whoever still has it in memory."""
+        for node in (*self.tasks, *self.groups):
+            node.job_id, node.applied = self.job_id, True
+        for edge in self.edges:
+            edge.applied = True

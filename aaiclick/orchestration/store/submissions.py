@@ -51,11 +51,7 @@ async def _store(database: Database, submission: Submission) -> Job:
         raise
     assert job is not None
     _warn_about_empty_groups(submission, plan)
-    for node in (*submission.tasks, *submission.groups):
-        node.job_id = submission.job_id
-        node.applied = True
-    for edge in submission.edges:
-        edge.applied = True
+    submission.hand_over()
     return job
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +152,50 @@ async def test_an_object_lives_for_the_child_that_is_to_get_it(local: Path) -> N
     ended = await ran(flows.hands_on_an_object())
     assert ended.status == "completed", ended.error
     assert await get_task_result(ended.tasks[0].id) == 3
+
+
+# ---------------------------------------------------------------- what a process keeps from run to run
+
+
+async def result_of_same(ended: Job) -> Any:
+    (task,) = [task for task in ended.tasks if task.name == "same"]
+    return await get_task_result(task.id)
+
+
+async def test_a_task_that_was_kept_from_an_earlier_run_is_the_one_that_is_stored(local: Path) -> None:
+    flows.KEPT.clear()
+    first, second = flows.keeps(n=3), flows.keeps(n=4)
+    ended = await ran(flows.same(x=[first, first >> second]))
+    assert ended.status == "completed", ended.error
+    assert await result_of_same(ended) == [9, 9]
+    other = await ran(flows.keeps(n=5))
+    assert other.status == "failed"
+    assert f"belongs to job {ended.id}" in (other.error or "")
+
+
+async def test_a_group_whose_id_was_handed_on_is_joined_although_the_process_still_has_it(local: Path) -> None:
+    ended = await ran(flows.same(x=flows.opens_a_group()))
+    assert ended.status == "completed", ended.error
+    assert await result_of_same(ended) == [4, 25]
+
+
+async def test_a_group_of_the_module_gets_nothing_of_a_run_that_failed(local: Path, tmp_path: Path) -> None:
+    place = str(tmp_path / "marker")
+    flows.SHARED[place] = Group("shared")
+    ended = await ran(flows.fills_a_shared_group(place=place))
+    assert ended.status == "completed", ended.error
+    assert names(ended) == ["fills_a_shared_group", "square"]
+
+
+def test_what_a_run_made_that_failed_is_not_added_by_another() -> None:
+    staging = new_staging(CLAIM)
+    with suppress(ValueError), staged_in(staging):
+        lost = flows.square(x=1)
+        raise ValueError
+    again = new_staging(CLAIM)
+    with staged_in(again):
+        made = flows.square(x=lost)
+    report = completed(CLAIM, made, again)
+    assert isinstance(report, Done)
+    assert report.children is not None
+    assert [new.id for new in report.children.tasks] == [made.id]

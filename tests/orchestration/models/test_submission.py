@@ -9,3 +9,12 @@ def test_a_submission_begins_empty_and_shares_nothing() -> None:
     first.tasks.append(Task("some.module.f"))
     assert [second.tasks, second.groups, second.edges] == [[], [], []]
     assert first.new_job is None
+
+
+def test_what_was_handed_over_is_the_jobs() -> None:
+    first, second = Task("some.module.f"), Task("some.module.f")
+    first >> second
+    submission = Submission(7, tasks=[first, second], edges=list(first.outgoing))
+    submission.hand_over()
+    assert [(node.applied, node.job_id) for node in (first, second)] == [(True, 7)] * 2
+    assert [edge.applied for edge in first.outgoing] == [True]
