@@ -30,6 +30,18 @@ _WHERE = {
         "load_job_tasks",
         "print_job_stats",
     ),
+    "registered_jobs": (
+        "disable_job",
+        "enable_job",
+        "get_registered_job",
+        "list_fires",
+        "list_registered_jobs",
+        "next_runs",
+        "register_job",
+        "run_job",
+        "upsert_registered_job",
+    ),
+    "backfills": ("backfill_job", "cancel_backfill", "get_backfill", "list_backfills", "plan_backfill"),
     "tasks": (
         "clear_task",
         "add_task_to_current_job",
@@ -56,8 +68,10 @@ _WHERE = {
     "execution.main": ("background_main_loop", "worker_main_loop"),
     "health": ("Check", "Health", "health_check"),
     "models": (
+        "Backfill",
         "Dependency",
         "Event",
+        "Fire",
         "Group",
         "Job",
         "RegisteredJob",
@@ -75,6 +89,7 @@ _WHERE = {
         "WorkerStatus",
     ),
     "rules.retries": ("RetryPolicy",),
+    "rules.schedules": ("FireOutcome", "MissedRuns", "Overlap"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
 _ELSEWHERE = {"CircularDependencyError": "aaiclick.errors", "get_logs_dir": "aaiclick.backend"}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from aaiclick.backend import is_local
 from aaiclick.errors import EntrypointError, SubmitDuringImport
 from aaiclick.orchestration.models import Task
-from aaiclick.orchestration.params import check_call, importing, kind_of, resolve, unwrap
+from aaiclick.orchestration.params import check_call, importing, kind_of, required_names, resolve, unwrap
 
 log = logging.getLogger("aaiclick")
 
@@ -20,10 +21,11 @@ def refuse_during_import(call: str) -> None:
         raise SubmitDuringImport(call=call, module=module)
 
 
-def check_entrypoints(tasks: Iterable[Task]) -> None:
+def check_entrypoints(tasks: Iterable[Task], *, workflows: bool = False) -> None:
     """Refuse what cannot be imported here, or does not take these arguments; each function is looked at once.
 
-    Where workers run elsewhere, a module that is missing here may well be there: that is a warning.
+    Where workers run elsewhere, a module that is missing here may well be there: that is a warning. With `workflows`, a
+    `@job` is fine: as the entry of a run it stages its graph (`run_job`, schedules).
     """
     seen: set[tuple[str, frozenset[str]]] = set()
     for task in tasks:
@@ -31,14 +33,27 @@ def check_entrypoints(tasks: Iterable[Task]) -> None:
         if (task.entrypoint, names) in seen:
             continue
         seen.add((task.entrypoint, names))
-        try:
-            found = resolve(task.entrypoint)
-        except EntrypointError as error:
-            if is_local() or not isinstance(error.__cause__, ModuleNotFoundError):
-                raise
-            log.warning("%s Workers must be able to import it.", error)
+        found = find_entrypoint(task.entrypoint)
+        if found is None:
             continue
-        if kind_of(found) == "job":
+        if kind_of(found) == "job" and not workflows:
             cause = "it is a workflow (@job), not a task"
             raise EntrypointError(entrypoint=task.entrypoint, cause=cause, hint="Submit it by calling it.")
         check_call(unwrap(found), names, task.entrypoint)
+
+
+def find_entrypoint(entrypoint: str) -> Callable[..., Any] | None:
+    """What an entrypoint names; None, with a warning, where its module is missing here and may be with the workers."""
+    try:
+        return resolve(entrypoint)
+    except EntrypointError as error:
+        if is_local() or not isinstance(error.__cause__, ModuleNotFoundError):
+            raise
+        log.warning("%s Workers must be able to import it.", error)
+        return None
+
+
+def check_defaults(function: Callable[..., Any], names: Iterable[str], entrypoint: str, *, complete: bool) -> None:
+    """Refuse defaults that the function does not take; all that it needs must be among them if `complete`."""
+    given = frozenset(names)
+    check_call(unwrap(function), given if complete else given | required_names(function), entrypoint)

@@ -324,6 +324,12 @@ def _signature_text(function: Any, signature: inspect.Signature) -> str:
     return escape_for_terminal(text if len(text) <= 300 else text[:299] + "…")
 
 
+def required_names(function: Any) -> frozenset[str]:
+    """The parameters without which the function cannot be called by keyword."""
+    shape = _shape_of(unwrap(function)) or _UNKNOWN
+    return shape.required - shape.unnamed
+
+
 def check_call(function: Any, names: Iterable[str], entrypoint: str) -> None:
     """Refuse names with which the function could not be called by keyword."""
     shape = _shape_of(unwrap(function))

@@ -8,6 +8,7 @@ import logging
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.orchestration.control import reconcilers
 from aaiclick.orchestration.control.leader import Leader
+from aaiclick.orchestration.control.schedules import Scheduler
 from aaiclick.orchestration.control.sweeper import TableSweeper
 from aaiclick.orchestration.control.tables import TableDropper
 from aaiclick.orchestration.store.chores import Chores, look_for_chores
@@ -37,6 +38,7 @@ class Control:
         self.every_s = min(EVERY_S, session_s / 5)
         self.leader = Leader(database, holder, ttl_s=min(TTL_S_MAX, session_s / 2), clock=clock)
         self.tables = TableDropper(database)
+        self.schedules = Scheduler(database)
         self.sweeper = TableSweeper(database, clock)
         self._since: float | None = None
         """Since when the database has been in reach without a gap."""
@@ -91,6 +93,8 @@ class Control:
             await reconcilers.recover_lost_runs(self.database, expire=self.may_reap())
         if chores.limits:
             await reconcilers.end_overdue_jobs(self.database)
+        if chores.schedules:
+            await self.schedules.fire()
         if chores.reserved:
             await reconcilers.end_abandoned_jobs(self.database)
         freed = await self.tables.free_strays() if chores.strays or chores.orphans or chores.sessions else 0

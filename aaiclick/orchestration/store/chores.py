@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, exists, func, literal, select
 
 from aaiclick.orchestration.models import WorkerStatus
 from aaiclick.orchestration.rules.states import ENDED_JOB, JobStatus
-from aaiclick.orchestration.store import table_drops
+from aaiclick.orchestration.store import schedules, table_drops
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, delayed, jobs, ripples, workers
 
@@ -30,6 +30,8 @@ class Chores(NamedTuple):
     """References to tables of runs whose worker is gone."""
     tables: bool
     """Tables to look at, or to drop."""
+    schedules: bool
+    """Schedules whose time has come, times that wait for an earlier run, backfills."""
     due_s: float | None
     """How long until the next delayed task is due."""
 
@@ -47,10 +49,11 @@ async def look_for_chores(session: Session) -> Chores:
         exists().where(jobs.c.status == JobStatus.RUNNING, jobs.c.timeout_s.is_not(None)),
         exists().where(open_jobs, jobs.c.placement != 0, jobs.c.open_tasks > 0),
         *table_drops.questions(),
+        schedules.question(now),
     ]
     next_due = select(func.min(delayed.c.run_after)).scalar_subquery()
     row: Any = await session.first(select(*questions, next_due, now))
     due, moment = row[-2], row[-1]
     due_s = None if due is None else max(0.0, (due - moment).total_seconds())
-    sessions, orphans, left, limits, reserved, strays, loose = map(bool, row[:-2])
-    return Chores(sessions, orphans, left, limits, reserved, strays, loose, due_s)
+    sessions, orphans, left, limits, reserved, strays, loose, fires = map(bool, row[:-2])
+    return Chores(sessions, orphans, left, limits, reserved, strays, loose, fires, due_s)

@@ -12,7 +12,7 @@ from tests.support.orchestra import LONG_AGO, Orchestra, make
 
 __all__ = ["band"]
 
-NOTHING = Chores(False, False, False, False, False, False, False, None)
+NOTHING = Chores(False, False, False, False, False, False, False, False, None)
 
 
 async def look(band: Orchestra) -> Chores:

@@ -1,0 +1,311 @@
+"""The catalogue of jobs: entries with an entrypoint, defaults and a schedule; and running one, by name, now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from aaiclick.config import settings
+from aaiclick.errors import InputError
+from aaiclick.orchestration.checks import check_defaults, check_entrypoints, find_entrypoint, refuse_during_import
+from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.factories import digest, new_job, resolve_job_config
+from aaiclick.orchestration.models import Fire, Job, PreservationMode, RegisteredJob, RunType, Task
+from aaiclick.orchestration.models.node import collector, current_group
+from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.params import entrypoint_of, kind_of
+from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, with_offset
+from aaiclick.orchestration.rules.names import check_name, check_paging, check_status, shorten
+from aaiclick.orchestration.rules.schedules import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
+from aaiclick.orchestration.rules.values import encode_kwargs
+from aaiclick.orchestration.store import registered_jobs as store
+from aaiclick.orchestration.store import schedules
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.views import encode_returned
+
+Entrypoint = str | Callable[..., Any]
+
+# ---------------------------------------------------------------- the catalogue
+
+
+async def register_job(
+    name: str,
+    entrypoint: Entrypoint,
+    schedule: str | None = None,
+    default_kwargs: Mapping[str, object] | None = None,
+    preservation_mode: PreservationMode | str | None = None,
+    enabled: bool = True,
+    **options: Any,
+) -> RegisteredJob:
+    """Add an entry; refused if the name is taken, the schedule never fires, or the entrypoint cannot be called so.
+
+    Options are `timezone` ("UTC"), `missed_runs` ("none", "latest", "all"), `missed_max`, `overlap` ("allow", "skip",
+    "queue"), `time_kwarg` (the parameter that gets the time for which a scheduled run runs), `priority`, `timeout_s`
+    and `fail_fast`; what is not given of the last three is what a `@job` says of itself.
+    """
+    facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, options)
+    facts["enabled"] = _flag(enabled, "enabled")
+    async with connected() as coordinator:
+        return await store.add_registered_job(coordinator.database, facts)
+
+
+async def upsert_registered_job(
+    name: str,
+    entrypoint: Entrypoint,
+    schedule: str | None = None,
+    default_kwargs: Mapping[str, object] | None = None,
+    preservation_mode: PreservationMode | str | None = None,
+    enabled: bool | None = None,
+    **options: Any,
+) -> RegisteredJob:
+    """Add an entry, or make an old one what this says. An old one stays enabled or disabled unless that is given."""
+    facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, options)
+    if enabled is not None:
+        facts["enabled"] = _flag(enabled, "enabled")
+    async with connected() as coordinator:
+        return await store.upsert_registered_job(coordinator.database, facts)
+
+
+async def get_registered_job(name: str) -> RegisteredJob | None:
+    """The entry of that name; None if there is none."""
+    wanted = check_name(name, "Job name")
+    async with connected() as coordinator:
+        return await coordinator.database.read(lambda session: store.get_registered_job(session, wanted))
+
+
+async def list_registered_jobs(enabled_only: bool = False) -> list[RegisteredJob]:
+    """All entries, or those that are enabled, in the order of their names."""
+    async with connected() as coordinator:
+        return await coordinator.database.read(lambda session: store.list_registered_jobs(session, enabled_only))
+
+
+async def enable_job(name: str) -> RegisteredJob:
+    """Let an entry fire from now on; what it missed while it was disabled is not made up for."""
+    return await _set_enabled(name, True)
+
+
+async def disable_job(name: str) -> RegisteredJob:
+    """Let an entry fire no more; runs that have begun go on, times that wait for them are left out."""
+    return await _set_enabled(name, False)
+
+
+async def _set_enabled(name: str, enabled: bool) -> RegisteredJob:
+    wanted = check_name(name, "Job name")
+    async with connected() as coordinator:
+        return await coordinator.database.transact(lambda session: store.set_enabled(session, wanted, enabled))
+
+
+async def next_runs(name: str, count: int = SHOWN) -> list[datetime]:
+    """The next times of an entry, each with the offset that its zone has then; none if it does not fire."""
+    wanted, (limit, _) = check_name(name, "Job name"), check_paging(count)
+    async with connected() as coordinator:
+        entry = await coordinator.database.read(lambda session: store.get_registered_job(session, wanted))
+        now = await coordinator.database.read(Session.now)
+    if entry is None:
+        raise store.no_such_job(wanted)
+    if entry.schedule is None or entry.next_run_at is None:
+        return []
+    return next_fires(parse_schedule(entry.schedule), find_zone(entry.timezone), now, limit)
+
+
+async def list_fires(name: str, limit: int | None = None, offset: int | None = None) -> list[Fire]:
+    """What became of the times of an entry, the latest first."""
+    wanted, (count, start) = check_name(name, "Job name"), check_paging(limit, offset)
+
+    async def work(session: Session) -> list[Fire]:
+        entry = await store.get_registered_job(session, wanted)
+        if entry is None:
+            raise store.no_such_job(wanted)
+        return await schedules.list_fires(session, entry.id, count, start)
+
+    async with connected() as coordinator:
+        return await coordinator.database.read(work)
+
+
+# ---------------------------------------------------------------- what an entry says, checked
+
+
+class _Own(NamedTuple):
+    """What a `@job` says of its runs."""
+
+    priority: int = 0
+    timeout_s: float | None = None
+    fail_fast: bool = False
+    preservation_mode: PreservationMode | str | None = None
+
+
+def _own_options(found: Any) -> _Own:
+    if kind_of(found) != "job":
+        return _Own()
+    return _Own(*(getattr(found, field) for field in _Own._fields))
+
+
+def _facts(
+    name: str,
+    entrypoint: Entrypoint,
+    schedule: str | None,
+    default_kwargs: Mapping[str, object] | None,
+    preservation_mode: PreservationMode | str | None,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """The row of an entry, without what only the database knows."""
+    known = {"timezone", "missed_runs", "missed_max", "overlap", "time_kwarg", "priority", "timeout_s", "fail_fast"}
+    if unknown := sorted(options.keys() - known):
+        raise InputError(field="options", value=unknown, rule="there are no such options", hint=f"See {sorted(known)}.")
+    path = entrypoint if isinstance(entrypoint, str) else entrypoint_of(entrypoint)
+    kwargs = _kwargs(default_kwargs, "default_kwargs")
+    own = _check_entrypoint(path, kwargs, options.get("time_kwarg"), complete=schedule is not None)
+    job = new_job(  # checks them all
+        check_name(name, "Job name"),
+        priority=_or(options.get("priority"), own.priority),
+        timeout_s=_or(options.get("timeout_s"), own.timeout_s),
+        fail_fast=_or(options.get("fail_fast"), own.fail_fast),
+    )
+    mode = preservation_mode or own.preservation_mode
+    return {
+        "name": job.name,
+        "entrypoint": path,
+        "schedule": None if schedule is None else parse_schedule(schedule).text,
+        "default_kwargs": encode_kwargs(kwargs, bytes_max=settings().value_bytes_max),
+        "preservation_mode": None if mode is None else resolve_job_config(mode),
+        "priority": job.priority,
+        "timeout_s": _or(options.get("timeout_s"), own.timeout_s),
+        "fail_fast": job.fail_fast,
+        "time_kwarg": options.get("time_kwarg"),
+        **_timing(options),
+    }
+
+
+def _timing(options: dict[str, Any]) -> dict[str, Any]:
+    zone = _or(options.get("timezone"), "UTC")
+    find_zone(zone)
+    most = _or(options.get("missed_max"), MISSED_MAX_DEFAULT)
+    if type(most) is not int or not 1 <= most <= MISSED_MAX:
+        rule = f"a whole number from 1 to {MISSED_MAX}"
+        raise InputError(field="missed_max", value=shorten(most), rule=rule, hint="")
+    return {
+        "timezone": zone,
+        "missed_runs": check_status(_or(options.get("missed_runs"), MissedRuns.LATEST), MissedRuns, "missed_runs"),
+        "missed_max": most,
+        "overlap": check_status(_or(options.get("overlap"), Overlap.ALLOW), Overlap, "overlap"),
+    }
+
+
+def _check_entrypoint(path: str, kwargs: dict[str, object], time_kwarg: object, *, complete: bool) -> _Own:
+    if time_kwarg is not None and (type(time_kwarg) is not str or not time_kwarg.isidentifier()):
+        raise InputError(field="time_kwarg", value=shorten(time_kwarg), rule="the name of a parameter", hint="")
+    if time_kwarg in kwargs:
+        hint = "Take it out of the defaults."
+        raise InputError(field="time_kwarg", value=time_kwarg, rule="its value is the time of each run", hint=hint)
+    found = find_entrypoint(path)
+    if found is None:
+        return _Own()
+    names = kwargs.keys() if time_kwarg is None else {*kwargs, str(time_kwarg)}
+    check_defaults(found, names, path, complete=complete)
+    return _own_options(found)
+
+
+def _kwargs(kwargs: Mapping[str, object] | None, field: str) -> dict[str, object]:
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise InputError(field=field, value=shorten(kwargs), rule="a dict of arguments by their names", hint="")
+    return dict(kwargs or {})
+
+
+def _flag(value: object, field: str) -> bool:
+    if type(value) is not bool:
+        raise InputError(field=field, value=shorten(value), rule="True or False", hint="")
+    return value
+
+
+def _or(given: Any, otherwise: Any) -> Any:
+    return otherwise if given is None else given
+
+
+# ---------------------------------------------------------------- runs
+
+
+async def run_job(
+    name: str,
+    entrypoint: Entrypoint | None = None,
+    kwargs: Mapping[str, object] | None = None,
+    preservation_mode: PreservationMode | str | None = None,
+    *,
+    key: str | None = None,
+    priority: int | None = None,
+    timeout_s: float | None = None,
+) -> Job:
+    """Run a job now. Where an entry has that name, the job is linked to it, and `kwargs` go over its defaults.
+
+    Without such an entry the job stands alone, and needs an entrypoint. A `@job` runs as the entry task: its graph
+    appears when that has completed, and what it returns is the job's result.
+    """
+    refuse_during_import("run_job(…)")
+    wanted, given = check_name(name, "Job name"), _kwargs(kwargs, "kwargs")
+    async with connected() as coordinator:
+        entry = await coordinator.database.read(lambda session: store.get_registered_job(session, wanted))
+        if entry is None and entrypoint is None:
+            raise store.no_such_job(wanted)
+        path = _path(entrypoint, entry)
+        own = _own_options(find_entrypoint(path))
+        if entry is not None and entrypoint is None:
+            own = _Own(entry.priority, entry.timeout_s, entry.fail_fast, entry.preservation_mode)
+        elif entry is not None and entry.preservation_mode is not None:
+            own = own._replace(preservation_mode=entry.preservation_mode)
+        job = new_job(
+            wanted,
+            key=key,
+            priority=_or(priority, own.priority),
+            timeout_s=_or(timeout_s, own.timeout_s),
+            fail_fast=own.fail_fast,
+            preservation_mode=preservation_mode or own.preservation_mode,
+        )
+        submission = _submission(job, path, (entry.default_kwargs if entry is not None else {}) | given)
+        job.registered_job_id = None if entry is None else entry.id
+        if key is not None:
+            job.key_digest = digest([wanted, path, submission.tasks[0].kwargs])
+        return await _submit(coordinator, submission)
+
+
+def _path(entrypoint: Entrypoint | None, entry: RegisteredJob | None) -> str:
+    if entrypoint is None:
+        assert entry is not None
+        return entry.entrypoint
+    return entrypoint if isinstance(entrypoint, str) else entrypoint_of(entrypoint)
+
+
+async def _submit(coordinator: DirectCoordinator, submission: Submission) -> Job:
+    check_entrypoints(submission.tasks, workflows=True)
+    job = await coordinator.submit(submission)
+    if job.id == submission.job_id:
+        job._tasks, job._groups = list(submission.tasks), []
+    return job
+
+
+def scheduled_run(entry: RegisteredJob, fire_at: datetime, kwargs: Mapping[str, object] | None = None) -> Submission:
+    """The run of an entry for one of its times; its entrypoint was checked when it was registered."""
+    job = new_job(
+        entry.name,
+        priority=entry.priority,
+        timeout_s=entry.timeout_s,
+        fail_fast=entry.fail_fast,
+        preservation_mode=resolve_job_config(registered=entry),
+    )
+    job.run_type, job.registered_job_id = RunType.SCHEDULED, entry.id
+    given = entry.default_kwargs | dict(kwargs or {})
+    if entry.time_kwarg is not None:
+        given[entry.time_kwarg] = with_offset(fire_at, find_zone(entry.timezone))
+    return _submission(job, entry.entrypoint, given)
+
+
+def _submission(job: Job, path: str, kwargs: dict[str, Any]) -> Submission:
+    """One entry task, whose result is the job's; it is no part of the graph that the caller may be building."""
+    around, group = collector.set(None), current_group.set(None)
+    try:
+        task = Task(path, kwargs, priority=job.priority, references=False)
+    finally:
+        collector.reset(around)
+        current_group.reset(group)
+    job.result_json, _ = encode_returned(task)
+    return Submission(job.id, tasks=[task], new_job=job)

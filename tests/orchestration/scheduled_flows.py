@@ -1,0 +1,35 @@
+"""Workflows that tests register: module-level functions, as a worker would import them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from aaiclick.orchestration import Task, TaskResult, job, task
+
+
+@task
+async def double(x: int) -> int:
+    return 2 * x
+
+
+def plain(x: int = 1, y: int = 2) -> int:
+    """Not decorated: a valid entrypoint all the same."""
+    return x + y
+
+
+def needs(x: int) -> int:
+    return x
+
+
+async def tells_its_time(day: datetime, label: str = "") -> str:
+    return f"{label}{day.isoformat()}"
+
+
+@job("nightly", priority=7, timeout_s=3600, fail_fast=True, preservation_mode="FULL")
+def nightly(x: int = 3) -> TaskResult:
+    return TaskResult(tasks=[double(x=x), double(x=x + 1)])
+
+
+@job
+def single(x: int) -> Task:
+    return double(x=x)
