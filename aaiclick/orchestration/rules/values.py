@@ -23,6 +23,7 @@ from aaiclick.orchestration.rules.references import check_reference, is_referenc
 from aaiclick.orchestration.rules.refusals import why_not
 
 DEPTH_MAX = 100
+NODE_BYTES = 64  # to name a task or a group
 SIZE_SETTING = "AAICLICK_VALUE_BYTES_MAX"
 
 # Python itself refuses to read or write longer decimal texts than its limit, which can be set as low as 640 digits.
@@ -48,7 +49,8 @@ def encode_value(value: object, *, path: str = "value", bytes_max: int, mark: Ma
     """The JSON text of one value; `mark` is asked about what is not plain, and names it by (kind, payload)."""
     if value is None:
         return "null"
-    return _within(_dump(_envelope(value, path, bytes_max, mark)), path, bytes_max)
+    envelope = _envelope(value, path, bytes_max, mark)
+    return _within(_dump(envelope), path, bytes_max, [envelope])
 
 
 def encode_kwargs(
@@ -69,14 +71,22 @@ def encode_kwargs(
             envelopes[name] = {"object_type": "pyobj", "value": value}
         else:
             envelopes[name] = _envelope(value, f"kwargs.{name}", bytes_max, mark)
-    return _within(_dump(envelopes), "kwargs", bytes_max)
+    return _within(_dump(envelopes), "kwargs", bytes_max, envelopes.values())
 
 
-def _within(text: str, path: str, bytes_max: int) -> str:
+def _within(text: str, path: str, bytes_max: int, envelopes: Iterable[object]) -> str:
+    """The text, if it is not too large; tasks and groups that it names weigh nothing, however many they are."""
     size = len(text) if text.isascii() else len(text.encode())
+    if size > bytes_max:
+        size -= NODE_BYTES * sum(map(_nodes_in, envelopes))
     if size > bytes_max:
         raise ValueTooLarge(path=path, size=size, limit=bytes_max, setting=SIZE_SETTING)
     return text
+
+
+def _nodes_in(envelope: object) -> int:
+    marks = envelope.get("marks", ()) if isinstance(envelope, dict) else ()
+    return sum(kind in ("task", "group") for _, kind, *_ in marks)
 
 
 def _is_plain(value: object) -> bool:

@@ -311,3 +311,14 @@ def test_a_zone_that_is_not_known_here_is_named() -> None:
 def test_ids_of_many_kinds_can_be_keys() -> None:
     key = uuid4()
     assert same(there_and_back({key: {(key, 1): "x"}}), {key: {(key, 1): "x"}})
+
+
+def test_naming_tasks_weighs_nothing_and_the_rest_does() -> None:
+    def mark(value: object) -> tuple[str, object] | None:
+        return ("task", 2**62) if value is mark else None
+
+    many: list[object] = [mark] * 500
+    assert len(encode_value(many, bytes_max=1_000, mark=mark)) > 1_000
+    assert len(encode_kwargs({"x": many, "y": 1}, bytes_max=1_000, mark=mark)) > 1_000
+    with pytest.raises(ValueTooLarge):
+        encode_value([*many, "x" * 990], bytes_max=1_000, mark=mark)
