@@ -9,6 +9,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from aaiclick.errors import ClaimLost, Conflict, GraphError, InputError, NotFound, TooManyTasks
 from aaiclick.orchestration.models import Done, Failure, Receipt, Report
+from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.store.connecting import one_line
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import causes
@@ -40,13 +41,13 @@ async def take_each(
 
 
 def _growths(reports: Sequence[Report]) -> list[list[Done]]:
-    """The runs that made tasks, a few of one job together; who made many is alone."""
+    """The runs that made tasks, a few of one job together; alone is who made many, or returned what others may grow."""
     found: list[list[Done]] = []
     open_of: dict[int, tuple[list[Done], int]] = {}
     for report in reports:
         if not isinstance(report, Done) or report.children is None:
             continue
-        size = len(report.children.tasks) + len(report.children.groups) + 1
+        size = _size(report.children)
         together, total = open_of.get(report.children.job_id, ([], GROWTH_MAX))
         if total + size > GROWTH_MAX or any(done.task_id == report.task_id for done in together):
             together, total = [], 0
@@ -54,6 +55,12 @@ def _growths(reports: Sequence[Report]) -> list[list[Done]]:
         together.append(report)
         open_of[report.children.job_id] = (together, total + size)
     return found
+
+
+def _size(children: Children) -> int:
+    """How much of what is taken together these are."""
+    made = {node.id for node in (*children.tasks, *children.groups)}
+    return len(made) + 1 if all(node in made for _, node in children.returned) else GROWTH_MAX
 
 
 async def _take_growing(

@@ -86,18 +86,35 @@ async def _submission(session: Session, growing: Mapping[int, Done], parents: Ma
     for task_id, done in growing.items():
         parent = parents[task_id]
         assert done.children is not None
-        told = waiting.get(task_id, [])
-        if around := await _around(session, parent, done.children):
+        told = waiting.get(task_id, []) + _own_waiting(done.children, task_id)
+        inside = await _groups(session, job_id, parent.group_id, done.children, told)
+        if around := await _around(session, parent, done.children, inside):
             told = list(dict.fromkeys([*told, *(each for found in around.values() for each in found)]))
         children = _gathered(done.children, told, parent.group_id, parent.name)
         made = children.submission(job_id, task_id, done.epoch)
-        made.edges += _edges(made, children.returned, told)
+        made.edges += _edges(made, children.returned, told, inside)
         if parent.kept:
             keep_results(made, children.returned)
         whole.tasks += made.tasks
         whole.groups += made.groups
         whole.edges += made.edges
     return whole
+
+
+def _own_waiting(children: Children, task_id: int) -> list[tuple[int, str]]:
+    """Those that the run made to wait for its own task."""
+    return [(edge.next_id, edge.next_type) for edge in children.edges if edge.previous_id == task_id]
+
+
+async def _groups(
+    session: Session, job_id: int, group_id: int | None, children: Children, told: Sequence[tuple[int, str]]
+) -> dict[int, int | None]:
+    """Where the groups are that were made; and those of the job, if it may matter who is inside of which."""
+    inside = {group.id: group.parent_group_id for group in children.groups}
+    if any(kind == "group" for _, kind in told) or not _is_inside(children, group_id, inside):
+        facts = select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == job_id)
+        inside |= {row.id: row.parent_group_id for row in await session.rows(facts)}
+    return inside
 
 
 def _lost(done: Done) -> ClaimLost:
@@ -156,21 +173,30 @@ async def _waiting_for(session: Session, nodes: Sequence[int]) -> dict[int, list
     return waiting
 
 
-async def _around(session: Session, parent: Row[Any], children: Children) -> dict[int, list[tuple[int, str]]]:
+async def _around(
+    session: Session, parent: Row[Any], children: Children, inside: Mapping[int, int | None]
+) -> dict[int, list[tuple[int, str]]]:
     """Who waits for the groups around the run's task, if something was returned that is not inside of them.
 
     They would not wait for that.
     """
-    if parent.group_id is None:
+    if _is_inside(children, parent.group_id, inside):
         return {}
+    return await _waiting_for(session, sorted(_chain(inside, parent.group_id)))
+
+
+def _is_inside(children: Children, group_id: int | None, inside: Mapping[int, int | None]) -> bool:
+    """Whether all that was returned is in this group, at any depth, as far as groups are known."""
+    if group_id is None:
+        return True
     made = {task.id: task.group_id for task in children.tasks}
     made |= {group.id: group.parent_group_id for group in children.groups}
-    inside = {parent.group_id, *(group.id for group in children.groups)}
-    if all(made.get(node) in inside for _, node in children.returned):
-        return {}
-    rows = await session.rows(select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == parent.job_id))
-    around = ancestors({row.id: row.parent_group_id for row in rows}, [parent.group_id])
-    return await _waiting_for(session, sorted(around))
+    return all(group_id in _chain(inside, made.get(node)) for _, node in children.returned)
+
+
+def _chain(inside: Mapping[int, int | None], group_id: int | None) -> set[int]:
+    """This group and all around it."""
+    return set() if group_id is None else ancestors(inside, [group_id])
 
 
 def _gathered(children: Children, waiting: Sequence[tuple[int, str]], group_id: int | None, name: str) -> Children:
@@ -193,14 +219,17 @@ def _gathered(children: Children, waiting: Sequence[tuple[int, str]], group_id: 
 
 
 def _edges(
-    submission: Submission, returned: Sequence[tuple[str, int]], waiting: Sequence[tuple[int, str]]
+    submission: Submission,
+    returned: Sequence[tuple[str, int]],
+    waiting: Sequence[tuple[int, str]],
+    inside: Mapping[int, int | None],
 ) -> list[Edge]:
-    """From all that was returned to all who wait."""
+    """From all that was returned to all who wait, but not to what it is inside of."""
     nodes: dict[int, Node] = {node.id: node for node in (*submission.tasks, *submission.groups)}
-    stored = {node: stored_node(kind, node) for node, kind in waiting}
-    return [
-        Edge(nodes.get(previous) or stored_node(kind, previous), stored[following])
-        for kind, previous in returned
-        for following, _ in waiting
-        if following not in (previous, None if previous not in nodes else nodes[previous]._group_id)
-    ]
+    ends = {node: nodes.get(node) or stored_node(kind, node) for node, kind in waiting}
+    edges: list[Edge] = []
+    for kind, node in returned:
+        previous = nodes.get(node) or stored_node(kind, node)
+        around = _chain(inside, previous._group_id)
+        edges += [Edge(previous, ends[end]) for end in ends if end != node and end not in around]
+    return edges

@@ -1,0 +1,68 @@
+"""Who waits for a run that returned tasks: wherever these are, and whoever began to wait with them."""
+
+from __future__ import annotations
+
+from aaiclick.orchestration.models import Group, Task
+from aaiclick.orchestration.models.children import stored_node
+from aaiclick.orchestration.store import batches
+from tests.support.band import band, member
+from tests.support.clearing import finish
+from tests.support.growing import grown
+from tests.support.orchestra import Orchestra, done, make
+
+__all__ = ["band"]
+
+
+async def test_who_waits_for_a_group_waits_for_what_was_returned_into_a_new_group_elsewhere(band: Orchestra) -> None:
+    group, other, after = Group("g"), Group("other"), make("after")
+    member(group, "parent"), member(other, "beside")
+    group >> after
+    job = await band.submit(group, other, after)
+    held = await band.claim_named()
+    inner = Group("inner", parent_group_id=other.id)
+    guest = member(inner, "guest")
+    await band.report(grown(held["parent"], inner, guest, returns=guest), done(held["beside"]))
+    assert await band.ready_names() == ["guest"]
+    assert await finish(band, job) == ["guest", "after"]
+
+
+async def test_a_group_that_waits_does_not_wait_for_what_was_returned_into_it_at_any_depth(band: Orchestra) -> None:
+    parent, outer = make("parent"), Group("outer")
+    held_back = member(outer, "held back")
+    parent >> outer
+    job = await band.submit(parent, outer, held_back)
+    (claim,) = await band.claim()
+    inner = Group("inner", parent_group_id=outer.id)
+    guest = member(inner, "guest")
+    await band.report(grown(claim, inner, guest, returns=guest))
+    assert sorted(await band.ready_names()) == ["guest", "held back"]
+    assert await band.violations() == []
+    assert sorted(await finish(band, job)) == ["guest", "held back"]
+
+
+async def test_a_child_that_waits_for_its_own_parent_waits_for_what_that_returned(band: Orchestra) -> None:
+    job = await band.submit(make("parent"))
+    (claim,) = await band.claim()
+    returned = make("returned")
+    child = Task("some.module.f", {"x": stored_node("task", claim.task_id)}, name="child")
+    twice = Task("some.module.f", {"x": stored_node("task", claim.task_id)}, name="twice")
+    returned >> twice
+    await band.report(grown(claim, returned, child, twice, returns=returned))
+    assert await band.ready_names() == ["returned"]
+    assert await band.violations() == []
+    assert await finish(band, job) == ["returned", "child", "twice"]
+
+
+async def test_a_run_that_returns_one_that_grows_at_the_same_time(band: Orchestra) -> None:
+    first, second, after = make("first"), make("second"), make("after")
+    first >> after
+    job = await band.submit(first, second, after)
+    held = await band.claim_named()
+    child = make("child")
+    first_report = grown(held["first"], returns=stored_node("task", second.id))
+    second_report = grown(held["second"], child, returns=child)
+    assert [len(together) for together in batches._growths([first_report, second_report])] == [1, 1]
+    await band.report(first_report, second_report)
+    assert await band.ready_names() == ["child"]
+    assert await band.violations() == []
+    assert await finish(band, job) == ["child", "after"]
