@@ -61,6 +61,8 @@ class Settings:
     sweep_age_s: float
     engine_memory_mb: int
     oplog: bool
+    entrypoint_prefixes: tuple[str, ...]
+    server_hosts: tuple[str, ...]
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
@@ -199,6 +201,8 @@ def _settings(reader: _Reader) -> Settings:
         sweep_age_s=reader.seconds("AAICLICK_SWEEP_AGE"),
         engine_memory_mb=reader.whole("AAICLICK_ENGINE_MEMORY_MB"),
         oplog=bool(reader.whole("AAICLICK_OPLOG")),
+        entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", _dotted_names) or (),
+        server_hosts=reader.take("AAICLICK_SERVER_HOSTS", _hosts) or (),
     )
 
 
@@ -286,6 +290,24 @@ def _host(setting: Setting, text: str) -> str:
     if not re.fullmatch("[A-Za-z0-9._-]+|/.*", text):
         raise _refused(setting, text, f"it must be {setting.rule}")
     return text
+
+
+def _dotted_names(setting: Setting, text: str) -> tuple[str, ...]:
+    names = _listed(text)
+    if not all(part.isidentifier() for name in names for part in name.split(".")):
+        raise _refused(setting, text, f"it must be {setting.rule}")
+    return names
+
+
+def _hosts(setting: Setting, text: str) -> tuple[str, ...]:
+    names = _listed(text)
+    if not all(re.fullmatch(r"[A-Za-z0-9._-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?", name) for name in names):
+        raise _refused(setting, text, f"it must be {setting.rule}")
+    return tuple(name.lower() for name in names)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(name for part in text.split(",") if (name := part.strip()))
 
 
 def _number(setting: Setting, text: str) -> float:

@@ -236,6 +236,20 @@ SETTINGS: tuple[Setting, ...] = (
         high=1,
     ),
     Setting(
+        "AAICLICK_ENTRYPOINT_PREFIXES",
+        "entrypoint_prefixes",
+        "none: nothing new can be run through the server",
+        "Packages and modules whose tasks and jobs may be submitted and registered through the server.",
+        "importable names, separated by commas",
+    ),
+    Setting(
+        "AAICLICK_SERVER_HOSTS",
+        "server_hosts",
+        "localhost, 127.0.0.1 and ::1",
+        "More names by which the server may be asked, as browsers write them: others are refused (DNS rebinding).",
+        "host names, each with a port or without, separated by commas",
+    ),
+    Setting(
         "POSTGRES_HOST",
         "sql_url",
         "not used",

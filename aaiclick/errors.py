@@ -92,6 +92,18 @@ class Conflict(AaiclickError):
     exit_code = 5
 
 
+class NotAuthenticated(AaiclickError):
+    """This needs a token that counts: {cause}. {hint}"""
+
+    exit_code = 4
+
+
+class NotAllowed(AaiclickError):
+    """{what} is not allowed: {cause}. {hint}"""
+
+    exit_code = 4
+
+
 class ValueNotPortable(AaiclickError, TypeError):
     """{path}: {value} cannot travel: {rule}. {hint}"""
 

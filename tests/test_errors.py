@@ -23,6 +23,8 @@ EXIT_CODES = {
     "DatabaseFileError": 6,
     "TransientStoreError": 6,
     "NotFound": 3,
+    "NotAuthenticated": 4,
+    "NotAllowed": 4,
     "Conflict": 5,
     "JobEnded": 5,
     "AlreadyStarted": 5,

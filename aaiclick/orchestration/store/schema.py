@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from aaiclick.errors import Conflict, InputError, SchemaError
+from aaiclick.orchestration.store import access_tables as access_tables  # its tables join the others
 from aaiclick.orchestration.store.connecting import connect, create_file, explain, in_our_words, one_line
 from aaiclick.orchestration.store.connecting import missing_driver as missing_driver
 from aaiclick.orchestration.store.inline import InlineConnection

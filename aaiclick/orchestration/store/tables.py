@@ -50,6 +50,9 @@ def _key(name: str) -> Column[int]:
     return Column(name, Id, primary_key=True, autoincrement=False)
 
 
+table_of, key_column = _table, _key
+"""For tables that have a file of their own."""
+
 jobs = _table(
     "jobs",
     _key("id"),

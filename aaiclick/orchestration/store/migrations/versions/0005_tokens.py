@@ -1,0 +1,56 @@
+"""Tokens of those who come in from outside, and what they changed."""
+
+from __future__ import annotations
+
+from alembic import op
+from sqlalchemy import Column, String
+from sqlalchemy.schema import SchemaItem
+
+from aaiclick.orchestration.store.columns import Id, LongText, UtcTime
+
+revision = "0005"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    create_table(
+        "tokens",
+        Column("id", Id, primary_key=True, autoincrement=False),
+        Column("name", String(200), nullable=False),
+        Column("role", String(20), nullable=False),
+        Column("digest", String(64), nullable=False),
+        Column("created_at", UtcTime, nullable=False),
+        Column("expires_at", UtcTime),
+        Column("revoked_at", UtcTime),
+        Column("last_used_at", UtcTime),
+    )
+    create_table(
+        "audit",
+        Column("id", Id, primary_key=True, autoincrement=False),
+        Column("at", UtcTime, nullable=False),
+        Column("actor_id", Id),
+        Column("actor", String(200), nullable=False),
+        Column("verb", String(50), nullable=False),
+        Column("target", String(250), nullable=False),
+        Column("outcome", LongText),
+    )
+    op.create_index("ix_audit_target", "audit", ["target", "id"], if_not_exists=must_be_repeatable())
+
+
+def create_table(name: str, *columns: SchemaItem) -> None:
+    op.create_table(
+        name,
+        *columns,
+        if_not_exists=must_be_repeatable(),
+        mysql_engine="InnoDB",
+        mysql_charset="utf8mb4",
+        mysql_collate="utf8mb4_nopad_bin",
+        mariadb_engine="InnoDB",
+        mariadb_charset="utf8mb4",
+        mariadb_collate="utf8mb4_nopad_bin",
+    )
+
+
+def must_be_repeatable() -> bool:
+    """MariaDB commits at each statement; the others undo a step that was cut off."""
+    return op.get_context().dialect.name in ("mysql", "mariadb")
