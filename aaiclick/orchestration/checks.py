@@ -21,11 +21,11 @@ def refuse_during_import(call: str) -> None:
         raise SubmitDuringImport(call=call, module=module)
 
 
-def check_entrypoints(tasks: Iterable[Task], *, workflows: bool = False) -> None:
+def check_entrypoints(tasks: Iterable[Task]) -> None:
     """Refuse what cannot be imported here, or does not take these arguments; each function is looked at once.
 
-    Where workers run elsewhere, a module that is missing here may well be there: that is a warning. With `workflows`, a
-    `@job` is fine: as the entry of a run it stages its graph (`run_job`, schedules).
+    Where workers run elsewhere, a module that is missing here may well be there: that is a warning. A `@job` is
+    refused: only as the entry of a run does it stage its graph (`run_job`, schedules).
     """
     seen: set[tuple[str, frozenset[str]]] = set()
     for task in tasks:
@@ -36,7 +36,7 @@ def check_entrypoints(tasks: Iterable[Task], *, workflows: bool = False) -> None
         found = find_entrypoint(task.entrypoint)
         if found is None:
             continue
-        if kind_of(found) == "job" and not workflows:
+        if kind_of(found) == "job":
             cause = "it is a workflow (@job), not a task"
             raise EntrypointError(entrypoint=task.entrypoint, cause=cause, hint="Submit it by calling it.")
         check_call(unwrap(found), names, task.entrypoint)

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from aaiclick.config import settings
 from aaiclick.errors import InputError
-from aaiclick.orchestration.checks import check_defaults, check_entrypoints, find_entrypoint, refuse_during_import
+from aaiclick.orchestration.checks import check_defaults, find_entrypoint, refuse_during_import
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.factories import digest, new_job, resolve_job_config
 from aaiclick.orchestration.models import Fire, Job, PreservationMode, RegisteredJob, RunType, Task
 from aaiclick.orchestration.models.node import collector, current_group
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.params import entrypoint_of, kind_of
+from aaiclick.orchestration.params import check_call, entrypoint_of, kind_of
 from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, with_offset
 from aaiclick.orchestration.rules.names import check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.rules.schedules import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
@@ -247,8 +247,11 @@ async def run_job(
         entry = await coordinator.database.read(lambda session: store.get_registered_job(session, wanted))
         if entry is None and entrypoint is None:
             raise store.no_such_job(wanted)
-        path = _path(entrypoint, entry)
-        own = _own_options(find_entrypoint(path))
+        path, arguments = _path(entrypoint, entry), (entry.default_kwargs if entry is not None else {}) | given
+        found = find_entrypoint(path)
+        if found is not None:
+            check_call(found, arguments, path)
+        own = _own_options(found)
         if entry is not None and entrypoint is None:
             own = _Own(entry.priority, entry.timeout_s, entry.fail_fast, entry.preservation_mode)
         elif entry is not None and entry.preservation_mode is not None:
@@ -261,7 +264,7 @@ async def run_job(
             fail_fast=own.fail_fast,
             preservation_mode=preservation_mode or own.preservation_mode,
         )
-        submission = _submission(job, path, (entry.default_kwargs if entry is not None else {}) | given)
+        submission = _submission(job, path, arguments)
         job.registered_job_id = None if entry is None else entry.id
         if key is not None:
             job.key_digest = digest([wanted, path, submission.tasks[0].kwargs])
@@ -276,7 +279,6 @@ def _path(entrypoint: Entrypoint | None, entry: RegisteredJob | None) -> str:
 
 
 async def _submit(coordinator: DirectCoordinator, submission: Submission) -> Job:
-    check_entrypoints(submission.tasks, workflows=True)
     job = await coordinator.submit(submission)
     if job.id == submission.job_id:
         job._tasks, job._groups = list(submission.tasks), []

@@ -1,0 +1,135 @@
+"""Whoever leads fires what is due; two leaders, outages and lost replies fire nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import update
+
+from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.control.schedules import Scheduler, tell
+from aaiclick.orchestration.rules.schedules import COUNTED_MAX
+from aaiclick.orchestration.store import backfills, schedules
+from aaiclick.orchestration.store.chores import look_for_chores
+from aaiclick.orchestration.store.schedules import Fired
+from aaiclick.orchestration.store.tables import registered_jobs
+from tests.support.band import SERVERS, band
+from tests.support.catalogue import come, count_jobs, days_ago, fires_of, register
+from tests.support.clocks import HandClock
+from tests.support.orchestra import Orchestra, orchestra
+
+__all__ = ["band"]
+
+
+async def test_the_control_loop_fires_what_is_due(band: Orchestra) -> None:
+    loop = Control(band.database, 1, session_s=30, clock=HandClock())
+    await register(band)
+    await loop.round()
+    assert await count_jobs(band) == 0
+    assert not (await band.database.read(look_for_chores)).schedules
+    await come(band, await days_ago(band, 0))
+    assert (await band.database.read(look_for_chores)).schedules
+    await loop.round()
+    assert await count_jobs(band) == 1
+    assert not (await band.database.read(look_for_chores)).schedules
+
+
+async def test_pages_of_entries_are_fired_to_their_end(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedules, "AT_ONCE", 2)
+    for number in range(5):
+        await register(band, f"a{number}")
+        await come(band, await days_ago(band, 0), f"a{number}")
+    assert await Scheduler(band.database).fire() == 5
+
+
+async def test_what_waits_and_what_is_filled_in_gets_its_turn(band: Orchestra) -> None:
+    scheduler = Scheduler(band.database)
+    entry = await register(band, overlap="queue", missed_runs="all")
+    await come(band, await days_ago(band, 1))
+    assert await scheduler.fire() == 1
+    start = await days_ago(band, 9)
+    facts = {
+        "registered_job_id": entry.id,
+        "schedule": entry.schedule,
+        "timezone": "UTC",
+        "kwargs": "{}",
+        "start_at": start,
+        "end_at": start + timedelta(days=3),
+        "parallel_max": 1,
+    }
+    await band.database.transact(lambda session: backfills.add_backfill(session, facts))
+    for _ in range(12):
+        await scheduler.fire()
+        await band.complete(*await band.claim())
+    assert await count_jobs(band) == 2 + 3
+    assert not (await band.database.read(look_for_chores)).schedules
+
+
+async def test_an_entry_that_cannot_fire_does_not_hold_up_the_others(
+    band: Orchestra, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As where a time zone is known to the machine that registered it, and not to the one that leads."""
+    await register(band, "a")
+    await register(band, "b")
+    for name in ("a", "b"):
+        await come(band, await days_ago(band, 0), name)
+    unknown = update(registered_jobs).where(registered_jobs.c.name == "a").values(timezone="Mars/Olympus")
+    await band.database.transact(lambda session: session.run(unknown))
+    scheduler = Scheduler(band.database)
+    assert [await scheduler.fire() for _ in range(3)] == [1, 0, 0]
+    assert caplog.text.count("Mars/Olympus") == 1
+    known = update(registered_jobs).where(registered_jobs.c.name == "a").values(timezone="UTC")
+    await band.database.transact(lambda session: session.run(known))
+    assert await scheduler.fire() == 1
+
+
+async def test_what_was_missed_is_logged(band: Orchestra, caplog: pytest.LogCaptureFixture) -> None:
+    await register(band, missed_runs="latest")
+    await come(band, await days_ago(band, 3))
+    await Scheduler(band.database).fire()
+    assert "registered job 'a': 3 times were missed and are not made up for" in caplog.text
+
+
+def test_what_did_not_run_as_scheduled_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    tell(Fired("a", run=1, queued=2, skipped=3, missed=COUNTED_MAX + 1))
+    assert "more than 1000 times were missed" in caplog.text
+    assert "3 times were skipped" in caplog.text
+    assert "2 times wait" in caplog.text
+    caplog.clear()
+    tell(Fired("a", run=1, queued=0, skipped=0, missed=0))
+    assert caplog.text == ""
+
+
+@SERVERS
+async def test_a_reply_that_was_lost_is_not_a_second_run(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    await register(band)
+    await come(band, await days_ago(band, 0))
+    scheduler, command, lost = Scheduler(band.database), band.database.dialect.command, []
+
+    async def lose(connection: object, sql: str) -> None:
+        await command(connection, sql)  # type: ignore[arg-type]
+        if sql == "COMMIT" and await count_jobs(band) and not lost:
+            lost.append(sql)
+            raise ConnectionError("the reply to COMMIT was lost")
+
+    monkeypatch.setattr(band.database.dialect, "command", lose)
+    with pytest.raises(ConnectionError):
+        await scheduler.fire()
+    assert await scheduler.fire() == 0
+    assert (await count_jobs(band), len(await fires_of(band))) == (1, 1)
+
+
+@SERVERS
+async def test_four_leaders_at_once_fire_each_time_once(band: Orchestra) -> None:
+    for number in range(6):
+        await register(band, f"a{number}", missed_runs="all")
+        await come(band, await days_ago(band, 2), f"a{number}")
+    async with orchestra(band.database.url) as other, orchestra(band.database.url) as third:
+        databases = (band.database, other.database, third.database, third.database)
+        started = await asyncio.gather(*(Scheduler(database).fire() for database in databases))
+    assert sum(started) == await count_jobs(band) == 6 * 3
+    assert len({fire.job_id for fire in await fires_of(band)}) == 6 * 3
