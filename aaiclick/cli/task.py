@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from aaiclick.cli import pending
 from aaiclick.cli.job import DryRun, Upstream, show_cleared, to_id, to_time
 from aaiclick.cli.loop import wait_for
 from aaiclick.cli.output import AsJson, show_facts, show_json
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.models import Task
 
 app = typer.Typer(help="Show tasks, and run them again.", rich_markup_mode=None)
+app.command("why")(pending.why)
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The task's id.")]
 

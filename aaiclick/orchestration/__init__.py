@@ -67,6 +67,8 @@ _WHERE = {
     "execution.current": ("cancel_requested", "get_current_run"),
     "execution.main": ("background_main_loop", "worker_main_loop"),
     "health": ("Check", "Health", "health_check"),
+    "pending": ("why_pending",),
+    "rules.pending": ("Blocker", "Pending", "Reason"),
     "models": (
         "Backfill",
         "Dependency",
@@ -142,6 +144,10 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.operators import foreach as foreach
     from aaiclick.orchestration.operators import map as map
     from aaiclick.orchestration.operators import reduce as reduce
+    from aaiclick.orchestration.pending import why_pending as why_pending
+    from aaiclick.orchestration.rules.pending import Blocker as Blocker
+    from aaiclick.orchestration.rules.pending import Pending as Pending
+    from aaiclick.orchestration.rules.pending import Reason as Reason
     from aaiclick.orchestration.rules.retries import RetryPolicy as RetryPolicy
     from aaiclick.orchestration.rules.states import PRESERVATION_FULL as PRESERVATION_FULL
     from aaiclick.orchestration.rules.states import PRESERVATION_NONE as PRESERVATION_NONE

@@ -1,0 +1,203 @@
+"""What can be found of a task that is not running: a bounded number of rows by their keys, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, Subquery, func, or_, select
+
+from aaiclick.orchestration.rules.pending import Blocker, Facts, Fleet, Holder
+from aaiclick.orchestration.rules.states import ENDED_TASK, JobStatus, TaskStatus, WorkerStatus
+from aaiclick.orchestration.store.health import leader
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import claims, dependencies, groups, jobs, ready, tasks, workers
+
+LISTED_MAX = 10
+"""Blockers that are named; of the others only the number is told."""
+
+EDGES_MAX = 10_000
+"""Dependencies that are looked at."""
+
+BEFORE_MAX = 1_000
+"""Enough to see that there are many."""
+
+_FAILED = sorted(ENDED_TASK - {TaskStatus.COMPLETED})
+_LIVE = [status for status in WorkerStatus if status != WorkerStatus.STOPPED]
+_TASK = ("id", "job_id", "name", "status", "error", "group_id", "gated", "unmet_count", "run_after")
+_MORE = ("placement", "priority", "worker_id", "claimed_at")
+
+
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """A group around the task."""
+
+    id: int
+    name: str
+    unmet_count: int
+    parent_id: int | None
+
+
+async def read_facts(session: Session, task_id: int) -> Facts | None:
+    """Everything that could hold the task back; None if there is no such task."""
+    columns = [tasks.c[name] for name in (*_TASK, *_MORE)]
+    job_status = jobs.c.status.label("job_status")
+    found = select(*columns, job_status).join(jobs, jobs.c.id == tasks.c.job_id).where(tasks.c.id == task_id)
+    row = await session.first(found)
+    if row is None:
+        return None
+    now = await session.now()
+    blockers, more = await _read_blockers(session, row)
+    is_free = row.status == TaskStatus.PENDING and not row.unmet_count and row.run_after is None
+    place = await _find_in_queue(session, row) if is_free else None
+    lead = await leader(session)
+    return Facts(
+        task_id=row.id,
+        job_id=row.job_id,
+        name=row.name,
+        status=TaskStatus(row.status),
+        job_status=JobStatus(row.job_status),
+        now=now,
+        error=row.error,
+        unmet=row.unmet_count > 0,
+        blockers=blockers,
+        more=more,
+        run_after=row.run_after,
+        in_queue=place is not None,
+        before=place or 0,
+        before_max=BEFORE_MAX,
+        holder=await _read_worker(session, row.worker_id, now),
+        claimed_at=row.claimed_at,
+        kept_by=await _read_worker(session, row.placement or None, now),
+        fleet=await _read_fleet(session, now) if place is not None else Fleet(),
+        has_leader=lead is not None and lead.left_s > 0,
+    )
+
+
+# ---------------------------------------------------------------- what it waits for
+
+
+async def _read_blockers(session: Session, task: Row[Any]) -> tuple[list[Blocker], int]:
+    """The first that it waits for, and how many more there are; of one that is doomed, those that failed."""
+    if task.status == TaskStatus.UPSTREAM_FAILED:
+        gates = await _read_gates(session, task.group_id)
+        return await _find_failed(session, task.id, gates), 0
+    if task.status != TaskStatus.PENDING or not task.unmet_count:
+        return [], 0
+    gates = await _read_gates(session, task.group_id) if task.gated else []
+    closed = [gate for gate in gates if gate.unmet_count]
+    found = await _find_open(session, task.id, closed)
+    return found, max(0, task.unmet_count - bool(task.gated) + _count_own(closed) - len(found))
+
+
+async def _read_gates(session: Session, group_id: int | None) -> list[_Gate]:
+    """The groups around a task, the innermost first."""
+    found: list[_Gate] = []
+    while group_id is not None:
+        row = await session.first(select(groups).where(groups.c.id == group_id))
+        if row is None:
+            break
+        found.append(_Gate(row.id, row.name, row.unmet_count, row.parent_group_id))
+        group_id = row.parent_group_id
+    return found
+
+
+def _count_own(closed: Sequence[_Gate]) -> int:
+    """How many these groups wait for, themselves: each also counts the closed group around it."""
+    inner = {gate.id for gate in closed}
+    return sum(gate.unmet_count - (gate.parent_id in inner) for gate in closed)
+
+
+async def _find_open(session: Session, task_id: int, closed: Sequence[_Gate]) -> list[Blocker]:
+    is_open = (tasks.c.status != TaskStatus.COMPLETED, groups.c.open_count > 0)
+    return await _find(session, task_id, closed, *is_open)
+
+
+async def _find_failed(session: Session, task_id: int, gates: Sequence[_Gate]) -> list[Blocker]:
+    return await _find(session, task_id, gates, tasks.c.status.in_(_FAILED), groups.c.failed_count > 0)
+
+
+async def _find(
+    session: Session,
+    task_id: int,
+    gates: Sequence[_Gate],
+    of_tasks: ColumnElement[bool],
+    of_groups: ColumnElement[bool],
+) -> list[Blocker]:
+    """The predecessors of a task and of groups around it that are as asked, in the order of their ids."""
+    names: dict[int, str | None] = {task_id: None} | {gate.id: gate.name for gate in gates}
+    edges = _edges(session, names)
+    before = await session.rows(_previous(edges, tasks, tasks.c.status).where(of_tasks))
+    around = await session.rows(_previous(edges, groups, groups.c.open_count, groups.c.failed_count).where(of_groups))
+    found = [Blocker(row.id, "task", row.name, row.status, gate=names[row.next_id]) for row in before]
+    found += [
+        Blocker(row.id, "group", row.name, _standing(row), row.open_count, gate=names[row.next_id]) for row in around
+    ]
+    return sorted(found, key=lambda blocker: blocker.id)[:LISTED_MAX]
+
+
+def _edges(session: Session, nodes: Iterable[int]) -> Subquery:
+    return (
+        select(dependencies.c.previous_id, dependencies.c.next_id)
+        .where(session.any_of(dependencies.c.next_id, sorted(nodes)), dependencies.c.met.is_(False))
+        .limit(EDGES_MAX)
+        .subquery()
+    )
+
+
+def _previous(edges: Subquery, table: Any, *columns: ColumnElement[Any]) -> Select[Any]:
+    chosen = select(table.c.id, table.c.name, *columns, edges.c.next_id).join(edges, edges.c.previous_id == table.c.id)
+    return chosen.order_by(table.c.id, edges.c.next_id).limit(LISTED_MAX)
+
+
+def _standing(group: Row[Any]) -> str:
+    return "failed" if group.failed_count else "open"
+
+
+# ---------------------------------------------------------------- the queue and the workers
+
+
+async def _find_in_queue(session: Session, task: Row[Any]) -> int | None:
+    """How many are before it, counted from the front to BEFORE_MAX; None if it is not in the queue."""
+    place = (ready.c.placement == task.placement, ready.c.rank == -task.priority, ready.c.job_id == task.job_id)
+    if await session.first(select(ready.c.task_id).where(*place, ready.c.task_id == task.id)) is None:
+        return None
+    front = (
+        select(ready.c.rank, ready.c.job_id, ready.c.task_id)
+        .where(ready.c.placement == task.placement)
+        .order_by(ready.c.placement, ready.c.rank, ready.c.job_id, ready.c.task_id)
+        .limit(BEFORE_MAX)
+    )
+    own = (-task.priority, task.job_id, task.id)
+    return sum(tuple(row) < own for row in await session.rows(front))
+
+
+async def _read_worker(session: Session, worker_id: int | None, now: datetime) -> Holder | None:
+    if worker_id is None:
+        return None
+    row = await session.first(select(workers).where(workers.c.id == worker_id))
+    if row is None:
+        return Holder(worker_id)
+    is_live = row.status != WorkerStatus.STOPPED and row.expires_at > now
+    return Holder(row.id, row.name, row.hostname, row.pid, is_live)
+
+
+async def _read_fleet(session: Session, now: datetime) -> Fleet:
+    """The live workers with their slots, and how many of those are taken. A worker may say nothing of its slots."""
+    held = func.count(claims.c.task_id).label("held")
+    rows = await session.rows(
+        select(workers.c.id, workers.c.status, workers.c.concurrency, held)
+        .outerjoin(claims, claims.c.worker_id == workers.c.id)
+        .where(or_(*(workers.c.status == status for status in _LIVE)), workers.c.expires_at > now)
+        .group_by(workers.c.id, workers.c.status, workers.c.concurrency)
+    )
+    active = [row for row in rows if row.status != WorkerStatus.STOPPING]
+    return Fleet(
+        live=len(rows),
+        draining=len(rows) - len(active),
+        full=sum(0 < row.concurrency <= row.held for row in active),
+        slots=sum(row.concurrency for row in active),
+        taken=sum(min(row.concurrency, row.held) for row in active),
+    )
