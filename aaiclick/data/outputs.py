@@ -5,6 +5,7 @@ A column of nothing but None is no error here: it is left untyped, for the other
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +26,7 @@ UNTYPED = "Nullable(UInt8)"
 """What an untyped column is stored as."""
 
 Fields = Mapping[str, str]
+WHOLE = {VALUE: "Int64"}
 
 
 class Output(NamedTuple):
@@ -37,10 +39,29 @@ class Output(NamedTuple):
 
 def output_of_values(values: list[Any], fields: Fields) -> Output:
     """One value for each row: single ones make the column `value`, dicts make columns by their names."""
+    if fields == WHOLE and (numbers := _whole_numbers(values)) is not None:
+        return _of_column(numbers, "Int64")
     kinds = set(map(type, values))
     if kinds == {NoneType} and not fields:
         return _of_tabular(values, {VALUE: UNTYPED}, [VALUE])
     return _at_once(values, kinds, fields) or output_of_table(values, fields)
+
+
+def _whole_numbers(values: list[Any]) -> pa.Array | None:
+    """The quickest way to Arrow; None if there is anything but whole numbers of 64 bits."""
+    import pyarrow as pa  # here, to keep start-up light
+
+    try:
+        numbers = array("q", values)
+    except (TypeError, OverflowError):
+        return None
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
+
+
+def _of_column(column: pa.Array, kind: str) -> Output:
+    import pyarrow as pa  # here, to keep start-up light
+
+    return Output(Schema.from_fields({VALUE: kind}, "list"), pa.table([column], names=[VALUE]))
 
 
 def _at_once(values: list[Any], kinds: set[type], fields: Fields) -> Output | None:
@@ -55,11 +76,13 @@ def _at_once(values: list[Any], kinds: set[type], fields: Fields) -> Output | No
     wanted = read_kind(fields[VALUE]) if fields else kind
     if wanted not in (kind, nullable(kind)):
         return None
+    if kinds == {int} and (numbers := _whole_numbers(values)) is not None:
+        return _of_column(numbers, str(wanted))
     try:
         column = pa.array(values, arrow_of(kind))
     except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):  # told, or done, the slower way
         return None
-    return Output(Schema.from_fields({VALUE: str(wanted)}, "list"), pa.table([column], names=[VALUE]))
+    return _of_column(column, str(wanted))
 
 
 _PLAIN = {bool: "Bool", int: "Int64", float: "Float64", str: "String"}

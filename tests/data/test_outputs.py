@@ -22,6 +22,8 @@ from aaiclick.errors import InputError
         ([1, 2], {"value": "UInt8"}, {"value": "UInt8"}),
         ([1, 2], {"value": "Nullable(Int64)"}, {"value": "Nullable(Int64)"}),
         ([1, 2**63], {}, {"value": "UInt64"}),
+        ([1, 2], {"value": "Int64"}, {"value": "Int64"}),
+        ([1, 2.0, True], {"value": "Int64"}, {"value": "Int64"}),
         ([True, False], {}, {"value": "Bool"}),
         ([0.5, None], {}, {"value": "Nullable(Float64)"}),
         ([b"a"], {}, {"value": "String"}),
@@ -60,6 +62,8 @@ def test_nothing_but_none_is_left_untyped() -> None:
         (["a", "\ud800"], {}, "row 1.*surrogate"),
         ([1, True], {}, "row 1"),
         ([2**63], {"value": "Int64"}, "Int64 holds"),
+        ([1, 0.5], {"value": "Int64"}, "row 1.*no whole number"),
+        ([1, "2"], {"value": "Int64"}, "row 1"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_row(values: list[Any], fields: dict[str, str], said: str) -> None:
