@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from aaiclick.data.clients.opening import borrow_only
-from aaiclick.errors import ClaimLost
+from aaiclick.errors import ClaimLost, ValueTooLarge
 from aaiclick.ids import borrow_ids, forget_borrowed_ids
 from aaiclick.orchestration.context import Staging, staged_in
 from aaiclick.orchestration.execution.current import Running, cancel_requested, occupy
@@ -37,7 +37,9 @@ from aaiclick.orchestration.execution.executors.wire import (
     Stop,
     TablesHeld,
     TablesWanted,
+    packed,
     receive,
+    report_bytes_max,
     send,
 )
 from aaiclick.orchestration.execution.failures import failure_of
@@ -110,9 +112,8 @@ class Child:
         occupy(None)
         forget_borrowed_ids()
         self.stdio.park()
-        done, failure = (report, None) if isinstance(report, Done) else (None, report)
         try:
-            send(self.line, Ended(done, failure, self.growth.is_too_much()))
+            self.line.sendall(_said(run.claim, report, self.growth.is_too_much()))
         except OSError:  # the body closed what is not its own, or the worker is gone: either way we are killed
             while True:
                 signal.pause()
@@ -269,6 +270,16 @@ class Child:
     def become_copy(self) -> None:
         """In a process that a body forked: the line is not its own, and its threads are gone."""
         self.lock, self.busy = threading.RLock(), False
+
+
+def _said(claim: Claim, report: Report, spent: bool) -> bytes:
+    """The last message of a run; a report that would be too much for the worker becomes a failure."""
+    done, failure = (report, None) if isinstance(report, Done) else (None, report)
+    said, most = packed(Ended(done, failure, spent)), report_bytes_max()
+    if len(said) <= most:
+        return said
+    error = ValueTooLarge(path="what the task made", size=len(said), limit=most, setting="AAICLICK_TASK_CHILDREN_MAX")
+    return packed(Ended(None, failure_of(claim, error, permanent=True), spent))
 
 
 async def _with_data(

@@ -12,7 +12,6 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from aaiclick.config import settings
 from aaiclick.data.clients.opening import start_owner
 from aaiclick.errors import AaiclickError, ClaimLost
 from aaiclick.ids import BLOCK_MAX, new_ids
@@ -37,6 +36,7 @@ from aaiclick.orchestration.execution.executors.wire import (
     TablesWanted,
     offer,
     packed,
+    report_bytes_max,
 )
 from aaiclick.orchestration.models import Claim
 
@@ -215,7 +215,7 @@ class ChildHandle:
         self.killed = False
         self._nursery, self._line = nursery, line
         self._loop = asyncio.get_running_loop()
-        self._inbox = Inbox(bytes_max=2 * settings().value_bytes_max + 1_000_000)
+        self._inbox = Inbox(bytes_max=report_bytes_max())
         self._answer: asyncio.Future[Ended | Death] | None = None
         self._sending: asyncio.Task[None] | None = None
         self._claim: Claim | None = None

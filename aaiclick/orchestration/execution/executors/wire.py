@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from aaiclick.config import settings
 from aaiclick.orchestration.models import Claim, Done, Failure, Report
 
 _LENGTH = struct.Struct("!I")
 CHUNK_BYTES = 256 * 1024
+CHILD_BYTES = 1_000
 
 
 class Broken(Exception):
@@ -121,6 +123,12 @@ Message = Fork | Signal | Ready | Born | Died | Run | Stop | Ended | EngineWante
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Message).decode
+
+
+def report_bytes_max() -> int:
+    """How large a report may be: a result, and all the tasks that a run may make, at a thousand bytes each."""
+    limits = settings()
+    return 2 * limits.value_bytes_max + CHILD_BYTES * limits.task_children_max + 1_000_000
 
 
 def packed(message: Message) -> bytes:

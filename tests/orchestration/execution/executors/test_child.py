@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from aaiclick.orchestration.execution.executors import child as child_process
 from aaiclick.orchestration.execution.executors.forks import ChildHandle, Death, Nursery
-from aaiclick.orchestration.execution.executors.wire import Ended, Run
+from aaiclick.orchestration.execution.executors.wire import Ended, Inbox, Run
+from aaiclick.orchestration.models import Done
+from tests.orchestration import growing_flows as flows
 from tests.support import bodies, hostile
 from tests.support.bodies import claim_of, failure_in, result_in, until
 
@@ -78,3 +81,20 @@ async def test_threads_of_a_body_know_its_run(child: ChildHandle) -> None:
 async def test_a_child_says_when_it_should_not_run_another(child: ChildHandle) -> None:
     assert not (await ended(begin(child, bodies.nothing))).spent
     assert (await ended(begin(child, hostile.leaks_descriptors, count=100))).spent
+
+
+async def test_a_report_of_many_children_arrives(child: ChildHandle) -> None:
+    report = (await ended(begin(child, flows.several.function, n=20_000))).report
+    assert isinstance(report, Done), report
+    assert report.children is not None
+    assert len(report.children.tasks) == 20_000
+
+
+def test_a_report_that_is_too_large_becomes_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = claim_of(flows.several.function, n=1)
+    monkeypatch.setattr(child_process, "report_bytes_max", lambda: 100)
+    (said,) = Inbox().feed(child_process._said(claim, Done(claim.task_id, claim.epoch, "x" * 200), False))
+    assert isinstance(said, Ended)
+    assert said.failure is not None
+    assert said.failure.permanent
+    assert "AAICLICK_TASK_CHILDREN_MAX" in said.failure.error
