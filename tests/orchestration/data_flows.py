@@ -46,6 +46,11 @@ async def many(n: int) -> list[int]:
 
 
 @task
+def many_at_once(n: int) -> list[int]:
+    return list(range(n))
+
+
+@task
 def arrow() -> Any:
     return pa.table({"x": [1, 2]})
 
@@ -104,6 +109,11 @@ def annotated() -> Any:
 @job("large")
 def large(n: int) -> Any:
     return wants(rows=many(n=n))
+
+
+@job("large at once")
+def large_at_once(n: int) -> Any:
+    return wants(rows=many_at_once(n=n))
 
 
 @job("frames")

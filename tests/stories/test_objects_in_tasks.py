@@ -75,6 +75,17 @@ async def test_a_child_reaches_the_engine_that_its_worker_lets_start(local: Path
 
 
 @pytest.mark.parametrize("executor", ["inline", "process"])
+async def test_a_list_that_is_too_large_to_travel_becomes_an_object_wherever_the_body_ran(
+    local: Path, executor: str
+) -> None:
+    for flow in (flows.large, flows.large_at_once):
+        job = await flow.submit(200_000)
+        async with asyncio.timeout(100):
+            await worker_main_loop(executor=executor, concurrency=2, max_tasks=2, control=False)
+        assert await get_job_result(job.id) == ["Object", 19_999_900_000, None]
+
+
+@pytest.mark.parametrize("executor", ["inline", "process"])
 async def test_with_the_address_of_a_server(
     local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str
 ) -> None:

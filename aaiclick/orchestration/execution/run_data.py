@@ -116,7 +116,7 @@ class RunData:
 
         What contains itself is left as it is: it is refused when it is encoded.
         """
-        if id(value) in around or not (holds_data(value) or _is_large(value)):
+        if id(value) in around or not holds_data(value):
             return value
         if isinstance(value, Query) or _is_frame(value) or _is_too_large(value):
             value = await (await self.context()).create_object_from_value(value)
@@ -208,7 +208,9 @@ def _is_frame(value: object) -> bool:
 
 
 def holds_data(value: object) -> bool:
-    """Whether there is anything of ClickHouse, or for it, in a value, however deep."""
+    """Whether there is anything of ClickHouse in a value, however deep, or for it: a list may be too large."""
+    if _is_large(value):
+        return True
     left: list[Any] = [value]
     seen: set[int] = set()
     while left:
@@ -234,6 +236,8 @@ LARGE = 1_000
 
 
 def _is_large(value: object) -> bool:
+    if isinstance(value, TaskResult):
+        return _is_large(value.data)
     if type(value) is dict:
         return any(type(each) is list and len(each) > LARGE for each in value.values())
     return type(value) is list and len(value) > LARGE
