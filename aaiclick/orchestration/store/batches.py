@@ -59,7 +59,7 @@ def _growths(reports: Sequence[Report]) -> list[list[Done]]:
 
 def _size(children: Children) -> int:
     """How much of what is taken together these are."""
-    made = {node.id for node in (*children.tasks, *children.groups)}
+    made = {task.id for task in children.tasks} | {group.id for group in children.groups}
     return len(made) + 1 if all(node in made for _, node in children.returned) else GROWTH_MAX
 
 
