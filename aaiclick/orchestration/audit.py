@@ -33,8 +33,11 @@ async def audited(actor: Token, verb: str, target: str) -> AsyncIterator[Change]
     """
     change = Change(target[:TARGET_LENGTH_MAX])
     async with connected() as coordinator:
-        facts = {"actor_id": actor.id, "actor": actor.name, "verb": verb, "target": change.target}
-        entry = await coordinator.database.transact(lambda session: store.add_entry(session, **facts))
+        entry = await coordinator.database.transact(
+            lambda session: store.add_entry(
+                session, actor_id=actor.id, actor=actor.name, verb=verb, target=target[:TARGET_LENGTH_MAX]
+            )
+        )
         try:
             yield change
         except AaiclickError as error:

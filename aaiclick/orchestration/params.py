@@ -20,7 +20,9 @@ from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
 
+from aaiclick.config import settings
 from aaiclick.errors import EntrypointError, SignatureMismatch
+from aaiclick.orchestration.rules.entrypoints import check_marked, is_marked, plain, stand_in_for
 from aaiclick.orchestration.rules.names import escape_for_terminal, mask_secrets, shorten
 
 _MAIN = ("__main__", "__mp_main__")
@@ -140,12 +142,15 @@ def importing() -> str | None:
 
 def resolve(entrypoint: str) -> Callable[..., Any]:
     """What an entrypoint names: a function, or what `@task` or `@job` made of one; its module is imported."""
-    found: Any = _found_before(entrypoint)
-    if found is not None:
-        return found  # type: ignore[no-any-return]
-    parts = _parts(entrypoint)
+    found: Any = stand_in_for(entrypoint) or _found_before(entrypoint) or _find(entrypoint)
+    check_marked(entrypoint, kind_of(found), settings().entrypoint_prefixes if is_marked(entrypoint) else ())
+    return found  # type: ignore[no-any-return]
+
+
+def _find(entrypoint: str) -> Any:
+    parts = _parts(plain(entrypoint))
     module, rest = _find_module(entrypoint, parts)
-    found = module
+    found: Any = module
     for part in rest:
         try:
             found = getattr(found, part)
@@ -155,7 +160,7 @@ def resolve(entrypoint: str) -> Callable[..., Any]:
     _check_callable(entrypoint, unwrap(found))
     if len(rest) == 1 and len(_places) < PLACES_MAX and sys.modules.get(module.__name__) is module:
         _places[entrypoint] = (module.__name__, rest[0])
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 _places: dict[str, tuple[str, str]] = {}

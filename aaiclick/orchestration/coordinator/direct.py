@@ -10,7 +10,17 @@ from aaiclick.config import settings
 from aaiclick.orchestration.bus.contract import Bus
 from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Stop, Worker
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.store import clears, endings, jobs, queue, ripples, submissions, timeouts, workers
+from aaiclick.orchestration.store import (
+    clears,
+    dead_letters,
+    endings,
+    jobs,
+    queue,
+    ripples,
+    submissions,
+    timeouts,
+    workers,
+)
 from aaiclick.orchestration.store import held as held_runs
 from aaiclick.orchestration.store.batches import take_each
 from aaiclick.orchestration.store.claims import QueueFront, claim_tasks
@@ -184,6 +194,9 @@ class DirectCoordinator:
     async def retry_failed(self, job_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
         how = {"dry_run": dry_run, "upstream": upstream}
         return await self._clear(lambda session: clears.retry_failed_tasks(session, job_id, **how), dry_run)
+
+    async def replay(self, task_id: int) -> list[int]:
+        return await self._clear(lambda session: dead_letters.replay(session, task_id), dry_run=False)
 
     async def _clear(self, work: Callable[[Session], Awaitable[clears.Cleared]], dry_run: bool) -> list[int]:
         cleared = await (self.database.read if dry_run else self.database.transact)(work)

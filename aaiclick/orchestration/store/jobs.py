@@ -39,10 +39,17 @@ def _matching(choice: Select[Any], status: JobStatus | None, name_like: str | No
 
 
 async def list_jobs(
-    session: Session, status: JobStatus | None, name_like: str | None, limit: int, offset: int
+    session: Session,
+    status: JobStatus | None,
+    name_like: str | None,
+    limit: int,
+    offset: int,
+    before: int | None = None,
 ) -> list[Job]:
-    """Newest first."""
+    """Newest first, below an id."""
     choice = _matching(select(jobs), status, name_like).order_by(jobs.c.id.desc()).limit(limit).offset(offset)
+    if before is not None:
+        choice = choice.where(jobs.c.id < before)
     return [Job.from_row(row) for row in await session.rows(choice)]
 
 

@@ -94,6 +94,11 @@ async def expire_sessions(session: Session) -> int:
     )
 
 
+async def get_worker(session: Session, worker_id: int) -> Worker | None:
+    row = await session.first(select(workers).where(workers.c.id == worker_id))
+    return None if row is None else Worker.from_row(row)
+
+
 async def list_workers(session: Session, status: WorkerStatus | None) -> Sequence[Worker]:
     """Newest first."""
     choice = select(workers).order_by(workers.c.id.desc())

@@ -1,0 +1,23 @@
+"""What happens, as it happens: events from a place on, for pages that stay open."""
+
+from __future__ import annotations
+
+from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.rules.names import check_id, check_paging
+from aaiclick.orchestration.store import feed as store
+from aaiclick.orchestration.store.feed import FeedPage
+
+
+async def newest_event() -> int:
+    """The id of the newest event, after which only what is new comes."""
+    async with connected() as coordinator:
+        return await coordinator.database.read(store.newest)
+
+
+async def read_feed(after: int = 0, *, job_id: int | None = None, limit: int | None = None) -> FeedPage:
+    """The events after this one, and where to go on; few or none while earlier ones may still come."""
+    start = 0 if after == 0 else check_id(after, "after")
+    wanted = None if job_id is None else check_id(job_id, "job id")
+    count, _ = check_paging(limit)
+    async with connected() as coordinator:
+        return await coordinator.database.read(lambda session: store.read_page(session, start, count, wanted))

@@ -1,0 +1,99 @@
+"""Look at an entrypoint in a process of its own, which can be killed: finding a function imports the user's module.
+
+`python -m aaiclick.orchestration.inspection NAME` prints what was found as one line of JSON.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+from typing import Any
+
+from aaiclick.errors import AaiclickError
+from aaiclick.orchestration.params import kind_of, resolve, unwrap
+from aaiclick.orchestration.rules.names import shorten
+
+OPTIONS = ("priority", "timeout_s", "fail_fast", "preservation_mode")
+EMPTY = inspect.Parameter.empty
+
+
+class StandIn:
+    """What stands for a function that was looked at elsewhere: its kind, its parameters and its options."""
+
+    def __init__(self, facts: dict[str, Any]) -> None:
+        self.__aaiclick__ = facts["kind"]
+        self.priority, self.timeout_s, self.fail_fast, self.preservation_mode = map(facts["options"].get, OPTIONS)
+        self.function = _function(facts["name"], facts["parameters"])
+
+    def __call__(self, **_: object) -> None:
+        raise AssertionError("a stand-in is looked at, never called")
+
+
+def _function(name: str, parameters: list[dict[str, Any]]) -> Any:
+    def function(**_: object) -> None:
+        raise AssertionError("a stand-in is looked at, never called")
+
+    kinds = {kind.name: kind for kind in (inspect._ParameterKind)}
+    function.__name__ = name
+    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(each["name"], kinds[each["kind"]], default=EMPTY if each["required"] else _Default())
+            for each in parameters
+        ]
+    )
+    return function
+
+
+class _Default:
+    def __repr__(self) -> str:
+        return "…"
+
+
+def look_at(entrypoint: str) -> dict[str, Any]:
+    """What a function is, or why it cannot be run; its module is imported."""
+    try:
+        found = resolve(entrypoint)
+    except AaiclickError as error:
+        facts = {name: str(value) for name, value in error.facts.items()}
+        missing = isinstance(error.__cause__, ModuleNotFoundError)
+        return {"refused": facts, "missing": missing}
+    function = unwrap(found)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (ValueError, TypeError):
+        parameters = [inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)]
+    return {
+        "kind": kind_of(found),
+        "name": str(getattr(function, "__name__", "function"))[:200],
+        "options": {name: _plain(getattr(found, name, None)) for name in OPTIONS} if kind_of(found) == "job" else {},
+        "parameters": [
+            {"name": each.name, "kind": each.kind.name, "required": _is_required(each)} for each in parameters
+        ],
+    }
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    return parameter.default is EMPTY
+
+
+def _plain(value: object) -> object:
+    return value if value is None or type(value) in (int, float, bool) else str(value)
+
+
+def main() -> None:
+    """Answer on what was stdout; whatever an import prints goes nowhere."""
+    answer_to, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        answer = look_at(sys.argv[1])
+    except BaseException as error:  # an import may end the process, or raise anything
+        cause = f"importing it raised {type(error).__name__}: {shorten(str(error))}"
+        answer = {"refused": {"entrypoint": sys.argv[1], "cause": cause, "hint": ""}, "missing": False}
+    os.write(answer_to, json.dumps(answer).encode())
+    os._exit(0)  # threads that the import has left behind are not waited for
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Jobs that are asked for from outside: what they name is looked at in a child that can be killed, never here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from aaiclick.backend import is_local
+from aaiclick.clock import SYSTEM_CLOCK
+from aaiclick.config import settings
+from aaiclick.errors import EntrypointError
+from aaiclick.orchestration.inspection import StandIn
+from aaiclick.orchestration.rules.entrypoints import is_under, marked, not_under, plain, standing_in
+from aaiclick.orchestration.rules.names import shorten
+
+LOOK_S_MAX = 20.0
+"""Importing the user's module may take so long."""
+
+KNOWN_S = 10.0
+"""So long what was found is not looked at again."""
+
+KNOWN_MAX = 1000
+ANSWER_BYTES_MAX = 1_000_000
+CHILDREN_MAX = 2
+
+_INSPECTION = "aaiclick.orchestration.inspection"
+_known: dict[str, tuple[float, dict[str, Any]]] = {}
+
+
+@asynccontextmanager
+async def from_outside(entrypoint: str) -> AsyncIterator[str]:
+    """Refuse what nobody may run from outside; inside, the entrypoint that is given stands for it.
+
+    It is marked, so that the worker refuses it too if it is not decorated there.
+    """
+    prefixes = settings().entrypoint_prefixes
+    if not is_under(entrypoint, prefixes):
+        raise not_under(entrypoint, prefixes)
+    found = await look_at(plain(entrypoint))
+    if found is not None and found["kind"] is None:
+        cause, hint = "from outside, only functions marked @task or @job can be run", "Mark it."
+        raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
+    name = marked(entrypoint)
+    with standing_in({name: StandIn(found or _UNKNOWN)}):
+        yield name
+
+
+@asynccontextmanager
+async def already_trusted(entrypoint: str) -> AsyncIterator[None]:
+    """For an entrypoint that is stored already: inside, it can be asked for without importing it here."""
+    found = await look_at(plain(entrypoint))
+    with standing_in({entrypoint: StandIn(found or _UNKNOWN)}):
+        yield
+
+
+_UNKNOWN: dict[str, Any] = {
+    "kind": "task",
+    "name": "function",
+    "options": {},
+    "parameters": [{"name": "kwargs", "kind": "VAR_KEYWORD", "required": True}],
+}
+"""Where workers run elsewhere, a module that is missing here may well be there: then the worker checks."""
+
+
+async def look_at(entrypoint: str) -> dict[str, Any] | None:
+    """What the function is; None where its module is missing here and may be with the workers."""
+    known = _known.get(entrypoint)
+    if known is not None and SYSTEM_CLOCK.monotonic() - known[0] < KNOWN_S:
+        return known[1]
+    found = await _ask(entrypoint)
+    if "refused" in found:
+        if found["missing"] and not is_local():
+            return None
+        raise EntrypointError(**found["refused"])
+    if len(_known) >= KNOWN_MAX:
+        _known.clear()
+    _known[entrypoint] = (SYSTEM_CLOCK.monotonic(), found)
+    return found
+
+
+async def _ask(entrypoint: str) -> dict[str, Any]:
+    if not all(part.isidentifier() for part in entrypoint.split(".")):  # nothing that a command line would read
+        cause, hint = "it is not a dotted name", "Write module.function, such as my_flows.load."
+        raise EntrypointError(entrypoint=shorten(entrypoint), cause=cause, hint=hint)
+    async with _children():
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", _INSPECTION, entrypoint),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(LOOK_S_MAX):
+                answer = await _read(child)
+        except TimeoutError:
+            cause = f"importing it took longer than {LOOK_S_MAX:g} s"
+            raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Import less, or later.") from None
+        finally:
+            with suppress(ProcessLookupError):  # all of its session: an import may have started processes
+                os.killpg(child.pid, signal.SIGKILL)
+            await child.wait()
+    return answer
+
+
+async def _read(child: asyncio.subprocess.Process) -> dict[str, Any]:
+    assert child.stdout is not None
+    text = b""
+    while len(text) < ANSWER_BYTES_MAX and (more := await child.stdout.read(65536)):
+        text += more
+    try:
+        answer: dict[str, Any] = json.loads(text)
+    except ValueError:
+        cause = "the process that imported it died"
+        return {"refused": {"entrypoint": "It", "cause": cause, "hint": ""}, "missing": False}
+    return answer
+
+
+_slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
+
+
+@asynccontextmanager
+async def _children() -> AsyncIterator[None]:
+    """So many at once: an import may take all of a processor."""
+    loop = asyncio.get_running_loop()
+    for ended in [each for each in _slots if each.is_closed()]:
+        del _slots[ended]
+    async with _slots.setdefault(loop, asyncio.Semaphore(CHILDREN_MAX)):
+        yield

@@ -1,0 +1,44 @@
+"""Tasks that were given up, over all jobs."""
+
+from __future__ import annotations
+
+from sqlalchemy import and_, or_, select
+
+from aaiclick.errors import Conflict, NotFound
+from aaiclick.orchestration.models import Task
+from aaiclick.orchestration.rules.states import TaskStatus
+from aaiclick.orchestration.store.clears import Cleared, clear_tasks
+from aaiclick.orchestration.store.endings import lock_graph
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import jobs, tasks
+
+
+async def list_dead_letters(session: Session, before: tuple[int, int] | None, limit: int) -> list[Task]:
+    """The newest jobs first; found through jobs that count failures, as tasks have no index by status."""
+    choice = (
+        select(tasks)
+        .join(jobs, jobs.c.id == tasks.c.job_id)
+        .where(jobs.c.failed_tasks > 0, tasks.c.status == TaskStatus.FAILED)
+        .order_by(jobs.c.id.desc(), tasks.c.id.desc())
+        .limit(limit)
+    )
+    if before is not None:
+        job_id, task_id = before
+        choice = choice.where(
+            or_(jobs.c.id < job_id, and_(jobs.c.id == job_id, tasks.c.id < task_id)),
+        )
+    return [Task.from_row(row) for row in await session.rows(choice)]
+
+
+async def replay(session: Session, task_id: int) -> Cleared:
+    """Clear a task that was given up, with everything downstream; refused for any other."""
+    job_id = await session.scalar(select(tasks.c.job_id).where(tasks.c.id == task_id))
+    if job_id is None:
+        raise NotFound(what="task", field="id", value=task_id, hint="")
+    await lock_graph(session, job_id)
+    status = await session.scalar(select(tasks.c.status).where(tasks.c.id == task_id))
+    if status != TaskStatus.FAILED:
+        cause = "it is gone" if status is None else f"it is {status}"
+        hint = "Only a task that was given up can be replayed; clear it instead."
+        raise Conflict(what=f"Task {task_id}", verb="replayed", cause=cause, hint=hint)
+    return await clear_tasks(session, [task_id])

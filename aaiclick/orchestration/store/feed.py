@@ -1,0 +1,35 @@
+"""Events in the order in which they may be told."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+
+from aaiclick.orchestration.models import Event
+from aaiclick.orchestration.rules.feed import settled
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import events
+
+
+class FeedPage(NamedTuple):
+    """Events, and the id after which the next page begins."""
+
+    events: list[Event]
+    cursor: int
+
+
+async def newest(session: Session) -> int:
+    """The id of the newest event; 0 if there is none."""
+    return int(await session.scalar(select(func.max(events.c.id))) or 0)
+
+
+async def read_page(session: Session, after: int, limit: int, job_id: int | None) -> FeedPage:
+    """The events after an id, up to the first gap that may still be filled."""
+    rows = await session.rows(select(events).where(events.c.id > after).order_by(events.c.id).limit(limit))
+    if not rows:
+        return FeedPage([], after)
+    count = settled(((row.id, row.at) for row in rows), after, await session.now())
+    told = rows[:count]
+    chosen = [Event.from_row(row) for row in told if job_id is None or row.job_id == job_id]
+    return FeedPage(chosen, told[-1].id if told else after)

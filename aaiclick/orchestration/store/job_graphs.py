@@ -1,0 +1,60 @@
+"""The graph of a job, without what its tasks carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Row, select
+
+from aaiclick.orchestration.rules.states import TaskStatus
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import dependencies, groups, jobs, tasks
+
+SHOWN = (
+    tasks.c.id,
+    tasks.c.name,
+    tasks.c.status,
+    tasks.c.group_id,
+    tasks.c.parent_task_id,
+    tasks.c.attempt,
+    tasks.c.started_at,
+    tasks.c.completed_at,
+)
+
+
+class JobGraph(NamedTuple):
+    """Tasks and groups as they are shown, and who waits for whom."""
+
+    tasks: Sequence[Row[Any]]
+    groups: Sequence[Row[Any]]
+    dependencies: Sequence[Row[Any]]
+
+
+async def read_graph(session: Session, job_id: int) -> JobGraph | None:
+    """The whole graph in three statements; None if there is no such job."""
+    if await session.first(select(jobs.c.id).where(jobs.c.id == job_id)) is None:
+        return None
+    edges = (
+        dependencies.c.previous_id,
+        dependencies.c.previous_type,
+        dependencies.c.next_id,
+        dependencies.c.next_type,
+    )
+    return JobGraph(
+        await session.rows(select(*SHOWN).where(tasks.c.job_id == job_id).order_by(tasks.c.id)),
+        await session.rows(
+            select(groups.c.id, groups.c.name, groups.c.parent_group_id)
+            .where(groups.c.job_id == job_id)
+            .order_by(groups.c.id)
+        ),
+        await session.rows(select(*edges).where(dependencies.c.job_id == job_id)),
+    )
+
+
+async def list_task_rows(
+    session: Session, job_id: int, status: TaskStatus | None, after: int, limit: int
+) -> Sequence[Row[Any]]:
+    """The tasks of a job, in the order in which they were made, after an id."""
+    choice = select(*SHOWN).where(tasks.c.job_id == job_id, tasks.c.id > after).order_by(tasks.c.id).limit(limit)
+    return await session.rows(choice if status is None else choice.where(tasks.c.status == status))
