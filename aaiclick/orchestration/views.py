@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aaiclick.config import settings
-from aaiclick.errors import InputError, ValueNotPortable
+from aaiclick.errors import InputError, NotFound, ValueNotPortable
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.names import shorten
@@ -79,12 +79,16 @@ class Results:
         if kind == "group":
             if payload in self.outputs:
                 return self._value(self.outputs[payload])
-            return [self._value(task) for task in self.members.get(payload, ())]
+            if payload not in self.members:
+                raise _gone("group", payload)
+            return [self._value(task) for task in self.members[payload]]
         if self.opened is not None:
             return self.opened(kind, payload)
         return {"object_type": kind, **payload} if isinstance(payload, dict) else payload
 
     def _value(self, task: int) -> Any:
+        if task not in self.texts:
+            raise _gone("task", task)
         if task not in self._values:
             self._prepare([task])
         return self._values[task]
@@ -115,3 +119,9 @@ class Results:
             elif kind == "group" and isinstance(payload, int):
                 found += [self.outputs[payload]] if payload in self.outputs else self.members.get(payload, ())
         return found
+
+
+def _gone(kind: str, node: int) -> NotFound:
+    """What is named was there when it was named."""
+    hint = "It was made by a run of a task that was cleared since: the next run makes its own."
+    return NotFound(what=kind, field="id", value=node, hint=hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aaiclick.errors import InputError, ValueNotPortable, ValueTooLarge
+from aaiclick.errors import InputError, NotFound, ValueNotPortable, ValueTooLarge
 from aaiclick.orchestration import Group, Task, TaskResult
 from aaiclick.orchestration.rules.values import encode_value
 from aaiclick.orchestration.views import Results, encode_returned
@@ -44,7 +44,16 @@ def test_a_group_becomes_its_members_results_in_order() -> None:
 def test_a_group_without_members_is_an_empty_list() -> None:
     group = Group("g")
     text, _ = encode_returned(group)
-    assert Results().decode(text) == []
+    assert Results(members={group.id: []}).decode(text) == []
+
+
+def test_what_is_gone_is_not_taken_for_nothing() -> None:
+    """A None, or an empty list, would be a result."""
+    task = flows.add(1, 2)
+    assert Results({task.id: None}).decode(encode_returned(task)[0]) is None
+    for kind, node in (("task", task), ("group", Group("g"))):
+        with pytest.raises(NotFound, match=f"No {kind} with id {node.id}"):
+            Results().decode(encode_returned([node])[0])
 
 
 def test_a_task_result_hands_on_its_data_and_names_its_tasks() -> None:

@@ -53,17 +53,15 @@ async def read_named(session: Session, texts: Iterable[str], *, but_not: Collect
 
 
 async def _read_group(session: Session, group: int, found: Found) -> list[int]:
-    """What a group stands for: its output, or the tasks inside it."""
+    """What a group stands for: its output, or the tasks inside it; nothing if it is gone."""
     row = await session.first(select(groups.c.job_id, groups.c.output_task_id).where(groups.c.id == group))
     if row is None:
-        found.members[group] = []
-    elif row.output_task_id is not None:
+        return []
+    if row.output_task_id is not None:
         found.outputs[group] = row.output_task_id
         return [row.output_task_id]
-    else:
-        found.members[group] = await _inside(session, row.job_id, group)
-        return found.members[group]
-    return []
+    found.members[group] = await _inside(session, row.job_id, group)
+    return found.members[group]
 
 
 async def _inside(session: Session, job_id: int, group: int) -> list[int]:

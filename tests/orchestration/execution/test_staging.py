@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aaiclick.config import reset_settings
-from aaiclick.orchestration import Group, Job, Task, ajob_test, create_job, get_job, get_task_result
+from aaiclick.orchestration import Group, Job, Task, ajob_test, clear_task, create_job, get_job, get_task_result
 from aaiclick.orchestration.context import Context, staged_in, staging_around
 from aaiclick.orchestration.execution.staging import completed, new_staging
 from aaiclick.orchestration.models import Claim, Done, Failure
@@ -199,3 +199,19 @@ def test_what_a_run_made_that_failed_is_not_added_by_another() -> None:
     assert isinstance(report, Done)
     assert report.children is not None
     assert [new.id for new in report.children.tasks] == [made.id]
+
+
+async def test_who_was_given_a_task_that_is_removed_is_told_so(local: Path) -> None:
+    """Its argument would be None, which is a result too."""
+    ended = await ran(flows.one(x=3))
+    parent, child = ended.tasks
+    await clear_task(child.id)
+    await Context(ended.id).apply(flows.same(x=child))
+    await clear_task(parent.id)
+    again = await ajob_test(ended)
+    assert {task.name: task.status.value for task in again.tasks} == {
+        "one": "completed",
+        "same": "failed",
+        "square": "completed",
+    }
+    assert f"No task with id {child.id}" in (again.error or "")

@@ -70,9 +70,9 @@ async def test_a_group_gives_its_tasks_at_any_depth_or_its_output(band: Orchestr
     assert fourth.id not in found.texts
 
 
-async def test_a_group_that_is_gone_gives_nothing(band: Orchestra) -> None:
+async def test_a_group_that_is_gone_is_not_one_without_members(band: Orchestra) -> None:
     group = Group("never stored")
-    assert (await named(band, group)).members == {group.id: []}
+    assert (await named(band, group)).members == {}
 
 
 async def test_only_who_returned_tasks_is_told(band: Orchestra) -> None:
