@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 
 from aaiclick.errors import AaiclickError
+from aaiclick.orchestration.control.sweeper import TableSweeper
+from aaiclick.orchestration.control.tables import TableDropper
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.factories import new_job
+from aaiclick.orchestration.store.table_ages import mark_expired
 from aaiclick.orchestration.store.workers import drain_worker
 from tests.simulation.checks import AT_REST, broken
+from tests.simulation.engine import left_over
 from tests.simulation.graphs import Graphs
 from tests.simulation.host import Call, Host, stale_beat
 from tests.simulation.state import Away, SimulatedDatabase
@@ -107,7 +112,24 @@ class Fate:
                 return
             await self.more_hosts(calm=not world.hosts)
             await asyncio.sleep(1.0)
+        await self.clean_up(until)
         world.note("fate", "everything has ended")
+
+    async def clean_up(self, until: float) -> None:
+        """The time of all jobs is over: no table is left, and nothing is known of any."""
+        world = self.world
+        world.is_expired = True
+        while left := list(left_over(world)):
+            if world.is_over:
+                return
+            if world.loop.time() > until:
+                world.fail(f"tables end: not after {CALM_S_MAX:.0f} s: {'; '.join(left)}")
+                return
+            await self.more_hosts(calm=not world.hosts)
+            await asyncio.sleep(1.0)
+            await self.database.transact(partial(mark_expired, ttl_s=0.5))
+            await TableDropper(self.database).drop_unneeded()
+            await TableSweeper(self.database).sweep()
 
     # ------------------------------------------------------------ people
 
@@ -136,7 +158,7 @@ class Fate:
     async def clear(self) -> None:
         tasks = self.world.state.ids("SELECT id FROM tasks ORDER BY id")
         if tasks:
-            await self.people.clear(self.dice.choice(tasks))
+            await self.people.clear(self.dice.choice(tasks), upstream=self.dice.random() < 0.5)
 
     async def cancel(self) -> None:
         job_id = self._some_job()

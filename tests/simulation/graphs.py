@@ -8,6 +8,7 @@ from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.node import Edge, Node
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.retries import RetryPolicy
+from tests.simulation.engine import kwargs_of
 from tests.support.naive import NaiveJob
 
 
@@ -45,7 +46,15 @@ class Graphs:
             graph.edges.append(Edge(*sorted(self.dice.sample(everyone, 2), key=lambda node: node.id)))
             if self.shapes[job_id].with_all(graph).has_cycle():
                 graph.edges.pop()
+        self._let_read(graph)
         return graph
+
+    def _let_read(self, graph: Submission) -> None:
+        """Some of the new tasks take what they wait for as their arguments."""
+        for task in graph.tasks:
+            before = [edge.previous for edge in graph.edges if edge.next is task and self.dice.random() < 0.7]
+            if before:
+                task.kwargs_json, task.needs_inputs = kwargs_of(*((node.kind, node.id) for node in before)), True
 
     def _task(self, group_id: int | None) -> Task:
         policy = RetryPolicy(self.dice.choice([0, 1, 2, 3]), delay_s=self.dice.choice([0.0, 0.5, 5.0]))

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from aaiclick.config import settings
-from aaiclick.errors import AaiclickError
+from aaiclick.errors import AaiclickError, ClaimLost
 from aaiclick.ids import new_id
 from aaiclick.orchestration.control.loop import Control
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
@@ -23,7 +23,9 @@ from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.models.node import Edge
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.hints import ORDERS, READY
+from tests.simulation.engine import kwargs_with
 from tests.simulation.loop import Gate
+from tests.simulation.run_tables import RunTables
 from tests.simulation.state import Away, SimulatedDatabase
 from tests.simulation.world import BEGINNING, World
 
@@ -108,6 +110,12 @@ class FaultyCoordinator:
     async def release(self, worker_id: int, claims: Sequence[Claim]) -> set[int]:
         return await self._send(lambda: self.inner.release(worker_id, claims))
 
+    async def hold(self, claim: Claim, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> str:
+        return await self._send(lambda: self.inner.hold(claim, inputs=inputs, outputs=outputs))
+
+    async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
+        await self._send(lambda: self.inner.let_go(worker_id, runs))
+
     async def reconcile(self, job_id: int | None = None) -> float | None:
         return await self._send(lambda: self.inner.reconcile(job_id))
 
@@ -133,13 +141,20 @@ class ScriptedExecutor:
         if world.state.rows("SELECT * FROM runs WHERE (task_id, epoch) = (?, ?) AND outcome = 'released'", *key):
             world.fail(f"what its worker knows of is not taken from it: {key} of worker {claim.worker_id}")
         started(None)
+        data = RunTables(world, self.host.name, claim)
         try:
+            if data.is_wanted:
+                assert self.desk is not None
+                await data.hold(self.desk)
             await asyncio.sleep(self._lasts_s())
+        except ClaimLost as error:
+            return Failure(claim.task_id, claim.epoch, f"ClaimLost: {error}", made=())
         except asyncio.CancelledError:
             world.counts["bodies stopped"] += 1
             await asyncio.sleep(0.0 if world.is_calm else world.dice.choice([0.0, 0.0, 1.0, 4.0]))
+            data.check()
             raise
-        return self._outcome(claim)
+        return data.settled(self._outcome(claim, data))
 
     def _lasts_s(self) -> float:
         kind = self.world.dice.random()
@@ -147,7 +162,7 @@ class ScriptedExecutor:
             return self.world.dice.uniform(0.0, 0.5)
         return self.world.dice.uniform(0.5, 4.0) if kind < 0.85 else self.world.dice.uniform(5.0, 30.0)
 
-    def _outcome(self, claim: Claim) -> Report:
+    def _outcome(self, claim: Claim, data: RunTables) -> Report:
         kind = 1.0 if self.world.is_calm else self.world.dice.random()
         if kind < 0.12:
             return Failure(claim.task_id, claim.epoch, "ValueError: no", error_types=("builtins.ValueError",))
@@ -156,13 +171,15 @@ class ScriptedExecutor:
         if kind < 0.18:
             raise Broken("the executor itself failed")
         result: dict[str, Any] = {"task": claim.task_id, "epoch": claim.epoch, "worker": claim.worker_id}
-        children = None if self.world.is_calm else self._children(claim)
-        if children is not None:
-            marks = [[[number], kind, node] for number, (kind, node) in enumerate(children.returned)]
+        children = None if self.world.is_calm else self._children(claim, data)
+        returned = [] if children is None else children.returned
+        marks = [[[number], kind, node] for number, (kind, node) in enumerate(returned)]
+        marks += data.hand_on(after=len(marks))
+        if marks:
             result |= {"object_type": "pyobj", "value": [None] * len(marks), "marks": marks}
         return Done(claim.task_id, claim.epoch, json.dumps(result), children=children)
 
-    def _children(self, claim: Claim) -> Children | None:
+    def _children(self, claim: Claim, data: RunTables) -> Children | None:
         """Now and then a body makes tasks, and returns some of them."""
         dice = self.world.dice
         (size,) = self.world.state.ids("SELECT count(*) FROM tasks WHERE job_id = ?", claim.job_id)
@@ -172,6 +189,9 @@ class ScriptedExecutor:
         groups = [Group("made") for _ in range(dice.choice([0, 0, 1]))]
         homes = [None, *(group.id for group in groups)]
         made = [Task("some.module.t", name="t", group_id=dice.choice(homes)) for _ in range(dice.randint(1, 3))]
+        for task in made:
+            if dice.random() < 0.5:
+                task.kwargs_json = kwargs_with(*data.some())
         edges = [Edge(*dice.sample(made, 2))] if len(made) > 1 and dice.random() < 0.5 else []
         returned = [node for node in (*made, *groups) if dice.random() < 0.4]
         return Children.of(Submission(claim.job_id, made, groups, edges), returned, claim.group_id)

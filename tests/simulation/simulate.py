@@ -14,10 +14,14 @@ from unittest import mock
 
 from aaiclick import ids
 from aaiclick.config import Settings, reset_settings
+from aaiclick.orchestration.control import sweeper
+from aaiclick.orchestration.control import tables as control_tables
 from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.models import node
 from aaiclick.orchestration.store import ripples
+from tests.simulation.engine import Client
 from tests.simulation.fate import Fate
+from tests.simulation.host import OF_HOST
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.world import Weather, World
 
@@ -91,14 +95,34 @@ def _controlled() -> Iterator[None]:
             reset_settings()
 
 
+@contextmanager
+def _engine_of(world: World) -> Iterator[None]:
+    """Whoever drops or sweeps tables does so in this world's engine."""
+
+    async def opened(url: str) -> Client:
+        assert world.fate is not None
+        return world.engine.client_of(OF_HOST.get() or world.fate.database.party)
+
+    async def closed(url: str) -> None:
+        """There is nothing to close."""
+
+    with ExitStack() as patches:
+        for module in (control_tables, sweeper):
+            patches.enter_context(mock.patch.object(module, "open_client", opened))
+            patches.enter_context(mock.patch.object(module, "close_client", closed))
+        patches.enter_context(mock.patch.object(sweeper, "SWEEP_EVERY_S", 15.0))
+        yield
+
+
 ANY_WEATHER = Weather()
 
 
 def simulate(seed: int, weather: Weather = ANY_WEATHER) -> Outcome:
     """Let a world run to its end."""
     loop = VirtualLoop()
-    with _controlled():
+    with _controlled(), ExitStack() as patches:
         world = World(seed, loop, weather)
+        patches.enter_context(_engine_of(world))
         try:
             loop.run_until_complete(_live(world))
             seconds = loop.time()

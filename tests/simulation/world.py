@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from aaiclick.config import settings
 from aaiclick.orchestration.models import Receipt, Report
 from tests.simulation.checks import ALWAYS, ON_CHANGES, History, broken, recount, written
+from tests.simulation.engine import Engine, lacking
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.state import Dialect, State
 
@@ -80,6 +81,9 @@ class World:
         self.is_calm = False
         self.is_away = False
         self.is_over = False
+        self.is_expired = False
+        """Whether the time of all jobs is over."""
+        self.engine = Engine(self)
         self.measure = {fault: self.dice.choice([0.0, 0.5, 1.0, 4.0]) for fault in FAULTS}
         if weather.lossy is not None:
             self.measure["lost"] = weather.lossy
@@ -170,6 +174,7 @@ class World:
             yield from broken(self.state, ON_CHANGES)
             yield from self.history.compare_tasks(self.state)
             yield from recount(self.state)
+            yield from lacking(self)
 
     def received(self, worker: int, reports: Sequence[Report], receipt: Receipt) -> None:
         """A report that was accepted has its run in the history, with this worker and no other outcome."""
