@@ -1,7 +1,7 @@
 """What it costs to keep tables alive: tasks with one input and one output Object, beside the same with plain values.
 
-Chains of tasks, each reading the table of the one before and making one of its own, reported as they end: without bodies
-and without an engine, so that nothing but the bookkeeping differs. The unit is a bare commit: one row of a table of two
+Chains of tasks, each reading the table of the one before and making one, reported as they end: without bodies and
+without an engine, so that nothing but the bookkeeping differs. The unit is a bare commit: one row of a table of two
 columns, changed in a transaction of the same pool.
 
 Run: python -m tests.servers postgres mariadb -- python -m benchmarks.references [--tasks 400] [--rounds 5]
