@@ -112,6 +112,12 @@ class ValueTooLarge(AaiclickError, ValueError):
     """{path} takes {size} bytes, more than the limit of {limit}. Pass an Object instead, or raise {setting}."""
 
 
+class WaitTimeout(AaiclickError, TimeoutError):
+    """Job {job_id} is {status} after {timeout_s:g} s of waiting; it goes on."""
+
+    exit_code = 124
+
+
 # ---------------------------------------------------------------- graphs
 
 

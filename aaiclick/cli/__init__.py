@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from aaiclick import __version__
-from aaiclick.cli import data, doctor, errors, job, local, migrate, parent, setup, task, worker
+from aaiclick.cli import data, doctor, errors, job, local, migrate, parent, registered_job, run_job, setup, task, worker
 from aaiclick.cli.output import show_text
 
 app = typer.Typer(
@@ -23,8 +23,13 @@ app = typer.Typer(
 )
 app.command("setup")(setup.setup)
 app.command("doctor")(doctor.doctor)
+app.command("register-job")(registered_job.register_job)
+app.command("run-job")(run_job.run_job)
+job.app.command("enable")(registered_job.enable)
+job.app.command("disable")(registered_job.disable)
 app.add_typer(migrate.app, name="migrate")
 app.add_typer(job.app, name="job")
+app.add_typer(registered_job.app, name="registered-job")
 app.add_typer(task.app, name="task")
 app.add_typer(local.app, name="local")
 app.add_typer(worker.app, name="worker")

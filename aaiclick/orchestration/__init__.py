@@ -29,6 +29,7 @@ _WHERE = {
         "load_job_result",
         "load_job_tasks",
         "print_job_stats",
+        "wait_for_job",
     ),
     "registered_jobs": (
         "disable_job",
@@ -55,6 +56,7 @@ _WHERE = {
     "groups": ("GroupProgress", "get_group_progress"),
     "workers": (
         "claim_next_task",
+        "count_live_workers",
         "deregister_worker",
         "drain_worker",
         "list_workers",

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from aaiclick.errors import Conflict, NotFound
+from aaiclick.errors import Conflict, NotFound, WaitTimeout
 from aaiclick.orchestration.context import blocking, connected
 from aaiclick.orchestration.models import Dependency, Event, Group, Job, JobStatus, Task
 from aaiclick.orchestration.references import opened_here
 from aaiclick.orchestration.rules.names import check_id, check_paging, check_status, escape_for_terminal
-from aaiclick.orchestration.rules.states import TaskStatus
+from aaiclick.orchestration.rules.states import ENDED_JOB, TaskStatus
 from aaiclick.orchestration.store import jobs as store
 from aaiclick.orchestration.store.results import Found, read_named
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.views import Results
+
+LOOK_S_MIN, LOOK_S_MAX = 0.02, 1.0
+"""How long to wait before looking again: longer and longer while nothing changes."""
 
 
 async def get_job(job_id: int) -> Job | None:
@@ -52,6 +58,34 @@ async def cancel_job(job_id: int) -> bool:
     wanted = check_id(job_id, "job id")
     async with connected() as coordinator:
         return await coordinator.cancel(wanted)
+
+
+async def wait_for_job(
+    job_id: int, *, timeout_s: float | None = None, told: Callable[[Job], None] | None = None
+) -> Job:
+    """Come back when a job has ended, with the job; `told` hears of each change on the way.
+
+    Raises WaitTimeout when that takes longer than `timeout_s`. The job goes on, whoever waits.
+    """
+    wanted = check_id(job_id, "job id")
+    began, pause_s = time.monotonic(), LOOK_S_MIN
+    seen: tuple[JobStatus, int] | None = None
+    async with connected() as coordinator:
+        while True:
+            job = await coordinator.job(wanted)
+            if job is None:
+                raise NotFound(what="job", field="id", value=wanted, hint="List them with: aaiclick job list")
+            if (now := (job.status, job.completed_tasks)) != seen:
+                seen, pause_s = now, LOOK_S_MIN
+                if told is not None:
+                    told(job)
+            if job.status in ENDED_JOB:
+                return job
+            left_s = float("inf") if timeout_s is None else began + timeout_s - time.monotonic()
+            if left_s <= 0:
+                raise WaitTimeout(job_id=wanted, status=str(job.status), timeout_s=timeout_s)
+            await asyncio.sleep(min(pause_s, left_s))
+            pause_s = min(pause_s * 1.5, LOOK_S_MAX)
 
 
 async def retry_failed_tasks(job_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:

@@ -10,6 +10,7 @@ from aaiclick.errors import Conflict, InputError, NotFound
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.models import Claim, Worker, WorkerStatus
 from aaiclick.orchestration.rules.names import check_id, check_name, check_status, shorten
+from aaiclick.orchestration.store import health
 from aaiclick.orchestration.store import workers as store
 
 
@@ -57,6 +58,12 @@ async def list_workers(status: WorkerStatus | str | None = None) -> Sequence[Wor
     wanted = None if status is None else check_status(status, WorkerStatus)
     async with connected() as coordinator:
         return await coordinator.database.read(lambda session: store.list_workers(session, wanted))
+
+
+async def count_live_workers() -> int:
+    """How many workers there are whose session is not over, by the database's time."""
+    async with connected() as coordinator:
+        return await coordinator.database.read(health.count_live_workers)
 
 
 async def claim_next_task(worker_id: int) -> Claim | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aaiclick.errors import Conflict, InputError, NotFound
+from aaiclick.errors import Conflict, InputError, NotFound, WaitTimeout
 from aaiclick.orchestration import (
     Context,
     Group,
@@ -34,6 +34,7 @@ from aaiclick.orchestration import (
     print_job_stats,
     register_worker,
     retry_failed_tasks,
+    wait_for_job,
 )
 from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local, state
@@ -43,7 +44,7 @@ __all__ = ["local", "state"]
 WRONG_IDS = [0, -1, 2**63, 2**70, "1e3", "0x10", "5", 1.0, float("nan"), True, None, [1]]
 ASKING = [
     *(get_job, cancel_job, get_tasks_for_job, get_groups_for_job, get_events_for_job, get_dependencies_for_job),
-    *(get_job_result, compute_job_stats, print_job_stats, retry_failed_tasks),
+    *(get_job_result, compute_job_stats, print_job_stats, retry_failed_tasks, wait_for_job),
 ]
 
 
@@ -341,3 +342,22 @@ def test_jobs_compare_by_identity_and_show_themselves() -> None:
     one = Job(id=1, name="x")
     assert one != Job(id=1, name="x")
     assert "id=1" in repr(one)
+
+
+async def test_waiting_for_a_job_hears_of_each_change_and_ends_with_it(state: str) -> None:
+    job = await flows.pipeline.submit(x=2, y=3)
+    told: list[str] = []
+    waiting = asyncio.create_task(wait_for_job(job.id, told=lambda now: told.append(now.status)))
+    await ajob_test(job)
+    assert (await waiting).status == "completed"
+    assert told[-1] == "completed"
+    assert (await wait_for_job(job.id, timeout_s=0)).id == job.id
+
+
+async def test_waiting_too_long_is_told_and_the_job_goes_on(local: object) -> None:
+    job = await flows.pipeline.submit(x=2, y=3)
+    with pytest.raises(WaitTimeout, match=r"is pending after 0\.01 s of waiting"):
+        await wait_for_job(job.id, timeout_s=0.01)
+    with pytest.raises(NotFound):
+        await wait_for_job(5)
+    assert (await ajob_test(job)).status == "completed"

@@ -14,7 +14,16 @@ from typing import Any
 import pytest
 
 from aaiclick.errors import EntrypointError, SignatureMismatch
-from aaiclick.orchestration.params import bind, check_call, entrypoint_of, importing, kind_of, resolve, unwrap
+from aaiclick.orchestration.params import (
+    bind,
+    check_call,
+    entrypoint_of,
+    importing,
+    kind_of,
+    required_names,
+    resolve,
+    unwrap,
+)
 
 
 class Factory:
@@ -370,3 +379,9 @@ def test_arguments_that_do_not_fit_are_refused(function: Any, args: Any, kwargs:
 def test_binding_does_not_share_the_callers_dict() -> None:
     kwargs = {"x": 1}
     assert bind(plain, (), kwargs) is not kwargs
+
+
+def test_what_a_call_needs_is_known() -> None:
+    assert required_names(plain) == {"x"}
+    assert required_names(Factory(plain)) == {"x"}
+    assert required_names(5) == frozenset()

@@ -12,6 +12,7 @@ from aaiclick.errors import Conflict, InputError
 from aaiclick.orchestration import (
     WorkerStatus,
     claim_next_task,
+    count_live_workers,
     deregister_worker,
     get_job,
     get_task,
@@ -102,3 +103,11 @@ async def test_without_a_session_nothing_is_claimed(state: str) -> None:
     task = await get_task(made.tasks[0].id)
     assert task is not None
     assert task.status == "pending"
+
+
+async def test_workers_whose_session_is_not_over_are_counted(state: str) -> None:
+    assert await count_live_workers() == 0
+    worker, _ = await register_worker(), await register_worker()
+    assert await count_live_workers() == 2
+    await deregister_worker(worker.id)
+    assert await count_live_workers() == 1

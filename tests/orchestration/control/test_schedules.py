@@ -108,7 +108,8 @@ def test_what_did_not_run_as_scheduled_is_told(caplog: pytest.LogCaptureFixture)
 async def test_a_reply_that_was_lost_is_not_a_second_run(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
     await register(band)
     await come(band, await days_ago(band, 0))
-    scheduler, command, lost = Scheduler(band.database), band.database.dialect.command, []
+    scheduler, command = Scheduler(band.database), band.database.dialect.command
+    lost: list[str] = []
 
     async def lose(connection: object, sql: str) -> None:
         await command(connection, sql)  # type: ignore[arg-type]

@@ -1,0 +1,236 @@
+"""`aaiclick registered-job`, `register-job`, `job enable|disable`: the catalogue and its schedules."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from aaiclick.cli.job import to_time
+from aaiclick.cli.loop import wait_for
+from aaiclick.cli.output import AsJson, say, show_facts, show_json, show_table, show_text
+from aaiclick.errors import InputError, NotFound
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from aaiclick.orchestration.models import Backfill, RegisteredJob
+
+COLUMNS = ("name", "enabled", "schedule", "timezone", "next_run_at", "entrypoint")
+
+app = typer.Typer(help="List and show registered jobs, and run their past times.", rich_markup_mode=None)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The registered job's name.")]
+Kwargs = Annotated[str | None, typer.Option(metavar="JSON", help='Arguments, as in \'{"key": "val"}\'.')]
+Preservation = Annotated[str | None, typer.Option(help="NONE or FULL.")]
+
+
+def register_job(
+    entrypoint: Annotated[str, typer.Argument(help="What to run, as in my_flows.nightly.")],
+    name: Annotated[str | None, typer.Option(help="Its name; the function's, if not given.")] = None,
+    schedule: Annotated[str | None, typer.Option(help='When to run it, as in "0 8 * * *".')] = None,
+    kwargs: Kwargs = None,
+    preservation_mode: Preservation = None,
+    timezone: Annotated[str | None, typer.Option(help="The schedule's time zone; UTC, if not given.")] = None,
+    missed_runs: Annotated[str | None, typer.Option(help="Times that nobody noticed: none, latest or all.")] = None,
+    missed_max: Annotated[int | None, typer.Option(help="How many of them run with all.")] = None,
+    overlap: Annotated[str | None, typer.Option(help="While an earlier run goes on: allow, skip or queue.")] = None,
+    time_kwarg: Annotated[str | None, typer.Option(help="The parameter that gets the time of each run.")] = None,
+    disabled: Annotated[bool, typer.Option("--disabled", help="Do not let it fire yet.")] = False,
+    update: Annotated[bool, typer.Option("--update", help="Change the entry if there is one of that name.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add a job to the catalogue, with a schedule or without."""
+    given = {
+        "name": name or entrypoint.rpartition(".")[2],
+        "entrypoint": entrypoint,
+        "schedule": schedule,
+        "default_kwargs": read_kwargs(kwargs),
+        "preservation_mode": preservation_mode,
+        "timezone": timezone,
+        "missed_runs": missed_runs,
+        "missed_max": missed_max,
+        "overlap": overlap,
+        "time_kwarg": time_kwarg,
+    }
+    entry, times = wait_for(_register(given, False if disabled else None, update))
+    _show(entry, times, as_json)
+
+
+async def _register(given: dict[str, Any], enabled: bool | None, update: bool) -> tuple[RegisteredJob, list[datetime]]:
+    from aaiclick.orchestration import registered_jobs as front  # here, to keep start-up light
+    from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
+
+    async with orch_context():
+        if update:
+            entry = await front.upsert_registered_job(**given, enabled=enabled)
+        else:
+            entry = await front.register_job(**given, enabled=enabled is None)
+        return entry, await front.next_runs(entry.name)
+
+
+@app.command("list")
+def list_(
+    enabled_only: Annotated[bool, typer.Option("--enabled-only", help="Only those that are enabled.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List registered jobs by name."""
+    from aaiclick.orchestration.registered_jobs import list_registered_jobs  # here, to keep start-up light
+
+    entries = wait_for(list_registered_jobs(enabled_only))
+    if as_json:
+        show_json({"registered_jobs": [to_json(entry) for entry in entries]})
+        return
+    show_table(COLUMNS, [[to_json(entry)[column] for column in COLUMNS] for entry in entries])
+    say({0: "no registered jobs", 1: "1 registered job"}.get(len(entries), f"{len(entries)} registered jobs"))
+
+
+@app.command()
+def get(name: Name, as_json: AsJson = False) -> None:
+    """Show a registered job with its next times."""
+    entry, times = wait_for(_get(name))
+    _show(entry, times, as_json)
+
+
+async def _get(name: str) -> tuple[RegisteredJob, list[datetime]]:
+    from aaiclick.orchestration import registered_jobs as front  # here, to keep start-up light
+    from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
+
+    async with orch_context():
+        entry = await front.get_registered_job(name)
+        if entry is None:
+            hint = "See: aaiclick registered-job list"
+            raise NotFound(what="registered job", field="name", value=name[:50], hint=hint)
+        return entry, await front.next_runs(name)
+
+
+def enable(name: Name, as_json: AsJson = False) -> None:
+    """Let a registered job fire from now on; what it missed is not made up for."""
+    _switch(name, True, as_json)
+
+
+def disable(name: Name, as_json: AsJson = False) -> None:
+    """Let a registered job fire no more; runs that have begun go on."""
+    _switch(name, False, as_json)
+
+
+def _switch(name: str, enabled: bool, as_json: bool) -> None:
+    from aaiclick.orchestration import registered_jobs as front  # here, to keep start-up light
+
+    entry = wait_for((front.enable_job if enabled else front.disable_job)(name))
+    if as_json:
+        show_json(to_json(entry))
+        return
+    then = f"; it fires next at {to_time(entry.next_run_at)}" if entry.next_run_at else ""
+    say(f"Registered job {entry.name!r} is {'enabled' if enabled else 'disabled'}{then}.")
+
+
+@app.command()
+def backfill(
+    name: Name,
+    start: Annotated[str, typer.Option(help="From this time on, as in 2026-11-15T00:00:00+01:00.")],
+    end: Annotated[str, typer.Option(help="Up to, and without, this time.")],
+    parallel: Annotated[int, typer.Option(help="How many runs at a time.")] = 1,
+    kwargs: Kwargs = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which times it would be.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the past times of a schedule; those that have run are left alone."""
+    from aaiclick.orchestration import backfills as front  # here, to keep start-up light
+
+    between = (read_time(start, "--start"), read_time(end, "--end"))
+    if dry_run:
+        times = [time.isoformat() for time in wait_for(front.plan_backfill(name, *between))]
+        if as_json:
+            show_json({"times": times, "dry_run": True})
+        else:
+            for time in times:
+                show_text(time)
+            say(f"{len(times)} times would run.")
+        return
+    made = wait_for(front.backfill_job(name, *between, parallel=parallel, kwargs=read_kwargs(kwargs)))
+    if as_json:
+        show_json(backfill_json(made))
+    else:
+        show_facts(backfill_json(made))
+
+
+# ---------------------------------------------------------------- what is typed
+
+
+def read_kwargs(text: str | None) -> dict[str, Any] | None:
+    """The object of `--kwargs`; None if nothing was given."""
+    if text is None:
+        return None
+    try:
+        found = json.loads(text, parse_constant=_no_constant)
+    except ValueError as error:
+        raise InputError(field="--kwargs", value=text[:80], rule=f"it is not JSON ({error})", hint="") from None
+    if not isinstance(found, dict):
+        raise InputError(field="--kwargs", value=text[:80], rule='an object, as in {"key": "val"}', hint="")
+    return found
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def read_time(text: str, field: str) -> datetime:
+    """A time with its offset."""
+    from datetime import datetime  # here, to keep start-up light
+
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        hint = "Write it as in 2026-11-15T08:00:00+01:00."
+        raise InputError(field=field, value=text[:50], rule="it is not an ISO time", hint=hint) from None
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def _show(entry: RegisteredJob, times: list[datetime], as_json: bool) -> None:
+    shown = [time.isoformat() for time in times]
+    if as_json:
+        show_json(to_json(entry) | {"next_runs": shown})
+        return
+    facts = to_json(entry)
+    facts["default_kwargs"] = json.dumps(facts["default_kwargs"])
+    show_facts(facts | {f"next {number}": time for number, time in enumerate(shown, 1)})
+
+
+def to_json(entry: RegisteredJob) -> dict[str, Any]:
+    """The id is a string, as in every answer; arguments that JSON has no word for are shown as text."""
+    return {
+        "id": str(entry.id),
+        "name": entry.name,
+        "entrypoint": entry.entrypoint,
+        "enabled": entry.enabled,
+        "schedule": entry.schedule,
+        "timezone": entry.timezone,
+        "default_kwargs": json.loads(json.dumps(entry.default_kwargs, default=str)),
+        "preservation_mode": entry.preservation_mode,
+        "missed_runs": str(entry.missed_runs),
+        "missed_max": entry.missed_max,
+        "overlap": str(entry.overlap),
+        "time_kwarg": entry.time_kwarg,
+        "priority": entry.priority,
+        "timeout_s": entry.timeout_s,
+        "fail_fast": entry.fail_fast,
+        "next_run_at": to_time(entry.next_run_at),
+        "created_at": to_time(entry.created_at),
+        "updated_at": to_time(entry.updated_at),
+    }
+
+
+def backfill_json(backfill: Backfill) -> dict[str, Any]:
+    return {
+        "id": str(backfill.id),
+        "status": str(backfill.status),
+        "schedule": backfill.schedule,
+        "timezone": backfill.timezone,
+        "start_at": to_time(backfill.start_at),
+        "end_at": to_time(backfill.end_at),
+        "parallel_max": backfill.parallel_max,
+    }
