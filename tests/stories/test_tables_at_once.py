@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import pytest
+from sqlalchemy import Table
 
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.store import recoveries, table_drops
+from aaiclick.orchestration.store import recoveries, table_drops, table_refs
 from aaiclick.orchestration.store.reports import take_reports
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_holds import hold_tables
@@ -150,3 +152,23 @@ async def test_two_who_drop_at_once_do_it_once(stage: Orchestra) -> None:
         await stage.until_waiting()
     await second
     assert await drop(stage) == {table}
+
+
+async def test_a_pin_that_had_ended_and_is_needed_again_outlives_who_deletes_what_ended(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must not be found there, then deleted, and then not be found."""
+    table, consumer = await published(stage)
+    await hold(stage, consumer, table, outputs=0)
+    await stage.database.transact(lambda session: table_refs.free_pins(session, [consumer.task_id]))
+    inserted, looking = table_refs.insert_absent, list[asyncio.Task[int]]()
+
+    async def insert(session: Session, into: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        await inserted(session, into, rows)
+        looking.append(asyncio.ensure_future(stage.database.transact(table_drops.mark_unneeded)))
+        await asyncio.wait(looking, timeout=1)  # it commits, or waits for this transaction
+
+    monkeypatch.setattr(table_refs, "insert_absent", insert)
+    await stage.database.transact(lambda session: table_refs.pin(session, [(consumer.task_id, table)]))
+    await asyncio.gather(*looking)
+    assert await pins(stage) == {(consumer.task_id, table)}

@@ -147,10 +147,10 @@ async def pin(session: Session, pins: Iterable[Pin]) -> None:
     wanted = sorted(set(pins))
     if not wanted:
         return
-    await insert_absent(session, table_pin_refs, [{"task_id": task, "table_name": table} for task, table in wanted])
-    for batch in in_batches(wanted):
+    for batch in in_batches(wanted):  # first: what is found there and not locked may be deleted by whoever has looked
         freed = tuple_(table_pin_refs.c.task_id, table_pin_refs.c.table_name).in_(batch)
         await session.run(update(table_pin_refs).where(freed, table_pin_refs.c.freed).values(freed=False))
+    await insert_absent(session, table_pin_refs, [{"task_id": task, "table_name": table} for task, table in wanted])
 
 
 async def unpin(session: Session, holder: int, tables: Sequence[str]) -> None:
