@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import delete, select, tuple_, update
+from sqlalchemy import Select, Update, delete, select, tuple_, update
 
 from aaiclick.orchestration.models import Done, Report
 from aaiclick.orchestration.rules.run_tables import run_prefix, tables_named
 from aaiclick.orchestration.rules.states import TaskStatus
-from aaiclick.orchestration.store.absent import insert_absent
+from aaiclick.orchestration.store.absent import insert_or_change
+from aaiclick.orchestration.store.dialects.contract import Dialect
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import (
     dependencies,
@@ -59,15 +60,16 @@ async def settle_tables(session: Session, reports: Sequence[Report], accepted: I
 async def _held_by(session: Session, runs: Sequence[Key]) -> dict[Key, set[str]]:
     """The tables that these runs hold."""
     held: dict[Key, set[str]] = {run: set() for run in runs}
-    rows = await session.rows(
-        select(table_run_refs.c.task_id, table_run_refs.c.epoch, table_run_refs.c.table_name).where(
-            session.any_of(table_run_refs.c.task_id, sorted({task for task, _ in runs}))
-        )
-    )
-    for row in rows:
+    ids = session.dialect.pack(sorted({task for task, _ in runs}))
+    for row in await session.rows(session.built(_refs_of), {"ids": ids}):
         if (row.task_id, row.epoch) in held:
             held[row.task_id, row.epoch].add(row.table_name)
     return held
+
+
+def _refs_of(dialect: Dialect) -> Select[Any]:
+    chosen = select(table_run_refs.c.task_id, table_run_refs.c.epoch, table_run_refs.c.table_name)
+    return chosen.where(dialect.in_ids(table_run_refs.c.task_id))
 
 
 def _named(done: Done, held: Mapping[Key, set[str]]) -> set[str]:
@@ -87,8 +89,7 @@ async def _wanted(session: Session, named: Mapping[int, set[str]]) -> set[Pin]:
     makers = sorted(task for task, tables in named.items() if tables)
     if not makers:
         return set()
-    which = session.any_of(tasks.c.id, makers)
-    rows = await session.rows(select(tasks.c.id, tasks.c.job_id, tasks.c.group_id, tasks.c.kept).where(which))
+    rows = await session.rows(session.built(_makers), {"ids": session.dialect.pack(makers)})
     around = await _groups_around(session, {row.group_id for row in rows if row.group_id is not None})
     waiting = await _consumers_of(session, [*makers, *around])
     pins: set[Pin] = set()
@@ -99,6 +100,10 @@ async def _wanted(session: Session, named: Mapping[int, set[str]]) -> set[Pin]:
             consumers.add(row.job_id)
         pins |= {(consumer, table) for consumer in consumers for table in named[row.id]}
     return pins
+
+
+def _makers(dialect: Dialect) -> Select[Any]:
+    return select(tasks.c.id, tasks.c.job_id, tasks.c.group_id, tasks.c.kept).where(dialect.in_ids(tasks.c.id))
 
 
 async def _groups_around(session: Session, inner: set[int]) -> dict[int, int | None]:
@@ -123,34 +128,36 @@ def _chain(group: int | None, around: Mapping[int, int | None]) -> list[int]:
 
 async def _consumers_of(session: Session, nodes: Sequence[int]) -> dict[int, list[int]]:
     """The tasks that wait for these nodes and whose arguments refer to results."""
-    rows = await session.rows(
+    consumers: dict[int, list[int]] = {}
+    for row in await session.rows(session.built(_waiting), {"ids": session.dialect.pack(sorted(nodes))}):
+        consumers.setdefault(row.previous_id, []).append(row.next_id)
+    return consumers
+
+
+def _waiting(dialect: Dialect) -> Select[Any]:
+    return (
         select(dependencies.c.previous_id, dependencies.c.next_id)
         .join(tasks, tasks.c.id == dependencies.c.next_id)
         .where(
-            session.any_of(dependencies.c.previous_id, nodes),
+            dialect.in_ids(dependencies.c.previous_id),
             dependencies.c.next_type == "task",
             tasks.c.needs_inputs,
             tasks.c.status.not_in(NO_MORE),
         )
     )
-    consumers: dict[int, list[int]] = {}
-    for row in rows:
-        consumers.setdefault(row.previous_id, []).append(row.next_id)
-    return consumers
 
 
 # ---------------------------------------------------------------- rows
 
 
 async def pin(session: Session, pins: Iterable[Pin]) -> None:
-    """Note who needs which table; the caller holds the tables, or has locked their rows and found them."""
+    """Note who needs which table; the caller holds the tables, or has locked their rows and found them.
+
+    A pin that has ended and is there still counts again: written, so that nobody who has looked deletes it.
+    """
     wanted = sorted(set(pins))
-    if not wanted:
-        return
-    for batch in in_batches(wanted):  # first: what is found there and not locked may be deleted by whoever has looked
-        freed = tuple_(table_pin_refs.c.task_id, table_pin_refs.c.table_name).in_(batch)
-        await session.run(update(table_pin_refs).where(freed, table_pin_refs.c.freed).values(freed=False))
-    await insert_absent(session, table_pin_refs, [{"task_id": task, "table_name": table} for task, table in wanted])
+    rows = [{"task_id": task, "table_name": table, "freed": False} for task, table in wanted]
+    await insert_or_change(session, table_pin_refs, rows, "freed")
 
 
 async def unpin(session: Session, holder: int, tables: Sequence[str]) -> None:
@@ -162,8 +169,12 @@ async def unpin(session: Session, holder: int, tables: Sequence[str]) -> None:
 async def free_pins(session: Session, task_ids: Sequence[int]) -> None:
     """These tasks need their inputs no more."""
     if task_ids:
-        which = session.any_of(table_pin_refs.c.task_id, sorted(task_ids))
-        await session.run(update(table_pin_refs).where(which, ~table_pin_refs.c.freed).values(freed=True))
+        await session.run(session.built(_free_pins), {"ids": session.dialect.pack(sorted(task_ids))})
+
+
+def _free_pins(dialect: Dialect) -> Update:
+    mine = (dialect.in_ids(table_pin_refs.c.task_id), ~table_pin_refs.c.freed)
+    return update(table_pin_refs).where(*mine).values(freed=True)
 
 
 async def free_runs(session: Session, runs: Sequence[Key]) -> None:
