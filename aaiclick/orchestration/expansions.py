@@ -7,7 +7,8 @@ from typing import Any
 from aaiclick.data.context import current_context
 from aaiclick.data.frames import Frame
 from aaiclick.data.objects import Object
-from aaiclick.data.parts import Numbered, number_rows
+from aaiclick.data.parts import number_rows
+from aaiclick.data.schema import Schema
 from aaiclick.errors import InputError
 from aaiclick.orchestration.callbacks import Loaded, load_callback, returned_fields
 from aaiclick.orchestration.decorators import TaskFactory, task
@@ -44,7 +45,7 @@ def part_rows(count: int) -> int:
 async def _expand_map(
     verb: str,
     cbk: str,
-    obj: Object,
+    obj: Any,
     partition: int | None,
     args: list[Any],
     kwargs: dict[str, Any],
@@ -53,12 +54,14 @@ async def _expand_map(
 ) -> Any:
     """Number the rows, and make the tasks of the parts and the one that waits for them."""
     callback = load_callback(cbk)
-    rows = await number_rows(_readable(obj), partition)
-    size = partition or part_rows(rows.count)
     if verb == "map" and not batch:
         fields = fields or returned_fields(callback.function)
+    if _is_empty_list(obj) and (verb == "foreach" or fields):
+        return await _nothing(verb, None, fields)
+    rows = await number_rows(await _readable(obj), partition)
+    size = partition or part_rows(rows.count)
     if not rows.count and not (verb == "map" and batch):
-        return await _nothing(verb, rows, fields)
+        return await _nothing(verb, rows.schema, fields)
     call = {"cbk": cbk, "key": rows.key, "args": args, "kwargs": kwargs, "batch": batch}
     if verb == "map":
         call["fields"] = fields
@@ -75,28 +78,37 @@ def _part(make: TaskFactory, callback: Loaded, number: int, kwargs: dict[str, ob
     return Task(make.entrypoint, kwargs, name=f"part {number}", references=False, **callback.options)
 
 
-def _readable(obj: Any) -> Frame:
-    if not isinstance(obj, Frame):
+async def _readable(obj: Any) -> Frame:
+    """An Object as it is; values become one."""
+    if obj is None:
         rule = "an operator needs an Object, a View, or values that make one"
         raise InputError(field="obj", value=shorten(obj), rule=rule, hint="")
-    return obj
+    return obj if isinstance(obj, Frame) else await (await current_context()).create_object_from_value(obj)
 
 
-async def _nothing(verb: str, rows: Numbered, fields: Types) -> Object | None:
+def _is_empty_list(obj: Any) -> bool:
+    """Whether someone found nothing, and returned that: no Object can be made of it, for nothing tells its type."""
+    return type(obj) in (list, tuple) and not obj
+
+
+async def _nothing(verb: str, like: Schema | None, fields: Types) -> Object | None:
     """What comes of no rows: an empty Object of the type that is known; where none is, it looks like the input."""
     if verb == "foreach":
         return None
-    schema = rows.schema if verb == "filter" or not fields else schema_of(fields)
+    schema = schema_of(fields) if fields and verb == "map" else like
+    assert schema is not None, "one of the two is known"
     return await (await current_context()).create_object(schema)
 
 
 @task("expand")
 async def _expand_reduce(
-    cbk: str, obj: Object, partition: int | None, args: list[Any], kwargs: dict[str, Any], fields: Types
+    cbk: str, obj: Any, partition: int | None, args: list[Any], kwargs: dict[str, Any], fields: Types
 ) -> Task:
     """Number the rows, and make the tasks of all layers: each waits for the rows that it reads."""
     callback = load_callback(cbk)
-    rows = await number_rows(_readable(obj), partition)
+    if _is_empty_list(obj):
+        raise TypeError(EMPTY_REDUCE)
+    rows = await number_rows(await _readable(obj), partition)
     if not rows.count:
         raise TypeError(EMPTY_REDUCE)
     size = partition or part_rows(rows.count)

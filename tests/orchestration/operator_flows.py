@@ -157,6 +157,11 @@ def apply_to(verb: str, callback: str, rows: Any, options: dict[str, Any] | None
     return read(getattr(operators, verb)(callback, rows, **(options or {})))
 
 
+@job("each of these")
+def each_of(rows: Any) -> Any:
+    return seen(operators.foreach(double, rows))
+
+
 @job("functions")
 def by_function(n: int) -> Any:
     made = numbers(n=n)

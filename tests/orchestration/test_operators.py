@@ -189,6 +189,20 @@ async def test_map_of_nothing_is_an_empty_object(
     assert await applied("map", callback, 0, **options) == {"data": data, "types": types}
 
 
+async def test_of_an_empty_list_comes_what_is_known_without_its_type(local: Path) -> None:
+    """A task that found nothing may say so: no Object can be made of that, for nothing tells the type of its values."""
+    mapped = await result_of(await flows.apply_to.submit("map", HERE + "double", []))
+    assert mapped == {"data": [], "types": {"value": "Int64"}}
+    assert await result_of(await flows.each_of.submit([])) == [None]
+    for verb, callback, said in (
+        ("reduce", "total", "TypeError: reduce() of empty sequence with no initial value"),
+        ("map", "untyped", "nothing tells the type"),
+        ("filter", "is_even", "nothing tells the type"),
+    ):
+        ended = await ajob_test(await flows.apply_to.submit(verb, HERE + callback, []))
+        assert said in (ended.error or "")
+
+
 async def test_filter_and_foreach_of_nothing(local: Path, tmp_path: Path) -> None:
     assert await applied("filter", "is_even", 0) == {"data": [], "types": {"value": "Int64"}}
     assert await result_of(await flows.each_row.submit(0, str(tmp_path))) == [None]
