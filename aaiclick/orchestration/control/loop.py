@@ -82,6 +82,8 @@ class Control:
             await reconcilers.mend_stuck_jobs(self.database)
             await self.tables.free_idle_pins()
         await self.sweeper.now_and_then()
+        if self.schedules.unfinished:
+            return 0.0
         return self.every_s if not chores.due_s else min(self.every_s, chores.due_s)
 
     async def _attend(self, chores: Chores) -> None:
@@ -93,7 +95,7 @@ class Control:
             await reconcilers.recover_lost_runs(self.database, expire=self.may_reap())
         if chores.limits:
             await reconcilers.end_overdue_jobs(self.database)
-        if chores.schedules:
+        if chores.schedules or self.schedules.unfinished:
             await self.schedules.fire()
         if chores.reserved:
             await reconcilers.end_abandoned_jobs(self.database)

@@ -24,8 +24,11 @@ log = logging.getLogger("aaiclick")
 
 T = TypeVar("T")
 
-ROUNDS_MAX = 1_000
-"""Pages of entries, and steps of one of them, that one round may take."""
+Page = Callable[[Database, int], Awaitable[dict[int, int]]]
+"""Gives some of what there is to do beyond an id: the ids of these, each with its entry."""
+
+STEPS_MAX = 200
+"""Transactions that one round may take: beside schedules there are other things to repair, and a term to renew."""
 
 
 class Scheduler:
@@ -34,64 +37,59 @@ class Scheduler:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._said: dict[int, str] = {}
+        self._after: dict[Page, int] = {}
+        """Where the next round goes on with what this one did not come to."""
+        self._left = self._done = 0
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last round left something for the next."""
+        return bool(self._after)
 
     async def fire(self) -> int:
-        """One round; gives the number of runs that were started for times that had come."""
+        """One round; gives the number of steps that did something."""
         await provide_ids(self.database)
-        return await self._fire_due() + await self._run_queued() + await self._advance_backfills()
+        self._left, self._done = STEPS_MAX, 0
+        for page, step in ((_due, self._fire), (_queued, self._run_queued), (_filling, self._advance)):
+            await self._work_off(page, step)
+        return self._done
 
-    async def _fire_due(self) -> int:
-        started = after = 0
-        for _ in range(ROUNDS_MAX):
-            page = await self.database.read(partial(schedules.due_entries, after=after))
-            for entry_id in page:
-                step = partial(schedules.fire_entry, entry_id=entry_id, build=scheduled_run)
-                fired = await self._try(entry_id, step)
-                if fired is not None:
-                    tell(fired)
-                    started += fired.run
-            if len(page) < schedules.AT_ONCE:
-                break
-            after = page[-1]
-        return started
+    async def _work_off(self, page: Page, step: Callable[[int, int], Awaitable[bool]]) -> None:
+        """Take what there is, page by page, until nothing is left of it or this round has done enough.
 
-    async def _run_queued(self) -> int:
-        started = after = 0
-        for _ in range(ROUNDS_MAX):
-            page = await self.database.read(partial(schedules.queued_entries, after=after))
-            for entry_id in page:
-                started += await self._repeat(
-                    entry_id, partial(schedules.run_queued, entry_id=entry_id, build=scheduled_run)
-                )
-            if len(page) < schedules.AT_ONCE:
-                break
-            after = page[-1]
-        return started
+        A step says whether it should be repeated at once.
+        """
+        after = self._after.pop(page, 0)
+        while True:
+            items = await page(self.database, after)
+            for item, entry_id in items.items():
+                again = True
+                while again and self._left > 0:
+                    again = await step(item, entry_id)
+                if again:
+                    self._after[page] = after
+                    return
+                after = item
+            if len(items) < schedules.AT_ONCE:
+                return
 
-    async def _advance_backfills(self) -> int:
-        steps = after = 0
-        for _ in range(ROUNDS_MAX):
-            page = await self.database.read(partial(backfills.open_backfills, after=after))
-            for backfill_id, entry_id in page:
-                step = partial(backfills.advance, backfill_id=backfill_id, entry_id=entry_id, build=scheduled_run)
-                steps += await self._repeat(entry_id, step)
-            if len(page) < schedules.AT_ONCE:
-                break
-            after = page[-1][0]
-        return steps
+    async def _fire(self, _: int, entry_id: int) -> bool:
+        fired = await self._try(entry_id, partial(schedules.fire_entry, entry_id=entry_id, build=scheduled_run))
+        if fired is not None:
+            tell(fired)
+        return False
 
-    async def _repeat(self, entry_id: int, step: Callable[[Session], Awaitable[int]]) -> int:
-        """A transaction each, until nothing is left to do at once."""
-        done = 0
-        for _ in range(ROUNDS_MAX):
-            more = await self._try(entry_id, step)
-            if not more:
-                break
-            done += more
-        return done
+    async def _run_queued(self, _: int, entry_id: int) -> bool:
+        step = partial(schedules.run_queued, entry_id=entry_id, build=scheduled_run)
+        return bool(await self._try(entry_id, step))
+
+    async def _advance(self, backfill_id: int, entry_id: int) -> bool:
+        step = partial(backfills.advance, backfill_id=backfill_id, entry_id=entry_id, build=scheduled_run)
+        return bool(await self._try(entry_id, step))
 
     async def _try(self, entry_id: int, step: Callable[[Session], Awaitable[T]]) -> T | None:
         """An entry that cannot be fired, as with a time zone that is not known here, does not hold up the others."""
+        self._left -= 1
         try:
             answer = await self.database.transact(step)
         except (InputError, ValueTooLarge, ValueNotPortable) as error:
@@ -100,7 +98,22 @@ class Scheduler:
                 log.error("registered job %s cannot be fired: %s (trying again)", entry_id, error)
             return None
         self._said.pop(entry_id, None)
+        self._done += bool(answer)
         return answer
+
+
+async def _due(database: Database, after: int) -> dict[int, int]:
+    page = await database.read(partial(schedules.due_entries, after=after))
+    return dict(zip(page, page, strict=True))
+
+
+async def _queued(database: Database, after: int) -> dict[int, int]:
+    page = await database.read(partial(schedules.queued_entries, after=after))
+    return dict(zip(page, page, strict=True))
+
+
+async def _filling(database: Database, after: int) -> dict[int, int]:
+    return dict(await database.read(partial(backfills.open_backfills, after=after)))
 
 
 def tell(fired: Fired) -> None:
