@@ -72,6 +72,18 @@ async def test_now_is_an_expression_for_every_place(stage: Orchestra) -> None:
     assert abs(written - datetime.now(UTC)) < timedelta(minutes=1)
 
 
+async def test_the_seconds_between_two_times(stage: Orchestra) -> None:
+    async with stage.transaction() as session:
+        now = await session.now()
+        for took_s in (0.0, 0.25, 100_000.5):
+            times = {"claimed_at": now - timedelta(seconds=took_s), "ended_at": now}
+            row = {"task_id": int(took_s * 4) + 1, "epoch": 1, "attempt": 1, "outcome": "completed", **times}
+            await session.insert(runs, [row])
+        between = session.dialect.seconds(runs.c.claimed_at, runs.c.ended_at)
+        found = await session.rows(select(between.label("took_s")).order_by(runs.c.task_id, between))
+        assert sorted(row.took_s for row in found) == pytest.approx([0.0, 0.25, 100_000.5], abs=0.001)
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 40_000])
 async def test_ids_are_asked_for_in_one_statement_however_many(stage: Orchestra, count: int) -> None:
     wanted = [2**62 + number for number in range(count)]

@@ -294,7 +294,7 @@ def what_the_events_of_jobs_tell(now: Picture) -> Iterator[str]:
         if [event.move for event in told[job.id][:1]] != ["create"]:
             yield f"job {job.id} begins with {told[job.id][:1]}"
         for event in told[job.id][1:]:
-            if event.move == "repair" and event.status == status:
+            if event.move == "grow" or (event.move == "repair" and event.status == status):
                 continue
             move = JOB_MOVES.get(event.move)
             if move is None or status not in move.sources or event.status != move.target:

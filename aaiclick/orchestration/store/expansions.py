@@ -19,16 +19,17 @@ from aaiclick.orchestration.models import Done, Group, Receipt, Task
 from aaiclick.orchestration.models.children import Children, NewGroup, stored_node
 from aaiclick.orchestration.models.node import Edge, Node
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.rules.graph import ancestors
-from aaiclick.orchestration.rules.states import LIVE_TASK
+from aaiclick.orchestration.rules.graph import ancestors, descendants
+from aaiclick.orchestration.rules.states import LIVE_TASK, JobStatus
 from aaiclick.orchestration.store.endings import lock_graph
-from aaiclick.orchestration.store.extensions import Extension
+from aaiclick.orchestration.store.extensions import Extension, tasks_inside
 from aaiclick.orchestration.store.graphs import keep_results, shape_of
 from aaiclick.orchestration.store.ripples import settle
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import pin_inputs
 from aaiclick.orchestration.store.table_refs import settle_tables
 from aaiclick.orchestration.store.tables import dependencies, groups, tasks
+from aaiclick.orchestration.store.transitions import note_growth
 
 EDGES_MAX = 200
 """More edges than this from what was returned to those who wait are led through one group."""
@@ -41,8 +42,8 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
     """
     growing = {done.task_id: done for done in dones}
     parents = await _lock_parents_graph(session, growing)
-    submission = await _submission(session, growing, parents)
-    growth = _Growth(session, submission, shape_of(submission), grown_by=frozenset(growing))
+    submission, told = await _submission(session, growing, parents)
+    growth = _Growth(session, submission, shape_of(submission), grown_by=frozenset(growing), told=frozenset(told))
     await growth.lock()
     for done in dones:
         row = growth.old_tasks.get(done.task_id)
@@ -58,6 +59,7 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
         await settle_tables(session, holding, [(done.task_id, done.epoch) for done in holding])
     await pin_inputs(session, await growth.arguments_of_those_who_wait())
     more = Counter(total_tasks=len(submission.tasks), open_tasks=len(submission.tasks))
+    await note_growth(session, submission.job_id, JobStatus.RUNNING, len(submission.tasks))
     rippling = await settle(session, ended, more={submission.job_id: more})
     return Receipt(accepted, rippling)
 
@@ -78,11 +80,14 @@ async def _lock_parents_graph(session: Session, growing: Mapping[int, Done]) -> 
     return found
 
 
-async def _submission(session: Session, growing: Mapping[int, Done], parents: Mapping[int, Row[Any]]) -> Submission:
-    """All that the runs made, with edges from what they returned to those who wait for them."""
+async def _submission(
+    session: Session, growing: Mapping[int, Done], parents: Mapping[int, Row[Any]]
+) -> tuple[Submission, set[int]]:
+    """All that the runs made, with edges from what they returned to those who wait for them; and who these are."""
     waiting = await _waiting_for(session, list(growing))
     (job_id,) = {parent.job_id for parent in parents.values()}
     whole = Submission(job_id)
+    everyone: set[int] = set()
     for task_id, done in growing.items():
         parent = parents[task_id]
         assert done.children is not None
@@ -98,7 +103,8 @@ async def _submission(session: Session, growing: Mapping[int, Done], parents: Ma
         whole.tasks += made.tasks
         whole.groups += made.groups
         whole.edges += made.edges
-    return whole
+        everyone.update(node for node, _ in told)
+    return whole, everyone
 
 
 def _own_waiting(children: Children, task_id: int) -> list[tuple[int, str]]:
@@ -139,8 +145,14 @@ class _Growth(Extension):
         return {row.id: row.kwargs for row in await self.session.rows(select(tasks.c.id, tasks.c.kwargs).where(*which))}
 
     async def find_queued(self) -> None:
-        """Nothing: whoever waits for a run that has not completed is in no queue, and neither is what it holds back."""
-        self.inside = set(self.held_groups)
+        """Nothing of those who wait for a run that has not completed: they are in no queue, nor is what they hold back.
+
+        What the run itself made to wait, of what is stored, may be.
+        """
+        others = self.held_groups - self.told
+        inside = descendants(self.parents, others)
+        self.inside = self.held_groups | inside
+        self.unqueued = (self.held_tasks - self.told) | await tasks_inside(self.session, inside)
 
     def may_close_a_cycle(self) -> bool:
         """Not where nothing new waits for what is stored: those who wait for a run cannot be waited for by it.
@@ -148,6 +160,8 @@ class _Growth(Extension):
         Nor where what is new is in the groups of the task that made it.
         """
         if any(not self._is_new(edge.previous.id) for edge in self.submission.edges):
+            return True
+        if (self.held_tasks | self.held_groups) - self.told:
             return True
         around = {task: self._groups_around(task) for task in self.grown_by}
         made: list[Task | Group] = [*self.submission.tasks, *self.submission.groups]

@@ -31,7 +31,7 @@ from aaiclick.orchestration.store.ripples import OPEN, lock_gated, shift, spread
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import late_arguments, makers_to_come, pin_inputs
 from aaiclick.orchestration.store.tables import dependencies, graph_locks, groups, jobs, ripples, tasks
-from aaiclick.orchestration.store.transitions import lock_groups, lock_tasks
+from aaiclick.orchestration.store.transitions import lock_groups, lock_tasks, note_growth
 
 
 async def extend_job(session: Session, submission: Submission) -> Plan:
@@ -74,6 +74,8 @@ class Extension:
     """Ripples that are still telling the tasks and groups of a group that they may begin."""
     grown_by: frozenset[int] = frozenset()
     """The tasks whose runs made all this, if runs did: they are locked too."""
+    told: frozenset[int] = frozenset()
+    """Who waits for those runs by now."""
 
     @property
     def job_id(self) -> int:
@@ -103,7 +105,7 @@ class Extension:
     async def find_queued(self) -> None:
         """What will wait for more may be in the queue by now, and so may be all that is inside of it."""
         self.inside = descendants(self.parents, self.held_groups)
-        self.unqueued = self.held_tasks | await _tasks_inside(self.session, self.inside)
+        self.unqueued = self.held_tasks | await tasks_inside(self.session, self.inside)
 
     async def _lock_graph(self) -> None:
         row = await self.session.first(
@@ -247,7 +249,7 @@ class Extension:
         """Stored tasks and groups wait for more; what a group's gate holds back waits with it."""
         raised = {node: plan.stored_unmet[node] for node in self.held_tasks if plan.stored_unmet[node]}
         for node in raised:
-            if not _may_wait(self.old_tasks[node].status, grown=bool(self.grown_by)):
+            if not _may_wait(self.old_tasks[node].status, grown=node in self.told):
                 raise too_late(self.submission, self.names, node, self.old_tasks[node].status)
         group_unmet, gated = await self._close_groups(plan)
         await shift(self.session, groups.c.unmet_count, group_unmet)
@@ -314,9 +316,11 @@ class Extension:
             raise JobEnded(job_id=self.job_id, status=row.status)
         more = {"total_tasks": jobs.c.total_tasks + count, "open_tasks": jobs.c.open_tasks + count}
         await self.session.run(update(jobs).where(jobs.c.id == self.job_id).values(**more))
+        await note_growth(self.session, self.job_id, row.status, count)
 
 
-async def _tasks_inside(session: Session, inside: set[int]) -> set[int]:
+async def tasks_inside(session: Session, inside: set[int]) -> set[int]:
+    """The tasks directly in these groups."""
     if not inside:
         return set()
     which = session.any_of(tasks.c.group_id, sorted(inside))

@@ -21,11 +21,12 @@ async def insert_job(session: Session, submission: Submission, now: datetime) ->
     row |= {"total_tasks": len(submission.tasks), "open_tasks": len(submission.tasks)}
     await session.insert(jobs, [row])
     await session.insert(graph_locks, [{"job_id": job.id}])
-    await session.insert(events, [_created(job.id, now)])
+    await session.insert(events, [_created(job.id, len(submission.tasks), now)])
 
 
-def _created(job_id: int, now: datetime) -> dict[str, Any]:
-    return {"job_id": job_id, "move": "create", "status": "pending", "at": now}
+def _created(job_id: int, count: int, now: datetime) -> dict[str, Any]:
+    """With the number of its tasks: metrics are counted from events."""
+    return {"job_id": job_id, "move": "create", "status": "pending", "at": now, "detail": str(count)}
 
 
 def task_row(task: Task, plan: Plan, job_id: int, now: datetime) -> dict[str, Any]:

@@ -382,3 +382,12 @@ installation = _table(
     Column("id", String(32), nullable=False),
 )
 """One row: the random name of this installation, which its tables in ClickHouse carry in their comments."""
+
+metrics = _table(
+    "metrics",
+    Column("name", String(100), primary_key=True),
+    Column("bucket", String(20), primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("seconds", Double, nullable=False),
+)
+"""What was counted from the events so far; the row `horizon` says up to which of them."""

@@ -177,6 +177,12 @@ async def note_repair(session: Session, job_id: int, status: str, now: datetime,
     await session.insert(events, [_job_event(job_id, "repair", status, now, detail)])
 
 
+async def note_growth(session: Session, job_id: int, status: str, count: int) -> None:
+    """Write into the ledger how many tasks were added to a job, which changes no status: metrics count them there."""
+    if count:
+        await session.insert(events, [_job_event(job_id, "grow", status, await session.now(), str(count))])
+
+
 def _job_event(job_id: int, move: str, status: str, now: datetime, detail: str | None = None) -> dict[str, Any]:
     return {
         "job_id": job_id,

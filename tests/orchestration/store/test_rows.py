@@ -127,4 +127,5 @@ async def test_a_job_is_stored_with_a_lock_for_its_graph_and_its_first_event() -
     assert (row["total_tasks"], row["open_tasks"], row["completed_tasks"], row["result"]) == (2, 2, 0, "[]")
     assert (row["created_at"], row["started_at"], row["run_type"]) == (NOW, None, RunType.MANUAL)
     assert recorder.inserted["graph_locks"] == [{"job_id": job.id}]
-    assert recorder.inserted["events"] == [{"job_id": job.id, "move": "create", "status": "pending", "at": NOW}]
+    created = {"job_id": job.id, "move": "create", "status": "pending", "at": NOW, "detail": "2"}
+    assert recorder.inserted["events"] == [created]

@@ -86,6 +86,9 @@ class Dialect(Protocol):
     def later(self, seconds: float) -> ColumnElement[datetime]:
         """The database's time so many seconds from this instant."""
 
+    def seconds(self, earlier: ColumnElement[Any], later: ColumnElement[Any]) -> ColumnElement[float]:
+        """The seconds from one time to another."""
+
     def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
         """`column` is one of `ids`: one statement, however many there are."""
 

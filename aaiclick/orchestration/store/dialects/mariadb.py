@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import ColumnElement, Table, bindparam, insert, literal_column, text
+from sqlalchemy import ColumnElement, Double, Table, bindparam, func, insert, literal_column, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from aaiclick.config import settings
@@ -84,6 +84,9 @@ class MariadbDialect:
 
     def later(self, seconds: float) -> ColumnElement[datetime]:
         return literal_column(f"SYSDATE(6) + INTERVAL {int(seconds * 1e6)} MICROSECOND", type_=UtcTime)
+
+    def seconds(self, earlier: ColumnElement[Any], later: ColumnElement[Any]) -> ColumnElement[float]:
+        return func.timestampdiff(literal_column("MICROSECOND"), earlier, later, type_=Double) * 1e-6
 
     def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
         return column.in_(list(ids))

@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import BigInteger, ColumnElement, Table, any_, bindparam, func, insert, literal_column
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Double,
+    Table,
+    any_,
+    bindparam,
+    cast,
+    extract,
+    func,
+    insert,
+    literal_column,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -125,6 +137,9 @@ class PostgresDialect:
 
     def later(self, seconds: float) -> ColumnElement[datetime]:
         return literal_column(f"clock_timestamp() + interval '{seconds:.6f} seconds'", type_=UtcTime)
+
+    def seconds(self, earlier: ColumnElement[Any], later: ColumnElement[Any]) -> ColumnElement[float]:
+        return cast(extract("epoch", later), Double) - cast(extract("epoch", earlier), Double)
 
     def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
         values = bindparam(None, list(ids), type_=ARRAY(BigInteger), unique=True)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import ColumnElement, Table, Text, bindparam, func, insert, select
+from sqlalchemy import ColumnElement, Double, Table, Text, bindparam, func, insert, select
 
 from aaiclick.clock import utc_now
 from aaiclick.orchestration.store.columns import SQLITE_TIME, UtcTime
@@ -100,6 +100,10 @@ class SqliteDialect:
 
     def later(self, seconds: float) -> ColumnElement[datetime]:
         return func.aai_later(seconds, type_=UtcTime)
+
+    def seconds(self, earlier: ColumnElement[Any], later: ColumnElement[Any]) -> ColumnElement[float]:
+        days: ColumnElement[float] = func.julianday(later, type_=Double) - func.julianday(earlier, type_=Double)
+        return days * 86400.0
 
     def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
         values = func.json_each(bindparam(None, self.pack(ids), unique=True)).table_valued("value")

@@ -1,0 +1,209 @@
+"""The metrics: their names, as monitoring knows them, and what they mean.
+
+The table below is the truth: what is shown is made from it, and `docs/reference/metrics.md` is printed from it by
+`python -m aaiclick.orchestration.rules.metrics`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+QUEUE_COUNTED_MAX = 100_000
+"""Counting the queue ends here: what it costs must not grow with it."""
+
+WORKERS_SHOWN_MAX = 1_000
+"""Workers that have a line of their own."""
+
+
+class Kind(StrEnum):
+    """What Prometheus calls it."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Metric(NamedTuple):
+    """One name under which numbers are shown."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    labels: tuple[str, ...] = ()
+    buckets_s: tuple[float, ...] = ()
+
+
+_JOB_S = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 86400.0)
+_TASK_S = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
+_WORKER = ("worker", "hostname")
+
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        metric.name: metric
+        for metric in (
+            Metric("jobs_created_total", Kind.COUNTER, "Jobs that were submitted."),
+            Metric("jobs_completed_total", Kind.COUNTER, "Jobs that completed; one that was cleared may do so again."),
+            Metric("jobs_failed_total", Kind.COUNTER, "Jobs that failed."),
+            Metric(
+                "job_duration_seconds",
+                Kind.HISTOGRAM,
+                "From a job's first claim to its end, of jobs that completed or failed.",
+                buckets_s=_JOB_S,
+            ),
+            Metric("tasks_created_total", Kind.COUNTER, "Tasks that were submitted, or made by other tasks."),
+            Metric("tasks_completed_total", Kind.COUNTER, "Tasks that completed."),
+            Metric("tasks_failed_total", Kind.COUNTER, "Tasks that were given up: no attempt was left."),
+            Metric(
+                "task_duration_seconds",
+                Kind.HISTOGRAM,
+                "From its claim to its end, of each attempt that completed or failed.",
+                buckets_s=_TASK_S,
+            ),
+            Metric(
+                "task_queue_depth",
+                Kind.GAUGE,
+                f"Tasks that are ready and wait for a worker; counting ends at {QUEUE_COUNTED_MAX}.",
+            ),
+            Metric("workers_active", Kind.GAUGE, "Workers whose session is live."),
+            Metric(
+                "worker_task_execution_time",
+                Kind.GAUGE,
+                "For how many seconds a live worker has had the oldest of the tasks that it holds now; 0 without any.",
+                labels=_WORKER,
+            ),
+            Metric(
+                "worker_heartbeat_age",
+                Kind.GAUGE,
+                "Seconds since a live worker was heard of last.",
+                labels=_WORKER,
+            ),
+        )
+    }
+)
+
+JOB_COUNTERS = MappingProxyType(
+    {"create": "jobs_created_total", "complete": "jobs_completed_total", "fail": "jobs_failed_total"}
+)
+"""By the move of a job's event."""
+
+TASK_COUNTERS = MappingProxyType({"complete": "tasks_completed_total", "give_up": "tasks_failed_total"})
+"""By the move of a task's event."""
+
+GROWTH = "tasks_created_total"
+GROWING_MOVES = ("create", "grow")
+"""A job's events whose detail is the number of tasks that came with them."""
+
+JOB_S, TASK_S = "job_duration_seconds", "task_duration_seconds"
+ENDING_MOVES = ("complete", "fail")
+"""Moves of jobs and of tasks whose duration is measured."""
+
+ALL = "+Inf"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many took at most so many seconds, by that number; and all of them together."""
+
+    buckets: Mapping[float, int]
+    count: int = 0
+    total_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerMetrics:
+    """One live worker."""
+
+    worker_id: int
+    hostname: str
+    heartbeat_age_s: float
+    execution_time_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """All numbers, at one moment."""
+
+    counters: Mapping[str, int]
+    histograms: Mapping[str, Histogram]
+    queue_depth: int = 0
+    workers_active: int = 0
+    workers: Sequence[WorkerMetrics] = field(default=())
+
+
+Key = tuple[str, str]
+
+
+class Amount(NamedTuple):
+    """A number, and the seconds that it took where that is measured."""
+
+    number: int
+    seconds: float = 0.0
+
+
+Tally = dict[Key, Amount]
+"""By metric and bucket; the bucket of a counter is empty."""
+
+
+def add(some: Tally, more: Tally) -> Tally:
+    """Both together."""
+    total = dict(some)
+    for key, amount in more.items():
+        before = total.get(key, Amount(0))
+        total[key] = Amount(before.number + amount.number, before.seconds + amount.seconds)
+    return total
+
+
+def counters_of(tally: Tally) -> dict[str, int]:
+    """All counters, in their order; one that never moved is zero."""
+    names = [metric.name for metric in METRICS.values() if metric.kind is Kind.COUNTER]
+    return {name: tally.get((name, ""), Amount(0)).number for name in names}
+
+
+def histograms_of(tally: Tally) -> dict[str, Histogram]:
+    """All histograms, in their order."""
+    return {name: _histogram(name, metric, tally) for name, metric in METRICS.items() if metric.buckets_s}
+
+
+def _histogram(name: str, metric: Metric, tally: Tally) -> Histogram:
+    buckets = {limit: tally.get((name, str(limit)), Amount(0)).number for limit in metric.buckets_s}
+    whole = tally.get((name, ALL), Amount(0))
+    return Histogram(buckets, whole.number, whole.seconds)
+
+
+# ---------------------------------------------------------------- the page
+
+
+def metrics_markdown() -> str:
+    """The page `docs/reference/metrics.md`."""
+    lines = [
+        "# Metrics",
+        "",
+        "<!-- printed by `python -m aaiclick.orchestration.rules.metrics`; a test compares -->",
+        "",
+        "`aaiclick metrics` prints them in the text format of Prometheus, `render_metrics()` gives that text, and "
+        "`collect_metrics()` the numbers. How they are kept, and how to scrape them: "
+        "[Watch it](../guides/watching.md).",
+        "",
+        "| metric | kind | labels | meaning |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| `{metric.name}` | {metric.kind} | {', '.join(f'`{label}`' for label in metric.labels)} | {metric.meaning} |"
+        for metric in METRICS.values()
+    ]
+    lines += ["", "Buckets, in seconds:", ""]
+    lines += [
+        f"- `{metric.name}`: {', '.join(f'{limit:g}' for limit in metric.buckets_s)}"
+        for metric in METRICS.values()
+        if metric.buckets_s
+    ]
+    return "\n".join([*lines, ""])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(metrics_markdown())
