@@ -45,6 +45,7 @@ async def register_job(
     "queue"), `time_kwarg` (the parameter that gets the time for which a scheduled run runs), `priority`, `timeout_s`
     and `fail_fast`; what is not given of the last three is what a `@job` says of itself.
     """
+    refuse_during_import("Registering a job")
     facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, options)
     facts["enabled"] = _flag(enabled, "enabled")
     async with connected() as coordinator:
@@ -61,6 +62,7 @@ async def upsert_registered_job(
     **options: Any,
 ) -> RegisteredJob:
     """Add an entry, or make an old one what this says. An old one stays enabled or disabled unless that is given."""
+    refuse_during_import("Registering a job")
     facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, options)
     if enabled is not None:
         facts["enabled"] = _flag(enabled, "enabled")
