@@ -59,7 +59,7 @@ async def _sources(database: Database, job_id: int, naming: Sequence[Task]) -> l
 
 async def _copy(database: Database, submission: Submission, copies: Mapping[str, str]) -> None:
     from aaiclick.data.clients.opening import close_client, open_client  # here, to keep start-up light
-    from aaiclick.data.lifetimes import clone
+    from aaiclick.data.lifetimes import clone  # here, to keep start-up light
 
     mode = None if submission.new_job is None else submission.new_job.preservation_mode
 

@@ -112,24 +112,8 @@ class Fate:
                 return
             await self.more_hosts(calm=not world.hosts)
             await asyncio.sleep(1.0)
-        await self.clean_up(until)
+        await clean_up(self, until)
         world.note("fate", "everything has ended")
-
-    async def clean_up(self, until: float) -> None:
-        """The time of all jobs is over: no table is left, and nothing is known of any."""
-        world = self.world
-        world.is_expired = True
-        while left := list(left_over(world)):
-            if world.is_over:
-                return
-            if world.loop.time() > until:
-                world.fail(f"tables end: not after {CALM_S_MAX:.0f} s: {'; '.join(left)}")
-                return
-            await self.more_hosts(calm=not world.hosts)
-            await asyncio.sleep(1.0)
-            await self.database.transact(partial(mark_expired, ttl_s=0.5))
-            await TableDropper(self.database).drop_unneeded()
-            await TableSweeper(self.database).sweep()
 
     # ------------------------------------------------------------ people
 
@@ -253,3 +237,20 @@ def still_held(world: World) -> Iterator[str]:
         held = host.worker.holdings.picture(0.0).held
         if held:
             yield f"no worker holds what has ended: {host.name} {held}"
+
+
+async def clean_up(fate: Fate, until: float) -> None:
+    """The time of all jobs is over: no table is left, and nothing is known of any."""
+    world = fate.world
+    world.is_expired = True
+    while left := list(left_over(world)):
+        if world.is_over:
+            return
+        if world.loop.time() > until:
+            world.fail(f"tables end: not after {CALM_S_MAX:.0f} s: {'; '.join(left)}")
+            return
+        await fate.more_hosts(calm=not world.hosts)
+        await asyncio.sleep(1.0)
+        await fate.database.transact(partial(mark_expired, ttl_s=0.5))
+        await TableDropper(fate.database).drop_unneeded()
+        await TableSweeper(fate.database).sweep()

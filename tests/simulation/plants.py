@@ -12,10 +12,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
 
-from sqlalchemy import Column, Row, and_, exists, or_, select, update
+from sqlalchemy import Column, Row, select, update
 
-from aaiclick.orchestration.control import leader, loop, reconcilers, sweeper
-from aaiclick.orchestration.coordinator import direct
+from aaiclick.orchestration.control import leader, loop, reconcilers
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.execution.holdings import Holdings
 from aaiclick.orchestration.models import Done, Orders, Receipt, Stop
@@ -29,9 +28,6 @@ from aaiclick.orchestration.store import (
     recoveries,
     reports,
     ripples,
-    table_drops,
-    table_holds,
-    table_refs,
     workers,
 )
 from aaiclick.orchestration.store.database import Database
@@ -39,14 +35,12 @@ from aaiclick.orchestration.store.dialects import sqlite_moves
 from aaiclick.orchestration.store.downstream import Downstream, find_downstream
 from aaiclick.orchestration.store.extensions import extend_job
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import claims, runs, table_run_refs, tasks
+from aaiclick.orchestration.store.tables import runs, tasks
 from aaiclick.orchestration.store.tables import workers as worker_rows
 from aaiclick.orchestration.store.transitions import lock_tasks
 from tests.simulation.host import OF_HOST
+from tests.simulation.table_plants import TABLE_MISTAKES, Plant, Replacements
 from tests.simulation.world import Weather
-
-Replacements = Sequence[tuple[Any, str, Any]]
-Plant = Callable[[], Replacements]
 
 
 @contextmanager
@@ -265,82 +259,6 @@ def consumers_that_do_not_wait_for_what_is_returned() -> Replacements:
     return [(expansions, "_edges", lambda submission, returned, waiting: [])]
 
 
-# ---------------------------------------------------------------- tables
-
-
-def unpin_at_start() -> Replacements:
-    """A consumer needs its inputs no more once it has begun (pitfall T12)."""
-
-    async def hold_tables(session: Session, worker_id: int, run: tuple[int, int], **tables: Any) -> None:
-        await real(session, worker_id, run, **tables)
-        await table_refs.free_pins(session, [run[0]])
-
-    real = table_holds.hold_tables
-    return [(direct, "hold_tables", hold_tables)]
-
-
-def references_by_task() -> Replacements:
-    """Whoever ends his references ends those of all runs of the task (pitfall T13)."""
-
-    async def free_runs(session: Session, runs: Sequence[tuple[int, int]]) -> None:
-        which = session.any_of(table_run_refs.c.task_id, sorted({task for task, _ in runs}))
-        await session.run(update(table_run_refs).where(which).values(freed=True))
-
-    return [(module, "free_runs", free_runs) for module in (table_refs, direct, table_drops)]
-
-
-def references_that_end_with_the_claim() -> Replacements:
-    """What a run holds is free as soon as it has lost its claim, although its body goes on (RULINGS 10)."""
-    stray = table_drops._stray
-
-    def without_claim() -> Any:
-        claimed = exists().where(claims.c.task_id == table_run_refs.c.task_id, claims.c.epoch == table_run_refs.c.epoch)
-        return or_(stray(), and_(~table_run_refs.c.freed, ~claimed))
-
-    return [(table_drops, "_stray", without_claim)]
-
-
-def dropper_that_does_not_look() -> Replacements:
-    """Whatever a reference has ended to is dropped."""
-
-    async def nobody(session: Session, names: Any) -> set[str]:
-        return set()
-
-    return [(table_drops, "_needed", nobody)]
-
-
-def publication_without_pins() -> Replacements:
-    async def nothing(session: Session, named: Any) -> set[Any]:
-        return set()
-
-    return [(table_refs, "_wanted", nothing)]
-
-
-def clear_that_pins_nothing() -> Replacements:
-    async def nothing(*_: Any) -> None:
-        """The inputs of what runs again are left to chance."""
-
-    return [(clears, "pin_again", nothing)]
-
-
-def clear_that_does_not_ask() -> Replacements:
-    """Whether the inputs are still there."""
-
-    async def find(session: Session, job_id: int, roots: Sequence[int], **_: Any) -> Downstream:
-        return await find_downstream(session, job_id, roots)
-
-    return [(clears, "find_to_clear", find)]
-
-
-def sweeper_that_never_comes() -> Replacements:
-    """What a body made that outlived its run is found by nobody."""
-
-    async def sweep(self: sweeper.TableSweeper) -> int:
-        return 0
-
-    return [(sweeper.TableSweeper, "sweep", sweep)]
-
-
 MISTAKES: dict[str, Plant] = {
     plant.__name__: plant
     for plant in (
@@ -362,14 +280,7 @@ MISTAKES: dict[str, Plant] = {
         children_before_the_completion,
         clear_that_keeps_the_children,
         consumers_that_do_not_wait_for_what_is_returned,
-        unpin_at_start,
-        references_by_task,
-        references_that_end_with_the_claim,
-        dropper_that_does_not_look,
-        publication_without_pins,
-        clear_that_pins_nothing,
-        clear_that_does_not_ask,
-        sweeper_that_never_comes,
+        *TABLE_MISTAKES,
     )
 }
 
