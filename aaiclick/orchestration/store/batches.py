@@ -41,7 +41,7 @@ async def take_each(
 
 
 def _growths(reports: Sequence[Report]) -> list[list[Done]]:
-    """The runs that made tasks, a few of one job together; alone is who made many, or returned what others may grow."""
+    """The runs that made tasks, a few of one job together; alone is who made many, or names what may grow meanwhile."""
     found: list[list[Done]] = []
     open_of: dict[int, tuple[list[Done], int]] = {}
     for report in reports:
@@ -60,7 +60,8 @@ def _growths(reports: Sequence[Report]) -> list[list[Done]]:
 def _size(children: Children) -> int:
     """How much of what is taken together these are."""
     made = {task.id for task in children.tasks} | {group.id for group in children.groups}
-    return len(made) + 1 if all(node in made for _, node in children.returned) else GROWTH_MAX
+    named = {node for _, node in children.returned} | {edge.previous_id for edge in children.edges}
+    return len(made) + 1 if named <= made else GROWTH_MAX
 
 
 async def _take_growing(
