@@ -113,7 +113,7 @@ class ValueTooLarge(AaiclickError, ValueError):
 
 
 class WaitTimeout(AaiclickError, TimeoutError):
-    """Job {job_id} is {status} after {timeout_s:g} s of waiting; it goes on."""
+    """Job {job_id} is {status} after {timeout_s} s of waiting; it goes on."""
 
     exit_code = 124
 

@@ -32,6 +32,7 @@ EXIT_CODES = {
     "InputsGone": 5,
     "NotYetThere": 5,
     "ClaimLost": 5,
+    "WaitTimeout": 124,
 }
 
 
@@ -78,6 +79,7 @@ def test_there_is_one_tree() -> None:
         ("ValueNotPortable", TypeError),
         ("ValueTooLarge", ValueError),
         ("SignatureMismatch", TypeError),
+        ("WaitTimeout", TimeoutError),
         ("RunningLoop", RuntimeError),
         ("NoContext", RuntimeError),
         ("SubmitDuringImport", RuntimeError),
