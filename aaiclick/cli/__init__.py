@@ -11,7 +11,21 @@ from typing import Annotated
 import typer
 
 from aaiclick import __version__
-from aaiclick.cli import data, doctor, errors, job, local, migrate, parent, registered_job, run_job, setup, task, worker
+from aaiclick.cli import (
+    data,
+    doctor,
+    errors,
+    job,
+    local,
+    metrics,
+    migrate,
+    parent,
+    registered_job,
+    run_job,
+    setup,
+    task,
+    worker,
+)
 from aaiclick.cli.output import show_text
 
 app = typer.Typer(
@@ -23,6 +37,7 @@ app = typer.Typer(
 )
 app.command("setup")(setup.setup)
 app.command("doctor")(doctor.doctor)
+app.command("metrics")(metrics.metrics)
 app.command("register-job")(registered_job.register_job)
 app.command("run-job")(run_job.run_job)
 job.app.command("enable")(registered_job.enable)

@@ -22,6 +22,7 @@ PACKAGES = (
     "chdb-core",
     "clickhouse-connect",
     "msgspec",
+    "prometheus-client",
     "pyarrow",
     "rich",
     "sqlalchemy",

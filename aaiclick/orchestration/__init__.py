@@ -69,6 +69,8 @@ _WHERE = {
     "execution.current": ("cancel_requested", "get_current_run"),
     "execution.main": ("background_main_loop", "worker_main_loop"),
     "health": ("Check", "Health", "health_check"),
+    "metrics": ("collect_metrics", "render_metrics"),
+    "rules.metrics": ("Metrics",),
     "pending": ("why_pending",),
     "rules.pending": ("Blocker", "Pending", "Reason"),
     "models": (
@@ -133,6 +135,8 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.factories import create_job as create_job
     from aaiclick.orchestration.factories import create_task as create_task
     from aaiclick.orchestration.factories import resolve_job_config as resolve_job_config
+    from aaiclick.orchestration.metrics import collect_metrics as collect_metrics
+    from aaiclick.orchestration.metrics import render_metrics as render_metrics
     from aaiclick.orchestration.models import Dependency as Dependency
     from aaiclick.orchestration.models import Event as Event
     from aaiclick.orchestration.models import Group as Group
@@ -147,6 +151,7 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.operators import map as map
     from aaiclick.orchestration.operators import reduce as reduce
     from aaiclick.orchestration.pending import why_pending as why_pending
+    from aaiclick.orchestration.rules.metrics import Metrics as Metrics
     from aaiclick.orchestration.rules.pending import Blocker as Blocker
     from aaiclick.orchestration.rules.pending import Pending as Pending
     from aaiclick.orchestration.rules.pending import Reason as Reason

@@ -18,6 +18,7 @@ log = logging.getLogger("aaiclick")
 
 EVERY_S = 2.0
 MEND_EVERY_S = 30.0
+COUNT_EVERY_S = 10.0
 TTL_S_MAX = 10.0
 
 
@@ -43,7 +44,7 @@ class Control:
         self._since: float | None = None
         """Since when the database has been in reach without a gap."""
         self._seen = float("-inf")
-        self._mended = clock.monotonic()
+        self._mended = self._counted = clock.monotonic()
         self._said = ""
 
     async def run(self) -> None:
@@ -81,6 +82,9 @@ class Control:
             self._mended = now
             await reconcilers.mend_stuck_jobs(self.database)
             await self.tables.free_idle_pins()
+        if now - self._counted >= COUNT_EVERY_S:
+            self._counted = now
+            await reconcilers.count_events(self.database)
         await self.sweeper.now_and_then()
         if self.schedules.unfinished:
             return 0.0

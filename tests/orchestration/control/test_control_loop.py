@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select, update
 
-from aaiclick.orchestration.control.loop import MEND_EVERY_S, Control
+from aaiclick.orchestration.control.loop import COUNT_EVERY_S, MEND_EVERY_S, Control
 from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.store import metrics
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.tables import terms, workers
+from aaiclick.orchestration.store.tables import events, terms, workers
 from tests.support.band import band
 from tests.support.clocks import HandClock
 from tests.support.orchestra import LONG_AGO, Orchestra, make
@@ -187,3 +188,14 @@ async def test_trouble_is_said_once(
     monkeypatch.setattr(Database, "read", away)
     await rounds(loop, clock, 20)
     assert caplog.text.count("ConnectionRefusedError: no (trying again)") == 1
+
+
+async def test_whoever_leads_counts_what_has_happened(band: Orchestra) -> None:
+    clock = HandClock()
+    loop = control(band, clock)
+    await band.submit(make("a"))
+    await band.database.transact(lambda session: session.run(update(events).values(at=LONG_AGO)))
+    await rounds(loop, clock, COUNT_EVERY_S - 3)
+    assert await band.database.read(metrics.is_behind)
+    await rounds(loop, clock, 6)
+    assert not await band.database.read(metrics.is_behind)

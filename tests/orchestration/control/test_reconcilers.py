@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import update
 
 from aaiclick.orchestration.control import reconcilers
 from aaiclick.orchestration.models import Group
-from aaiclick.orchestration.store import queue, ripples
+from aaiclick.orchestration.store import metrics, queue, ripples
+from aaiclick.orchestration.store.tables import events
 from tests.support.band import band
-from tests.support.orchestra import Orchestra, make
+from tests.support.orchestra import LONG_AGO, Orchestra, make
 
 __all__ = ["band"]
 
@@ -56,3 +58,16 @@ async def test_a_reconciler_stops_after_its_share(band: Orchestra, monkeypatch: 
     monkeypatch.setattr(queue, "promote_due", endless)
     assert await reconcilers.promote_due_tasks(band.database) == 3
     assert calls == 3
+
+
+async def test_events_are_counted_in_bounded_steps(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        await band.submit(make(name))
+    assert await reconcilers.count_events(band.database) == 0
+    await band.database.transact(lambda session: session.run(update(events).values(at=LONG_AGO)))
+    monkeypatch.setattr(metrics, "STEP", 1)
+    monkeypatch.setattr(reconcilers, "COUNT_STEPS_MAX", 2)
+    assert await reconcilers.count_events(band.database) > 0
+    assert await band.database.read(metrics.is_behind)
+    assert await reconcilers.count_events(band.database) > 0
+    assert not await band.database.read(metrics.is_behind)

@@ -1,0 +1,68 @@
+"""Metrics: the numbers that monitoring asks for, and their text for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.rules.metrics import ALL, METRICS, Kind, Metrics
+from aaiclick.orchestration.store.metrics import read_metrics
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric as Family
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""How to announce what `render_metrics` gives."""
+
+
+async def collect_metrics() -> Metrics:
+    """All numbers as they are now. The cost does not grow with the number of jobs and tasks."""
+    async with connected() as coordinator:
+        return await coordinator.database.read(read_metrics)
+
+
+async def render_metrics() -> str:
+    """All numbers in the text format of Prometheus."""
+    return to_text(await collect_metrics())
+
+
+def to_text(found: Metrics) -> str:
+    """These numbers in the text format of Prometheus."""
+    from prometheus_client import generate_latest  # only who shows metrics needs it
+
+    text: bytes = generate_latest(_Shown(found))  # it asks for nothing but collect()
+    return text.decode()
+
+
+class _Shown:
+    """What Prometheus' client asks of a registry."""
+
+    def __init__(self, found: Metrics) -> None:
+        self.found = found
+
+    def collect(self) -> Iterable[Family]:
+        return list(_families(self.found))
+
+
+def _families(found: Metrics) -> Iterator[Family]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+    gauges = {"task_queue_depth": found.queue_depth, "workers_active": found.workers_active}
+    for name, metric in METRICS.items():
+        if metric.kind is Kind.COUNTER:
+            yield CounterMetricFamily(name, metric.meaning, value=found.counters[name])
+        elif metric.kind is Kind.HISTOGRAM:
+            histogram = found.histograms[name]
+            buckets = [(str(limit), float(number)) for limit, number in histogram.buckets.items()]
+            buckets.append((ALL, float(histogram.count)))
+            yield HistogramMetricFamily(name, metric.meaning, buckets=buckets, sum_value=histogram.total_s)
+        elif name in gauges:
+            yield GaugeMetricFamily(name, metric.meaning, value=gauges[name])
+        else:
+            family = GaugeMetricFamily(name, metric.meaning, labels=metric.labels)
+            for worker in found.workers:
+                age = name == "worker_heartbeat_age"
+                value = worker.heartbeat_age_s if age else worker.execution_time_s
+                family.add_metric([str(worker.worker_id), worker.hostname], value)
+            yield family

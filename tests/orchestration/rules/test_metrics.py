@@ -1,0 +1,74 @@
+"""The names of metrics, and adding up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aaiclick.orchestration.rules.metrics import (
+    ALL,
+    GROWTH,
+    JOB_COUNTERS,
+    JOB_S,
+    METRICS,
+    TASK_COUNTERS,
+    TASK_S,
+    Amount,
+    Kind,
+    add,
+    counters_of,
+    histograms_of,
+    metrics_markdown,
+)
+from aaiclick.orchestration.rules.states import JOB_MOVES, TASK_MOVES
+
+PROJECT = Path(__file__).parents[3]
+
+SPECIFIED = [
+    "jobs_created_total",
+    "jobs_completed_total",
+    "jobs_failed_total",
+    "job_duration_seconds",
+    "tasks_created_total",
+    "tasks_completed_total",
+    "tasks_failed_total",
+    "task_duration_seconds",
+    "task_queue_depth",
+    "workers_active",
+    "worker_task_execution_time",
+    "worker_heartbeat_age",
+]
+
+
+def test_the_names_are_those_of_the_specification() -> None:
+    assert list(METRICS) == SPECIFIED
+
+
+def test_every_counter_is_counted_from_moves_that_there_are() -> None:
+    counted = {*JOB_COUNTERS.values(), *TASK_COUNTERS.values(), GROWTH}
+    assert counted == {name for name, metric in METRICS.items() if metric.kind is Kind.COUNTER}
+    assert set(JOB_COUNTERS) - {"create"} <= set(JOB_MOVES)
+    assert set(TASK_COUNTERS) <= set(TASK_MOVES)
+
+
+def test_histograms_are_those_with_buckets_and_these_grow() -> None:
+    with_buckets = {name for name, metric in METRICS.items() if metric.buckets_s}
+    assert with_buckets == {JOB_S, TASK_S} == {name for name in METRICS if METRICS[name].kind is Kind.HISTOGRAM}
+    for name in with_buckets:
+        assert list(METRICS[name].buckets_s) == sorted(set(METRICS[name].buckets_s))
+
+
+def test_adding_up_leaves_both_as_they_were() -> None:
+    some, more = {("a", ""): Amount(1, 0.5)}, {("a", ""): Amount(2, 0.25), ("b", ""): Amount(3)}
+    assert add(some, more) == {("a", ""): Amount(3, 0.75), ("b", ""): Amount(3)}
+    assert some == {("a", ""): Amount(1, 0.5)}
+
+
+def test_what_was_never_counted_is_zero() -> None:
+    assert set(counters_of({}).values()) == {0}
+    took = histograms_of({(TASK_S, "0.01"): Amount(2), (TASK_S, ALL): Amount(5, 7.5)})[TASK_S]
+    assert (took.buckets[0.01], took.buckets[0.05], took.count, took.total_s) == (2, 0, 5, 7.5)
+
+
+def test_the_page_of_the_manual_is_up_to_date() -> None:
+    page = (PROJECT / "docs" / "reference" / "metrics.md").read_text()
+    assert page == metrics_markdown(), "run: python -m aaiclick.orchestration.rules.metrics > docs/reference/metrics.md"
