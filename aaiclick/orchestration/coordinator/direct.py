@@ -189,20 +189,14 @@ class DirectCoordinator:
 
     async def clear(self, task_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
         how = {"dry_run": dry_run, "upstream": upstream}
-        return await self._clear(lambda session: clears.clear_tasks(session, [task_id], **how), dry_run)
+        return await _clear(self, lambda session: clears.clear_tasks(session, [task_id], **how), dry_run)
 
     async def retry_failed(self, job_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
         how = {"dry_run": dry_run, "upstream": upstream}
-        return await self._clear(lambda session: clears.retry_failed_tasks(session, job_id, **how), dry_run)
+        return await _clear(self, lambda session: clears.retry_failed_tasks(session, job_id, **how), dry_run)
 
     async def replay(self, task_id: int) -> list[int]:
-        return await self._clear(lambda session: dead_letters.replay(session, task_id), dry_run=False)
-
-    async def _clear(self, work: Callable[[Session], Awaitable[clears.Cleared]], dry_run: bool) -> list[int]:
-        cleared = await (self.database.read if dry_run else self.database.transact)(work)
-        if cleared.rippling:
-            await self._work_ripples(cleared.job_id)
-        return cleared.task_ids
+        return await _clear(self, lambda session: dead_letters.replay(session, task_id), dry_run=False)
 
 
 STARTED_JOBS_MAX = 10_000
@@ -216,3 +210,12 @@ def _remember(started: set[int], job_ids: set[int]) -> None:
     if len(started) > STARTED_JOBS_MAX:
         started.clear()
     started |= job_ids
+
+
+async def _clear(
+    coordinator: DirectCoordinator, work: Callable[[Session], Awaitable[clears.Cleared]], dry_run: bool
+) -> list[int]:
+    cleared = await (coordinator.database.read if dry_run else coordinator.database.transact)(work)
+    if cleared.rippling:
+        await coordinator._work_ripples(cleared.job_id)
+    return cleared.task_ids
