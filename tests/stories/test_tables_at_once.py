@@ -11,7 +11,7 @@ from sqlalchemy import Table
 
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.store import recoveries, table_drops, table_refs
+from aaiclick.orchestration.store import absent, recoveries, table_drops, table_refs
 from aaiclick.orchestration.store.reports import take_reports
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_holds import hold_tables
@@ -161,14 +161,14 @@ async def test_a_pin_that_had_ended_and_is_needed_again_outlives_who_deletes_wha
     table, consumer = await published(stage)
     await hold(stage, consumer, table, outputs=0)
     await stage.database.transact(lambda session: table_refs.free_pins(session, [consumer.task_id]))
-    inserted, looking = table_refs.insert_absent, list[asyncio.Task[int]]()
+    looking: list[asyncio.Task[int]] = []
 
-    async def insert(session: Session, into: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        await inserted(session, into, rows)
+    async def insert(session: Session, into: Table, rows: Sequence[Mapping[str, Any]], column: str) -> None:
+        await absent.insert_or_change(session, into, rows, column)
         looking.append(asyncio.ensure_future(stage.database.transact(table_drops.mark_unneeded)))
         await asyncio.wait(looking, timeout=1)  # it commits, or waits for this transaction
 
-    monkeypatch.setattr(table_refs, "insert_absent", insert)
+    monkeypatch.setattr(table_refs, "insert_or_change", insert)
     await stage.database.transact(lambda session: table_refs.pin(session, [(consumer.task_id, table)]))
     await asyncio.gather(*looking)
     assert await pins(stage) == {(consumer.task_id, table)}
