@@ -22,8 +22,10 @@ from aaiclick.cli import (
     parent,
     registered_job,
     run_job,
+    server,
     setup,
     task,
+    token,
     worker,
 )
 from aaiclick.cli.output import show_text
@@ -50,6 +52,8 @@ app.add_typer(local.app, name="local")
 app.add_typer(worker.app, name="worker")
 app.add_typer(worker.background, name="background")
 app.add_typer(data.app, name="data")
+app.add_typer(server.app, name="server")
+app.add_typer(token.app, name="token")
 
 
 def _show_version(asked: bool) -> None:

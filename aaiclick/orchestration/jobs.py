@@ -36,13 +36,19 @@ async def list_jobs(
     name_like: str | None = None,
     limit: int | None = None,
     offset: int | None = None,
+    *,
+    before: int | None = None,
 ) -> list[Job]:
-    """Jobs, newest first; `name_like` is an SQL pattern (% and _), compared exactly."""
+    """Jobs, newest first; `name_like` is an SQL pattern (% and _), compared exactly.
+
+    `before` is the id of the last job of the page before: unlike `offset`, it costs the same on every page.
+    """
     wanted = None if status is None else check_status(status, JobStatus)
     count, start = check_paging(limit, offset)
+    below = None if before is None else check_id(before, "before")
     async with connected() as coordinator:
         return await coordinator.database.read(
-            lambda session: store.list_jobs(session, wanted, name_like, count, start)
+            lambda session: store.list_jobs(session, wanted, name_like, count, start, below)
         )
 
 

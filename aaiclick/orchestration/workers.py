@@ -66,6 +66,13 @@ async def count_live_workers() -> int:
         return await coordinator.database.read(health.count_live_workers)
 
 
+async def get_worker(worker_id: int) -> Worker | None:
+    """The worker as it is now; None if there is none."""
+    wanted = check_id(worker_id, "worker id")
+    async with connected() as coordinator:
+        return await coordinator.database.read(lambda session: store.get_worker(session, wanted))
+
+
 async def claim_next_task(worker_id: int) -> Claim | None:
     """Claim the one task that is next in order, and renew the worker's session; None if none is ready.
 

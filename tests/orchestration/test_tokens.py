@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from aaiclick.orchestration.audit import list_audit
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.store.access_tables import audit, tokens
+from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.tokens import authenticate, create_token, has_valid_token, list_tokens, revoke_token
 from tests.support.front_door import local, state
 from tests.support.orchestra import LONG_AGO
@@ -40,7 +42,7 @@ async def test_the_secret_is_in_no_table(state: str) -> None:
     secret = made.text.rpartition("_")[2]
     async with connected() as coordinator:
         for table in (tokens, audit):
-            rows = await coordinator.database.read(lambda session, table=table: session.rows(select(table)))
+            rows = await coordinator.database.read(partial(Session.rows, statement=select(table)))
             assert rows
             assert secret not in str(rows)
 

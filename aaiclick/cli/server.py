@@ -1,0 +1,42 @@
+"""`aaiclick server`: the front door over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from aaiclick.cli.loop import wait_for
+from aaiclick.cli.output import say
+
+app = typer.Typer(help="The REST server.", rich_markup_mode=None)
+
+
+@app.callback()
+def _server() -> None:
+    """With a callback, the verb must be named."""
+
+
+@app.command()
+def start(
+    host: Annotated[str, typer.Option(help="The address to listen on; beyond this machine it needs a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8765,
+    app_dir: Annotated[
+        str | None, typer.Option(help="Where the modules with the tasks are; by default the current directory.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every request.")] = False,
+) -> None:
+    """Serve jobs, tasks, workers, Objects and events over HTTP until Ctrl-C or SIGTERM."""
+    from aaiclick.cli.paths import find_modules_in  # here, to keep start-up light
+    from aaiclick.errors import MissingExtra  # here, to keep start-up light
+
+    find_modules_in(app_dir)
+    try:
+        from aaiclick.server.serving import serve  # here, to keep start-up light
+    except ModuleNotFoundError as error:
+        if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic"):
+            raise
+        raise MissingExtra(what="The server", package=error.name, extra="server") from None
+    wait_for(serve(host, port, told=lambda where: say(f"aaiclick: serving {where}/api/v1"), verbose=verbose))

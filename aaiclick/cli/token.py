@@ -1,0 +1,95 @@
+"""`aaiclick token`: who may ask the server."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aaiclick.cli.job import to_id, to_time
+from aaiclick.cli.loop import wait_for
+from aaiclick.cli.output import AsJson, say, show_json, show_table, show_text
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.models.token import Token
+
+COLUMNS = ("id", "name", "role", "created", "expires", "revoked", "last used")
+UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+app = typer.Typer(help="Make, list and revoke tokens of the server.", rich_markup_mode=None)
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Who or what it is for.")],
+    role: Annotated[
+        str, typer.Option(help="viewer, operator, author or admin; each may do what those before it may.")
+    ] = ("viewer"),
+    expires: Annotated[
+        str | None, typer.Option(help="How long it counts, such as 90d or 12h; by default for ever.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token. It is shown now, and never again."""
+    from aaiclick.orchestration.tokens import create_token  # here, to keep start-up light
+
+    made = wait_for(create_token(name, role, lives_s=to_seconds(expires)))
+    if as_json:
+        show_json(to_json(made.token) | {"token": made.text})
+        return
+    show_text(made.text)
+    say("Keep it: it is not shown again.")
+
+
+def to_seconds(text: str | None) -> float | None:
+    """A length of time as people write it."""
+    from aaiclick.errors import InputError  # here, to keep start-up light
+
+    if text is None:
+        return None
+    form = re.fullmatch("([0-9]{1,9})([smhd])", text)
+    if form is None:
+        raise InputError(field="--expires", value=text[:50], rule="a number and s, m, h or d", hint="Such as 90d.")
+    return float(int(form[1]) * UNITS_S[form[2]])
+
+
+@app.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List tokens, the newest first; their secrets are not kept."""
+    from aaiclick.orchestration.tokens import list_tokens  # here, to keep start-up light
+
+    tokens = [to_json(token) for token in wait_for(list_tokens())]
+    if as_json:
+        show_json({"tokens": tokens})
+        return
+    show_table(COLUMNS, [tuple(token.values()) for token in tokens])
+    say({0: "no tokens", 1: "1 token"}.get(len(tokens), f"{len(tokens)} tokens"))
+
+
+@app.command()
+def revoke(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The token's id.")], as_json: AsJson = False
+) -> None:
+    """Let a token count no more, from the next request on."""
+    from aaiclick.orchestration.tokens import revoke_token  # here, to keep start-up light
+
+    wanted = to_id(token_id, "token")
+    revoked = wait_for(revoke_token(wanted))
+    if as_json:
+        show_json({"id": str(wanted), "revoked": revoked})
+    else:
+        say(f"Token {wanted} is revoked." if revoked else f"Token {wanted} was revoked already.")
+
+
+def to_json(token: Token) -> dict[str, Any]:
+    """The id is a string, as in every answer."""
+    return {
+        "id": str(token.id),
+        "name": token.name,
+        "role": str(token.role),
+        "created_at": to_time(token.created_at),
+        "expires_at": to_time(token.expires_at),
+        "revoked_at": to_time(token.revoked_at),
+        "last_used_at": to_time(token.last_used_at),
+    }

@@ -1,0 +1,105 @@
+"""A look into an Object from outside: rows by plain conditions, never by SQL, and never more than was allowed."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aaiclick.data.compiling import to_sql
+from aaiclick.data.context import data_context
+from aaiclick.data.frames import Frame
+from aaiclick.data.reading import in_order
+from aaiclick.data.schema import Schema
+from aaiclick.data.terms import col
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
+
+SECONDS_MAX = 10
+BYTES_MAX = 10_000_000
+LIMITS = {
+    "max_execution_time": SECONDS_MAX,
+    "max_result_bytes": BYTES_MAX,
+    "result_overflow_mode": "throw",
+    "max_memory_usage": 2_000_000_000,
+}
+"""What one look may cost ClickHouse; beyond it is refused."""
+
+OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class Condition(NamedTuple):
+    """Rows whose column compares so to a value."""
+
+    column: str
+    operator: str
+    value: Any
+
+
+class Order(NamedTuple):
+    """Rows in the order of a column."""
+
+    column: str
+    descending: bool = False
+
+
+class Browsed(NamedTuple):
+    """Some rows. `complete`: there are no more."""
+
+    names: Sequence[str]
+    types: Sequence[str]
+    rows: list[tuple[Any, ...]]
+    complete: bool
+
+
+async def describe_object(name: str) -> Schema:
+    """The columns of a named Object."""
+    async with data_context(oplog=False) as context:
+        return (await context.open_object(name)).schema
+
+
+async def browse_object(
+    name: str,
+    *,
+    columns: Sequence[str] = (),
+    where: Sequence[Condition] = (),
+    order_by: Sequence[Order] = (),
+    limit: int = 100,
+) -> Browsed:
+    """Rows of a named Object, within limits of rows, bytes and time."""
+    async with data_context(oplog=False) as context:
+        found = await context.open_object(name)
+        _check_columns(found.schema, [*columns, *(each.column for each in where), *(each.column for each in order_by)])
+        frame: Frame = found
+        for condition in where:
+            frame = frame.where(_compared(condition))
+        if order_by:
+            keys = [each.column for each in order_by]
+            frame = frame.order_by(*keys, descending=[each.descending for each in order_by])
+        frame = frame.limit(limit + 1)
+        if columns:
+            frame = frame[list(dict.fromkeys(columns))]
+        answer = await context.client.rows(to_sql(in_order(frame._relation)), LIMITS)
+        rows = list(zip(*answer.columns, strict=True))
+        return Browsed(answer.names, answer.types, rows[:limit], len(rows) <= limit)
+
+
+def _check_columns(schema: Schema, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in schema.names:
+            rule = f"there is no such column, but: {', '.join(schema.names)[:300]}"
+            raise InputError(field="column", value=shown(repr(name)), rule=rule, hint="")
+
+
+def _compared(condition: Condition) -> Any:
+    if condition.operator not in OPERATORS:
+        rule = f"it is one of: {' '.join(OPERATORS)}"
+        raise InputError(field="operator", value=shown(repr(condition.operator)), rule=rule, hint="")
+    return OPERATORS[condition.operator](col(condition.column), condition.value)

@@ -1,0 +1,69 @@
+"""The application: its rooms, its door, and the one connection to the state that all requests share."""
+
+from __future__ import annotations
+
+import contextvars
+import json
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from aaiclick.config import settings
+from aaiclick.data.clients.opening import kept_open
+from aaiclick.errors import AaiclickError
+from aaiclick.orchestration.context import connected
+from aaiclick.server import audit, dead_letters, events, health, jobs, metrics, objects, registered_jobs, tasks, workers
+from aaiclick.server.answers import answer
+from aaiclick.server.documents import UNCHANGED, document, told
+from aaiclick.server.guards import Door
+from aaiclick.server.problems import on_error, on_http_error, on_validation_error
+from aaiclick.server.streams import Streams
+from aaiclick.server.who import Viewer
+
+PREFIX = "/api/v1"
+ROOMS = (jobs, tasks, workers, registered_jobs, objects, dead_letters, events, audit, health)
+
+
+def create_app(*, hosts: Collection[str] = ()) -> FastAPI:
+    """The whole application. `hosts`: names by which it may be asked, beside the loopback's and the settings'."""
+    app = FastAPI(
+        title="aaiclick",
+        lifespan=lifespan,
+        openapi_url=None,  # the document needs a token, as everything does
+        docs_url=None,  # its page would load code of others
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.include_router(health.probes)
+    app.include_router(metrics.router)
+    for room in ROOMS:
+        app.include_router(room.router, prefix=PREFIX)
+    app.include_router(_document(), prefix=PREFIX)
+    app.add_middleware(Door, hosts=(*hosts, *settings().server_hosts))
+    app.add_exception_handler(AaiclickError, on_error)
+    app.add_exception_handler(HTTPException, on_http_error)
+    app.add_exception_handler(RequestValidationError, on_validation_error)
+    return app
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Keep the state's connection, and the data's once it was used, open for all requests."""
+    app.state.streams = Streams()
+    async with connected(), kept_open():
+        app.state.surroundings = contextvars.copy_context()
+        yield
+
+
+def _document() -> APIRouter:
+    router = APIRouter(tags=["document"])
+
+    @router.get("/openapi.json", response_model=dict[str, object], responses=told() | UNCHANGED)
+    async def openapi(request: Request, _: Viewer) -> Response:
+        """This document."""
+        return answer(request, json.dumps(document(request.app)).encode())
+
+    return router

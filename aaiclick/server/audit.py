@@ -1,0 +1,22 @@
+"""Who changed what, over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from aaiclick.orchestration.audit import list_audit
+from aaiclick.server import models, requests
+from aaiclick.server.answers import answer
+from aaiclick.server.documents import UNCHANGED, told
+from aaiclick.server.who import Admin
+
+router = APIRouter(prefix="/audit", tags=["audit"])
+
+
+@router.get("", response_model=models.AuditPage, responses=told() | UNCHANGED)
+async def list_(request: Request, _: Admin, asked: Annotated[requests.PageQuery, Query()]) -> Response:
+    """List what was changed from outside, the newest first."""
+    before = None if asked.before is None else int(asked.before)
+    return answer(request, models.AuditPage.of(await list_audit(before, asked.limit), asked.limit))

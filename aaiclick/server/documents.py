@@ -1,0 +1,59 @@
+"""The document of the interface (OpenAPI): every answer of every route is in it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from aaiclick import __version__
+from aaiclick.server.models import Problem
+from aaiclick.server.problems import MEDIA_TYPE
+
+WHY = {
+    400: "The body is not JSON.",
+    401: "There is no token, or one that does not count.",
+    403: "The token's role does not allow this; or a foreign Host or Origin.",
+    404: "There is no such thing.",
+    409: "It cannot be done in the state that the thing is in.",
+    413: "The body, or the arguments in it, are too large.",
+    422: "Something that was given is not accepted; all of it is listed.",
+    500: "A fault of aaiclick.",
+    503: "A database cannot be reached or used now.",
+}
+
+ANYWHERE = (401, 403, 413, 422, 500, 503)
+
+Responses = dict[int | str, dict[str, Any]]
+
+
+def told(*statuses: int) -> Responses:
+    """The problems that a route may answer with: those of every route, and these."""
+    return {status: problem_response(status) for status in sorted({*ANYWHERE, *statuses})}
+
+
+def problem_response(status: int) -> dict[str, Any]:
+    """How a problem is written in the document."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {"description": WHY.get(status, HTTPStatus(status).phrase), "content": content}
+
+
+UNCHANGED: Responses = {304: {"description": "Nothing has changed since the answer with that ETag."}}
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The whole document, made once."""
+    if app.openapi_schema is None:
+        made = get_openapi(
+            title="aaiclick", version=__version__, description="Durable, distributed data workflows.", routes=app.routes
+        )
+        schemas = made.setdefault("components", {}).setdefault("schemas", {})
+        for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own form, which is never used here
+            schemas.pop(name, None)
+        problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas.update(problem.pop("$defs", {}))
+        schemas["Problem"] = problem
+        app.openapi_schema = made
+    return app.openapi_schema

@@ -1,0 +1,141 @@
+"""The door: who may come in, by which name the server was asked, and how much may be brought in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from aaiclick.config import settings
+from aaiclick.errors import AaiclickError, NotAllowed, NotAuthenticated, ValueTooLarge
+from aaiclick.orchestration.store.connecting import explain
+from aaiclick.orchestration.tokens import MAKE_ONE, authenticate
+from aaiclick.server.problems import fault, problem_of
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+"""What needs no token, and tells nothing but yes or no."""
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+BODY_ROOM_BYTES = 100_000
+"""What a body may have beside the arguments of a job."""
+
+SAFE_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-cache"),
+)
+
+log = logging.getLogger("aaiclick.server")
+
+
+class Door:
+    """Every request passes here, before anything of it is read."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str] = ()) -> None:
+        self.app = app
+        self.hosts = frozenset(hosts) | LOOPBACK
+        self._surroundings: contextvars.Context | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # there are no web sockets here
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        # the connection to the state was opened in the surroundings of the lifespan: each request has a copy of them
+        around: contextvars.Context = scope["app"].state.surroundings
+        await asyncio.create_task(self._enter(scope, receive, send), context=around.copy())
+
+    async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def tell(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                given = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(pair for pair in SAFE_HEADERS if pair[0] not in given)]
+            await send(message)
+
+        try:
+            brought = await self._check(scope, receive)
+            await self.app(scope, brought, tell)
+        except AaiclickError as error:
+            if begun:
+                raise
+            await problem_of(error)(scope, receive, tell)
+        except Exception as error:
+            known = explain(error, settings().sql_url)
+            if known is None:
+                log.exception("%s %s failed", scope["method"], scope["path"])
+            if not begun:
+                await (fault() if known is None else problem_of(known))(scope, receive, tell)
+
+    async def _check(self, scope: Scope, receive: Receive) -> Receive:
+        """Refuse who may not come in; gives what was brought along, read."""
+        headers = Headers(scope=scope)
+        if scope["path"] in OPEN_PATHS:
+            return receive
+        check_host(headers, self.hosts)
+        scope.setdefault("state", {})["token"] = await authenticate(bearer(headers))
+        return await read_body(headers, receive, settings().value_bytes_max + BODY_ROOM_BYTES)
+
+
+def check_host(headers: Headers, hosts: Collection[str]) -> None:
+    """Refuse a name that is not ours (DNS rebinding), and pages of others that ask in a browser's name."""
+    host = headers.get("host", "").lower()
+    if host not in hosts and _without_port(host) not in hosts:
+        hint = "Add the name to AAICLICK_SERVER_HOSTS."
+        raise NotAllowed(what="This Host", cause="the server is not known by that name", hint=hint)
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != host:
+        raise NotAllowed(what="This Origin", cause="pages of other sites may not ask", hint="")
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        raise NotAllowed(what="This request", cause="pages of other sites may not ask", hint="")
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isascii() and port.isdecimal() else host
+
+
+def bearer(headers: Headers) -> str:
+    """The token that was brought along."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise NotAuthenticated(cause="there is none", hint=f"Send it as Authorization: Bearer TOKEN. {MAKE_ONE}")
+    return token.strip()
+
+
+async def read_body(headers: Headers, receive: Receive, bytes_max: int) -> Receive:
+    """Read the body, so far as it is not too large; gives what gives it again."""
+    announced = headers.get("content-length", "0")
+    if announced.isascii() and announced.isdecimal() and int(announced) > bytes_max:
+        raise _too_large(announced, bytes_max)
+    parts, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            break
+        part, more = message.get("body", b""), message.get("more_body", False)
+        parts.append(part)
+        size += len(part)
+        if size > bytes_max:
+            raise _too_large(f"more than {size}", bytes_max)
+    body: list[Message] = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
+
+    async def again() -> Message:
+        return body.pop() if body else await receive()
+
+    return again
+
+
+def _too_large(size: str, bytes_max: int) -> ValueTooLarge:
+    return ValueTooLarge(path="The body", size=size, limit=bytes_max, setting="AAICLICK_VALUE_BYTES_MAX")

@@ -1,0 +1,39 @@
+"""Whether the server lives, whether it can work, and how everything is."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from aaiclick.orchestration.health import health_check
+from aaiclick.server import models
+from aaiclick.server.answers import answer
+from aaiclick.server.documents import problem_response, told
+from aaiclick.server.problems import problem
+from aaiclick.server.who import Viewer
+
+NEEDED = ("database", "schema")
+
+probes = APIRouter(tags=["health"])
+router = APIRouter(prefix="/health", tags=["health"])
+
+
+@probes.get("/healthz", response_model=models.Alive, responses={500: problem_response(500)})
+async def healthz(request: Request) -> Response:
+    """Does the process answer?"""
+    return answer(request, models.Alive(status="alive"))
+
+
+@probes.get("/readyz", response_model=models.Alive, responses={500: problem_response(500), 503: problem_response(503)})
+async def readyz(request: Request) -> Response:
+    """Can it work: does the database answer, with the schema that is needed?"""
+    health = await health_check()
+    missing = [name for name in NEEDED if not health[name].ok]
+    if missing:  # nobody is asked who they are here: no details
+        return problem(503, "NotReady", f"These cannot be used: {', '.join(missing)}.")
+    return answer(request, models.Alive(status="ready"))
+
+
+@router.get("", response_model=models.HealthAnswer, responses=told())
+async def health(request: Request, _: Viewer) -> Response:
+    """Look at everything: the database, its schema, workers, the leader, the disk."""
+    return answer(request, models.HealthAnswer.of(await health_check()))

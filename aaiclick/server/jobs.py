@@ -1,0 +1,141 @@
+"""Jobs over HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from aaiclick.errors import InputError, NotFound
+from aaiclick.orchestration.job_graphs import get_job_graph, list_job_tasks
+from aaiclick.orchestration.jobs import cancel_job, compute_job_stats, get_job, list_jobs, retry_failed_tasks
+from aaiclick.orchestration.models import Job
+from aaiclick.orchestration.outside import from_outside
+from aaiclick.orchestration.registered_jobs import run_job
+from aaiclick.orchestration.rules.names import check_id, check_name
+from aaiclick.server import models, requests
+from aaiclick.server.answers import answer
+from aaiclick.server.documents import UNCHANGED, Responses, told
+from aaiclick.server.who import Author, Operator, Viewer
+
+router = APIRouter(prefix="/jobs", tags=["jobs"])
+
+Key = Annotated[str | None, Header(alias="Idempotency-Key", description="The same as `key` in the body.")]
+
+AGAIN: Responses = {200: {"model": models.JobAnswer, "description": "The job that this key had before."}}
+
+
+@router.post("", status_code=201, response_model=models.JobAnswer, responses=told(400, 409) | AGAIN)
+async def submit(request: Request, body: requests.SubmitJob, who: Author, idempotency_key: Key = None) -> Response:
+    """Submit a job. With a key, the same request again gives the first job again (200)."""
+    check_name(body.name, "Job name")
+    key = given_key(body.key, idempotency_key)
+    async with who.changes("submit", f"job {body.name}") as change, from_outside(body.entrypoint) as entrypoint:
+        job = await run_job(
+            body.name,
+            entrypoint,
+            body.kwargs,
+            body.preservation_mode,
+            key=key,
+            priority=body.priority,
+            timeout_s=body.timeout_s,
+        )
+        change.target = f"job {job.id}"
+    return submitted(request, job)
+
+
+def given_key(in_body: str | None, in_header: str | None) -> str | None:
+    """The key, from wherever it was given."""
+    if in_body is not None and in_header is not None and in_body != in_header:
+        raise InputError(field="Idempotency-Key", value=in_header[:80], rule="it is not the key in the body", hint="")
+    return in_header if in_body is None else in_body
+
+
+def submitted(request: Request, job: Job) -> Response:
+    """201 for a new job, 200 for the one that its key had before."""
+    return answer(request, models.JobAnswer.of(job), status=200 if job._tasks is None else 201)
+
+
+@router.get("", response_model=models.JobPage, responses=told() | UNCHANGED)
+async def list_(request: Request, _: Viewer, asked: Annotated[requests.JobsQuery, Query()]) -> Response:
+    """List jobs, the newest first."""
+    before = None if asked.before is None else int(asked.before)
+    found = await list_jobs(asked.status, asked.name_like, asked.limit, before=before)
+    return answer(request, models.JobPage.of(found, asked.limit))
+
+
+@router.get("/{job_id}", response_model=models.JobAnswer, responses=told(404) | UNCHANGED)
+async def get(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
+    """Show a job."""
+    return answer(request, models.JobAnswer.of(await the_job(job_id)))
+
+
+async def the_job(text: str) -> Job:
+    """The job with this id."""
+    job = await get_job(int(text))
+    if job is None:
+        raise NotFound(what="job", field="id", value=text, hint="")
+    return job
+
+
+@router.post("/{job_id}/cancel", response_model=models.Cancelled, responses=told(404))
+async def cancel(request: Request, job_id: requests.IdPath, who: Operator) -> Response:
+    """Cancel a job and all of its tasks that have not ended."""
+    wanted = check_id(int(job_id), "job id")
+    async with who.changes("cancel", f"job {wanted}") as change:
+        cancelled = await cancel_job(wanted)
+        if not cancelled:
+            await the_job(job_id)
+            change.outcome = "nothing: it had ended"
+    return answer(request, models.Cancelled(cancelled=cancelled))
+
+
+@router.post("/{job_id}/retry", response_model=models.Cleared, responses=told(400, 404, 409))
+async def retry(
+    request: Request, job_id: requests.IdPath, who: Operator, body: requests.Clear | None = None
+) -> Response:
+    """Run again the tasks of a job that failed, with everything downstream of them."""
+    wanted, how = check_id(int(job_id), "job id"), body or requests.Clear()
+    if how.dry_run:
+        return answer(request, models.Cleared.of(await retry_failed_tasks(wanted, **how.model_dump()), True))
+    async with who.changes("retry", f"job {wanted}"):
+        cleared = await retry_failed_tasks(wanted, upstream=how.upstream)
+    return answer(request, models.Cleared.of(cleared))
+
+
+@router.get("/{job_id}/stats", response_model=models.StatsAnswer, responses=told(404) | UNCHANGED)
+async def stats(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
+    """Show a job in numbers."""
+    return answer(request, models.StatsAnswer.of(await compute_job_stats(int(job_id))))
+
+
+@router.get("/{job_id}/graph", response_model=models.GraphAnswer, responses=told(404) | UNCHANGED)
+async def graph(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
+    """Show a job's whole graph, without arguments and results."""
+    found = await get_job_graph(int(job_id))
+    # written without models: checking tens of thousands of our own rows would take most of the time
+    body = {name: [written(row) for row in rows] for name, rows in found._asdict().items()}
+    return answer(request, json.dumps(body, separators=(",", ":")).encode())
+
+
+def written(row: Any) -> dict[str, Any]:
+    """A row as JSON has it: ids as strings, times in ISO form."""
+    return {name: _written(name, value) for name, value in row._mapping.items()}
+
+
+def _written(name: str, value: Any) -> Any:
+    if isinstance(value, int) and (name == "id" or name.endswith("_id")):
+        return str(value)
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+@router.get("/{job_id}/tasks", response_model=models.GraphTaskPage, responses=told(404) | UNCHANGED)
+async def tasks(
+    request: Request, job_id: requests.IdPath, _: Viewer, asked: Annotated[requests.JobTasksQuery, Query()]
+) -> Response:
+    """List the tasks of a job, in the order in which they were made."""
+    after = None if asked.after is None else int(asked.after)
+    rows = await list_job_tasks(int(job_id), asked.status, after, asked.limit)
+    body = {"tasks": [written(row) for row in rows], "next": str(rows[-1].id) if len(rows) == asked.limit else None}
+    return answer(request, json.dumps(body, separators=(",", ":")).encode())

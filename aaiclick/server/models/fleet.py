@@ -1,0 +1,120 @@
+"""What is answered about workers, events, changes and health."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Self
+
+from pydantic import BaseModel
+
+from aaiclick.orchestration.health import Health
+from aaiclick.orchestration.models import Event, Worker
+from aaiclick.orchestration.models.token import AuditEntry
+from aaiclick.server.models.shown import Id, Shown
+
+
+class WorkerAnswer(Shown):
+    """A worker with its session."""
+
+    id: Id
+    name: str | None
+    hostname: str
+    pid: int
+    status: str
+    concurrency: int
+    tasks_completed: int
+    tasks_failed: int
+    started_at: datetime
+    last_heartbeat: datetime
+    expires_at: datetime
+
+
+class WorkerList(BaseModel):
+    """Workers, the newest first."""
+
+    workers: list[WorkerAnswer]
+
+    @classmethod
+    def of(cls, workers: list[Worker]) -> Self:
+        return cls(workers=[WorkerAnswer.of(worker) for worker in workers])
+
+
+class Asked(BaseModel):
+    """False if the worker's session was over already."""
+
+    asked: bool
+
+
+class EventAnswer(Shown):
+    """A move of a job or a task."""
+
+    id: Id
+    job_id: Id
+    task_id: Id | None
+    epoch: int | None
+    move: str
+    status: str
+    worker_id: Id | None
+    at: datetime
+    detail: str | None
+
+
+class EventPage(BaseModel):
+    """Events in order. `next` is the `after` of the next page: there may always be one."""
+
+    events: list[EventAnswer]
+    next: Id
+
+    @classmethod
+    def of(cls, events: list[Event], cursor: int) -> Self:
+        return cls(events=[EventAnswer.of(event) for event in events], next=str(cursor))
+
+
+class AuditAnswer(Shown):
+    """Who changed what. Without an outcome it was cut off, and may have happened or not."""
+
+    id: Id
+    at: datetime
+    actor_id: Id | None
+    actor: str
+    verb: str
+    target: str
+    outcome: str | None
+
+
+class AuditPage(BaseModel):
+    """Changes from outside, the newest first. `next` is the `before` of the next page."""
+
+    entries: list[AuditAnswer]
+    next: Id | None
+
+    @classmethod
+    def of(cls, entries: list[AuditEntry], limit: int) -> Self:
+        last = str(entries[-1].id) if len(entries) == limit else None
+        return cls(entries=[AuditAnswer.of(entry) for entry in entries], next=last)
+
+
+class CheckAnswer(Shown):
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    detail: str
+    hint: str
+
+
+class HealthAnswer(BaseModel):
+    """Everything that was looked at."""
+
+    ok: bool
+    checks: list[CheckAnswer]
+
+    @classmethod
+    def of(cls, health: Health) -> Self:
+        return cls(ok=bool(health), checks=[CheckAnswer.of(check) for check in health.checks])
+
+
+class Alive(BaseModel):
+    """Yes."""
+
+    status: str

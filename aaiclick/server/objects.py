@@ -1,0 +1,79 @@
+"""Objects over HTTP: their names, columns and rows; read only, within limits."""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from aaiclick.data.browsing import Browsed, Condition, Order, browse_object, describe_object
+from aaiclick.data.context import data_context
+from aaiclick.server import models, requests
+from aaiclick.server.answers import answer
+from aaiclick.server.documents import UNCHANGED, told
+from aaiclick.server.who import Viewer
+
+router = APIRouter(prefix="/objects", tags=["objects"])
+
+Name = Annotated[str, Path(min_length=1, max_length=200, description="The Object's name.")]
+
+
+@router.get("", response_model=models.ObjectList, responses=told() | UNCHANGED)
+async def list_(request: Request, _: Viewer) -> Response:
+    """List the names of the Objects that stay."""
+    async with data_context(oplog=False) as context:
+        return answer(request, models.ObjectList(objects=await context.list_objects()))
+
+
+@router.get("/{name}/schema", response_model=models.SchemaAnswer, responses=told(404) | UNCHANGED)
+async def schema(request: Request, name: Name, _: Viewer) -> Response:
+    """Show the columns of an Object."""
+    found = await describe_object(name)
+    columns = [models.ColumnAnswer(name=field.name, type=field.type) for field in found.fields]
+    return answer(request, models.SchemaAnswer(name=name, shape=found.shape, ordered=found.ordered, columns=columns))
+
+
+@router.get("/{name}/rows", response_model=models.RowsAnswer, responses=told(404) | UNCHANGED)
+async def rows(request: Request, name: Name, _: Viewer, asked: Annotated[requests.RowsQuery, Query()]) -> Response:
+    """Show the first rows of an Object."""
+    return answer(request, rows_answer(await browse_object(name, limit=asked.limit)))
+
+
+@router.post("/{name}/query", response_model=models.RowsAnswer, responses=told(400, 404))
+async def query(request: Request, name: Name, _: Viewer, body: requests.QueryObject) -> Response:
+    """Show rows of an Object by plain conditions. There is no SQL here: nothing else is read, and nothing written."""
+    found = await browse_object(
+        name,
+        columns=body.columns,
+        where=[Condition(each.column, each.operator, each.value) for each in body.where],
+        order_by=[Order(each.column, each.descending) for each in body.order_by],
+        limit=body.limit,
+    )
+    return answer(request, rows_answer(found))
+
+
+def rows_answer(found: Browsed) -> models.RowsAnswer:
+    """Rows as JSON can say them."""
+    columns = [models.ColumnAnswer(name=name, type=kind) for name, kind in zip(found.names, found.types, strict=True)]
+    shown = [[as_json(value) for value in row] for row in found.rows]
+    return models.RowsAnswer(columns=columns, rows=shown, complete=found.complete)
+
+
+def as_json(value: Any) -> Any:
+    """A value of ClickHouse's as JSON can say it; what it cannot say is written as a string."""
+    match value:
+        case None | bool() | int():
+            return value
+        case str():
+            return value.encode(errors="replace").decode()
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case list() | tuple() | set() | frozenset():
+            return [as_json(each) for each in value]
+        case dict():
+            return {str(as_json(key)): as_json(each) for key, each in value.items()}
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -1,0 +1,122 @@
+"""What went wrong, as RFC 9457 says it: one body for every error of the tree."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from aaiclick import errors
+from aaiclick.orchestration.rules.names import escape_for_terminal, mask_secrets, shown
+
+MEDIA_TYPE = "application/problem+json"
+
+STATUS: dict[type[errors.AaiclickError], int] = {
+    errors.AaiclickError: 500,
+    errors.InputError: 422,
+    errors.NotFound: 404,
+    errors.ObjectNotFound: 404,
+    errors.Conflict: 409,
+    errors.ClaimLost: 409,
+    errors.NotAuthenticated: 401,
+    errors.NotAllowed: 403,
+    errors.ValueNotPortable: 422,
+    errors.ValueTooLarge: 413,
+    errors.GraphError: 422,
+    errors.TooManyTasks: 422,
+    errors.EntrypointError: 422,
+    errors.DataRefused: 422,
+    errors.BackendUnreachable: 503,
+    errors.DatabaseFileError: 503,
+    errors.SchemaError: 503,
+    errors.EngineUnavailable: 503,
+    errors.TransientStoreError: 503,
+}
+"""Each error is answered as the nearest of its ancestors here."""
+
+RETRY_AFTER_S = 5
+
+
+def status_of(error: errors.AaiclickError) -> int:
+    """The status that an error is answered with."""
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+def problem(status: int, kind: str, detail: str, more: Mapping[str, Any] | None = None) -> Response:
+    """The answer that tells a problem; `kind` names it for programs."""
+    body = {
+        "type": f"urn:aaiclick:problem:{kind}",
+        "title": _title(kind),
+        "status": status,
+        "detail": escape_for_terminal(mask_secrets(detail)),
+        **(more or {}),
+    }
+    headers = {}
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = 'Bearer realm="aaiclick"'
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers["Retry-After"] = str(RETRY_AFTER_S)
+    return Response(json.dumps(body), status, headers, MEDIA_TYPE)
+
+
+def _title(kind: str) -> str:
+    return re.sub("(?<=[a-z])(?=[A-Z])", " ", kind).capitalize()
+
+
+def problem_of(error: errors.AaiclickError) -> Response:
+    """What the one tree of errors is answered with; a fault of ours tells nothing of its cause."""
+    status = status_of(error)
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        return fault()
+    return problem(status, type(error).__name__, str(error))
+
+
+def fault() -> Response:
+    """A fault of ours: what it was is in the log."""
+    return problem(500, "Fault", "A fault of aaiclick; its log tells more.")
+
+
+# ---------------------------------------------------------------- for FastAPI
+
+
+async def on_error(_: Request, error: Exception) -> Response:
+    """An error of the tree."""
+    assert isinstance(error, errors.AaiclickError)
+    return problem_of(error)
+
+
+async def on_http_error(_: Request, error: Exception) -> Response:
+    """What the router itself refuses: an unknown path, another method."""
+    assert isinstance(error, HTTPException)
+    answer = problem(error.status_code, HTTPStatus(error.status_code).phrase.replace(" ", ""), str(error.detail))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def on_validation_error(_: Request, error: Exception) -> Response:
+    """What does not have the form that was asked for: all of it is listed."""
+    assert isinstance(error, RequestValidationError)
+    found = [_wrong(each) for each in error.errors()]
+    if any(each["type"] == "json_invalid" for each in error.errors()):
+        return problem(400, "BadJson", "The body is not JSON.", {"errors": found})
+    words = "; ".join(f"{each['field']}: {each['rule']}" for each in found)
+    return problem(422, "InputError", f"Not accepted: {words}", {"errors": found})
+
+
+def _wrong(found: Mapping[str, Any]) -> dict[str, Any]:
+    field = _field(found["loc"])
+    wrong = {"field": field, "rule": escape_for_terminal(str(found["msg"]))}
+    if found["type"] not in ("missing", "json_invalid") and len(found["loc"]) > 1:
+        wrong["value"] = shown(found.get("input"), field)
+    return wrong
+
+
+def _field(place: Sequence[Any]) -> str:
+    return escape_for_terminal(".".join(str(part) for part in (place[1:] or place)))[:200]

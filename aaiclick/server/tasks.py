@@ -1,0 +1,113 @@
+"""Tasks and their logs over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import StreamingResponse
+
+from aaiclick.errors import NotFound
+from aaiclick.orchestration.execution.log_reading import LogPart, read_log
+from aaiclick.orchestration.models import Task
+from aaiclick.orchestration.pending import why_pending
+from aaiclick.orchestration.rules.names import check_id
+from aaiclick.orchestration.rules.states import ENDED_TASK
+from aaiclick.orchestration.tasks import clear_task, get_runs_for_task, get_task
+from aaiclick.server import models, requests
+from aaiclick.server.answers import answer
+from aaiclick.server.documents import UNCHANGED, told
+from aaiclick.server.streams import streaming
+from aaiclick.server.who import Operator, Viewer
+
+LOOK_EVERY_S = 0.5
+TEXT = "text/plain; charset=utf-8"
+
+router = APIRouter(prefix="/tasks", tags=["tasks"])
+
+_LOG = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The log's bytes as they are."}
+
+
+@router.get("/{task_id}", response_model=models.TaskAnswer, responses=told(404) | UNCHANGED)
+async def get(request: Request, task_id: requests.IdPath, _: Viewer) -> Response:
+    """Show a task."""
+    return answer(request, models.TaskAnswer.of(await the_task(task_id)))
+
+
+async def the_task(text: str) -> Task:
+    """The task with this id."""
+    task = await get_task(int(text))
+    if task is None:
+        raise NotFound(what="task", field="id", value=text, hint="")
+    return task
+
+
+@router.get("/{task_id}/runs", response_model=models.RunList, responses=told(404) | UNCHANGED)
+async def runs(request: Request, task_id: requests.IdPath, _: Viewer) -> Response:
+    """Show the attempts at a task that ended."""
+    await the_task(task_id)
+    return answer(request, models.RunList.of(await get_runs_for_task(int(task_id))))
+
+
+@router.get("/{task_id}/pending", response_model=models.PendingAnswer, responses=told(404) | UNCHANGED)
+async def pending(request: Request, task_id: requests.IdPath, _: Viewer) -> Response:
+    """Say what a task still waits for, by name, or which worker, limit, delay or policy holds it."""
+    return answer(request, models.PendingAnswer.of(await why_pending(int(task_id))))
+
+
+@router.post("/{task_id}/clear", response_model=models.Cleared, responses=told(400, 404, 409))
+async def clear(
+    request: Request, task_id: requests.IdPath, who: Operator, body: requests.Clear | None = None
+) -> Response:
+    """Run a task again, whatever it is doing, with everything downstream of it."""
+    wanted, how = check_id(int(task_id), "task id"), body or requests.Clear()
+    if how.dry_run:
+        return answer(request, models.Cleared.of(await clear_task(wanted, **how.model_dump()), True))
+    async with who.changes("clear", f"task {wanted}"):
+        cleared = await clear_task(wanted, upstream=how.upstream)
+    return answer(request, models.Cleared.of(cleared))
+
+
+# ---------------------------------------------------------------- logs
+
+
+@router.get("/{task_id}/logs", response_class=Response, responses=told(404) | {200: _LOG})
+async def logs(
+    request: Request, task_id: requests.IdPath, _: Viewer, asked: Annotated[requests.LogsQuery, Query()]
+) -> Response:
+    """Show the output of a task, of its newest attempt or of another; with `follow`, until the task ends.
+
+    `X-Log-Size` says how many bytes there are by now. Logs are read where the server runs: workers elsewhere need a
+    shared directory.
+    """
+    task = await the_task(task_id)
+    part = await _read(task.id, asked.epoch, asked.offset, asked.limit)
+    if asked.follow:
+        start = asked.offset if asked.offset >= 0 else max(0, part.size + asked.offset if part else 0)
+        return StreamingResponse(streaming(request.app, _follow(task.id, asked.epoch, start)), media_type=TEXT)
+    if part is None:
+        hint = "It has written nothing yet, or its log is on another machine."
+        raise NotFound(what="log", field="task", value=task.id, hint=hint)
+    return Response(part.data, media_type=TEXT, headers={"X-Log-Size": str(part.size)})
+
+
+async def _read(task_id: int, epoch: int | None, offset: int, limit: int) -> LogPart | None:
+    return await asyncio.to_thread(read_log, task_id, epoch, offset=offset, limit=limit)
+
+
+async def _follow(task_id: int, epoch: int | None, offset: int) -> AsyncIterator[bytes]:
+    """The log from a byte on, as it grows. A task that is cleared goes on in another attempt: this one has ended."""
+    began = await get_task(task_id)
+    while began is not None:
+        now = await get_task(task_id)  # before the log is read: what was written until the end is read after it
+        part = await _read(task_id, began.epoch if epoch is None and offset else epoch, offset, 1_000_000)
+        if part is not None and part.data:
+            offset += len(part.data)
+            yield part.data
+        elif now is None or now.status in ENDED_TASK or (epoch is not None and epoch != now.epoch):
+            return
+        else:
+            yield b""
+            await asyncio.sleep(LOOK_EVERY_S)

@@ -1,0 +1,5 @@
+"""A module whose import ends the process that imports it."""
+
+import sys
+
+sys.exit(3)

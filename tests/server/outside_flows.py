@@ -1,0 +1,33 @@
+"""What is asked for from outside."""
+
+from __future__ import annotations
+
+import json as json
+from typing import Any
+
+from aaiclick.orchestration import job, task
+
+
+@task
+def echo(value: Any) -> Any:
+    return value
+
+
+@task
+def fail() -> None:
+    print("about to fail")
+    raise ValueError("no")
+
+
+def plain() -> None:
+    """Not marked: nobody may run this from outside."""
+
+
+@job
+def workflow(x: int) -> Any:
+    return echo(x)
+
+
+@job
+def chain(x: int) -> Any:
+    return echo(echo(echo(x)))

@@ -1,0 +1,95 @@
+"""Events over HTTP, as pages and as a stream.
+
+The client of the tests reads an answer as a whole: the streams are told to end here, as the server's end does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from aaiclick.orchestration import cancel_job, create_job, get_events_for_job
+from aaiclick.orchestration.models import Job
+from aaiclick.server import streams
+from tests.orchestration import sample_flows as flows
+from tests.server.conftest import Client, problem_in
+
+
+async def new_job() -> Job:
+    return await create_job("x", flows.add, kwargs={"a": 1, "b": 2})
+
+
+def read(text: str) -> list[dict[str, Any]]:
+    """The events of a stream."""
+    return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+
+
+async def listen(client: Client, *, headers: dict[str, str] | None = None, during: Any = None, **asked: Any) -> str:
+    """What a stream tells until the server ends."""
+    client.server.state.streams = streams.Streams()
+    hearing = asyncio.create_task(client.get("/events/stream", params=asked, headers=headers or {}))
+    while not client.server.state.streams.open and not hearing.done():  # noqa: ASYNC110 (the server only counts them)
+        await asyncio.sleep(0.001)
+    if during is not None:
+        await during()
+    await asyncio.sleep(0.7)  # it looks twice a second
+    client.server.state.streams.ending.set()
+    answer = await hearing
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert client.server.state.streams.open == 0
+    return answer.text
+
+
+async def test_events_come_in_pages(each_client: Client) -> None:
+    job = await new_job()
+    await cancel_job(job.id)
+    start = str((await get_events_for_job(job.id))[0].id - 1)  # a database that was used before has counted on
+    whole = (await each_client.get("/events", params={"after": start})).json()
+    assert [event["move"] for event in whole["events"]] == ["create", "cancel", "cancel"]
+    first = (await each_client.get("/events", params={"after": start, "limit": 1})).json()
+    rest = (await each_client.get("/events", params={"after": first["next"]})).json()
+    assert [*first["events"], *rest["events"]] == whole["events"]
+    assert rest["next"] == whole["events"][-1]["id"]
+    after_all = (await each_client.get("/events", params={"after": rest["next"]})).json()
+    assert after_all == {"events": [], "next": rest["next"]}
+
+
+async def test_a_stream_tells_what_happens_from_now_on(client: Client) -> None:
+    await cancel_job((await new_job()).id)
+    job = await new_job()
+    heard = read(await listen(client, during=lambda: cancel_job(job.id)))
+    assert heard
+    assert {event["job_id"] for event in heard} == {str(job.id)}
+    assert {event["move"] for event in heard} == {"cancel"}
+
+
+async def test_a_stream_is_taken_up_where_it_was_left(client: Client) -> None:
+    job = await new_job()
+    await cancel_job(job.id)
+    heard = read(await listen(client, after="0"))
+    again = read(await listen(client, headers={"Last-Event-ID": heard[0]["id"]}))
+    assert again == heard[1:]
+    assert read(await listen(client, headers={"Last-Event-ID": heard[-1]["id"]}, after="0")) == []
+
+
+async def test_a_stream_of_one_job_moves_on_past_the_others(client: Client) -> None:
+    mine, other = await new_job(), await new_job()
+    await cancel_job(mine.id)
+    await cancel_job(other.id)
+    text = await listen(client, after="0", job_id=str(mine.id))
+    assert {event["job_id"] for event in read(text)} == {str(mine.id)}
+    last = [line.removeprefix("id: ") for line in text.splitlines() if line.startswith("id: ")][-1]
+    assert last == (await client.get("/events")).json()["next"]
+
+
+@pytest.mark.parametrize("wrong", ["x", "-1", "9223372036854775808", "1e3", "1" * 30])
+async def test_a_place_that_is_none(client: Client, wrong: str) -> None:
+    problem_in(await client.get("/events/stream", headers={"Last-Event-ID": wrong}), 422)
+
+
+async def test_so_many_streams_and_no_more(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "STREAMS_MAX", 0)
+    problem_in(await client.get("/events/stream"), 503)
