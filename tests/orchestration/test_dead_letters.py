@@ -1,0 +1,44 @@
+"""Tasks that were given up."""
+
+from __future__ import annotations
+
+import pytest
+
+from aaiclick.errors import Conflict, InputError, NotFound
+from aaiclick.orchestration import create_job, create_task, get_task, get_tasks_for_job
+from aaiclick.orchestration.dead_letters import list_dead_letters, replay_dead_letter
+from aaiclick.orchestration.execution.debug import ajob_test
+from tests.support.front_door import local, state
+
+__all__ = ["local", "state"]
+
+FAIL = "tests.server.outside_flows.fail"
+
+
+async def test_a_task_of_a_job_that_completed_all_the_same_is_found(state: str) -> None:
+    job = await ajob_test(await create_job("x", create_task(FAIL, critical=False)))
+    assert job.status == "completed"
+    assert [task.job_id for task in await list_dead_letters()] == [job.id]
+
+
+async def test_replaying_needs_one_that_was_given_up(state: str) -> None:
+    job = await create_job("x", FAIL)
+    (task,) = await get_tasks_for_job(job.id)
+    with pytest.raises(Conflict, match="pending"):
+        await replay_dead_letter(task.id)
+    await ajob_test(job)
+    assert await replay_dead_letter(task.id) == [task.id]
+    again = await get_task(task.id)
+    assert again is not None
+    assert (again.status, again.generation) == ("pending", 1)
+    with pytest.raises(Conflict, match="pending"):
+        await replay_dead_letter(task.id)
+
+
+async def test_what_is_refused(local: None) -> None:
+    with pytest.raises(NotFound):
+        await replay_dead_letter(12345)
+    with pytest.raises(InputError):
+        await replay_dead_letter(0)
+    with pytest.raises(InputError):
+        await list_dead_letters((0, 1))

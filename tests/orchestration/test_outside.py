@@ -1,0 +1,134 @@
+"""What is named from outside is looked at in a child, never imported here, and looked at again where it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aaiclick.config import reset_settings
+from aaiclick.errors import EntrypointError
+from aaiclick.orchestration import outside
+from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.outside import already_trusted, from_outside, look_at
+from aaiclick.orchestration.registered_jobs import run_job
+from aaiclick.orchestration.tasks import get_task
+from tests.support.front_door import local
+
+__all__ = ["local"]
+
+MODULE = """
+import sys, {imports}
+from aaiclick.orchestration import task, job
+print("this goes nowhere")
+{mark}
+def load(a, b=1): return a + b
+"""
+
+
+@pytest.fixture(autouse=True)
+def allowed(local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory of the user's, which may be run from."""
+    monkeypatch.setenv("AAICLICK_ENTRYPOINT_PREFIXES", "user_flows")
+    monkeypatch.syspath_prepend(str(tmp_path / "app"))
+    (tmp_path / "app").mkdir()
+    outside._known.clear()
+    reset_settings()
+    yield tmp_path / "app"
+    sys.modules.pop("user_flows", None)
+    reset_settings()
+
+
+def write(place: Path, *, mark: str = "@task", imports: str = "os") -> None:
+    (place / "user_flows.py").write_text(MODULE.format(mark=mark, imports=imports))
+
+
+async def submit(**kwargs: object) -> int:
+    async with from_outside("user_flows.load") as entrypoint:
+        job = await run_job("x", entrypoint, kwargs)
+    return job.tasks[0].id
+
+
+async def test_the_users_module_is_not_imported_here(allowed: Path) -> None:
+    write(allowed)
+    task = await get_task(await submit(a=1))
+    assert task is not None
+    assert (task.entrypoint, task.name) == ("@user_flows.load", "load")
+    assert "user_flows" not in sys.modules
+
+
+async def test_what_it_does_not_take_is_refused_by_its_signature(allowed: Path) -> None:
+    write(allowed)
+    with pytest.raises(EntrypointError, match="missing: 'a'"):
+        await submit(b=1)
+    with pytest.raises(EntrypointError, match="unexpected: 'c'"):
+        await submit(a=1, c=2)
+
+
+async def test_only_what_is_marked_and_allowed(allowed: Path) -> None:
+    write(allowed, mark="")
+    with pytest.raises(EntrypointError, match="only functions marked"):
+        await submit(a=1)
+    with pytest.raises(EntrypointError, match="these may be run: user_flows"):
+        async with from_outside("os.system"):
+            pass
+
+
+async def test_the_worker_looks_again(allowed: Path) -> None:
+    """Between the submit and the run the mark was taken away."""
+    write(allowed)
+    async with from_outside("user_flows.load") as entrypoint:
+        job = await run_job("x", entrypoint, {"a": 1})
+    write(allowed, mark="")
+    done = await ajob_test(job)
+    assert done.status == "failed"
+    task = await get_task(done.tasks[0].id)
+    assert task is not None
+    assert "only functions marked" in (task.error or "")
+    assert task.attempt <= 1  # not tried again
+
+
+async def test_an_import_that_hangs_is_killed(allowed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (allowed / "user_flows.py").write_text("import time\ntime.sleep(1000)\n")
+    monkeypatch.setattr(outside, "LOOK_S_MAX", 1.0)
+    with pytest.raises(EntrypointError, match="took longer than 1 s"):
+        await look_at("user_flows.load")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import os\nos._exit(0)\n", "died"),
+        ("import sys\nsys.exit(1)\n", "sys.exit"),
+        ("raise BaseException('no')\n", "no"),
+        ("1 +\n", "SyntaxError|syntax"),
+        ("import no_such_thing_anywhere\n", "no_such_thing_anywhere"),
+    ],
+)
+async def test_an_import_that_ends_badly(allowed: Path, text: str, said: str) -> None:
+    (allowed / "user_flows.py").write_text(text)
+    with pytest.raises(EntrypointError, match=said):
+        await look_at("user_flows.load")
+
+
+async def test_what_was_found_is_known_for_a_while(allowed: Path) -> None:
+    write(allowed)
+    found = await look_at("user_flows.load")
+    (allowed / "user_flows.py").unlink()
+    assert await look_at("user_flows.load") is found
+
+
+async def test_what_is_stored_already_needs_no_mark(allowed: Path) -> None:
+    write(allowed, mark="")
+    async with already_trusted("user_flows.load"):
+        job = await run_job("x", "user_flows.load", {"a": 1})
+    assert job.tasks[0].entrypoint == "user_flows.load"
+    assert "user_flows" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["", "-c", "--help", "a b", "a;b", "a.b\n", "x" * 5 + "..y"])
+async def test_a_name_that_is_none_starts_nothing(name: str) -> None:
+    with pytest.raises(EntrypointError, match="not a dotted name"):
+        await look_at(name)
