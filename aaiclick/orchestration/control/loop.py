@@ -88,7 +88,7 @@ class Control:
         await self.sweeper.now_and_then()
         if self.schedules.unfinished:
             return 0.0
-        return self.every_s if not chores.due_s else min(self.every_s, chores.due_s)
+        return min(self.every_s, chores.due_s or self.every_s, chores.fire_s or self.every_s)
 
     async def _attend(self, chores: Chores) -> None:
         if chores.due_s == 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from aaiclick.errors import InputError, ValueNotPortable, ValueTooLarge
 from aaiclick.orchestration.registered_jobs import scheduled_run
@@ -24,8 +24,8 @@ log = logging.getLogger("aaiclick")
 
 T = TypeVar("T")
 
-Page = Callable[[Database, int], Awaitable[dict[int, int]]]
-"""Gives some of what there is to do beyond an id: the ids of these, each with its entry."""
+Page = Callable[[Database, Any], Awaitable[dict[Any, int]]]
+"""Gives some of what there is to do beyond a place in its order: the places of these, each with its entry."""
 
 STEPS_MAX = 200
 """Transactions that one round may take: beside schedules there are other things to repair, and a term to renew."""
@@ -37,7 +37,7 @@ class Scheduler:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._said: dict[int, str] = {}
-        self._after: dict[Page, int] = {}
+        self._after: dict[Page, Any] = {}
         """Where the next round goes on with what this one did not come to."""
         self._left = self._done = 0
 
@@ -54,12 +54,12 @@ class Scheduler:
             await self._work_off(page, step)
         return self._done
 
-    async def _work_off(self, page: Page, step: Callable[[int, int], Awaitable[bool]]) -> None:
+    async def _work_off(self, page: Page, step: Callable[[Any, int], Awaitable[bool]]) -> None:
         """Take what there is, page by page, until nothing is left of it or this round has done enough.
 
         A step says whether it should be repeated at once.
         """
-        after = self._after.pop(page, 0)
+        after = self._after.pop(page, None)
         while True:
             items = await page(self.database, after)
             for item, entry_id in items.items():
@@ -73,13 +73,13 @@ class Scheduler:
             if len(items) < schedules.AT_ONCE:
                 return
 
-    async def _fire(self, _: int, entry_id: int) -> bool:
+    async def _fire(self, _: Any, entry_id: int) -> bool:
         fired = await self._try(entry_id, partial(schedules.fire_entry, entry_id=entry_id, build=scheduled_run))
         if fired is not None:
             tell(fired)
         return False
 
-    async def _run_queued(self, _: int, entry_id: int) -> bool:
+    async def _run_queued(self, _: Any, entry_id: int) -> bool:
         step = partial(schedules.run_queued, entry_id=entry_id, build=scheduled_run)
         return bool(await self._try(entry_id, step))
 
@@ -102,17 +102,17 @@ class Scheduler:
         return answer
 
 
-async def _due(database: Database, after: int) -> dict[int, int]:
+async def _due(database: Database, after: Any) -> dict[Any, int]:
     page = await database.read(partial(schedules.due_entries, after=after))
-    return dict(zip(page, page, strict=True))
+    return {place: place[1] for place in page}
 
 
-async def _queued(database: Database, after: int) -> dict[int, int]:
+async def _queued(database: Database, after: Any) -> dict[Any, int]:
     page = await database.read(partial(schedules.queued_entries, after=after))
     return dict(zip(page, page, strict=True))
 
 
-async def _filling(database: Database, after: int) -> dict[int, int]:
+async def _filling(database: Database, after: Any) -> dict[Any, int]:
     return dict(await database.read(partial(backfills.open_backfills, after=after)))
 
 

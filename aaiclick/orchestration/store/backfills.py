@@ -60,10 +60,10 @@ async def _end(session: Session, backfill_id: int, status: JobStatus) -> bool:
     return bool(await session.run(update(backfills).where(*running).values(ends)))
 
 
-async def open_backfills(session: Session, after: int) -> list[tuple[int, int]]:
+async def open_backfills(session: Session, after: int | None = None) -> list[tuple[int, int]]:
     """Backfills of which something is left, beyond this one, with their entries."""
     chosen = select(backfills.c.id, backfills.c.registered_job_id)
-    chosen = chosen.where(backfills.c.status == JobStatus.RUNNING, backfills.c.id > after)
+    chosen = chosen.where(backfills.c.status == JobStatus.RUNNING, backfills.c.id > (after or 0))
     rows = await session.rows(chosen.order_by(backfills.c.id).limit(AT_ONCE))
     return [(row.id, row.registered_job_id) for row in rows]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, exists, func, literal, select
@@ -34,6 +35,8 @@ class Chores(NamedTuple):
     """Schedules whose time has come, times that wait for an earlier run, backfills."""
     due_s: float | None
     """How long until the next delayed task is due."""
+    fire_s: float | None = None
+    """How long until the next schedule fires."""
 
 
 async def look_for_chores(session: Session) -> Chores:
@@ -49,11 +52,17 @@ async def look_for_chores(session: Session) -> Chores:
         exists().where(jobs.c.status == JobStatus.RUNNING, jobs.c.timeout_s.is_not(None)),
         exists().where(open_jobs, jobs.c.placement != 0, jobs.c.open_tasks > 0),
         *table_drops.questions(),
-        schedules.question(now),
+        schedules.question(),
     ]
     next_due = select(func.min(delayed.c.run_after)).scalar_subquery()
-    row: Any = await session.first(select(*questions, next_due, now))
-    due, moment = row[-2], row[-1]
-    due_s = None if due is None else max(0.0, (due - moment).total_seconds())
-    sessions, orphans, left, limits, reserved, strays, loose, fires = map(bool, row[:-2])
-    return Chores(sessions, orphans, left, limits, reserved, strays, loose, fires, due_s)
+    row: Any = await session.first(select(*questions, next_due, schedules.next_time(), now))
+    *found, due, fires, moment = row
+    sessions, orphans, left, limits, reserved, strays, loose, waiting = map(bool, found)
+    due_s, fire_s = _seconds_to(due, moment), _seconds_to(fires, moment)
+    return Chores(
+        sessions, orphans, left, limits, reserved, strays, loose, waiting or fire_s == 0, due_s=due_s, fire_s=fire_s
+    )
+
+
+def _seconds_to(then: datetime | None, now: datetime) -> float | None:
+    return None if then is None else max(0.0, (then - now).total_seconds())

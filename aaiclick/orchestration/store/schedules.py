@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, exists, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, ScalarSelect, exists, func, insert, literal, or_, select, update
 
 from aaiclick.orchestration.models import Fire, JobStatus, RegisteredJob
 from aaiclick.orchestration.models.submission import Submission
@@ -40,20 +40,28 @@ class Fired(NamedTuple):
     missed: int
 
 
-def question(now: ColumnElement[datetime]) -> ColumnElement[bool]:
-    """Whether something is due, waits for an earlier run, or is left of a backfill."""
+def question() -> ColumnElement[bool]:
+    """Whether something waits for an earlier run, or is left of a backfill."""
     return or_(
-        exists().where(registered_jobs.c.next_run_at <= now),
         exists(select(literal(1)).select_from(fires).where(fires.c.outcome == FireOutcome.QUEUED)),
         exists(select(literal(1)).select_from(backfills).where(backfills.c.status == JobStatus.RUNNING)),
     )
 
 
-async def due_entries(session: Session, after: int) -> list[int]:
-    """Entries whose time has come, beyond this one."""
-    due = (registered_jobs.c.next_run_at <= session.dialect.now(), registered_jobs.c.id > after)
-    rows = await session.rows(select(registered_jobs.c.id).where(*due).order_by(registered_jobs.c.id).limit(AT_ONCE))
-    return [row.id for row in rows]
+def next_time() -> ScalarSelect[datetime | None]:
+    """When the next entry fires. Not compared with the time here: none of the three takes an index for a time that
+    is another at each row."""
+    return select(func.min(registered_jobs.c.next_run_at)).scalar_subquery()
+
+
+async def due_entries(session: Session, after: tuple[datetime, int] | None = None) -> list[tuple[datetime, int]]:
+    """Entries whose time has come, the earliest first, beyond this one."""
+    moment, entry = registered_jobs.c.next_run_at, registered_jobs.c.id
+    due = select(moment, entry).where(moment <= await session.now())
+    if after is not None:
+        due = due.where(moment >= after[0], or_(moment > after[0], entry > after[1]))
+    rows = await session.rows(due.order_by(moment, entry).limit(AT_ONCE))
+    return [(row.next_run_at, row.id) for row in rows]
 
 
 async def fire_entry(session: Session, entry_id: int, build: Build) -> Fired | None:
@@ -150,10 +158,10 @@ async def open_runs(session: Session, entry_id: int) -> list[int]:
 # ---------------------------------------------------------------- times that wait for an earlier run
 
 
-async def queued_entries(session: Session, after: int) -> list[int]:
+async def queued_entries(session: Session, after: int | None = None) -> list[int]:
     """Entries with times that wait, beyond this one."""
     entry = fires.c.registered_job_id
-    waiting = select(entry).where(fires.c.outcome == FireOutcome.QUEUED, entry > after)
+    waiting = select(entry).where(fires.c.outcome == FireOutcome.QUEUED, entry > (after or 0))
     rows = await session.rows(waiting.distinct().order_by(entry).limit(AT_ONCE))
     return [row.registered_job_id for row in rows]
 

@@ -62,7 +62,7 @@ async def test_all_times_run_and_never_more_at_once_than_allowed(band: Orchestra
     found = await fires_of(band)
     assert [fire.fire_at for fire in found] == [START + timedelta(days=day) for day in range(5)]
     assert {fire.backfill_id for fire in found} == {backfill.id}
-    assert await band.database.read(lambda session: store.open_backfills(session, 0)) == []
+    assert await band.database.read(store.open_backfills) == []
 
 
 async def test_times_that_ran_are_left_alone_and_those_that_were_skipped_run(band: Orchestra) -> None:

@@ -8,6 +8,7 @@ from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store.chores import Chores, look_for_chores
 from aaiclick.orchestration.store.tables import ripples, workers
 from tests.support.band import band
+from tests.support.catalogue import come, register
 from tests.support.orchestra import LONG_AGO, Orchestra, make
 
 __all__ = ["band"]
@@ -57,3 +58,13 @@ async def test_ripples_limits_and_reserved_jobs(band: Orchestra) -> None:
     assert await look(band) == NOTHING._replace(reserved=True)
     await band.claim(placement=band.worker)
     assert await look(band) == NOTHING._replace(reserved=True, limits=True)
+
+
+async def test_schedules(band: Orchestra) -> None:
+    await register(band)
+    found = await look(band)
+    assert not found.schedules
+    assert found.fire_s is not None
+    assert 0 < found.fire_s < 86400
+    await come(band, LONG_AGO)
+    assert await look(band) == NOTHING._replace(schedules=True, fire_s=0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy.exc import IntegrityError
@@ -38,14 +39,14 @@ async def test_a_time_that_has_come_is_a_job(band: Orchestra) -> None:
     entry = await register(band)
     moment = await days_ago(band, 0)
     await come(band, moment)
-    assert await band.database.read(lambda session: schedules.due_entries(session, 0)) == [entry.id]
+    assert await band.database.read(schedules.due_entries) == [(moment, entry.id)]
     assert await fire(band, entry) == Fired("a", run=1, queued=0, skipped=0, missed=0)
     (fired,) = await fires_of(band)
     assert (fired.fire_at, fired.outcome, fired.backfill_id) == (moment, RUN, None)
     assert await band.ready_names() == ["plain"]
     next_run_at = (await entry_of(band)).next_run_at
     assert next_run_at == moment + timedelta(days=1)
-    assert await band.database.read(lambda session: schedules.due_entries(session, 0)) == []
+    assert await band.database.read(schedules.due_entries) == []
     assert await band.violations() == []
 
 
@@ -90,6 +91,19 @@ async def test_three_days_without_a_leader(band: Orchestra, policy: str, most: i
     assert await count_jobs(band) == run
 
 
+async def test_pages_of_what_is_due_follow_each_other(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedules, "AT_ONCE", 2)
+    entries = [(await register(band, f"a{number}")).id for number in range(5)]
+    for number, days in enumerate((1, 2, 1, 2, 1)):
+        await come(band, await days_ago(band, days), f"a{number}")
+    found: list[int] = []
+    page = await band.database.read(schedules.due_entries)
+    while page:
+        found += [entry_id for _, entry_id in page]
+        page = await band.database.read(partial(schedules.due_entries, after=page[-1]))
+    assert found == [entries[number] for number in (1, 3, 0, 2, 4)]
+
+
 # ---------------------------------------------------------------- overlap
 
 
@@ -108,12 +122,12 @@ async def test_times_wait_for_an_earlier_run_and_run_in_their_order(band: Orches
     for expected in ([RUN, RUN, QUEUED], [RUN, RUN, RUN]):
         assert not await run_queued(band, entry)
         await band.complete(*await band.claim())
-        assert await band.database.read(lambda session: schedules.queued_entries(session, 0)) == [entry.id]
+        assert await band.database.read(schedules.queued_entries) == [entry.id]
         assert await run_queued(band, entry)
         assert await outcomes(band) == expected
     await band.complete(*await band.claim())
     assert not await run_queued(band, entry)
-    assert await band.database.read(lambda session: schedules.queued_entries(session, 0)) == []
+    assert await band.database.read(schedules.queued_entries) == []
     assert len({fire.job_id for fire in await fires_of(band)}) == 3
 
 
