@@ -30,7 +30,7 @@ from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.machine_ids import provide_ids
 from benchmarks.setting import SERVERS, fresh_database, machine
 
-NAMES = 4
+NAMES = 1
 
 
 class Counted:

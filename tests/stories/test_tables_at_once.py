@@ -107,7 +107,7 @@ async def test_a_hold_before_the_sweep_is_freed_after_it(stage: Orchestra) -> No
     await stage.coordinator.deregister(stage.worker)
     async with stage.transaction() as holding:
         run = (consumer.task_id, consumer.epoch)
-        await hold_tables(holding, stage.worker, run, inputs=[table], outputs=[table_of(consumer)])
+        await hold_tables(holding, stage.worker, run, inputs=[table], outputs=[table_of(consumer)], modes={})
         sweeping = asyncio.create_task(stage.database.transact(lambda session: recoveries.recover_claims(session, 10)))
         assert await stage.database.transact(table_drops.free_strays) == 0
         await asyncio.sleep(0.1)

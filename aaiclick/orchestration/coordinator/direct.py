@@ -55,6 +55,8 @@ class DirectCoordinator:
         self._claimed = 0
         """Tasks claimed since the queue was swept."""
         self._installation = ""
+        self._modes: dict[int, str] = {}
+        """How jobs keep their tables, as far as it was asked for."""
 
     async def submit(self, submission: Submission) -> Job:
         return await submissions.submit(self.database, submission)
@@ -147,9 +149,14 @@ class DirectCoordinator:
 
     async def hold(self, claim: Claim, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> str:
         run = (claim.task_id, claim.epoch)
-        await self.database.transact(
-            lambda session: hold_tables(session, claim.worker_id, run, inputs=inputs, outputs=outputs)
-        )
+        modes = self._modes
+
+        async def work(session: Session) -> None:
+            await hold_tables(session, claim.worker_id, run, inputs=inputs, outputs=outputs, modes=modes)
+
+        if len(modes) > STARTED_JOBS_MAX:
+            modes.clear()
+        await self.database.transact(work)
         if not self._installation:
             self._installation = await self.database.transact(name_of_installation)
         return self._installation

@@ -27,8 +27,8 @@ from aaiclick.orchestration.views import TaskResult
 Opened = Mapping[str, object]
 """Objects and Views, by the text of their references."""
 
-NAMES_MIN, NAMES_MAX = 4, 256
-"""How many names for tables are taken at a time: at first, and at most."""
+NAMES_FIRST, NAMES_MIN, NAMES_MAX = 1, 3, 256
+"""How many names for tables are taken at a time: at first, for a run that makes one table; then at least; at most."""
 
 _wanting: dict[Any, frozenset[str]] = {}
 REMEMBERED_MAX = 10_000
@@ -67,7 +67,9 @@ class RunData:
         self._url = get_ch_url()
         client = await open_client(self._url)
         grant = None if self._desk is None else self._take_names
-        self._lifetime = Lifetime(client, prefix=run_prefix(claim.task_id, claim.epoch), grant=grant, granted=NAMES_MIN)
+        self._lifetime = Lifetime(
+            client, prefix=run_prefix(claim.task_id, claim.epoch), grant=grant, granted=NAMES_FIRST
+        )
         noted = Oplog(client, claim.job_id, claim.task_id) if settings().oplog else None
         return Context(
             client,
@@ -159,7 +161,7 @@ class RunData:
 
 def _block(granted: int) -> int:
     """How many names are taken after so many: as many again."""
-    return min(max(granted, NAMES_MIN), NAMES_MAX)
+    return min(max(granted, NAMES_MIN), NAMES_MAX) if granted else NAMES_FIRST
 
 
 async def with_data(data: RunData, call: Callable[[], Awaitable[Any]]) -> Any:

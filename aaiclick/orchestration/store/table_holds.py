@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,11 +18,18 @@ from aaiclick.orchestration.store.tables import installation, jobs, table_contex
 
 
 async def hold_tables(
-    session: Session, worker_id: int, run: tuple[int, int], *, inputs: Sequence[str], outputs: Sequence[str]
+    session: Session,
+    worker_id: int,
+    run: tuple[int, int],
+    *,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    modes: MutableMapping[int, str],
 ) -> None:
     """This run uses these tables from now on; its outputs are known before they are made.
 
-    Its inputs are there: its task is pinned on them as long as it is live, and it stays locked meanwhile.
+    Its inputs are there: its task is pinned on them as long as it is live, and it stays locked meanwhile. `modes` are
+    the jobs' ways to keep tables that are known already: no job changes its own.
     """
     task_id, epoch = run
     rows = await lock_claims(session, worker_id, {task_id: epoch})
@@ -30,7 +37,9 @@ async def hold_tables(
         raise ClaimLost(task_id=task_id, epoch=epoch, move="hold on tables")
     if outputs:
         job_id = rows[0].job_id
-        await _register(session, outputs, job_id, (task_id, epoch), await _facts(session, job_id))
+        mode = modes.get(job_id) or (await _facts(session, job_id))[0]
+        modes[job_id] = mode
+        await _register(session, outputs, job_id, (task_id, epoch), (mode, rows[0].claimed_at))
     refs = [
         {"task_id": task_id, "epoch": epoch, "table_name": table, "worker_id": worker_id}
         for table in dict.fromkeys([*inputs, *outputs])
