@@ -25,6 +25,7 @@ from tests.support.shelf import tables
 __all__ = ["fleet"]
 
 LONG = "TEST_LONG" in os.environ
+pytestmark = pytest.mark.timeout(600 if LONG else 120)
 SEEDS = range(20 if LONG else 2)
 CHAINS = 12
 KILLS = 8 if LONG else 4

@@ -19,6 +19,7 @@ from tests.support.shelf import comments, references, tables, tidy
 __all__ = ["local", "state"]
 
 LONG = "TEST_LONG" in os.environ
+pytestmark = pytest.mark.timeout(3600 if LONG else 120)
 
 
 @task
@@ -88,7 +89,8 @@ async def test_a_failed_job_leaves_what_could_be_tried_again_and_no_more(local: 
 
 @pytest.mark.parametrize("executor", ["inline", "process"])
 async def test_short_tasks_through_a_worker_leave_nothing(local: Path, executor: str) -> None:
-    count = 7000 if LONG else {"inline": 170, "process": 30}[executor]  # three tasks each
+    small, large = {"inline": (170, 7000), "process": (30, 1000)}[executor]  # three tasks each
+    count = large if LONG else small
     submitted = await short_tasks.submit(count)
     async with asyncio.timeout(3000 if LONG else 100):
         await worker_main_loop(executor=executor, concurrency=2, max_tasks=3 * count)
