@@ -38,6 +38,7 @@ from aaiclick.orchestration.rules.metrics import (
     TASK_S,
     WORKERS_SHOWN_MAX,
     Amount,
+    Key,
     Metrics,
     Tally,
     WorkerMetrics,
@@ -91,26 +92,36 @@ async def is_behind(session: Session) -> bool:
 
 async def count_settled(session: Session) -> int:
     """Count the next events that are old enough, once; gives by how far the horizon moved."""
-    await insert_absent(session, metrics, [{"name": HORIZON[0], "bucket": HORIZON[1], "number": 0, "seconds": 0.0}])
-    row = await session.first(
-        select(metrics.c.number).where(metrics.c.name == HORIZON[0], metrics.c.bucket == HORIZON[1]).with_for_update()
-    )
-    assert row is not None, "it was inserted if it was not there"
-    horizon: int = row.number
+    horizon = await _lock_horizon(session)
     last = await _last_settled(session, horizon)
     if last <= horizon:
         return 0
     more = await count_events(session, horizon, last)
     more[HORIZON] = Amount(last - horizon)
-    await insert_absent(
-        session, metrics, [{"name": name, "bucket": bucket, "number": 0, "seconds": 0.0} for name, bucket in more]
-    )
+    known = {(row.name, row.bucket) for row in await session.rows(select(metrics.c.name, metrics.c.bucket))}
+    await session.insert(metrics, [_zero(key) for key in sorted(more.keys() - known)])
     rows = [
         {"of": name, "at": bucket, "more": amount.number, "more_s": amount.seconds}
         for (name, bucket), amount in sorted(more.items())
     ]
     await session.run_many(_ADD, rows)
     return last - horizon
+
+
+async def _lock_horizon(session: Session) -> int:
+    """Up to which event all is counted; whoever has this row is the only one who writes the others."""
+    locked = select(metrics.c.number).where(metrics.c.name == HORIZON[0], metrics.c.bucket == HORIZON[1])
+    row = await session.first(locked.with_for_update())
+    if row is None:
+        await insert_absent(session, metrics, [_zero(HORIZON)])
+        row = await session.first(locked.with_for_update())
+    assert row is not None, "it was inserted if it was not there"
+    number: int = row.number
+    return number
+
+
+def _zero(key: Key) -> dict[str, Any]:
+    return {"name": key[0], "bucket": key[1], "number": 0, "seconds": 0.0}
 
 
 async def _last_settled(session: Session, horizon: int) -> int:
