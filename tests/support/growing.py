@@ -14,5 +14,7 @@ from aaiclick.orchestration.views import encode_returned
 def grown(claim: Claim, *made: Node, returns: Node | Sequence[Node] = ()) -> Done:
     """The report of a run that made these, and returned those of them."""
     text, returned = encode_returned(returns if isinstance(returns, Node) else list(returns) or None)
-    children = Children.of(gather(claim.job_id, [*made, *returned]), returned, claim.group_id)
+    submission = gather(claim.job_id, [*made, *returned])
+    children = Children.of(submission, returned, claim.group_id)
+    submission.hand_over()
     return Done(claim.task_id, claim.epoch, text, children=children)

@@ -50,7 +50,7 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
         if row is None or (row.epoch, row.worker_id) != (done.epoch, worker_id) or row.status not in LIVE_TASK:
             raise _lost(done)
     await growth.look()
-    await growth.write()
+    plan = await growth.write()
     ended = await session.dialect.complete_claims(session, worker_id, dones)
     assert len(ended) == len(dones), "rows that are locked and live complete"
     accepted = {(done.task_id, done.epoch) for done in dones}
@@ -60,7 +60,8 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
     await pin_inputs(session, await growth.arguments_of_those_who_wait())
     more = Counter(total_tasks=len(submission.tasks), open_tasks=len(submission.tasks))
     await note_growth(session, submission.job_id, JobStatus.RUNNING, len(submission.tasks))
-    rippling = await settle(session, ended, more={submission.job_id: more})
+    doomed = {submission.job_id: growth.doomed_by(plan)}
+    rippling = await settle(session, ended, more={submission.job_id: more}, doomed=doomed)
     return Receipt(accepted, rippling)
 
 

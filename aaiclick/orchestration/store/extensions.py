@@ -27,7 +27,7 @@ from aaiclick.orchestration.store.graphs import (
 )
 from aaiclick.orchestration.store.new_edges import drop_known_edges, follow_results, too_late
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
-from aaiclick.orchestration.store.ripples import OPEN, lock_gated, shift, spread_doom
+from aaiclick.orchestration.store.ripples import OPEN, Targets, lock_gated, shift, spread_doom
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import late_arguments, makers_to_come, pin_inputs
 from aaiclick.orchestration.store.tables import dependencies, graph_locks, groups, jobs, ripples, tasks
@@ -42,7 +42,11 @@ async def extend_job(session: Session, submission: Submission) -> Plan:
     extension = Extension(session, replace(submission), shape_of(submission))
     await extension.lock()
     await extension.look()
-    return await extension.write()
+    plan = await extension.write()
+    doomed = extension.doomed_by(plan)
+    if plan.doomed:
+        await spread_doom(session, submission.job_id, doomed.doomed, doomed.drowned)
+    return plan
 
 
 @dataclass(slots=True)
@@ -240,10 +244,13 @@ class Extension:
         await self._reopen(plan)
         await self.count_in_job(len(self.submission.tasks))
         if plan.doomed:
-            doomed_groups = {node for node in plan.doomed if node in self.shape.groups or node in self.old_groups}
             await leave_delay(session, plan.doomed)
-            await spread_doom(session, self.job_id, plan.doomed - doomed_groups, doomed_groups)
         return plan
+
+    def doomed_by(self, plan: Plan) -> Targets:
+        """What waits for something that failed: to be told once the job has counted it."""
+        drowned = {node for node in plan.doomed if node in self.shape.groups or node in self.old_groups}
+        return Targets(doomed=plan.doomed - drowned, drowned=drowned)
 
     async def _hold_back(self, plan: Plan) -> None:
         """Stored tasks and groups wait for more; what a group's gate holds back waits with it."""

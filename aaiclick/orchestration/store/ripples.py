@@ -86,15 +86,22 @@ async def settle(
     ended: Sequence[EndedTask],
     errors: dict[int, str] | None = None,
     more: Mapping[int, Counter[str]] | None = None,
+    doomed: Mapping[int, Targets] | None = None,
 ) -> bool:
     """Tell the graph that these tasks ended; says whether ripples were left for later.
 
-    `more` is added to the counters of these jobs in the same stroke.
+    `more` is added to the counters of these jobs in the same stroke, and what is doomed is counted in it: a job must
+    not be without open tasks in between.
     """
     tally = Tally(errors=errors or {})
     for job_id, counts in (more or {}).items():
         tally.counts[job_id] = Counter(counts)
-    return await _spread(session, _begin(ended, tally), Targets(), tally)
+    targets = Targets()
+    for job_id, concerned in (doomed or {}).items():
+        targets.doomed |= concerned.doomed
+        targets.drowned |= concerned.drowned
+        tally.job_of |= dict.fromkeys(concerned.drowned, job_id)
+    return await _spread(session, _begin(ended, tally), targets, tally)
 
 
 async def spread_doom(session: Session, job_id: int, task_ids: Iterable[int], group_ids: Iterable[int]) -> bool:

@@ -66,3 +66,40 @@ async def test_a_run_that_returns_one_that_grows_at_the_same_time(band: Orchestr
     assert await band.ready_names() == ["child"]
     assert await band.violations() == []
     assert await finish(band, job) == ["child", "after"]
+
+
+async def test_a_child_that_is_doomed_from_the_start_does_not_end_the_job_before_its_siblings(band: Orchestra) -> None:
+    job = await band.submit(make("parent"), make("broken"))
+    held = await band.claim_named()
+    await band.fail(held["broken"])
+    doomed = Task("some.module.f", {"x": stored_node("task", held["broken"].task_id)}, name="doomed")
+    await band.report(grown(held["parent"], doomed, make("sibling")))
+    assert (await band.job(job)).status == "running"
+    assert await band.violations() == []
+    assert await finish(band, job, "failed") == ["sibling"]
+
+
+async def test_a_run_makes_stored_tasks_and_groups_wait_for_its_children(band: Orchestra) -> None:
+    """Those that are in the queue by now leave it."""
+    group, alone = Group("g"), make("alone", priority=-1)
+    inner = Group("inner", parent_group_id=group.id)
+    inside = make("inside", group_id=inner.id, priority=-1)
+    job = await band.submit(make("parent"), group, inner, inside, alone)
+    (claim,) = await band.claim(1)
+    child = make("child")
+    child >> stored_node("task", alone.id)
+    child >> stored_node("group", group.id)
+    await band.report(grown(claim, child))
+    assert await band.ready_names() == ["child"]
+    assert await band.violations() == []
+    assert sorted(await finish(band, job)) == ["alone", "child", "inside"]
+
+
+async def test_a_run_cannot_make_a_task_wait_that_has_begun(band: Orchestra) -> None:
+    job = await band.submit(make("parent"), make("begun"))
+    held = await band.claim_named()
+    child = make("child")
+    child >> stored_node("task", held["begun"].task_id)
+    await band.report(grown(held["parent"], child), done(held["begun"]))
+    assert await finish(band, job, "failed") == []
+    assert "AlreadyStarted" in ((await band.job(job)).error or "")
