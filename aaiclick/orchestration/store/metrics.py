@@ -54,10 +54,10 @@ from aaiclick.orchestration.store.tables import claims, events, jobs, metrics, r
 STEP = 20_000
 """Events that one transaction counts."""
 
-WINDOW = 20_000
+WINDOW = 10_000
 """Above this many that are not counted for good, they are so sooner: counting them anew takes time."""
 
-SHOWN_MAX = 100_000
+SHOWN_MAX = 20_000
 """Of those that are not counted for good, how many are counted anew: the others are shown when they are."""
 
 SETTLED_S = 300.0
