@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from typing import NamedTuple
 
 from aaiclick.config import settings
@@ -32,7 +33,10 @@ def read_log(task_id: int, epoch: int | None = None, *, offset: int = 0, limit: 
             return None
         raise
     try:
-        size = os.fstat(descriptor).st_size
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            return None
+        size = facts.st_size
         start = max(0, size + offset) if offset < 0 else offset
         return LogPart(os.pread(descriptor, min(limit, PART_BYTES_MAX), start), size)
     finally:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from aaiclick.server.models.catalogue import RegisteredJobAnswer as RegisteredJobAnswer
-from aaiclick.server.models.catalogue import RegisteredJobList as RegisteredJobList
 from aaiclick.server.models.fleet import Alive as Alive
 from aaiclick.server.models.fleet import Asked as Asked
 from aaiclick.server.models.fleet import AuditAnswer as AuditAnswer
@@ -29,6 +27,8 @@ from aaiclick.server.models.objects import RowsAnswer as RowsAnswer
 from aaiclick.server.models.objects import SchemaAnswer as SchemaAnswer
 from aaiclick.server.models.problems import Problem as Problem
 from aaiclick.server.models.problems import WrongField as WrongField
+from aaiclick.server.models.registered_jobs import RegisteredJobAnswer as RegisteredJobAnswer
+from aaiclick.server.models.registered_jobs import RegisteredJobList as RegisteredJobList
 from aaiclick.server.models.tasks import BlockerAnswer as BlockerAnswer
 from aaiclick.server.models.tasks import Cleared as Cleared
 from aaiclick.server.models.tasks import DeadLetterPage as DeadLetterPage

@@ -1,0 +1,63 @@
+"""What went wrong, as RFC 9457 says it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from aaiclick import errors
+from aaiclick.errors import AaiclickError
+from aaiclick.server.problems import problem, problem_of, status_of
+
+TREE = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, AaiclickError)]
+
+EXPECTED = {
+    errors.InputError: 422,
+    errors.NotFound: 404,
+    errors.ObjectNotFound: 404,
+    errors.JobEnded: 409,
+    errors.InputsGone: 409,
+    errors.NotAuthenticated: 401,
+    errors.NotAllowed: 403,
+    errors.ValueTooLarge: 413,
+    errors.CircularDependencyError: 422,
+    errors.SignatureMismatch: 422,
+    errors.DataUnreachable: 503,
+    errors.TransientStoreError: 503,
+    errors.ConfigError: 500,
+}
+
+
+@pytest.mark.parametrize("kind", TREE)
+def test_every_error_has_an_answer(kind: type[AaiclickError]) -> None:
+    answer = problem_of(kind())
+    body = json.loads(bytes(answer.body))
+    assert answer.status_code == body["status"] == status_of(kind())
+    assert answer.status_code == EXPECTED.get(kind, answer.status_code)
+    assert answer.media_type == "application/problem+json"
+
+
+def test_a_fault_of_ours_tells_nothing() -> None:
+    answer = problem_of(errors.ConfigError(setting="AAICLICK_SQL_URL", value="x", rule="y", hint="z"))
+    assert b"AAICLICK_SQL_URL" not in bytes(answer.body)
+
+
+def test_a_problem_has_its_name_for_programs_and_for_people() -> None:
+    body = json.loads(bytes(problem_of(errors.NotFound(what="job", field="id", value=5, hint="")).body))
+    assert body == {
+        "type": "urn:aaiclick:problem:NotFound",
+        "title": "Not found",
+        "status": 404,
+        "detail": "No job with id 5.",
+    }
+
+
+def test_secrets_and_control_characters_do_not_pass() -> None:
+    text = bytes(problem(422, "X", "postgresql://u:hush@h/x \x1b[31m").body).decode()
+    assert "hush" not in text
+    assert "\\u001b" not in text
+
+
+def test_who_may_try_again_is_told_when() -> None:
+    assert problem_of(errors.TransientStoreError()).headers["retry-after"]
