@@ -12,7 +12,6 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    FromClause,
     Integer,
     Row,
     Select,
@@ -166,31 +165,30 @@ async def count_events(session: Session, after: int, last: int) -> Tally:
     ended = and_(these, events.c.move.in_(ENDING_MOVES))
     if any(row.move in ENDING_MOVES for row in rows):
         tally = add(tally, await _measure_jobs(session, and_(ended, of_job)))
-        tally = add(tally, await _measure_tasks(session, ended))
+        tally = add(tally, await _measure_tasks(session, and_(ended, events.c.task_id.is_not(None))))
     return tally
 
 
 async def _measure_jobs(session: Session, ended: ColumnElement[bool]) -> Tally:
     took_s = session.dialect.seconds(jobs.c.started_at, events.c.at)
-    found = events.join(jobs, jobs.c.id == events.c.job_id)
-    return await _measure(session, JOB_S, took_s, found, and_(ended, jobs.c.started_at.is_not(None)))
+    return await _measure(session, JOB_S, select(took_s).where(jobs.c.id == events.c.job_id), ended)
 
 
 async def _measure_tasks(session: Session, ended: ColumnElement[bool]) -> Tally:
     took_s = session.dialect.seconds(runs.c.claimed_at, runs.c.ended_at)
-    same = and_(runs.c.task_id == events.c.task_id, runs.c.epoch == events.c.epoch)
-    return await _measure(session, TASK_S, took_s, events.join(runs, same), and_(ended, runs.c.claimed_at.is_not(None)))
+    same = (runs.c.task_id == events.c.task_id, runs.c.epoch == events.c.epoch)
+    return await _measure(session, TASK_S, select(took_s).where(*same), ended)
 
 
-async def _measure(
-    session: Session, name: str, took_s: ColumnElement[float], found: FromClause, which: ColumnElement[bool]
-) -> Tally:
-    """How many took at most how long, counted by the database."""
-    one: Select[Any] = select(took_s.label("took_s")).select_from(found).where(which)
-    each = one.subquery()
+async def _measure(session: Session, name: str, took_s: Select[Any], which: ColumnElement[bool]) -> Tally:
+    """How many took at most how long, counted by the database.
+
+    What is measured is looked up for each event by its key: joined, PostgreSQL would rather read all runs there are.
+    """
+    each = select(took_s.correlate(events).scalar_subquery().label("took_s")).where(which).subquery()
     limits = METRICS[name].buckets_s
     within = [func.sum(case((each.c.took_s <= limit, 1), else_=0)) for limit in limits]
-    row: Any = await session.first(select(func.count(), func.sum(each.c.took_s), *within))
+    row: Any = await session.first(select(func.count(each.c.took_s), func.sum(each.c.took_s), *within))
     if not row[0]:
         return {}
     tally = {(name, str(limit)): Amount(int(number)) for limit, number in zip(limits, row[2:], strict=True)}
