@@ -43,7 +43,7 @@ async def extend_job(session: Session, submission: Submission) -> Plan:
     await extension.lock()
     await extension.look()
     plan = await extension.write()
-    doomed = extension.doomed_by(plan)
+    doomed = doomed_by(plan, extension)
     if plan.doomed:
         await spread_doom(session, submission.job_id, doomed.doomed, doomed.drowned)
     return plan
@@ -247,11 +247,6 @@ class Extension:
             await leave_delay(session, plan.doomed)
         return plan
 
-    def doomed_by(self, plan: Plan) -> Targets:
-        """What waits for something that failed: to be told once the job has counted it."""
-        drowned = {node for node in plan.doomed if node in self.shape.groups or node in self.old_groups}
-        return Targets(doomed=plan.doomed - drowned, drowned=drowned)
-
     async def _hold_back(self, plan: Plan) -> None:
         """Stored tasks and groups wait for more; what a group's gate holds back waits with it."""
         raised = {node: plan.stored_unmet[node] for node in self.held_tasks if plan.stored_unmet[node]}
@@ -281,21 +276,12 @@ class Extension:
             if was_open and group in self.openings:
                 stopped.append(self.openings[group].id)
             if was_open and not self._is_untold(group):
-                gated.update(self._members_to_gate(group))
+                gated.update(_members_to_gate(self, group))
                 closing.update(child for child, parent in self.parents.items() if parent == group)
         if stopped:
             await self.session.run(delete(ripples).where(self.session.any_of(ripples.c.id, stopped)))
             gated.difference_update(await lock_gated(self.session, sorted(gated)))
         return more, gated
-
-    def _members_to_gate(self, group: int) -> list[int]:
-        """The tasks directly in this group; refused if one has begun."""
-        members = [row for row in self.old_tasks.values() if row.group_id == group]
-        for row in members:
-            if row.status != TaskStatus.PENDING:
-                begun = f"begun (task {row.id} is {row.status})"
-                raise too_late(self.submission, self.names, group, begun)
-        return [row.id for row in members]
 
     async def _reopen(self, plan: Plan) -> None:
         """Stored groups get more to complete; one that was complete may only do so while nobody waits for it."""
@@ -326,6 +312,12 @@ class Extension:
         await note_growth(self.session, self.job_id, row.status, count)
 
 
+def doomed_by(plan: Plan, extension: Extension) -> Targets:
+    """What waits for something that failed: to be told once the job has counted it."""
+    drowned = {node for node in plan.doomed if node in extension.shape.groups or node in extension.old_groups}
+    return Targets(doomed=plan.doomed - drowned, drowned=drowned)
+
+
 async def tasks_inside(session: Session, inside: set[int]) -> set[int]:
     """The tasks directly in these groups."""
     if not inside:
@@ -346,6 +338,16 @@ def _standing(status: str) -> Standing:
     if status == TaskStatus.COMPLETED:
         return Standing.MET
     return Standing.FAILED if status in ENDED_TASK else Standing.OPEN
+
+
+def _members_to_gate(extension: Extension, group: int) -> list[int]:
+    """The tasks directly in this group; refused if one has begun."""
+    members = [row for row in extension.old_tasks.values() if row.group_id == group]
+    for row in members:
+        if row.status != TaskStatus.PENDING:
+            begun = f"begun (task {row.id} is {row.status})"
+            raise too_late(extension.submission, extension.names, group, begun)
+    return [row.id for row in members]
 
 
 def _may_wait(status: str, *, grown: bool) -> bool:
