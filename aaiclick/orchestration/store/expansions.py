@@ -22,7 +22,7 @@ from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.graph import ancestors, descendants
 from aaiclick.orchestration.rules.states import LIVE_TASK, JobStatus
 from aaiclick.orchestration.store.endings import lock_graph
-from aaiclick.orchestration.store.extensions import Extension, tasks_inside
+from aaiclick.orchestration.store.extensions import Extension, doomed_by, tasks_inside
 from aaiclick.orchestration.store.graphs import keep_results, shape_of
 from aaiclick.orchestration.store.ripples import settle
 from aaiclick.orchestration.store.session import Session
@@ -60,7 +60,7 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
     await pin_inputs(session, await growth.arguments_of_those_who_wait())
     more = Counter(total_tasks=len(submission.tasks), open_tasks=len(submission.tasks))
     await note_growth(session, submission.job_id, JobStatus.RUNNING, len(submission.tasks))
-    doomed = {submission.job_id: growth.doomed_by(plan)}
+    doomed = {submission.job_id: doomed_by(plan, growth)}
     rippling = await settle(session, ended, more={submission.job_id: more}, doomed=doomed)
     return Receipt(accepted, rippling)
 
