@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from aaiclick.cli.loop import wait_for
 from aaiclick.cli.output import AsJson, say, show_facts, show_json
 
 
-def setup(as_json: AsJson = False) -> None:
+def setup(
+    token: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Also make a token of this name for the server, an admin's.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Make the local root and the database with its schema, where they are missing.
 
     A database that is there already is checked and left as it is.
     """
     facts = wait_for(set_up())
+    if token is not None:
+        facts["token"] = wait_for(_new_token(token))
     if as_json:
         show_json(facts)
         return
     show_facts(facts | {"made": ", ".join(facts["made"]) or "nothing, all was there"})
-    say("aaiclick is ready.")
+    say("aaiclick is ready." if token is None else "aaiclick is ready. Keep the token: it is not shown again.")
+
+
+async def _new_token(name: str) -> str:
+    from aaiclick.orchestration.tokens import create_token  # here, to keep start-up light
+
+    return (await create_token(name, "admin")).text
 
 
 async def set_up() -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import json
+import logging
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
@@ -15,6 +17,8 @@ from aaiclick.config import settings
 from aaiclick.data.clients.opening import kept_open
 from aaiclick.errors import AaiclickError
 from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.machine_ids import provide_ids
 from aaiclick.server import audit, dead_letters, events, health, jobs, metrics, objects, registered_jobs, tasks, workers
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, document, told
@@ -24,7 +28,11 @@ from aaiclick.server.streams import Streams
 from aaiclick.server.who import Viewer
 
 PREFIX = "/api/v1"
+IDS_EVERY_S = 20.0
 ROOMS = (jobs, tasks, workers, registered_jobs, objects, dead_letters, events, audit, health)
+
+
+log = logging.getLogger("aaiclick.server")
 
 
 def create_app(*, hosts: Collection[str] = ()) -> FastAPI:
@@ -53,9 +61,23 @@ def create_app(*, hosts: Collection[str] = ()) -> FastAPI:
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Keep the state's connection, and the data's once it was used, open for all requests."""
     app.state.streams = Streams()
-    async with connected(), kept_open():
+    async with connected() as coordinator, kept_open():
         app.state.surroundings = contextvars.copy_context()
-        yield
+        keeping = asyncio.create_task(_keep_ids(coordinator.database))
+        try:
+            yield
+        finally:
+            keeping.cancel()
+
+
+async def _keep_ids(database: Database) -> None:
+    """A right to make ids lasts two minutes: what a worker's heartbeat does for it, the server does for itself."""
+    while True:
+        await asyncio.sleep(IDS_EVERY_S)
+        try:
+            await provide_ids(database)
+        except Exception as error:  # the database may be away for a while; requests tell of it
+            log.warning("no new ids for now: %s", error)
 
 
 def _document() -> APIRouter:

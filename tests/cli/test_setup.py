@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 from aaiclick.orchestration.store import schema
+from aaiclick.orchestration.tokens import authenticate
 from aaiclick.urls import sqlite_url
 from tests.cli.conftest import Cli
 
@@ -20,6 +21,15 @@ def test_it_makes_the_root_and_the_database(cli: Cli, root: Path) -> None:
     ]
     assert done.err == "aaiclick is ready.\n"
     asyncio.run(schema.check(sqlite_url(root / "local.db")))
+
+
+def test_it_makes_a_token_when_asked(cli: Cli) -> None:
+    done = cli("setup", "--token", "me")
+    shown = done.out.split()[-1]
+    assert done.err.endswith("Keep the token: it is not shown again.\n")
+    found = asyncio.run(authenticate(shown))
+    assert (found.name, str(found.role)) == ("me", "admin")
+    assert "token" in cli("setup", "--token", "you", "--json").data
 
 
 def test_it_may_be_repeated(cli: Cli, root: Path) -> None:

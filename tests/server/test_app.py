@@ -9,6 +9,7 @@ import pytest
 
 from aaiclick.config import reset_settings
 from aaiclick.errors import BackendUnreachable
+from aaiclick.server import app as application
 from aaiclick.server.app import create_app
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import Client, problem_in
@@ -19,6 +20,23 @@ async def test_many_ask_at_once(each_client: Client) -> None:
     answers = await asyncio.gather(*(each_client.post("/jobs", json=body) for _ in range(10)))
     assert sorted(answer.status_code for answer in answers) == [200] * 9 + [201]
     assert len({answer.json()["id"] for answer in answers}) == 1
+
+
+async def test_the_right_to_make_ids_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it a server that runs for minutes would make ids that another process makes, too."""
+    monkeypatch.setattr(application, "IDS_EVERY_S", 0.001)
+    asked: asyncio.Queue[object] = asyncio.Queue()
+
+    async def failing_first(database: object) -> None:
+        asked.put_nowait(database)
+        if asked.qsize() == 1:
+            raise OSError("away")
+
+    monkeypatch.setattr(application, "provide_ids", failing_first)
+    app = create_app()
+    async with app.router.lifespan_context(app):
+        while asked.qsize() < 3:  # noqa: ASYNC110 (it counts)
+            await asyncio.sleep(0.001)
 
 
 async def test_there_is_no_page_that_loads_code_of_others(client: Client) -> None:
