@@ -55,6 +55,12 @@ ON_CHANGES = {
         JOIN dependencies d ON d.previous_id = p.id JOIN tasks x ON x.id = d.next_id
         JOIN tasks r ON r.id = json_extract(m.value, '$[2]')
         WHERE x.status IN ('claimed', 'running', 'completed') AND r.status != 'completed'""",
+    "a scheduled job is the run of one time": """
+        SELECT j.id, count(f.job_id) FROM jobs j LEFT JOIN fires f ON f.job_id = j.id
+        WHERE j.run_type = 'scheduled' GROUP BY j.id HAVING count(f.job_id) != 1""",
+    "a time that ran has its job": """
+        SELECT f.registered_job_id, f.fire_at, f.job_id FROM fires f LEFT JOIN jobs j ON j.id = f.job_id
+        WHERE (f.outcome = 'run') != (j.id IS NOT NULL)""",
     "nothing needs mending": "SELECT job_id, detail FROM events WHERE move = 'repair'",
 }
 """After every commit that wrote more than sessions and terms; the recount goes with it."""

@@ -17,6 +17,7 @@ from tests.simulation.checks import AT_REST, broken
 from tests.simulation.engine import left_over
 from tests.simulation.graphs import Graphs
 from tests.simulation.host import Call, Host, stale_beat
+from tests.simulation.schedules import Schedules, missing
 from tests.simulation.state import Away, SimulatedDatabase
 from tests.simulation.world import World
 
@@ -68,6 +69,9 @@ class Fate:
             self.claim_again: 1.0,
             self.beat_again: 1.0,
         }
+        self.schedules = Schedules(self)
+        if world.weather.schedules:
+            base |= {self.schedules.switch: 1.5, self.schedules.set_back: 3.0}
         self.weights: dict[Deed, float] = {deed: rate * self.dice.choice([0, 1, 1, 3]) for deed, rate in base.items()}
         self.weights |= {deed: 5.0 for deed in base if deed.__name__ in world.weather.favours}
         self.weights |= {deed: 0.0 for deed in base if deed.__name__ in world.weather.spares}
@@ -79,6 +83,8 @@ class Fate:
         for _ in range(self.dice.choice([1, 2, 3])):
             await self.more_hosts()
         await self.try_to(self.submit)
+        if self.world.weather.schedules:
+            await self.try_to(self.schedules.register_entries)
         until = self.dice.uniform(*CHAOS_S)
         deeds, rates = list(self.weights), [*self.weights.values()]
         while self.world.loop.time() < until and not self.world.is_over:
@@ -103,6 +109,9 @@ class Fate:
             host.go_on(host.work)
             host.go_on(host.service)
         await self.more_hosts(calm=True)
+        if world.weather.schedules:
+            await asyncio.sleep(65.0)  # a minute without faults
+            await self.try_to(self.schedules.end)
         until = world.loop.time() + CALM_S_MAX
         while left := [*broken(world.state, AT_REST), *still_held(world)]:
             if world.is_over:
@@ -112,6 +121,8 @@ class Fate:
                 return
             await self.more_hosts(calm=not world.hosts)
             await asyncio.sleep(1.0)
+        for time in missing(world):
+            world.fail(time)
         await clean_up(self, until)
         world.note("fate", "everything has ended")
 

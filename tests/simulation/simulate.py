@@ -14,6 +14,7 @@ from unittest import mock
 
 from aaiclick import ids
 from aaiclick.config import Settings, reset_settings
+from aaiclick.orchestration.control import schedules as control_schedules
 from aaiclick.orchestration.control import sweeper
 from aaiclick.orchestration.control import tables as control_tables
 from aaiclick.orchestration.coordinator import direct
@@ -86,6 +87,7 @@ def _controlled() -> Iterator[None]:
         patches.enter_context(mock.patch.object(Settings, "from_env", return_value=chosen))
         patches.enter_context(mock.patch.object(ids, "_maker", _Counting()))
         patches.enter_context(mock.patch.object(direct, "provide_ids", _no_ids))
+        patches.enter_context(mock.patch.object(control_schedules, "provide_ids", _no_ids))
         patches.enter_context(mock.patch.object(ripples, "STEP", 3))
         patches.enter_context(mock.patch.object(node, "_groups_in_memory", weakref.WeakValueDictionary()))
         try:

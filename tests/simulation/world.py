@@ -57,6 +57,8 @@ class Weather:
     """What happens more often than it would."""
     spares: tuple[str, ...] = ()
     """What does not happen."""
+    schedules: bool = False
+    """Whether there are registered jobs, which fire each minute."""
 
 
 class World:
