@@ -26,7 +26,7 @@ from aaiclick.orchestration.store.pending import read_facts
 from aaiclick.orchestration.store.session import Session
 from benchmarks.setting import fresh_database, machine
 
-REPEAT = 11
+REPEAT = 7
 JOBS = 1_000
 LAST = 5_000_000
 """The task that has many before it."""

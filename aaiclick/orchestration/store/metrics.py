@@ -57,7 +57,9 @@ WINDOW = 10_000
 """Above this many that are not counted for good, they are so sooner: counting them anew takes time."""
 
 SHOWN_MAX = 20_000
-"""Of those that are not counted for good, how many are counted anew: the others are shown when they are."""
+MEASURED_MAX = 2_000
+"""Of those that are not counted for good, how many are counted anew, and how many measured, which takes longer: the
+others are shown when they are. The oldest, so that no number ever falls."""
 
 SETTLED_S = 300.0
 SETTLED_S_MIN = 30.0
@@ -95,7 +97,7 @@ async def count_settled(session: Session) -> int:
     last = await _last_settled(session, horizon)
     if last <= horizon:
         return 0
-    more = await count_events(session, horizon, last)
+    more = await count_events(session, horizon, last) | await measure_events(session, horizon, last)
     more[HORIZON] = Amount(last - horizon)
     known = {(row.name, row.bucket) for row in await session.rows(select(metrics.c.name, metrics.c.bucket))}
     await session.insert(metrics, [_zero(key) for key in sorted(more.keys() - known)])
@@ -146,14 +148,14 @@ async def _last_settled(session: Session, horizon: int) -> int:
 
 
 async def count_events(session: Session, after: int, last: int) -> Tally:
-    """What the events behind `after`, up to `last`, add to the metrics."""
-    these = and_(events.c.id > after, events.c.id <= last)
+    """What the events behind `after`, up to `last`, add to the counters."""
     of_job = events.c.task_id.is_(None)
     grows = and_(of_job, events.c.move.in_(GROWING_MOVES))
-    size = func.count().label("size")
     made = func.sum(case((grows, cast(events.c.detail, Integer)), else_=0)).label("made")
     rows = await session.rows(
-        select(events.c.move, of_job.label("of_job"), size, made).where(these).group_by(events.c.move, of_job)
+        select(events.c.move, of_job.label("of_job"), func.count().label("size"), made)
+        .where(events.c.id > after, events.c.id <= last)
+        .group_by(events.c.move, of_job)
     )
     tally: Tally = {}
     for row in rows:
@@ -162,33 +164,28 @@ async def count_events(session: Session, after: int, last: int) -> Tally:
             tally = add(tally, {(name, ""): Amount(row.size)})
         if row.made:
             tally = add(tally, {(GROWTH, ""): Amount(int(row.made))})
-    ended = and_(these, events.c.move.in_(ENDING_MOVES))
-    if any(row.move in ENDING_MOVES for row in rows):
-        tally = add(tally, await _measure_jobs(session, and_(ended, of_job)))
-        tally = add(tally, await _measure_tasks(session, and_(ended, events.c.task_id.is_not(None))))
     return tally
 
 
-async def _measure_jobs(session: Session, ended: ColumnElement[bool]) -> Tally:
+async def measure_events(session: Session, after: int, last: int) -> Tally:
+    """What the events behind `after`, up to `last`, add to the histograms: it reads the runs and jobs they name."""
+    ended = and_(events.c.id > after, events.c.id <= last, events.c.move.in_(ENDING_MOVES))
     took_s = session.dialect.seconds(jobs.c.started_at, events.c.at)
-    return await _measure(session, JOB_S, select(took_s).where(jobs.c.id == events.c.job_id), ended)
-
-
-async def _measure_tasks(session: Session, ended: ColumnElement[bool]) -> Tally:
+    of_job = and_(ended, events.c.task_id.is_(None), jobs.c.started_at.is_not(None))
+    found = select(took_s.label("took_s")).join_from(events, jobs, jobs.c.id == events.c.job_id).where(of_job)
+    tally = await _measure(session, JOB_S, found)
     took_s = session.dialect.seconds(runs.c.claimed_at, runs.c.ended_at)
-    same = (runs.c.task_id == events.c.task_id, runs.c.epoch == events.c.epoch)
-    return await _measure(session, TASK_S, select(took_s).where(*same), ended)
+    same = and_(runs.c.task_id == events.c.task_id, runs.c.epoch == events.c.epoch)
+    found = select(took_s.label("took_s")).join_from(events, runs, same).where(ended, runs.c.claimed_at.is_not(None))
+    return tally | await _measure(session, TASK_S, found)
 
 
-async def _measure(session: Session, name: str, took_s: Select[Any], which: ColumnElement[bool]) -> Tally:
-    """How many took at most how long, counted by the database.
-
-    What is measured is looked up for each event by its key: joined, PostgreSQL would rather read all runs there are.
-    """
-    each = select(took_s.correlate(events).scalar_subquery().label("took_s")).where(which).subquery()
+async def _measure(session: Session, name: str, found: Select[Any]) -> Tally:
+    """How many took at most how long, counted by the database."""
+    each = found.subquery()
     limits = METRICS[name].buckets_s
     within = [func.sum(case((each.c.took_s <= limit, 1), else_=0)) for limit in limits]
-    row: Any = await session.first(select(func.count(each.c.took_s), func.sum(each.c.took_s), *within))
+    row: Any = await session.first(select(func.count(), func.sum(each.c.took_s), *within).select_from(each))
     if not row[0]:
         return {}
     tally = {(name, str(limit)): Amount(int(number)) for limit, number in zip(limits, row[2:], strict=True)}
@@ -206,6 +203,7 @@ async def read_metrics(session: Session) -> Metrics:
     first = await session.scalar(select(func.min(events.c.id)).where(events.c.id > horizon))
     if first is not None:
         tally = add(tally, await count_events(session, horizon, first + SHOWN_MAX))
+        tally = add(tally, await measure_events(session, horizon, first + MEASURED_MAX))
     queue = select(ready.c.task_id).limit(QUEUE_COUNTED_MAX).subquery()
     depth = await session.scalar(select(func.count()).select_from(queue))
     now = await session.now()

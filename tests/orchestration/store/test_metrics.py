@@ -259,6 +259,16 @@ async def test_of_very_many_events_some_are_shown_later(band: Orchestra, monkeyp
     assert (await shown(band)).counters["jobs_created_total"] == 5
 
 
+async def test_of_many_events_some_are_measured_later(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "MEASURED_MAX", 1)
+    await band.submit(make("a"), make("b"))
+    await band.drain()
+    assert (await shown(band)).counters["tasks_completed_total"] == 2
+    assert (await shown(band)).histograms["task_duration_seconds"].count == 0
+    await settle(band)
+    assert (await shown(band)).histograms["task_duration_seconds"].count == 2
+
+
 # ---------------------------------------------------------------- durations
 
 
