@@ -40,7 +40,6 @@ class Door:
     def __init__(self, app: ASGIApp, *, hosts: Collection[str] = ()) -> None:
         self.app = app
         self.hosts = frozenset(hosts) | LOOPBACK
-        self._surroundings: contextvars.Context | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

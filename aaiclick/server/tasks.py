@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from aaiclick.errors import NotFound
-from aaiclick.orchestration.execution.log_reading import LogPart, read_log
+from aaiclick.orchestration.execution.log_reading import PART_BYTES_MAX, LogPart, read_log
 from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.pending import why_pending
 from aaiclick.orchestration.rules.names import check_id
@@ -98,11 +98,15 @@ async def _read(task_id: int, epoch: int | None, offset: int, limit: int) -> Log
 
 
 async def _follow(task_id: int, epoch: int | None, offset: int) -> AsyncIterator[bytes]:
-    """The log from a byte on, as it grows. A task that is cleared goes on in another attempt: this one has ended."""
-    began = await get_task(task_id)
-    while began is not None:
+    """The log from a byte on, as it grows; where another attempt begins, its log from the beginning."""
+    file: int | None = None
+    while True:
         now = await get_task(task_id)  # before the log is read: what was written until the end is read after it
-        part = await _read(task_id, began.epoch if epoch is None and offset else epoch, offset, 1_000_000)
+        part = await _read(task_id, epoch, offset, PART_BYTES_MAX)
+        if part is not None and file not in (None, part.file):
+            file, offset = part.file, 0
+            continue
+        file = file if part is None else part.file
         if part is not None and part.data:
             offset += len(part.data)
             yield part.data

@@ -8,9 +8,11 @@ import os
 import pytest
 
 from aaiclick.backend import get_logs_dir
-from aaiclick.orchestration import create_job, get_task, get_tasks_for_job
+from aaiclick.orchestration import cancel_job, create_job, get_task, get_tasks_for_job
+from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.execution.debug import ajob_test
 from aaiclick.orchestration.models import Task
+from aaiclick.server import tasks as room
 from tests.server.conftest import Client, problem_in
 from tests.server.outside_flows import chain
 
@@ -102,6 +104,30 @@ async def test_following_a_log_until_the_task_ends(client: Client) -> None:
     write_log(task, b"two")
     await client.post(f"/jobs/{job.id}/cancel")
     assert (await following).content == b"one two"
+
+
+async def test_a_log_is_followed_from_one_attempt_to_the_next(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "LOOK_EVERY_S", 0.001)
+    job = await create_job("x", FAIL)
+    (task,) = await get_tasks_for_job(job.id)
+    parts = room._follow(task.id, None, 0)
+
+    async def heard() -> bytes:
+        while not (part := await anext(parts, b"end")):
+            pass
+        return part
+
+    async with connected():
+        write_log(task, b"one")
+        assert await heard() == b"one"
+        write_log(task, b"two")
+        assert await heard() == b"two"
+        write_log(task, b"once more", epoch=2)
+        place = get_logs_dir()
+        os.replace(os.path.join(place, f"{task.id}.2.log"), os.path.join(place, f"{task.id}.log"))
+        assert await heard() == b"once more"
+        await cancel_job(job.id)
+        assert await heard() == b"end"
 
 
 async def test_following_a_task_that_never_wrote(client: Client) -> None:

@@ -14,10 +14,11 @@ PART_BYTES_MAX = 1_000_000
 
 
 class LogPart(NamedTuple):
-    """Some bytes of a log, and how many it has by now."""
+    """Some bytes of a log, how many it has by now, and which file it is: each attempt has its own."""
 
     data: bytes
     size: int
+    file: int
 
 
 def read_log(task_id: int, epoch: int | None = None, *, offset: int = 0, limit: int = PART_BYTES_MAX) -> LogPart | None:
@@ -38,6 +39,6 @@ def read_log(task_id: int, epoch: int | None = None, *, offset: int = 0, limit: 
             return None
         size = facts.st_size
         start = max(0, size + offset) if offset < 0 else offset
-        return LogPart(os.pread(descriptor, min(limit, PART_BYTES_MAX), start), size)
+        return LogPart(os.pread(descriptor, min(limit, PART_BYTES_MAX), start), size, facts.st_ino)
     finally:
         os.close(descriptor)
