@@ -95,6 +95,8 @@ class Facts:
     blockers: Sequence[Blocker] = ()
     more: int = 0
     """How many others it waits for besides `blockers`, at least."""
+    is_cut: bool = False
+    """It has so many predecessors that not all were looked at."""
     run_after: datetime | None = None
     in_queue: bool = False
     before: int = 0
@@ -171,7 +173,7 @@ def find_reason(facts: Facts) -> Reason:
     if facts.job_status in ENDED_JOB:
         return Reason.JOB_ENDED
     if facts.unmet:
-        return Reason.WAITS if facts.blockers else Reason.NEWS
+        return Reason.WAITS if facts.blockers or facts.is_cut else Reason.NEWS
     if facts.run_after is not None:
         return Reason.DELAYED
     if not facts.in_queue:
@@ -279,6 +281,8 @@ _LINES = {
 
 def _listed(facts: Facts) -> str:
     words = [_blocker(blocker) for blocker in facts.blockers]
+    if not words:
+        return f"{facts.more} of very many tasks and groups"
     if facts.more:
         words.append(f"and {facts.more} more")
     return ", ".join(words)

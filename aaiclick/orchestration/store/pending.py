@@ -64,6 +64,7 @@ async def read_facts(session: Session, task_id: int) -> Facts | None:
         unmet=row.unmet_count > 0,
         blockers=blockers,
         more=more,
+        is_cut=more > 0 and not blockers and await _has_many_edges(session, row.id),
         run_after=row.run_after,
         in_queue=place is not None,
         before=place or 0,
@@ -145,6 +146,11 @@ def _edges(session: Session, nodes: Iterable[int]) -> Subquery:
         .limit(EDGES_MAX)
         .subquery()
     )
+
+
+async def _has_many_edges(session: Session, task_id: int) -> bool:
+    """Whether those that were looked at were not all; groups around it are not asked: few have so many before them."""
+    return int(await session.scalar(select(func.count()).select_from(_edges(session, [task_id])))) >= EDGES_MAX
 
 
 def _previous(edges: Subquery, table: Any, *columns: ColumnElement[Any]) -> Select[Any]:

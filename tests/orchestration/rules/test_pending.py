@@ -50,6 +50,7 @@ CASES: list[tuple[dict[str, Any], Reason, str]] = [
         "it waits for task 'extract' (running), group 'sources' (3 of its parts open), before the group 'all loads',"
         " and 12 more",
     ),
+    ({"unmet": True, "is_cut": True, "more": 3}, Reason.WAITS, "it waits for 3 of very many tasks and groups"),
     (
         {"unmet": True, "has_leader": True},
         Reason.NEWS,

@@ -10,7 +10,7 @@ from sqlalchemy import event, insert, update
 
 from aaiclick.orchestration.models import Group, WorkerStatus
 from aaiclick.orchestration.models.node import Node
-from aaiclick.orchestration.rules.pending import Facts, Fleet
+from aaiclick.orchestration.rules.pending import Facts, Fleet, Reason, judge
 from aaiclick.orchestration.store import pending, ripples
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, ready, tasks, workers
@@ -100,6 +100,19 @@ async def test_only_some_are_named_and_the_others_counted(band: Orchestra, monke
     await band.complete(*(claimed[f"t{number}"] for number in range(6)))
     found = await facts_of(band, last)
     assert ([blocker.name for blocker in found.blockers], found.more) == (["t6", "t7"], 0)
+
+
+async def test_of_very_many_not_all_are_looked_at(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, last = make("first"), make("second"), make("last")
+    first >> last
+    second >> last
+    await band.submit(first, second, last)
+    claimed = await band.claim_named()
+    await band.complete(claimed["first"])
+    monkeypatch.setattr(pending, "EDGES_MAX", 1)
+    found = await facts_of(band, last)
+    assert found.is_cut or [blocker.name for blocker in found.blockers] == ["second"]
+    assert judge(found).reason is Reason.WAITS
 
 
 async def test_news_that_are_on_their_way(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
