@@ -28,7 +28,7 @@ PACKAGES = (
     "sqlalchemy",
     "typer",
 )
-EXTRAS = {"postgres": "asyncpg", "mariadb": "asyncmy", "redis": "redis"}
+EXTRAS = {"postgres": "asyncpg", "mariadb": "asyncmy", "redis": "redis", "server": "fastapi"}
 """What each brings."""
 
 NOT_WELL = 1
