@@ -82,8 +82,9 @@ def _signals() -> Iterator[int]:
     try:
         yield reading
     finally:
-        for number, action in before:
-            signal.signal(number, action)
+        is_ending = bool(select.select([reading], [], [], 0)[0])
+        for number, action in before:  # whoever is told again while it ends goes on ending
+            signal.signal(number, signal.SIG_IGN if is_ending else action)
         os.close(reading)
         os.close(writing)
 

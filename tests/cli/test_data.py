@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from aaiclick.cli import data
 from aaiclick.config import reset_settings
 from aaiclick.data.ownership import acquire, find_gateway
 from tests.cli.conftest import Cli
@@ -86,3 +87,17 @@ def test_a_server_is_not_served(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_verb_must_be_named(cli: Cli) -> None:
     assert cli("data").code == 2
+
+
+def test_who_was_told_to_end_is_not_killed_by_being_told_again() -> None:
+    before = {number: signal.getsignal(number) for number in data.SIGNALS}
+    try:
+        with data._signals():
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
+    with data._signals():
+        assert signal.getsignal(signal.SIGTERM) is not before[signal.SIGTERM]
+    assert {number: signal.getsignal(number) for number in data.SIGNALS} == before

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import aaiclick.orchestration as front
 from aaiclick.errors import CircularDependencyError
 from aaiclick.orchestration import (
     PRESERVATION_FULL,
@@ -375,13 +374,6 @@ async def test_000_claiming_by_hand() -> None:
 
 def test_001_the_log_directory() -> None:
     assert Path(get_logs_dir()).is_dir()
-
-
-@pytest.mark.parametrize("name", ["create_result_collector"])
-def test_names_that_come_later(name: str) -> None:
-    """Not there yet: retrying and health come with the workers, collecting results with operators."""
-    with pytest.raises(AttributeError):
-        getattr(front, name)
 
 
 def test_001_ids_exist_from_construction() -> None:
