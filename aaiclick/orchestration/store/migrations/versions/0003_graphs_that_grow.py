@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from alembic import op
-from sqlalchemy import Boolean, Column, Integer, String, text
-from sqlalchemy.schema import SchemaItem
+from sqlalchemy import Column, Integer, String, text
 
 from aaiclick.orchestration.store.columns import Id, UtcTime
+from aaiclick.orchestration.store.migrations.steps import HOT, create_index, create_table, flag, must_be_repeatable
 
 revision = "0003"
 down_revision = "0002"
-
-BUSY = {
-    "autovacuum_vacuum_scale_factor": 0.02,
-    "autovacuum_vacuum_threshold": 1000,
-    "autovacuum_vacuum_cost_delay": 0,
-}
-HOT = {"fillfactor": 50, **BUSY}
 
 
 def upgrade() -> None:
@@ -75,34 +68,3 @@ def create_pins() -> None:
     )
     create_index("ix_table_pin_refs_table", "table_pin_refs", "table_name")
     create_index("ix_table_pin_refs_freed", "table_pin_refs", "freed")
-
-
-def flag(name: str) -> Column[bool]:
-    return Column(name, Boolean(create_constraint=False), nullable=False, server_default=text("false"))
-
-
-def create_table(
-    name: str, *columns: SchemaItem, postgres: dict[str, float] | None = None, with_rowid: bool = True
-) -> None:
-    op.create_table(
-        name,
-        *columns,
-        if_not_exists=must_be_repeatable(),
-        mysql_engine="InnoDB",
-        mysql_charset="utf8mb4",
-        mysql_collate="utf8mb4_nopad_bin",
-        mariadb_engine="InnoDB",
-        mariadb_charset="utf8mb4",
-        mariadb_collate="utf8mb4_nopad_bin",
-        postgresql_with=postgres or {},
-        sqlite_with_rowid=with_rowid,
-    )
-
-
-def create_index(name: str, table: str, *columns: str) -> None:
-    op.create_index(name, table, list(columns), if_not_exists=must_be_repeatable())
-
-
-def must_be_repeatable() -> bool:
-    """MariaDB commits at each statement; the others undo a step that was cut off."""
-    return op.get_context().dialect.name in ("mysql", "mariadb")

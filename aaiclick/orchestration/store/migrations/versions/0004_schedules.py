@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from alembic import op
 from sqlalchemy import Boolean, Column, Double, Integer, String, text
-from sqlalchemy.schema import SchemaItem
 
 from aaiclick.orchestration.store.columns import Id, JsonText, UtcTime
+from aaiclick.orchestration.store.migrations.steps import create_index, create_table, must_be_repeatable
 
 revision = "0004"
 down_revision = "0003"
@@ -56,27 +56,3 @@ def upgrade() -> None:
     )
     create_index("ix_backfills_status", "backfills", "status", "id")
     create_index("ix_backfills_registered", "backfills", "registered_job_id", "id")
-
-
-def create_table(name: str, *columns: SchemaItem, with_rowid: bool = True) -> None:
-    op.create_table(
-        name,
-        *columns,
-        if_not_exists=must_be_repeatable(),
-        mysql_engine="InnoDB",
-        mysql_charset="utf8mb4",
-        mysql_collate="utf8mb4_nopad_bin",
-        mariadb_engine="InnoDB",
-        mariadb_charset="utf8mb4",
-        mariadb_collate="utf8mb4_nopad_bin",
-        sqlite_with_rowid=with_rowid,
-    )
-
-
-def create_index(name: str, table: str, *columns: str) -> None:
-    op.create_index(name, table, list(columns), if_not_exists=must_be_repeatable())
-
-
-def must_be_repeatable() -> bool:
-    """MariaDB commits at each statement; the others undo a step that was cut off."""
-    return op.get_context().dialect.name in ("mysql", "mariadb")

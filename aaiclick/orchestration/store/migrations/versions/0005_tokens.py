@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from alembic import op
 from sqlalchemy import Column, String
-from sqlalchemy.schema import SchemaItem
 
 from aaiclick.orchestration.store.columns import Id, LongText, UtcTime
+from aaiclick.orchestration.store.migrations.steps import create_table, must_be_repeatable
 
 revision = "0005"
 down_revision = "0004"
@@ -35,22 +35,3 @@ def upgrade() -> None:
         Column("outcome", LongText),
     )
     op.create_index("ix_audit_target", "audit", ["target", "id"], if_not_exists=must_be_repeatable())
-
-
-def create_table(name: str, *columns: SchemaItem) -> None:
-    op.create_table(
-        name,
-        *columns,
-        if_not_exists=must_be_repeatable(),
-        mysql_engine="InnoDB",
-        mysql_charset="utf8mb4",
-        mysql_collate="utf8mb4_nopad_bin",
-        mariadb_engine="InnoDB",
-        mariadb_charset="utf8mb4",
-        mariadb_collate="utf8mb4_nopad_bin",
-    )
-
-
-def must_be_repeatable() -> bool:
-    """MariaDB commits at each statement; the others undo a step that was cut off."""
-    return op.get_context().dialect.name in ("mysql", "mariadb")
