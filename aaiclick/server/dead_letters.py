@@ -6,9 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from aaiclick.orchestration.dead_letters import list_dead_letters, replay_dead_letter
-from aaiclick.orchestration.rules.names import check_id
-from aaiclick.server import models, requests
+from aaiclick.orchestration.dead_letters import list_dead_letters
+from aaiclick.server import changes, models, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, told
 from aaiclick.server.who import Operator, Viewer
@@ -29,7 +28,4 @@ async def list_(request: Request, _: Viewer, asked: Annotated[requests.DeadLette
 @router.post("/{task_id}/replay", response_model=models.Cleared, responses=told(404, 409))
 async def replay(request: Request, task_id: requests.IdPath, who: Operator) -> Response:
     """Run a task again that was given up, with everything downstream of it."""
-    wanted = check_id(int(task_id), "task id")
-    async with who.changes("replay", f"task {wanted}"):
-        replayed = await replay_dead_letter(wanted)
-    return answer(request, models.Cleared.of(replayed))
+    return answer(request, await changes.replay(who, task_id))

@@ -7,16 +7,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from aaiclick.errors import InputError, NotFound
+from aaiclick.errors import InputError
 from aaiclick.orchestration.job_graphs import get_job_graph, list_job_tasks
-from aaiclick.orchestration.jobs import cancel_job, compute_job_stats, get_job, list_jobs, retry_failed_tasks
+from aaiclick.orchestration.jobs import compute_job_stats, list_jobs
 from aaiclick.orchestration.models import Job
-from aaiclick.orchestration.outside import from_outside
-from aaiclick.orchestration.registered_jobs import run_job
-from aaiclick.orchestration.rules.names import check_id, check_name
-from aaiclick.server import models, requests
+from aaiclick.server import changes, models, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, Responses, told
+from aaiclick.server.found import the_job
 from aaiclick.server.who import Author, Operator, Viewer
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
@@ -29,20 +27,8 @@ AGAIN: Responses = {200: {"model": models.JobAnswer, "description": "The job tha
 @router.post("", status_code=201, response_model=models.JobAnswer, responses=told(400, 409) | AGAIN)
 async def submit(request: Request, body: requests.SubmitJob, who: Author, idempotency_key: Key = None) -> Response:
     """Submit a job. With a key, the same request again gives the first job again (200)."""
-    check_name(body.name, "Job name")
-    key = given_key(body.key, idempotency_key)
-    async with who.changes("submit", f"job {body.name}") as change, from_outside(body.entrypoint) as entrypoint:
-        job = await run_job(
-            body.name,
-            entrypoint,
-            body.kwargs,
-            body.preservation_mode,
-            key=key,
-            priority=body.priority,
-            timeout_s=body.timeout_s,
-        )
-        change.target = f"job {job.id}"
-    return submitted(request, job)
+    body.key = given_key(body.key, idempotency_key)
+    return submitted(request, await changes.submit(who, body))
 
 
 def given_key(in_body: str | None, in_header: str | None) -> str | None:
@@ -71,24 +57,10 @@ async def get(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
     return answer(request, models.JobAnswer.of(await the_job(job_id)))
 
 
-async def the_job(text: str) -> Job:
-    """The job with this id."""
-    job = await get_job(int(text))
-    if job is None:
-        raise NotFound(what="job", field="id", value=text, hint="")
-    return job
-
-
 @router.post("/{job_id}/cancel", response_model=models.Cancelled, responses=told(404))
 async def cancel(request: Request, job_id: requests.IdPath, who: Operator) -> Response:
     """Cancel a job and all of its tasks that have not ended."""
-    wanted = check_id(int(job_id), "job id")
-    async with who.changes("cancel", f"job {wanted}") as change:
-        cancelled = await cancel_job(wanted)
-        if not cancelled:
-            await the_job(job_id)
-            change.outcome = "nothing: it had ended"
-    return answer(request, models.Cancelled(cancelled=cancelled))
+    return answer(request, await changes.cancel(who, job_id))
 
 
 @router.post("/{job_id}/retry", response_model=models.Cleared, responses=told(400, 404, 409))
@@ -96,12 +68,7 @@ async def retry(
     request: Request, job_id: requests.IdPath, who: Operator, body: requests.Clear | None = None
 ) -> Response:
     """Run again the tasks of a job that failed, with everything downstream of them."""
-    wanted, how = check_id(int(job_id), "job id"), body or requests.Clear()
-    if how.dry_run:
-        return answer(request, models.Cleared.of(await retry_failed_tasks(wanted, **how.model_dump()), True))
-    async with who.changes("retry", f"job {wanted}"):
-        cleared = await retry_failed_tasks(wanted, upstream=how.upstream)
-    return answer(request, models.Cleared.of(cleared))
+    return answer(request, await changes.retry(who, job_id, body or requests.Clear()))
 
 
 @router.get("/{job_id}/stats", response_model=models.StatsAnswer, responses=told(404) | UNCHANGED)

@@ -11,14 +11,13 @@ from starlette.responses import StreamingResponse
 
 from aaiclick.errors import NotFound
 from aaiclick.orchestration.execution.log_reading import PART_BYTES_MAX, LogPart, read_log
-from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.pending import why_pending
-from aaiclick.orchestration.rules.names import check_id
 from aaiclick.orchestration.rules.states import ENDED_TASK
-from aaiclick.orchestration.tasks import clear_task, get_runs_for_task, get_task
-from aaiclick.server import models, requests
+from aaiclick.orchestration.tasks import get_runs_for_task, get_task
+from aaiclick.server import changes, models, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, told
+from aaiclick.server.found import the_task
 from aaiclick.server.streams import streaming
 from aaiclick.server.who import Operator, Viewer
 
@@ -34,14 +33,6 @@ _LOG = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description"
 async def get(request: Request, task_id: requests.IdPath, _: Viewer) -> Response:
     """Show a task."""
     return answer(request, models.TaskAnswer.of(await the_task(task_id)))
-
-
-async def the_task(text: str) -> Task:
-    """The task with this id."""
-    task = await get_task(int(text))
-    if task is None:
-        raise NotFound(what="task", field="id", value=text, hint="")
-    return task
 
 
 @router.get("/{task_id}/runs", response_model=models.RunList, responses=told(404) | UNCHANGED)
@@ -62,12 +53,7 @@ async def clear(
     request: Request, task_id: requests.IdPath, who: Operator, body: requests.Clear | None = None
 ) -> Response:
     """Run a task again, whatever it is doing, with everything downstream of it."""
-    wanted, how = check_id(int(task_id), "task id"), body or requests.Clear()
-    if how.dry_run:
-        return answer(request, models.Cleared.of(await clear_task(wanted, **how.model_dump()), True))
-    async with who.changes("clear", f"task {wanted}"):
-        cleared = await clear_task(wanted, upstream=how.upstream)
-    return answer(request, models.Cleared.of(cleared))
+    return answer(request, await changes.clear(who, task_id, body or requests.Clear()))
 
 
 # ---------------------------------------------------------------- logs

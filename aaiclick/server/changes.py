@@ -1,0 +1,132 @@
+"""What somebody outside may change: one function behind each verb, whoever asks, and who asked is written down."""
+
+from __future__ import annotations
+
+from aaiclick.orchestration.dead_letters import replay_dead_letter
+from aaiclick.orchestration.jobs import cancel_job, retry_failed_tasks
+from aaiclick.orchestration.models import Job
+from aaiclick.orchestration.outside import already_trusted, from_outside
+from aaiclick.orchestration.registered_jobs import disable_job, enable_job, run_job, upsert_registered_job
+from aaiclick.orchestration.rules.names import check_id, check_name
+from aaiclick.orchestration.tasks import clear_task
+from aaiclick.orchestration.workers import deregister_worker, drain_worker
+from aaiclick.server import models, requests
+from aaiclick.server.found import the_entry, the_job, the_worker
+from aaiclick.server.who import Actor
+
+# ---------------------------------------------------------------- jobs and tasks
+
+
+async def submit(who: Actor, asked: requests.SubmitJob) -> Job:
+    """Run a function that is named from outside; with a key, the job that this key had before."""
+    check_name(asked.name, "Job name")
+    async with who.changes("submit", f"job {asked.name}") as change, from_outside(asked.entrypoint) as entrypoint:
+        job = await run_job(
+            asked.name,
+            entrypoint,
+            asked.kwargs,
+            asked.preservation_mode,
+            key=asked.key,
+            priority=asked.priority,
+            timeout_s=asked.timeout_s,
+        )
+        change.target = f"job {job.id}"
+    return job
+
+
+async def cancel(who: Actor, job_id: str) -> models.Cancelled:
+    """Cancel a job and all of its tasks that have not ended."""
+    wanted = check_id(int(job_id), "job id")
+    async with who.changes("cancel", f"job {wanted}") as change:
+        cancelled = await cancel_job(wanted)
+        if not cancelled:
+            await the_job(job_id)
+            change.outcome = "nothing: it had ended"
+    return models.Cancelled(cancelled=cancelled)
+
+
+async def retry(who: Actor, job_id: str, how: requests.Clear) -> models.Cleared:
+    """Run again the tasks of a job that failed, with everything downstream of them."""
+    wanted = check_id(int(job_id), "job id")
+    if how.dry_run:
+        return models.Cleared.of(await retry_failed_tasks(wanted, dry_run=True, upstream=how.upstream), True)
+    async with who.changes("retry", f"job {wanted}"):
+        return models.Cleared.of(await retry_failed_tasks(wanted, upstream=how.upstream))
+
+
+async def clear(who: Actor, task_id: str, how: requests.Clear) -> models.Cleared:
+    """Run a task again, whatever it is doing, with everything downstream of it."""
+    wanted = check_id(int(task_id), "task id")
+    if how.dry_run:
+        return models.Cleared.of(await clear_task(wanted, dry_run=True, upstream=how.upstream), True)
+    async with who.changes("clear", f"task {wanted}"):
+        return models.Cleared.of(await clear_task(wanted, upstream=how.upstream))
+
+
+async def replay(who: Actor, task_id: str) -> models.Cleared:
+    """Run a task again that was given up, with everything downstream of it."""
+    wanted = check_id(int(task_id), "task id")
+    async with who.changes("replay", f"task {wanted}"):
+        return models.Cleared.of(await replay_dead_letter(wanted))
+
+
+# ---------------------------------------------------------------- registered jobs
+
+
+async def register(who: Actor, name: str, asked: requests.RegisterJob) -> models.RegisteredJobAnswer:
+    """Add an entry, or make an old one what this says."""
+    check_name(name, "Job name")
+    given = asked.model_dump(exclude_none=True)
+    async with who.changes("register", f"registered job {name}"), from_outside(given.pop("entrypoint")) as entrypoint:
+        return models.RegisteredJobAnswer.of(await upsert_registered_job(name, entrypoint, **given))
+
+
+async def enable(who: Actor, name: str) -> models.RegisteredJobAnswer:
+    """Let an entry fire from now on."""
+    check_name(name, "Job name")
+    async with who.changes("enable", f"registered job {name}"):
+        return models.RegisteredJobAnswer.of(await enable_job(name))
+
+
+async def disable(who: Actor, name: str) -> models.RegisteredJobAnswer:
+    """Let an entry fire no more."""
+    check_name(name, "Job name")
+    async with who.changes("disable", f"registered job {name}"):
+        return models.RegisteredJobAnswer.of(await disable_job(name))
+
+
+async def run(who: Actor, name: str, asked: requests.RunRegistered) -> Job:
+    """Run an entry now; what it runs was decided when it was registered."""
+    check_name(name, "Job name")
+    async with who.changes("run", f"registered job {name}") as change:
+        entry = await the_entry(name)
+        async with already_trusted(entry.entrypoint):
+            job = await run_job(
+                name,
+                None,
+                asked.kwargs,
+                asked.preservation_mode,
+                key=asked.key,
+                priority=asked.priority,
+                timeout_s=asked.timeout_s,
+            )
+        change.target = f"job {job.id}"
+    return job
+
+
+# ---------------------------------------------------------------- workers
+
+
+async def drain(who: Actor, worker_id: str) -> models.Asked:
+    """Ask a worker to finish what it runs and to leave."""
+    wanted = check_id(int(worker_id), "worker id")
+    async with who.changes("drain", f"worker {wanted}"):
+        return models.Asked(asked=await drain_worker(wanted))
+
+
+async def stop(who: Actor, worker_id: str) -> models.Asked:
+    """End a worker's session now."""
+    wanted = check_id(int(worker_id), "worker id")
+    async with who.changes("stop", f"worker {wanted}"):
+        await the_worker(worker_id)
+        return models.Asked(asked=await deregister_worker(wanted))

@@ -1,0 +1,44 @@
+"""One function behind each verb, and who asked is written down. The rooms' own tests ask over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+from aaiclick.errors import AaiclickError, InputError
+from aaiclick.orchestration import create_job
+from aaiclick.orchestration.audit import list_audit
+from aaiclick.orchestration.tokens import create_token
+from aaiclick.server import changes, requests
+from aaiclick.server.who import Actor
+from tests.orchestration import sample_flows as flows
+
+
+@pytest.fixture
+async def who() -> Actor:
+    return Actor((await create_token("ann", "author")).token)
+
+
+async def test_a_change_tells_who_what_and_how_it_went(who: Actor) -> None:
+    job = await create_job("sum", flows.add(1, 2))
+    assert (await changes.cancel(who, str(job.id))).cancelled is True
+    assert (await changes.cancel(who, str(job.id))).cancelled is False
+    told = [(each.actor, each.verb, each.target, each.outcome) for each in await list_audit() if each.verb == "cancel"]
+    target = f"job {job.id}"
+    assert told == [("ann", "cancel", target, "nothing: it had ended"), ("ann", "cancel", target, "done")]
+
+
+@pytest.mark.parametrize("verb", ["retry", "clear"])
+async def test_what_is_only_tried_is_not_written_down(who: Actor, verb: str) -> None:
+    with pytest.raises(AaiclickError):
+        await getattr(changes, verb)(who, "12345", requests.Clear(dry_run=True))
+    assert verb not in [each.verb for each in await list_audit()]
+
+
+@pytest.mark.parametrize("verb", ["cancel", "replay", "drain", "stop"])
+async def test_what_is_refused_is_written_down_and_an_id_that_is_none_is_not(who: Actor, verb: str) -> None:
+    with pytest.raises(InputError):
+        await getattr(changes, verb)(who, str(2**63))
+    with pytest.raises(AaiclickError):
+        await getattr(changes, verb)(who, "12345")
+    (told,) = [each for each in await list_audit() if each.verb == verb]
+    assert str(told.outcome).startswith("refused: NotFound")
