@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,6 +11,7 @@ from typing import Any, NamedTuple
 from aaiclick.data.compiling import to_sql
 from aaiclick.data.context import data_context
 from aaiclick.data.frames import Frame
+from aaiclick.data.names import name_of
 from aaiclick.data.reading import in_order
 from aaiclick.data.schema import Schema
 from aaiclick.data.terms import col
@@ -103,3 +106,55 @@ def _compared(condition: Condition) -> Any:
         rule = f"it is one of: {' '.join(OPERATORS)}"
         raise InputError(field="operator", value=shown(repr(condition.operator)), rule=rule, hint="")
     return OPERATORS[condition.operator](col(condition.column), condition.value)
+
+
+# ---------------------------------------------------------------- for whoever has the engine anyway
+
+
+class Stored(NamedTuple):
+    """An Object that stays: its table in ClickHouse, and how large it is, as far as ClickHouse knows."""
+
+    name: str
+    table: str
+    rows: int | None
+    bytes: int | None
+
+
+async def list_stored() -> list[Stored]:
+    """The Objects that stay, for everybody, by name."""
+    async with data_context(oplog=False) as context:
+        found = await context.client.rows(
+            "SELECT name, total_rows, total_bytes FROM system.tables"
+            " WHERE database = currentDatabase() AND startsWith(name, 'p_') ORDER BY name"
+        )
+    named = ((name_of(table), table, rows, size) for table, rows, size in zip(*found.columns, strict=True))
+    return [Stored(name, table, rows, size) for name, table, rows, size in named if name is not None]
+
+
+async def query_rows(sql: str, *, limit: int = 100) -> Browsed:
+    """Rows that a statement of SQL gives, within the limits; ClickHouse itself refuses what would change anything.
+
+    For trusted callers only: it may read whatever the engine may read.
+    """
+    async with data_context(oplog=False) as context:
+        answer = await context.client.rows(sql, LIMITS | {"limit": limit + 1, "readonly": 1})
+    rows = list(zip(*answer.columns, strict=True))
+    return Browsed(answer.names, answer.types, rows[:limit], len(rows) <= limit)
+
+
+def as_json(value: Any) -> Any:
+    """A value of ClickHouse's as JSON can say it; what it cannot say is written as a string."""
+    match value:
+        case None | bool() | int():
+            return value
+        case str():
+            return value.encode(errors="replace").decode()
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case list() | tuple() | set() | frozenset():
+            return [as_json(each) for each in value]
+        case dict():
+            return {str(as_json(key)): as_json(each) for key, each in value.items()}
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

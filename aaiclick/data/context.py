@@ -104,7 +104,7 @@ class Context:
         given = schema if isinstance(schema, Schema) else Schema.from_fields(schema, ordered=order)
         wanted = Schema(given.fields, given.shape, order or given.ordered)
         table, keeper = await self._table(name, scope)
-        await self._create(table, wanted, wanted.column_definitions())
+        await self.client.command(self._creation(table, wanted, wanted.column_definitions()))
         await self.note("create", table)
         return Object(self, table, wanted, keeper)
 
@@ -138,9 +138,9 @@ class Context:
         table, keeper = await self._table(name, scope)
         schema = Schema((), shape, ordered)
         query = to_sql(with_order(relation) if ordered else relation)
-        await self._create(table, schema, "", query, AS_SORTED if is_sorted(relation) else None)
+        schema = await self._create_as(table, schema, query, AS_SORTED if is_sorted(relation) else None)
         await self.note("materialize", table, [source.name for source in tables_of(relation)], query)
-        return await self._made(table, keeper, schema)
+        return Object(self, table, schema, keeper)
 
     async def create_object_from_file(
         self, path: str | os.PathLike[str], *, file_format: str | None, name: str | None, scope: Scope
@@ -158,26 +158,20 @@ class Context:
 
     async def _from_source(self, source: str, name: str | None, scope: Scope) -> Object:
         table, keeper = await self._table(name, scope)
-        schema = Schema((), "table")
-        await self._create(table, schema, "", f"SELECT * FROM {source}")
+        schema = await self._create_as(table, Schema((), "table"), f"SELECT * FROM {source}")
         await self.note("load", table, (), mask_url(source))
-        return await self._made(table, keeper, schema)
+        return Object(self, table, schema, keeper)
 
-    async def _made(self, table: str, keeper: Keeper | None, schema: Schema) -> Object:
-        """The Object of a table that a query has made."""
-        found = await self.client.rows(f"DESCRIBE TABLE {sql.name(table)}")
+    async def _create_as(
+        self, table: str, schema: Schema, query: str, settings: Settings | None = None, granule: int = 0
+    ) -> Schema:
+        """Make a table of the rows that a query gives; gives its schema with the columns that it then has."""
+        statement = f"{self._creation(table, schema, granule=granule)} AS {query}"
+        found = await self.client.make(statement, f"DESCRIBE TABLE {sql.name(table)}", settings)
         fields = tuple(Field(name, kind) for name, kind in zip(*found.columns[:2], strict=True) if name != ORDER)
-        return Object(self, table, Schema(fields, schema.shape, schema.ordered), keeper)
+        return Schema(fields, schema.shape, schema.ordered)
 
-    async def _create(
-        self,
-        table: str,
-        schema: Schema,
-        columns: str,
-        query: str = "",
-        settings: Settings | None = None,
-        granule: int = 0,
-    ) -> None:
+    def _creation(self, table: str, schema: Schema, columns: str = "", granule: int = 0) -> str:
         """A name that is taken is refused: no two Objects share a table unknowingly.
 
         With a granule, it is sorted by its first column, and so many rows are read at least.
@@ -187,8 +181,7 @@ class Context:
         if granule:
             order, options = sql.name(schema.names[0]), f"index_granularity = {granule}"
         text = f"CREATE TABLE {sql.name(table)} {f'({columns}) ' if columns else ''}ENGINE = MergeTree ORDER BY {order}"
-        text += f" SETTINGS {options} COMMENT {sql.text(schema.table_comment(**self._facts))}"
-        await self.client.command(f"{text} AS {query}" if query else text, settings)
+        return f"{text} SETTINGS {options} COMMENT {sql.text(schema.table_comment(**self._facts))}"
 
     async def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
         if name is not None:

@@ -182,8 +182,12 @@ def walk(expressions: Iterable[Expression], known: Container[int] = ()) -> Itera
         if id(expression) in seen or id(expression) in known:
             continue
         seen.add(id(expression))
+        parts = parts_of(expression)
+        if not parts:
+            yield expression
+            continue
         stack.append((expression, True))
-        stack += [(part, False) for part in reversed(parts_of(expression))]
+        stack += [(part, False) for part in reversed(parts)]
 
 
 def over_columns(expression: Expression, columns: Mapping[str, Expression]) -> Expression:

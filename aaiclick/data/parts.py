@@ -73,9 +73,9 @@ async def number_rows(frame: Frame, part_rows: int | None = None) -> Numbered:
     query = f"SELECT toUInt64(rowNumberInAllBlocks()) AS {sql.name(key)}, {names} FROM ({to_sql(relation)})"
     granule = min(GRANULE_MAX, part_rows or GRANULE_MAX)
     schema = Schema((Field(key, "UInt64"),), "table")
-    await context._create(table, schema, "", query, ONE_THREAD, granule)
+    schema = await context._create_as(table, schema, query, ONE_THREAD, granule)
     await context.note("number", table, [source.name for source in tables_of(relation)], query)
-    copy = await context._made(table, keeper, schema)
+    copy = Object(context, table, schema, keeper)
     shape: Shape = "list" if frame.shape in ("scalar", "list") and frame.columns == (VALUE,) else "table"
     return Numbered(copy, key, await copy.count(), shape)
 

@@ -57,6 +57,17 @@ def some(*numbers: int) -> pa.Table:
     return pa.table({"a": list(numbers), "b`c": [None if number % 2 else str(number) for number in numbers]})
 
 
+async def test_what_is_made_is_looked_at_with_the_same_call(client: DataClient) -> None:
+    make = "CREATE TABLE made ENGINE = MergeTree ORDER BY tuple() AS SELECT toInt64(number) AS n FROM numbers(3)"
+    found = await client.make(make, "SELECT n FROM made ORDER BY n", {"max_threads": 1})
+    assert list(found.names) == ["n"]
+    assert list(found.columns[0]) == [0, 1, 2]
+    with pytest.raises(DataRefused, match="already exists"):
+        await client.make(make, "SELECT 1")
+    with pytest.raises(DataRefused):
+        await client.make("DROP TABLE made SYNC", "SELECT n FROM made")  # the first half is done
+
+
 async def test_rows_are_python_values_column_by_column(client: DataClient) -> None:
     found = await client.rows(
         "SELECT toInt64(1) AS a, 'é' AS b, NULL AS c, toDecimal64('1.50', 2) AS d, true AS e, [1, 2] AS f,"

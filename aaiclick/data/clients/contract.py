@@ -28,6 +28,9 @@ class DataClient(Protocol):
     async def rows(self, sql: str, settings: Settings | None = None) -> Rows:
         """The whole answer as Python values, column by column."""
 
+    async def make(self, sql: str, look: str, settings: Settings | None = None) -> Rows:
+        """Run a statement that answers nothing and then, without a pause, one that looks at what it made."""
+
     def rows_now(self, sql: str, settings: Settings | None = None) -> Rows:
         """`rows`, for where nothing can be awaited: it blocks."""
 

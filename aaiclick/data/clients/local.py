@@ -39,6 +39,9 @@ class LocalClient:
     async def rows(self, sql: str, settings: Settings | None = None) -> Rows:
         return await self._again(lambda client: client.rows(sql, settings))
 
+    async def make(self, sql: str, look: str, settings: Settings | None = None) -> Rows:
+        return await self._once(lambda client: client.make(sql, look, settings))
+
     def rows_now(self, sql: str, settings: Settings | None = None) -> Rows:
         return self._now.rows_now(sql, settings)
 

@@ -52,6 +52,13 @@ class PooledClient:
     async def rows(self, sql: str, settings: Settings | None = None) -> Rows:
         return await self._run(lambda client: _rows(client, sql, settings))
 
+    async def make(self, sql: str, look: str, settings: Settings | None = None) -> Rows:
+        def both(client: Client) -> Rows:
+            client.command(sql, settings=_plain(settings))
+            return _rows(client, look, None)
+
+        return await self._run(both)
+
     def rows_now(self, sql: str, settings: Settings | None = None) -> Rows:
         with in_our_words(), self._lent(lambda: False) as client:
             return _rows(client, sql, settings)

@@ -10,7 +10,7 @@ from aaiclick.data.clients.contract import DataClient, Rows
 from aaiclick.data.clients.local import LocalClient
 from aaiclick.data.clients.pool import PooledClient
 
-VERBS = ["command", "rows", "rows_now", "arrow", "batches", "save", "insert", "close"]
+VERBS = ["command", "rows", "make", "rows_now", "arrow", "batches", "save", "insert", "close"]
 
 
 @pytest.mark.parametrize("kind", [PooledClient, LocalClient])
