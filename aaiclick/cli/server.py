@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aaiclick.cli.loop import wait_for
 from aaiclick.cli.output import say
+
+if TYPE_CHECKING:
+    import socket
 
 app = typer.Typer(help="The REST server.", rich_markup_mode=None)
 
@@ -27,6 +30,9 @@ def start(
         str | None, typer.Option(help="Where the modules with the tasks are; by default the current directory.")
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every request.")] = False,
+    descriptor: Annotated[
+        int | None, typer.Option("--fd", hidden=True, min=3, help="A socket that listens already, from our parent.")
+    ] = None,
 ) -> None:
     """Serve jobs, tasks, workers, Objects and events over HTTP until Ctrl-C or SIGTERM."""
     from aaiclick.cli.paths import find_modules_in  # here, to keep start-up light
@@ -39,4 +45,18 @@ def start(
         if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic"):
             raise
         raise MissingExtra(what="The server", package=error.name, extra="server") from None
-    wait_for(serve(host, port, told=lambda where: say(f"aaiclick: serving {where}/api/v1"), verbose=verbose))
+    given = None if descriptor is None else _socket(descriptor)
+    wait_for(
+        serve(host, port, told=lambda where: say(f"aaiclick: serving {where}/api/v1"), verbose=verbose, given=given)
+    )
+
+
+def _socket(descriptor: int) -> socket.socket:
+    import socket  # here, to keep start-up light
+
+    from aaiclick.errors import InputError  # here, to keep start-up light
+
+    try:
+        return socket.socket(fileno=descriptor)
+    except OSError:
+        raise InputError(field="--fd", value=descriptor, rule="it is no socket", hint="") from None

@@ -1,20 +1,19 @@
-"""Serving the application: where to listen, and how it ends."""
+"""Serving the application, and how it ends."""
 
 from __future__ import annotations
 
-import errno
-import ipaddress
+import asyncio
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 import uvicorn
 
-from aaiclick.errors import InputError
-from aaiclick.orchestration.tokens import MAKE_ONE, has_valid_token
+from aaiclick.server.addresses import is_any, listen, refuse_without_token, url_of
 from aaiclick.server.app import create_app
 
-LOOPBACK_HOST = "127.0.0.1"
-PORT = 8765
 END_S_MAX = 5
 """Seconds that requests get to end when the server is told to."""
 
@@ -25,6 +24,11 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_start = on_start
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End in order; a second Ctrl-C does not wait for answers. Its ancestor would die of the signal afterwards."""
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -38,14 +42,15 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def serve(host: str, port: int, *, told: Callable[[str], None], verbose: bool = False) -> None:
-    """Serve until SIGINT or SIGTERM. `told` hears where, once it listens."""
-    await refuse_without_token(host)
-    listening = listen(host, port)
+async def serve(
+    host: str, port: int, *, told: Callable[[str], None], verbose: bool = False, given: socket.socket | None = None
+) -> None:
+    """Serve until a signal. `told` hears where, once it listens; `given` is a socket that listens already."""
+    await refuse_without_token(given.getsockname()[0] if given else host)
+    listening = given or listen(host, port)
     try:
-        name, number = listening.getsockname()[:2]
-        shown = f"[{name}]" if ":" in name else name
-        app = create_app(hosts=() if is_any(name) else (shown.lower(),))
+        where = url_of(listening)
+        app = create_app(hosts=() if is_any(listening) else (where.removeprefix("http://").rpartition(":")[0].lower(),))
         config = uvicorn.Config(
             app,
             log_level="info" if verbose else "warning",
@@ -57,52 +62,22 @@ async def serve(host: str, port: int, *, told: Callable[[str], None], verbose: b
             lifespan="on",
             ws="none",
         )
-        server = Server(config, lambda: told(f"http://{shown}:{number}"))
-        await server.serve(sockets=[listening])
+        server = Server(config, lambda: told(where))
+        with _ended_by_a_hang_up(server):
+            await server.serve(sockets=[listening])
     finally:
         listening.close()
 
 
-async def refuse_without_token(host: str) -> None:
-    """Beyond this machine, nobody listens before somebody has a token."""
-    if not is_loopback(host) and not await has_valid_token():
-        rule = "beyond this machine, the server needs a token that counts"
-        raise InputError(field="--host", value=host, rule=rule, hint=f"{MAKE_ONE}, or listen on {LOOPBACK_HOST}.")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches that address."""
-    if host == "localhost":
-        return True
+@contextmanager
+def _ended_by_a_hang_up(server: Server) -> Iterator[None]:
+    """A terminal that closes ends it in order too, unless someone said nohup."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, server.handle_exit, signal.SIGHUP, None)
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def is_any(host: str) -> bool:
-    """Whether it stands for all addresses of the machine."""
-    return ipaddress.ip_address(host.partition("%")[0]).is_unspecified
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound; refused if the address is not ours or taken."""
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
-            0
-        ]
-    except (OSError, UnicodeError):
-        raise InputError(field="--host", value=host[:80], rule="there is no such address", hint="") from None
-    listening = socket.socket(family, kind)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(1024)
-    except OSError as error:
-        listening.close()
-        if error.errno == errno.EADDRINUSE:
-            hint = "Choose another with --port; 0 takes any that is free."
-            raise InputError(field="--port", value=port, rule="another process listens there", hint=hint) from None
-        rule = f"it cannot be used: {error.strerror}"
-        raise InputError(field="--host", value=f"{host}:{port}", rule=rule, hint="") from None
-    return listening
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)

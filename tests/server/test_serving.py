@@ -1,56 +1,37 @@
-"""Where the server listens. How it runs is told in tests/cli/test_server.py."""
+"""How the server ends. Its life as a process is told in tests/cli/test_server.py."""
 
 from __future__ import annotations
 
-import socket
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
 
+import httpx
 import pytest
 
-from aaiclick.errors import InputError
-from aaiclick.orchestration.tokens import create_token
-from aaiclick.server.serving import is_any, is_loopback, listen, refuse_without_token
+from aaiclick.server.addresses import listen
+from aaiclick.server.serving import serve
 
 
-@pytest.mark.parametrize(
-    ("host", "here"),
-    [
-        ("127.0.0.1", True),
-        ("127.9.9.9", True),
-        ("::1", True),
-        ("localhost", True),
-        ("0.0.0.0", False),
-        ("::", False),
-        ("10.0.0.1", False),
-        ("example.com", False),
-        ("localhost.example.com", False),
-    ],
-)
-async def test_beyond_this_machine_it_needs_a_token(host: str, here: bool) -> None:
-    assert is_loopback(host) is here
-    if not here:
-        with pytest.raises(InputError, match="needs a token"):
-            await refuse_without_token(host)
-        await create_token("x")
-    await refuse_without_token(host)
+@pytest.fixture(autouse=True)
+def hang_ups() -> Iterator[None]:
+    """As a terminal has it: no test of ours was begun with nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
-def test_all_addresses() -> None:
-    assert is_any("0.0.0.0")
-    assert is_any("::")
-    assert not is_any("127.0.0.1")
-
-
-def test_a_port_that_is_taken_is_refused() -> None:
-    with listen("127.0.0.1", 0) as first, pytest.raises(InputError, match="another process listens"):
-        listen("127.0.0.1", first.getsockname()[1])
-
-
-@pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1", "\ud800"])
-def test_an_address_that_is_not_ours(host: str) -> None:
-    with pytest.raises(InputError, match="--host"):
-        listen(host, 0)
-
-
-def test_it_can_be_listened_on() -> None:
-    with listen("localhost", 0) as listening, socket.create_connection(listening.getsockname()[:2]):
-        pass
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+async def test_on_a_socket_that_was_given_it_serves_until_a_signal(number: int) -> None:
+    told: asyncio.Queue[str] = asyncio.Queue()
+    given = listen("127.0.0.1", 0)
+    async with asyncio.timeout(60):
+        serving = asyncio.create_task(serve("nowhere.invalid", 1, told=told.put_nowait, given=given))
+        where = await told.get()
+        assert where.endswith(f":{given.getsockname()[1]}")
+        async with httpx.AsyncClient() as client:
+            assert (await client.get(f"{where}/readyz")).status_code == 200
+        os.kill(os.getpid(), number)
+        await serving
+    assert given.fileno() == -1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,8 @@ from aaiclick.cli.loop import wait_for
 from aaiclick.cli.output import AsJson
 
 if TYPE_CHECKING:
+    import socket
+
     from aaiclick.cli.local.events import Tell
     from aaiclick.cli.local.fleet import Plan
 
@@ -28,6 +31,14 @@ def _local() -> None:
 
 @app.command()
 def start(
+    host: Annotated[
+        str | None,
+        typer.Option(help="The server's address, by default 127.0.0.1; beyond this machine it needs a token."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="The server's port, by default 8765 or, if that is taken, any."),
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, max=WORKERS_MAX, help="Worker processes.")] = WORKERS,
     concurrency: Annotated[
         int | None,
@@ -39,16 +50,21 @@ def start(
     app_dir: Annotated[
         str | None, typer.Option(help="Where the modules with the tasks are; by default the current directory.")
     ] = None,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="When modules there change, let the workers finish and start them anew.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start the data engine, the control loop and workers, until Ctrl-C or SIGTERM: twice to stop now.
+    """Start the data engine, the control loop, the server and workers, until Ctrl-C or SIGTERM: twice to stop now.
 
     What is missing is made: the local root, and a local database.
     """
     from aaiclick.backend import ensure_root  # here, to keep start-up light
+    from aaiclick.cli.local.door import open_door  # here, to keep start-up light
     from aaiclick.cli.local.events import in_json, in_lines  # here, to keep start-up light
     from aaiclick.cli.local.lock import only_fleet_of  # here, to keep start-up light
+    from aaiclick.cli.local.reloading import check_watched  # here, to keep start-up light
     from aaiclick.cli.paths import find_modules_in  # here, to keep start-up light
     from aaiclick.orchestration.execution.main import check_concurrency  # here, to keep start-up light
 
@@ -56,30 +72,53 @@ def start(
         concurrency = -(-(os.cpu_count() or 1) // workers)
     slots = check_concurrency(concurrency, executor)
     modules = find_modules_in(app_dir)
+    watched = check_watched(modules) if reload else None
     options = ("--concurrency", str(slots), "--executor", executor, "--app-dir", modules)
     tell = in_json if as_json else in_lines
-    with only_fleet_of(ensure_root()):
-        _tell_beginning(tell, workers, slots, modules)
-        code = wait_for(_run(_plan(workers, options, verbose), tell))
+    with ExitStack() as last:
+        last.enter_context(only_fleet_of(ensure_root()))
+        door = open_door(host, port)
+        if door is not None:
+            last.enter_context(door)
+        _tell_beginning(tell, workers, slots, modules, door)
+        code = wait_for(_run(_plan(workers, options, verbose, door, modules, watched), tell))
     raise typer.Exit(code)
 
 
-def _plan(workers: int, options: tuple[str, ...], verbose: bool) -> Plan:
+def _plan(
+    workers: int,
+    options: tuple[str, ...],
+    verbose: bool,
+    door: socket.socket | None,
+    modules: str,
+    watched: str | None,
+) -> Plan:
     from aaiclick.backend import get_ch_url, is_chdb  # here, to keep start-up light
     from aaiclick.cli.local.fleet import Plan  # here, to keep start-up light
     from aaiclick.config import settings  # here, to keep start-up light
 
-    engine = Path(get_ch_url().removeprefix("chdb://")) if is_chdb() else None
-    return Plan(engine, workers, options, verbose, settings().shutdown_grace_s)
+    return Plan(
+        engine=Path(get_ch_url().removeprefix("chdb://")) if is_chdb() else None,
+        workers=workers,
+        worker_options=options,
+        verbose=verbose,
+        grace_s=settings().shutdown_grace_s,
+        door=None if door is None else door.fileno(),
+        server_options=("--app-dir", modules),
+        watched=watched,
+    )
 
 
-def _tell_beginning(tell: Tell, workers: int, slots: int, modules: str) -> None:
+def _tell_beginning(tell: Tell, workers: int, slots: int, modules: str, door: socket.socket | None) -> None:
     """Set up what is missing, and tell where everything is."""
     from aaiclick.backend import get_ch_url, is_chdb  # here, to keep start-up light
+    from aaiclick.cli.local.door import first_token  # here, to keep start-up light
     from aaiclick.cli.setup import set_up  # here, to keep start-up light
     from aaiclick.config import mask_url, settings  # here, to keep start-up light
+    from aaiclick.server.addresses import url_of  # here, to keep start-up light
 
     made = wait_for(set_up())
+    token = None if door is None else wait_for(first_token(door))
     tell(
         "begins",
         pid=os.getpid(),
@@ -90,6 +129,8 @@ def _tell_beginning(tell: Tell, workers: int, slots: int, modules: str) -> None:
         workers=workers,
         concurrency=slots,
         modules=modules,
+        server=None if door is None else f"{url_of(door)}/api/v1",
+        token=token,
     )
 
 

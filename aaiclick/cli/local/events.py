@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from typing import Protocol
 
-from aaiclick.cli.output import say, show_text
+from aaiclick.cli.output import printable, say, show_text
 
 BEGINNING = """\
 aaiclick: the local fleet begins; Ctrl-C stops it
@@ -17,6 +17,7 @@ aaiclick: the local fleet begins; Ctrl-C stops it
   logs      {logs}
   workers   {workers}; tasks at a time in each: {concurrency}
   modules   {modules}
+  server    {server}
   submit    call a @job function, in Python and with the same settings
   look      aaiclick job list, aaiclick worker list, aaiclick doctor"""
 
@@ -26,6 +27,8 @@ LINES = {
     "said": "{part}: {text}",
     "ended": "aaiclick: {part} {cause} (process {pid})",
     "died": "aaiclick: {part} {cause} (process {pid}); it is started again{when}",
+    "renewed": "aaiclick: {part} {cause} (process {pid}); it is started anew",
+    "reloading": "aaiclick: changed: {files}; the workers finish what they run and are started anew",
     "up": "aaiclick: all parts are started",
     "stopping": "aaiclick: stopping: the workers finish what they run, for up to {grace_s:g} s; Ctrl-C again stops now",
     "hurrying": "aaiclick: stopping now",
@@ -43,7 +46,7 @@ class Tell(Protocol):
 def in_lines(event: str, /, **facts: object) -> None:
     """For people. A terminal that has gone away does not end the fleet: its hang-up does."""
     with suppress(OSError):
-        say(LINES[event].format_map(facts | {"when": _when(facts.get("again_in_s"))}))
+        say(LINES[event].format_map(facts | _in_words(facts)))
 
 
 def in_json(event: str, /, **facts: object) -> None:
@@ -51,6 +54,28 @@ def in_json(event: str, /, **facts: object) -> None:
     show_text(json.dumps({"event": event} | facts))
     if sys.stdout is not None:
         sys.stdout.flush()
+
+
+def _in_words(facts: dict[str, object]) -> dict[str, str]:
+    """What people read in the place of some facts."""
+    return {
+        "when": _when(facts.get("again_in_s")),
+        "server": _server(facts.get("server"), facts.get("token")),
+        "files": _files(facts.get("files"), facts.get("count")),
+    }
+
+
+def _server(where: object, token: object) -> str:
+    if where is None:
+        return "none; it comes with: pip install 'aaiclick[server]'"
+    made = f"{token} (an admin's; it is not shown again)" if token else "one of yours, or: aaiclick token create NAME"
+    return f"{where}\n  token     {made}"
+
+
+def _files(named: object, count: object) -> str:
+    names = list(map(str, named)) if isinstance(named, list) else []
+    more = count - len(names) if isinstance(count, int) else 0
+    return printable(", ".join(names)) + (f" and {more} more" if more else "")
 
 
 def _when(pause_s: object) -> str:

@@ -1,4 +1,4 @@
-"""The fleet of one machine: the engine's owner, the control loop and workers, started and stopped as one.
+"""The fleet of one machine: the engine's owner, the control loop, the server and workers, started and stopped as one.
 
 This process only watches. Each part is a process of its own, in a session of its own; if this one is killed, they end.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from aaiclick.cli.errors import PIPE_CLOSED
 from aaiclick.cli.local.events import Tell
 from aaiclick.cli.local.part import Part, deaths_seen_by, our_command
+from aaiclick.cli.local.reloading import changes_in
 from aaiclick.data.ownership import find_gateway
 from aaiclick.errors import EngineUnavailable
 
@@ -23,7 +24,10 @@ LAST_WORDS_S = 30.0
 """What a worker may take beyond its grace: to stop bodies, give back their tasks and tell its last results."""
 
 CLOSING_S = 30.0
-"""How long the control loop and the engine may take to end."""
+"""How long the control loop, the server and the engine may take to end."""
+
+SHOWN_MAX = 3
+"""How many files that have changed are named."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,11 @@ class Plan:
     verbose: bool
     grace_s: float
     """How long workers let tasks finish."""
+    door: int | None = None
+    """The socket that the server listens on; None for no server. It is held here, so that it outlives the server."""
+    server_options: Sequence[str] = ()
+    watched: str | None = None
+    """The directory whose modules are watched: when they change, the workers are started anew."""
 
 
 class Fleet:
@@ -52,6 +61,7 @@ class Fleet:
         worker = our_command("worker", "start", "--no-control", *plan.worker_options, *said_more)
         self.engine = [Part("engine", our_command("data", "serve", "--wait"), self._tell)] if plan.engine else []
         self.control = [Part("control", our_command("background", "start", *said_more), self._tell)]
+        self.server = [self._server(plan.door, [*plan.server_options, *said_more])] if plan.door is not None else []
         self.workers = [
             Part(f"worker {number}", [*worker, "--name", f"local-{number}"], self._tell)
             for number in range(1, plan.workers + 1)
@@ -59,18 +69,27 @@ class Fleet:
         self._kept: list[asyncio.Task[int]] = []
         self._begun: list[Part] = []
 
+    def _server(self, door: int, options: Sequence[str]) -> Part:
+        return Part("server", our_command("server", "start", "--fd", str(door), *options), self._tell, (door,))
+
     async def run(self) -> int:
         """Until a signal, until a part cannot begin, or until nobody reads any more; gives the exit code."""
-        parts = [*self.engine, *self.control, *self.workers]
+        parts = [*self.engine, *self.control, *self.server, *self.workers]
         with deaths_seen_by(*parts), self._signals():
+            watching = asyncio.create_task(self._watch())
+            watching.add_done_callback(lambda _: self._told.set())
             try:
                 await self._begin()
                 await self._told.wait()
+                watching.cancel()
                 await self._end()
             finally:
+                watching.cancel()
                 for part in parts:
                     part.kill()
                 await asyncio.gather(*self._kept)
+                with suppress(asyncio.CancelledError):
+                    await watching
         return self._code
 
     # ------------------------------------------------------------ the order
@@ -81,7 +100,7 @@ class Fleet:
         while self.engine and not self._told.is_set() and not self._engine_is_ready():  # noqa: ASYNC110 (it tells by a file)
             await asyncio.sleep(LOOK_EVERY_S)
         if not self._told.is_set():
-            self._start(*self.control, *self.workers)
+            self._start(*self.control, *self.server, *self.workers)
             await asyncio.sleep(0)  # each starts its process in its first step
             self._tell("up")
 
@@ -89,9 +108,18 @@ class Fleet:
         """The workers first: while they finish, what they need is there."""
         self._tell("stopping", grace_s=self.plan.grace_s)
         await self._stop(self.workers, self.plan.grace_s + LAST_WORDS_S)
-        await self._stop(self.control, CLOSING_S)
+        await self._stop([*self.control, *self.server], CLOSING_S)
         await self._stop(self.engine, CLOSING_S)
         self._tell("stopped")
+
+    async def _watch(self) -> None:
+        """Whenever modules have changed, let the workers finish what they run and start them anew."""
+        if self.plan.watched is None:
+            await self._told.wait()
+            return
+        async for files in changes_in(self.plan.watched):
+            self._tell("reloading", files=files[:SHOWN_MAX], count=len(files))
+            await asyncio.gather(*(worker.renew(self.plan.grace_s + LAST_WORDS_S) for worker in self.workers))
 
     def _start(self, *parts: Part) -> None:
         for part in parts:

@@ -52,7 +52,7 @@ def cause_of(code: int) -> str:
 class Life:
     """A process from its start to its end. What it prints is passed on line by line."""
 
-    def __init__(self, command: Sequence[str], hear: Callable[[str], None]) -> None:
+    def __init__(self, command: Sequence[str], hear: Callable[[str], None], descriptors: Sequence[int] = ()) -> None:
         self._hear = hear
         self._rest = b""
         self._loop = asyncio.get_running_loop()
@@ -65,6 +65,7 @@ class Life:
                 stdout=writing,
                 stderr=writing,
                 start_new_session=True,  # Ctrl-C in the terminal is ours to deal with
+                pass_fds=descriptors,
             )
         except BaseException:
             os.close(self._reading)
@@ -132,15 +133,17 @@ class Life:
 
 
 class Part:
-    """What keeps a process running."""
+    """What keeps a process running; `descriptors` are left open for each of its lives."""
 
-    def __init__(self, name: str, command: Sequence[str], tell: Tell) -> None:
+    def __init__(self, name: str, command: Sequence[str], tell: Tell, descriptors: Sequence[int] = ()) -> None:
         self.name = name
         self.over = asyncio.Event()
         """It does not run, and is not started again."""
         self._command = command
+        self._descriptors = descriptors
         self._tell = tell
         self._life: Life | None = None
+        self._renewed: Life | None = None
         self._stopping = asyncio.Event()
 
     async def keep(self) -> int:
@@ -160,6 +163,10 @@ class Part:
             if self._stopping.is_set() or (lives == 1 and code in HOPELESS):
                 self._tell("ended", part=self.name, pid=pid, code=code, cause=cause)
                 return 0 if self._stopping.is_set() else code
+            if self._life is not None and self._life is self._renewed:
+                self._renewed, short_lives = None, 0
+                self._tell("renewed", part=self.name, pid=pid, code=code, cause=cause)
+                continue
             short_lives = 0 if clock() - began_s >= STEADY_S else short_lives + 1
             pause = pause_s(short_lives)
             self._tell("died", part=self.name, pid=pid, code=code, cause=cause, again_in_s=pause)
@@ -176,7 +183,10 @@ class Part:
         return life.pid, code, cause_of(code)
 
     def _begin(self) -> Life:
-        self._life = life = Life(self._command, lambda text: self._tell("said", part=self.name, text=text))
+        def hear(text: str) -> None:
+            self._tell("said", part=self.name, text=text)
+
+        self._life = life = Life(self._command, hear, self._descriptors)
         self._tell("started", part=self.name, pid=life.pid)
         return life
 
@@ -185,10 +195,21 @@ class Part:
         if self._life is not None:
             self._life.look()
 
+    async def renew(self, grace_s: float) -> None:
+        """Ask it to end, to be started anew; kill it if it does not within its grace."""
+        life = self._life
+        if life is None or life.ended.done() or self._stopping.is_set():
+            return
+        self._renewed = life
+        life.signal(signal.SIGTERM)
+        await asyncio.wait([life.ended], timeout=grace_s)
+        life.signal(signal.SIGKILL)
+
     async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
         """Ask it to end and wait for it; ask again when it is urgent; then kill it."""
         self._stopping.set()
-        self._signal(signal.SIGTERM)
+        if self._life is None or self._life is not self._renewed:  # else it was asked before: twice means at once
+            self._signal(signal.SIGTERM)
         ending = asyncio.create_task(self.over.wait())
         urgent = asyncio.create_task(hurry.wait())
         await asyncio.wait([ending, urgent], timeout=grace_s, return_when=asyncio.FIRST_COMPLETED)

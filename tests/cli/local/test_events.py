@@ -25,6 +25,30 @@ def test_people_get_lines_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"server": None, "token": None}, "  server    none; it comes with: pip install 'aaiclick[server]'"),
+        ({"server": "http://x/api/v1", "token": None}, "  token     one of yours, or: aaiclick token create NAME"),
+        ({"server": "http://x/api/v1", "token": "aai_1"}, "  token     aai_1 (an admin's; it is not shown again)"),
+    ],
+)
+def test_people_are_told_how_to_open_the_server(
+    capsys: pytest.CaptureFixture[str], facts: dict[str, object], said: str
+) -> None:
+    rest = dict.fromkeys(("root", "database", "data", "logs", "workers", "concurrency", "modules"), "x")
+    in_lines("begins", **rest, **facts)
+    assert said in capsys.readouterr().err.splitlines()
+
+
+def test_a_few_of_the_files_that_changed_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    in_lines("reloading", files=["a.py", "b\n.py"], count=7)
+    in_lines("reloading", files=["a.py"], count=1)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("aaiclick: changed: a.py, b\\n.py and 5 more; the workers")
+    assert second.startswith("aaiclick: changed: a.py; the workers")
+
+
 def test_programs_get_one_json_object_a_line_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     in_json("begins", root="/x\n", workers=2)
     in_json("stopped")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         (["--concurrency", "10001"], "from 1 to 10000"),
         (["--executor", "thread"], "one of process, inline"),
         (["--app-dir", "no/such/place"], "no such directory"),
+        (["--port", "65536"], "--port"),
+        (["--port", "x"], "--port"),
         (["--frobnicate"], "--frobnicate"),
     ],
 )
@@ -78,6 +81,40 @@ def test_the_workers_share_the_processors(cli: Cli, plans: list[Any], options: l
 def test_as_json_the_first_line_says_where_things_are(cli: Cli, root: Path, plans: list[Any]) -> None:
     begins = json.loads(cli("local", "start", "--json", "--concurrency", "5").out)
     assert (begins["event"], begins["root"], begins["workers"], begins["concurrency"]) == ("begins", str(root), 2, 5)
+
+
+def test_a_token_is_made_and_shown_once(cli: Cli, plans: list[Any]) -> None:
+    first, second = (json.loads(cli("local", "start", "--json").out) for _ in range(2))
+    assert first["server"].startswith("http://127.0.0.1:")
+    assert first["token"].startswith("aai_")
+    assert second["token"] is None
+    assert first["token"] not in cli("local", "start").err
+    assert all(plan.door > 2 for plan in plans)
+    assert plans[0].server_options[0] == "--app-dir"
+
+
+def test_where_no_server_is_installed_the_rest_runs(
+    cli: Cli, plans: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aaiclick.cli.local.door.find_spec", lambda _: None)
+    answer = cli("local", "start")
+    assert (answer.code, plans[0].door) == (0, None)
+    assert "pip install 'aaiclick[server]'" in answer.err
+    asked = cli("local", "start", "--port", "0")
+    assert (asked.code, asked.err.count("\n"), len(plans)) == (2, 1, 1)
+
+
+def test_a_port_that_was_asked_for_and_is_taken(cli: Cli, plans: list[Any]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        answer = cli("local", "start", "--port", str(taken.getsockname()[1]))
+    assert (answer.code, answer.err.count("\n"), plans) == (2, 1, [])
+    assert "another process listens there" in answer.err
+
+
+def test_it_watches_where_it_is_told_to(cli: Cli, plans: list[Any], tmp_path: Path) -> None:
+    assert cli("local", "start", "--reload", "--app-dir", str(tmp_path)).code == 0
+    assert cli("local", "start").code == 0
+    assert [plan.watched for plan in plans] == [str(tmp_path), None]
 
 
 def test_on_a_clickhouse_server_no_engine_is_started(

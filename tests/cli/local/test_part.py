@@ -207,3 +207,59 @@ async def test_a_part_has_a_session_of_its_own(told: Told) -> None:
     async with kept("import os; print(os.getsid(0) == os.getpid(), flush=True); input()", told):
         await told.until("said")
     assert told.named("said")[0]["text"] == "True"
+
+
+async def test_renewed_it_finishes_and_is_started_anew_at_once(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAUSE_S_FIRST", 600.0)
+    async with kept(WAITS, told) as (part, _):
+        for life in (1, 2):
+            await told.until("said", life)
+            await part.renew(30)
+            await told.until("started", life + 1)
+    assert [facts["code"] for facts in told.named("renewed")] == [-signal.SIGTERM] * 2
+    assert told.named("died") == []
+
+
+async def test_what_does_not_finish_when_renewed_is_killed(told: Told) -> None:
+    async with kept(STUBBORN, told) as (part, _):
+        await told.until("said")
+        await part.renew(0.05)
+        await told.until("started", 2)
+    assert told.named("renewed")[0]["code"] == -signal.SIGKILL
+
+
+async def test_stopped_while_it_is_renewed_it_is_not_hurried(told: Told) -> None:
+    async with kept(TWICE, told) as (part, keeping):
+        await told.until("said", text="up")
+        renewing = asyncio.create_task(part.renew(600))
+        await told.until("said", text="asked")
+        hurry = asyncio.Event()
+        stopping = asyncio.create_task(part.stop(600, hurry))
+        await asyncio.sleep(0.05)
+        assert len([facts for facts in told.named("said") if facts["text"] == "asked"]) == 1
+        hurry.set()
+        await stopping
+        await renewing
+        assert await keeping == 0
+    assert len(told.named("started")) == 1
+
+
+async def test_renewing_what_does_not_run_does_nothing(told: Told) -> None:
+    part = Part("part", ["/no/such/program"], told)
+    await part.renew(30)
+    assert told.events == []
+
+
+async def test_a_descriptor_is_left_open_for_every_life(told: Told, hasty: None) -> None:
+    reading, writing = os.pipe()
+    part = Part("part", [sys.executable, "-c", f"import os; os.write({writing}, b'x'); {WAITS}"], told, (writing,))
+    with deaths_seen_by(part):
+        keeping = asyncio.create_task(part.keep())
+        await told.until("said")
+        await part.renew(30)
+        await told.until("said", 2)
+        part.kill()
+        await keeping
+    os.close(writing)
+    assert os.read(reading, 10) == b"xx"
+    os.close(reading)
