@@ -22,7 +22,9 @@ from aaiclick.urls import Place, did_you_mean, mask_url, read_ch_url, read_sql_u
 __all__ = ["PreservationMode", "Settings", "mask_url", "reset_settings", "settings"]
 
 PreservationMode = Literal["none", "full"]
+LogFormat = Literal["text", "json"]
 
+LOG_LEVELS = ("debug", "info", "warning", "error")
 OUR_PREFIX = "AAICLICK_"
 SESSION_S = 30.0
 BEATS_PER_SESSION = 3
@@ -63,6 +65,10 @@ class Settings:
     oplog: bool
     entrypoint_prefixes: tuple[str, ...]
     server_hosts: tuple[str, ...]
+    mcp_write: bool
+    log_format: LogFormat
+    log_level: str
+    otel: bool
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
@@ -203,6 +209,10 @@ def _settings(reader: _Reader) -> Settings:
         oplog=bool(reader.whole("AAICLICK_OPLOG")),
         entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", _dotted_names) or (),
         server_hosts=reader.take("AAICLICK_SERVER_HOSTS", _hosts) or (),
+        mcp_write=bool(reader.whole("AAICLICK_MCP_WRITE")),
+        log_format="json" if reader.take("AAICLICK_LOG_FORMAT", _one_of("text", "json")) == "json" else "text",
+        log_level=(reader.take("AAICLICK_LOG_LEVEL", _one_of(*LOG_LEVELS)) or "warning").upper(),
+        otel=bool(reader.whole("AAICLICK_OTEL")),
     )
 
 
@@ -316,6 +326,15 @@ def _number(setting: Setting, text: str) -> float:
     if not re.fullmatch(pattern, text) or not low <= float(text) <= high:
         raise _refused(setting, text, f"it must be {setting.rule}")
     return float(text)
+
+
+def _one_of(*choices: str) -> Callable[[Setting, str], str]:
+    def read(setting: Setting, text: str) -> str:
+        if text.lower() not in choices:
+            raise _refused(setting, text, f"it must be {setting.rule}")
+        return text.lower()
+
+    return read
 
 
 def _preservation_mode(setting: Setting, text: str) -> PreservationMode:

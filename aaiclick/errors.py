@@ -186,6 +186,14 @@ class TaskCrashed(AaiclickError):
     """The process that ran the task died: {cause}. {hint}"""
 
 
+class VariableUnusable(AaiclickError):
+    """{variable}, which a Secret names, cannot be used: {cause}. {hint}"""
+
+
+class ValueExposed(AaiclickError):
+    """{what} holds the value of a Secret or the password of a database: it would be stored. {hint}"""
+
+
 class RunningLoop(AaiclickError, RuntimeError):
     """{call} cannot block inside a running event loop. Write instead: {instead}"""
 

@@ -95,6 +95,7 @@ _WHERE = {
         "WorkerStatus",
     ),
     "rules.retries": ("RetryPolicy",),
+    "rules.secrets": ("Secret",),
     "rules.schedules": ("FireOutcome", "MissedRuns", "Overlap"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
@@ -156,6 +157,7 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.rules.pending import Pending as Pending
     from aaiclick.orchestration.rules.pending import Reason as Reason
     from aaiclick.orchestration.rules.retries import RetryPolicy as RetryPolicy
+    from aaiclick.orchestration.rules.secrets import Secret as Secret
     from aaiclick.orchestration.rules.states import PRESERVATION_FULL as PRESERVATION_FULL
     from aaiclick.orchestration.rules.states import PRESERVATION_NONE as PRESERVATION_NONE
     from aaiclick.orchestration.rules.states import JobStatus as JobStatus

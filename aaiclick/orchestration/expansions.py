@@ -24,6 +24,7 @@ from aaiclick.orchestration.parts import (
     schema_of,
 )
 from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.secrets import keeping_secrets
 
 PART_ROWS = 50_000
 """Rows of a part at least: a task costs what some ten thousand calls of a small function cost."""
@@ -42,6 +43,7 @@ def part_rows(count: int) -> int:
 
 
 @task("expand")
+@keeping_secrets
 async def _expand_map(
     verb: str,
     cbk: str,
@@ -101,6 +103,7 @@ async def _nothing(verb: str, like: Schema | None, fields: Types) -> Object | No
 
 
 @task("expand")
+@keeping_secrets
 async def _expand_reduce(
     cbk: str, obj: Any, partition: int | None, args: list[Any], kwargs: dict[str, Any], fields: Types
 ) -> Task:

@@ -6,6 +6,7 @@ import traceback
 
 from aaiclick.orchestration.models import Claim, Failure
 from aaiclick.orchestration.rules.names import mask_secrets
+from aaiclick.telemetry.masks import mask_text
 
 MESSAGE_MAX = 10_000
 TRACEBACK_MAX = 50_000
@@ -44,7 +45,7 @@ def _trace(error: BaseException) -> str:
 
 def storable(text: str, limit: int) -> str:
     """Text that every database takes: cut in the middle, secrets masked, no NUL, no lone surrogate."""
-    masked = mask_secrets(_cut(text, 20 * limit))  # before the cut that counts, which could halve a secret
+    masked = mask_secrets(mask_text(_cut(text, 20 * limit)))  # before the cut that counts, which could halve a secret
     return _cut(masked, limit).replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
 
 

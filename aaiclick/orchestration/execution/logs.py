@@ -15,6 +15,7 @@ from contextlib import suppress
 from aaiclick.backend import get_logs_dir
 from aaiclick.config import settings
 from aaiclick.errors import ConfigError
+from aaiclick.telemetry.masks import Masking
 
 TAIL_BYTES = 64 * 1024
 """How much of the end is kept of an output that is too long."""
@@ -37,13 +38,14 @@ class RunLog:
     that cannot be written is warned of once; the task goes on without.
     """
 
-    __slots__ = ("_epoch", "_fd", "_head_left", "_lock", "_lost", "_mid_line", "_tail", "_task_id", "path")
+    __slots__ = ("_epoch", "_fd", "_head_left", "_lock", "_lost", "_masking", "_mid_line", "_tail", "_task_id", "path")
 
     def __init__(self, task_id: int, epoch: int) -> None:
         self._task_id, self._epoch = task_id, epoch
         self._fd: int | None = None  # negative: it cannot be written
         self._head_left = -1
         self._tail = b""
+        self._masking = Masking()
         self._lost = 0
         self._mid_line = False
         self._lock: threading.Lock | None = threading.Lock()  # None: the log is closed
@@ -62,13 +64,14 @@ class RunLog:
     def note(self, text: str) -> None:
         """Add a line of our own."""
         lead = "\n" if self._mid_line else ""
-        self._guarded(f"{lead}[aaiclick] {text}\n".encode(errors="backslashreplace"))
+        self._guarded(f"{lead}[aaiclick] {text}\n".encode(errors="backslashreplace"), ends=True)
 
     def close(self) -> None:
         """Write what was kept of the end, and end the log."""
         lock = self._lock
         if lock is None:
             return
+        self._guarded(b"", ends=True)
         with lock:
             self._lock = None
             fd, self._fd = self._fd, None
@@ -79,12 +82,14 @@ class RunLog:
         if trouble:
             _warn(trouble)
 
-    def _guarded(self, data: bytes) -> None:
+    def _guarded(self, data: bytes, *, ends: bool = False) -> None:
+        """Add the data, masked; `ends`: and what was held back, since nothing goes on after it."""
         lock = self._lock
         if lock is None:
             return
         with lock:
-            trouble = self._add(data) if self._lock else None
+            masked = self._masking.feed(data) + (self._masking.end() if ends else b"")
+            trouble = self._add(masked) if self._lock and (masked or not ends) else None
         if trouble:  # told when the lock is free: a handler of logging may be waiting for it
             _warn(trouble)
 

@@ -17,6 +17,7 @@ from aaiclick.orchestration.context import staged_in
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.narrowing import narrowed
 from aaiclick.orchestration.execution.run_data import PLAIN, Opened, RunData, key_of, refers_to_objects, wanting_objects
+from aaiclick.orchestration.execution.secrets import hands_on_secrets, mask_values, may_name_secrets, reveal
 from aaiclick.orchestration.execution.staging import completed, new_staging
 from aaiclick.orchestration.models import Claim, Report
 from aaiclick.orchestration.params import check_call, resolve, unwrap
@@ -114,11 +115,17 @@ def _failed(claim: Claim, error: BaseException, watcher: Watcher | None) -> Repo
 
 
 def prepare(claim: Claim, opened: Opened) -> tuple[Callable[..., Any], dict[str, object]]:
-    """The function to call and its arguments; the user's module is imported."""
-    function = unwrap(resolve(claim.entrypoint))
+    """The function to call and its arguments; the user's module is imported. Secrets become their values."""
     results = Results(claim.inputs, claim.members, claim.outputs, lambda kind, payload: opened[key_of(kind, payload)])
     kwargs = decode_kwargs(claim.kwargs_json, results.resolve)
+    with_secrets = may_name_secrets(claim)
+    if with_secrets:
+        mask_values(kwargs)
+    found = resolve(claim.entrypoint)
+    function = unwrap(found)
     check_call(function, kwargs, claim.entrypoint)
+    if with_secrets and not hands_on_secrets(found):
+        kwargs = reveal(kwargs)
     return function, kwargs
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from aaiclick.config import settings
-from aaiclick.errors import ValueNotPortable
-from aaiclick.orchestration.checks import check_entrypoints
+from aaiclick.errors import ValueExposed, ValueNotPortable
+from aaiclick.orchestration.checks import check_entrypoints, refuse_exposed
 from aaiclick.orchestration.context import Staging, gather
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.models import Claim, Done, Report
@@ -12,6 +12,7 @@ from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.names import shorten
 from aaiclick.orchestration.views import TaskResult, encode_returned
+from aaiclick.telemetry.masks import is_mentioned
 
 
 def new_staging(claim: Claim) -> Staging:
@@ -28,6 +29,8 @@ def completed(claim: Claim, value: object, staging: Staging) -> Report:
         value = value.data
     try:
         text, returned = encode_returned(value, claim.job_id)
+        if is_mentioned(text):
+            raise ValueExposed(what="The result", hint="Return something else.")
         children = _children(claim, staging, returned) if staging or returned else None
     except Exception as error:  # encoding meets objects of the user's: they may raise anything
         staging.forget()
@@ -46,6 +49,7 @@ def _children(claim: Claim, staging: Staging, returned: list[Node]) -> Children 
     if not (submission.tasks or submission.groups or submission.edges or returned):
         return None
     check_entrypoints(submission.tasks)
+    refuse_exposed(submission)
     children = Children.of(submission, returned, claim.group_id)
     submission.hand_over()
     return children

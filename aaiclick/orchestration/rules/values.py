@@ -21,6 +21,7 @@ from aaiclick.orchestration.rules.moments import UnknownZone, read_datetime, rea
 from aaiclick.orchestration.rules.names import is_storable, shorten, shown
 from aaiclick.orchestration.rules.references import check_reference, is_reference
 from aaiclick.orchestration.rules.refusals import why_not
+from aaiclick.orchestration.rules.secrets import Secret
 
 DEPTH_MAX = 100
 NODE_BYTES = 64  # to name a task or a group
@@ -230,10 +231,6 @@ def _lower_text(walk: _Walk, value: str) -> NoReturn:
     walk.refuse(value, "text with NUL or a lone surrogate cannot be stored", "Remove it, or pass bytes.")
 
 
-def _lower_float(walk: _Walk, value: float) -> NoReturn:
-    walk.refuse(value, "NaN and infinity are not values of JSON", "Pass None or a text instead.")
-
-
 def _lower_marked(walk: _Walk, kind: str, text: str, *payload: object) -> str:
     walk.spend(len(text))
     walk.note(kind, *payload)
@@ -318,7 +315,7 @@ def _lower_timedelta(walk: _Walk, value: timedelta) -> list[int]:
 
 _LOWER: dict[type, Callable[[_Walk, Any], object]] = {
     str: _lower_text,  # what JSON can say by itself never comes here
-    float: _lower_float,
+    float: lambda walk, value: walk.refuse(value, "NaN and infinity are not values of JSON", "Pass None or a text."),
     int: lambda walk, value: _lower_marked(walk, "int", hex(value)),
     list: _lower_sequence,
     tuple: _lower_sequence,
@@ -332,6 +329,7 @@ _LOWER: dict[type, Callable[[_Walk, Any], object]] = {
     time: _lower_moment,
     timedelta: _lower_timedelta,
     Decimal: _lower_decimal,
+    Secret: lambda walk, value: _lower_marked(walk, "secret", value.source),
 }
 
 
@@ -396,4 +394,5 @@ _BUILD: dict[str, Callable[..., object]] = {
     "datetime": read_datetime,
     "time": read_time,
     "timedelta": lambda parts: timedelta(*parts),
+    "secret": Secret,
 }

@@ -34,6 +34,7 @@ from aaiclick.orchestration.execution.executors.wire import (
     Message,
     Question,
     Run,
+    SecretsFound,
     Stop,
     TablesHeld,
     TablesWanted,
@@ -45,8 +46,10 @@ from aaiclick.orchestration.execution.executors.wire import (
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.run_data import RunData, holds_data, refers_to_objects, wanting_objects, with_data
 from aaiclick.orchestration.execution.runner import prepare
+from aaiclick.orchestration.execution.secrets import mask_passwords
 from aaiclick.orchestration.execution.staging import completed, new_staging
 from aaiclick.orchestration.models import Claim, Done, Failure, Report
+from aaiclick.telemetry import masks
 
 LISTEN_MS = 20
 """How soon whoever waits for an answer looks whether another thread has heard it."""
@@ -185,6 +188,10 @@ class Child:
         assert isinstance(answer, Ids)
         return answer.ids
 
+    def want_masks(self, values: list[str]) -> None:
+        """Ask the worker to mask values in the log before anything is done with them."""
+        self.ask(SecretsFound(next(self.serials), values))
+
     async def hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
         """Ask the worker to hold tables for the run; on a thread, so that the body's loop goes on."""
         wanted = TablesWanted(next(self.serials), list(inputs), list(outputs))
@@ -311,6 +318,8 @@ def main(line: socket.socket) -> NoReturn:
     served = Child(line)
     borrow_only(served.want_engine)
     borrow_ids(served.want_ids)
+    mask_passwords()
+    masks.tell_new_ones(served.want_masks)
     signal.signal(signal.SIGTERM, served.on_sigterm)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _let_copies_end(served.on_sigterm)

@@ -30,6 +30,8 @@ from aaiclick.orchestration.execution.executors.wire import (
     Message,
     Ready,
     Run,
+    SecretsFound,
+    SecretsMasked,
     Signal,
     Stop,
     TablesHeld,
@@ -39,6 +41,7 @@ from aaiclick.orchestration.execution.executors.wire import (
     report_bytes_max,
 )
 from aaiclick.orchestration.models import Claim
+from aaiclick.telemetry import masks
 
 NURSERY = "aaiclick.orchestration.execution.executors.nursery"
 START_S_MAX = 60.0
@@ -305,6 +308,9 @@ class ChildHandle:
                 start_owner()
             case IdsWanted(serial=serial, count=count):
                 self._say(Ids(serial, new_ids(min(max(count, 1), BLOCK_MAX))))
+            case SecretsFound(serial=serial, values=values):
+                masks.remember(values)
+                self._say(SecretsMasked(serial))
             case TablesWanted() if self._claim is not None:
                 asking = self._loop.create_task(self._hold(message, self._claim))
                 self._asking.add(asking)

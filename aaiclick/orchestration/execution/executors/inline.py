@@ -10,6 +10,7 @@ from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.execution.runner import run_claim
+from aaiclick.orchestration.execution.secrets import mask_passwords
 from aaiclick.orchestration.models import Claim, Report
 
 
@@ -24,6 +25,7 @@ class InlineExecutor:
 
     async def start(self) -> None:
         """Begin to sort what is printed by runs."""
+        mask_passwords()
         capture.install()
 
     async def run(self, claim: Claim, started: Started) -> Report:

@@ -18,6 +18,7 @@ from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.execution.narrowing import narrowed
 from aaiclick.orchestration.execution.runner import timeout_of
+from aaiclick.orchestration.execution.secrets import mask_passwords
 from aaiclick.orchestration.models import Claim, Failure, Report
 
 BIRTHS_MAX = 3
@@ -45,6 +46,7 @@ class ProcessExecutor:
 
     async def start(self) -> None:
         """Start the nursery and the children."""
+        mask_passwords()
         self._slots = asyncio.Semaphore(self._size)
         self._starting = asyncio.Lock()
         self._pump = Pump()

@@ -113,10 +113,23 @@ class TablesHeld(msgspec.Struct, tag=13, array_like=True):
     refusal: str = ""
 
 
-Question = IdsWanted | TablesWanted
+class SecretsFound(msgspec.Struct, tag=14, array_like=True):
+    """From a child: its body will be given these values; they must be masked in what comes from it."""
+
+    serial: int
+    values: list[str]
+
+
+class SecretsMasked(msgspec.Struct, tag=15, array_like=True):
+    """To a child: they are."""
+
+    serial: int
+
+
+Question = IdsWanted | TablesWanted | SecretsFound
 """What a child asks while a body runs."""
 
-Answer = Ids | TablesHeld
+Answer = Ids | TablesHeld | SecretsMasked
 """What it is told; the serial is that of its question."""
 
 Message = Fork | Signal | Ready | Born | Died | Run | Stop | Ended | EngineWanted | Question | Answer
