@@ -2,7 +2,7 @@
 
 import time
 
-from aaiclick.orchestration import Task
+from aaiclick.orchestration import Task, task
 
 
 def noop(**_: object) -> None:
@@ -24,3 +24,9 @@ def sleep(seconds: float) -> None:
 def expands(count: int) -> list[Task]:
     """As many tasks as are asked for, all of them returned."""
     return [Task("benchmarks.bodies.noop", {"x": 1}) for _ in range(count)]
+
+
+@task
+def marked(x: int) -> int:
+    """As those that are submitted from outside must be."""
+    return x

@@ -45,12 +45,11 @@ def url_of(listening: socket.socket) -> str:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that is bound; refused if the address is not ours or taken."""
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
-            0
-        ]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
         raise InputError(field="--host", value=host[:80], rule="there is no such address", hint="") from None
-    listening = socket.socket(family, kind)
+    family, kind, protocol, _, address = found[0]
+    listening = socket.socket(family, kind, protocol)  # asyncio sends at once only where it is told that this is TCP
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
