@@ -37,6 +37,7 @@ def start(
     """Serve jobs, tasks, workers, Objects and events over HTTP until Ctrl-C or SIGTERM."""
     from aaiclick.cli.paths import find_modules_in  # here, to keep start-up light
     from aaiclick.errors import MissingExtra  # here, to keep start-up light
+    from aaiclick.telemetry.log_lines import log_to_stderr  # here, to keep start-up light
 
     find_modules_in(app_dir)
     try:
@@ -45,6 +46,7 @@ def start(
         if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic"):
             raise
         raise MissingExtra(what="The server", package=error.name, extra="server") from None
+    log_to_stderr()
     given = None if descriptor is None else _socket(descriptor)
     wait_for(
         serve(host, port, told=lambda where: say(f"aaiclick: serving {where}/api/v1"), verbose=verbose, given=given)

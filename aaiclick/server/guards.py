@@ -16,6 +16,7 @@ from aaiclick.errors import AaiclickError, NotAllowed, NotAuthenticated, ValueTo
 from aaiclick.orchestration.store.connecting import explain
 from aaiclick.orchestration.tokens import MAKE_ONE, authenticate
 from aaiclick.server.problems import fault, problem_of
+from aaiclick.telemetry.fields import about
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """What needs no token, and tells nothing but yes or no."""
@@ -73,7 +74,7 @@ class Door:
         except Exception as error:
             known = explain(error, settings().sql_url)
             if known is None:
-                log.exception("%s %s failed", scope["method"], scope["path"])
+                log.exception("%s %s failed", scope["method"], scope["path"], extra=about(**_named(scope)))
             if not begun:
                 await (fault() if known is None else problem_of(known))(scope, receive, tell)
 
@@ -85,6 +86,11 @@ class Door:
         check_host(headers, self.hosts)
         scope.setdefault("state", {})["token"] = await authenticate(bearer(headers))
         return await read_body(headers, receive, settings().value_bytes_max + BODY_ROOM_BYTES)
+
+
+def _named(scope: Scope) -> dict[str, str]:
+    """What a path names: the job, the task, the worker."""
+    return {name.removesuffix("_id"): str(value) for name, value in scope.get("path_params", {}).items()}
 
 
 def check_host(headers: Headers, hosts: Collection[str]) -> None:

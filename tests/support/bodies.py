@@ -7,6 +7,7 @@ import itertools
 import logging
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -193,3 +194,17 @@ def sleeps(seconds: float) -> None:
 
 async def sleeps_async(seconds: float) -> None:
     await asyncio.sleep(seconds)
+
+
+def log_here() -> None:
+    logging.getLogger("theirs").warning("here")
+
+
+async def log_here_async() -> None:
+    log_here()
+
+
+def log_on_thread() -> None:
+    thread = threading.Thread(target=log_here)
+    thread.start()
+    thread.join()

@@ -10,6 +10,7 @@ from aaiclick.config import settings
 from aaiclick.orchestration.store import metrics, queue, recoveries, repairs, ripples, timeouts, workers
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
+from aaiclick.telemetry.fields import about
 
 log = logging.getLogger("aaiclick")
 
@@ -48,7 +49,7 @@ async def end_overdue_jobs(database: Database) -> int:
     while ended := await database.transact(timeouts.fail_overdue_jobs):
         total += len(ended)
         for job_id in ended:
-            log.warning("job %s ran longer than its limit and has failed", job_id)
+            log.warning("job %s ran longer than its limit and has failed", job_id, extra=about(job=job_id))
     return total
 
 
@@ -56,7 +57,7 @@ async def end_abandoned_jobs(database: Database) -> int:
     """Cancel what a `job_test` kept for itself and left behind."""
     found = await database.read(recoveries.abandoned_jobs)
     for job_id in found:
-        log.warning("job %s was kept by a process that is gone: it is cancelled", job_id)
+        log.warning("job %s was kept by a process that is gone: it is cancelled", job_id, extra=about(job=job_id))
         await database.transact(partial(recoveries.abandon_job, job_id=job_id))
     return len(found)
 
@@ -69,7 +70,7 @@ async def mend_stuck_jobs(database: Database) -> int:
         words = await database.transact(partial(repairs.repair_job, job_id=job_id))
         mended += bool(words)
         for word in words:
-            log.error("job %s: %s (mended)", job_id, word)
+            log.error("job %s: %s (mended)", job_id, word, extra=about(job=job_id))
     return mended
 
 

@@ -13,6 +13,7 @@ from typing import TextIO
 
 from aaiclick.orchestration.execution.current import RUNNING
 from aaiclick.orchestration.execution.logs import RunLog
+from aaiclick.telemetry.log_lines import line_format
 
 FORMAT = "%(levelname)s %(name)s: %(message)s"
 
@@ -25,6 +26,7 @@ def install() -> None:
     global _users
     _users += 1
     if _users == 1:
+        _handler.setFormatter(line_format(FORMAT, fields=False))
         logging.getLogger().addHandler(_handler)
     ensure()
 
@@ -151,4 +153,3 @@ class _RunHandler(logging.Handler):
 
 
 _handler = _RunHandler()
-_handler.setFormatter(logging.Formatter(FORMAT))

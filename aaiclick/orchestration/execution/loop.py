@@ -10,6 +10,7 @@ from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.current import RUNNING, Running
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
+from aaiclick.orchestration.execution.scope import in_scope_of
 from aaiclick.orchestration.execution.worker import Worker
 from aaiclick.orchestration.models import Claim, Job, Report
 from aaiclick.orchestration.rules.states import ENDED_JOB
@@ -42,7 +43,8 @@ class HereExecutor:
         running.desk = self.desk
         token = RUNNING.set(running)
         try:
-            return await self._run(claim)
+            with in_scope_of(claim):
+                return await self._run(claim)
         except Exception as error:
             self.fault = error
             self.on_fault()

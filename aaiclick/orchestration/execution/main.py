@@ -22,6 +22,7 @@ from aaiclick.orchestration.execution.service import Service
 from aaiclick.orchestration.execution.worker import Worker
 from aaiclick.orchestration.rules.hints import ORDERS, READY
 from aaiclick.orchestration.rules.names import check_name, shorten
+from aaiclick.telemetry.fields import bound
 
 log = logging.getLogger("aaiclick")
 
@@ -70,7 +71,8 @@ async def _work(
             async with Service(worker, control=control) as service:
                 hearing = asyncio.create_task(_hear(coordinator.bus, worker, service))
                 try:
-                    await worker.run()
+                    with bound(worker=lambda: worker.id or None):
+                        await worker.run()
                 finally:
                     hearing.cancel()
                     await asyncio.gather(hearing, return_exceptions=True)

@@ -11,6 +11,7 @@ from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.holdings import Holdings, Key
 from aaiclick.orchestration.execution.trouble import Trouble
 from aaiclick.orchestration.models import Receipt, Report
+from aaiclick.telemetry.fields import about
 
 log = logging.getLogger("aaiclick")
 
@@ -122,5 +123,5 @@ class Outbox:
 
 def _say_late(batch: list[Report], accepted: set[tuple[int, int]]) -> None:
     for late in batch:
-        if (late.task_id, late.epoch) not in accepted:
-            log.info("task %s (epoch %s): its result came too late", late.task_id, late.epoch)
+        if (run := (late.task_id, late.epoch)) not in accepted:
+            log.info("task %s (epoch %s): its result came too late", *run, extra=about(task=run[0], epoch=run[1]))

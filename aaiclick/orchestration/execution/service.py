@@ -19,6 +19,7 @@ from aaiclick.orchestration.execution.heart import Heart
 from aaiclick.orchestration.execution.trouble import Trouble
 from aaiclick.orchestration.execution.worker import Worker
 from aaiclick.orchestration.models import Orders
+from aaiclick.telemetry.fields import bound
 
 log = logging.getLogger("aaiclick")
 
@@ -40,6 +41,7 @@ class Service:
         self._ended = asyncio.Event()
         self._thread = threading.Thread(target=self._main, name="aaiclick-service", daemon=True)
         self._heart: Heart | None = None
+        self._worker_id = 0
         if worker is not None:
             worker.on_session = self._attend
 
@@ -75,7 +77,8 @@ class Service:
 
     def _main(self) -> None:
         try:
-            asyncio.run(self._live())
+            with bound(worker=lambda: self._worker_id or None):
+                asyncio.run(self._live())
         except Exception:
             log.exception("the thread that beats for the worker has failed")
         finally:
@@ -88,7 +91,6 @@ class Service:
         self._stopped = asyncio.Event()
         self._session, self._begun = asyncio.Event(), asyncio.Event()
         trouble = Trouble()
-        self._worker_id = 0
         self._up.set()
         while not self._stopped.is_set():
             try:
@@ -119,7 +121,8 @@ class Service:
         if self.worker is not None:
             await self._begun.wait()
         holder = self._worker_id or new_id()
-        await Control(coordinator.database, holder, session_s=settings().session_s).run()
+        with bound(control=holder):
+            await Control(coordinator.database, holder, session_s=settings().session_s).run()
 
     async def _beat_forever(self, worker: Worker, coordinator: DirectCoordinator) -> None:
         if self._worker_id:  # this begins again: so does the heart

@@ -25,8 +25,10 @@ from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.holdings import Holdings, Key
 from aaiclick.orchestration.execution.line import WAIT_S_MAX, Line
 from aaiclick.orchestration.execution.outbox import Outbox
+from aaiclick.orchestration.execution.scope import about_run
 from aaiclick.orchestration.execution.trouble import Trouble, insist
 from aaiclick.orchestration.models import Claim, Orders, Report
+from aaiclick.telemetry.fields import about
 
 log = logging.getLogger("aaiclick")
 
@@ -297,7 +299,7 @@ class Worker:
         if run.cancelled():
             report = None if stopped else failure_of(claim, asyncio.CancelledError())
         elif (error := run.exception()) is not None:
-            log.error("task %s: the executor failed", claim.task_id, exc_info=error)
+            log.error("task %s: the executor failed", claim.task_id, exc_info=error, extra=about_run(claim))
             report = failure_of(claim, error)
         else:
             report = run.result()
@@ -326,7 +328,8 @@ class Worker:
             return
         for key, why in orders.stop.items():
             if key in self._running and key not in self._stopped:
-                log.info("task %s (epoch %s): %s, its run is stopped", *key, why)
+                fields = about(task=key[0], epoch=key[1])
+                log.info("task %s (epoch %s): %s, its run is stopped", *key, why, extra=fields)
                 self._stop_run(key)
             elif self._line.leave(key):
                 self.holdings.drop([key])

@@ -46,10 +46,12 @@ from aaiclick.orchestration.execution.executors.wire import (
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.run_data import RunData, holds_data, refers_to_objects, wanting_objects, with_data
 from aaiclick.orchestration.execution.runner import prepare
+from aaiclick.orchestration.execution.scope import fields_of, in_scope_of
 from aaiclick.orchestration.execution.secrets import mask_passwords
 from aaiclick.orchestration.execution.staging import completed, new_staging
 from aaiclick.orchestration.models import Claim, Done, Failure, Report
 from aaiclick.telemetry import masks
+from aaiclick.telemetry.fields import bind_process
 
 LISTEN_MS = 20
 """How soon whoever waits for an answer looks whether another thread has heard it."""
@@ -123,7 +125,9 @@ class Child:
 
     def _report(self, claim: Claim) -> Report:
         data = RunData(claim)
-        return data.sign(self._outcome(claim, data))
+        bind_process(**fields_of(claim))
+        with in_scope_of(claim):
+            return data.sign(self._outcome(claim, data))
 
     def _outcome(self, claim: Claim, data: RunData) -> Report:
         if refers_to_objects(claim):

@@ -10,6 +10,7 @@ from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.execution.runner import run_claim
+from aaiclick.orchestration.execution.scope import in_scope_of
 from aaiclick.orchestration.execution.secrets import mask_passwords
 from aaiclick.orchestration.models import Claim, Report
 
@@ -37,7 +38,8 @@ class InlineExecutor:
         token = RUNNING.set(running)
         try:
             started(None)
-            report = await run_claim(claim, interruptible=False)
+            with in_scope_of(claim):
+                report = await run_claim(claim, interruptible=False)
         finally:
             RUNNING.reset(token)
             running.asked_to_stop = True  # whatever of it goes on is on its own

@@ -18,6 +18,7 @@ from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.execution.narrowing import narrowed
 from aaiclick.orchestration.execution.runner import timeout_of
+from aaiclick.orchestration.execution.scope import in_scope_of
 from aaiclick.orchestration.execution.secrets import mask_passwords
 from aaiclick.orchestration.models import Claim, Failure, Report
 
@@ -58,7 +59,8 @@ class ProcessExecutor:
             log = RunLog(claim.task_id, claim.epoch)
             log.open()
             try:
-                report = await self._run(claim, log, started)
+                with in_scope_of(claim):
+                    report = await self._run(claim, log, started)
             finally:
                 log.close()
         return report if log.path is None else replace(report, log_path=log.path)

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from aaiclick.config import settings
 from aaiclick.orchestration.execution.capture import FORMAT
+from aaiclick.telemetry.log_lines import line_format
 
 FDS_GROWN_MAX = 64
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -25,7 +26,7 @@ class Stdio:
 
     def __init__(self) -> None:
         self._handler: logging.StreamHandler[TextIO] = logging.StreamHandler(io.StringIO())
-        self._handler.setFormatter(logging.Formatter(FORMAT))
+        self._handler.setFormatter(line_format(FORMAT, fields=False))
         self._streams: list[io.TextIOWrapper] = []
         logging.getLogger().setLevel(logging.INFO)
         self.park()
