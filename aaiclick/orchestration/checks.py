@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from aaiclick.backend import is_local
-from aaiclick.errors import EntrypointError, ValueExposed, SubmitDuringImport
+from aaiclick.errors import EntrypointError, SubmitDuringImport, ValueExposed
 from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.params import check_call, importing, kind_of, required_names, resolve, unwrap

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from aaiclick.orchestration.params import entrypoint_of
 from aaiclick.orchestration.rules.names import check_key, check_name, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.views import encode_returned
+from aaiclick.telemetry.traces import RunKey, Step, tracing
 
 log = logging.getLogger("aaiclick")
 
@@ -175,11 +177,21 @@ async def submit_job(job: Job, nodes: Iterable[Node]) -> Job:
         task.priority = task.priority or job.priority
     check_entrypoints(submission.tasks)
     refuse_exposed(submission)
+    began_ns = time.time_ns()  # for people who look at traces
     async with connected() as coordinator:
         stored = await submit_given(coordinator, submission)
     if stored.id == job.id:
+        trace_submit(job, len(submission.tasks), began_ns)
         stored._tasks, stored._groups = list(submission.tasks), list(submission.groups)
     return stored
+
+
+def trace_submit(job: Job, tasks: int, began_ns: int) -> None:
+    """Make the span with which the trace of a new job begins, if traces are wanted."""
+    spans = tracing()
+    if spans is not None:
+        facts: dict[str, str | int] = {"job.id": job.id, "job.name": job.name, "job.tasks": tasks}
+        spans.add(Step.SUBMIT, RunKey(job.id, 0, 0), began_ns, time.time_ns(), facts)
 
 
 def _asked(name: str, submission: Submission) -> list[object]:

@@ -7,11 +7,16 @@ to that. A crash at any point leaves all of an entry's step, or nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
 from aaiclick.errors import InputError, ValueNotPortable, ValueTooLarge
+from aaiclick.orchestration.factories import trace_submit
+from aaiclick.orchestration.models import RegisteredJob
+from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.registered_jobs import scheduled_run
 from aaiclick.orchestration.rules.schedules import COUNTED_MAX
 from aaiclick.orchestration.store import backfills, schedules
@@ -36,6 +41,8 @@ class Scheduler:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self._made: list[Submission] = []
+        """The runs that the transaction makes which is going on."""
         self._said: dict[int, str] = {}
         self._after: dict[Page, Any] = {}
         """Where the next round goes on with what this one did not come to."""
@@ -74,24 +81,30 @@ class Scheduler:
                 return
 
     async def _fire(self, _: Any, entry_id: int) -> bool:
-        fired = await self._try(entry_id, partial(schedules.fire_entry, entry_id=entry_id, build=scheduled_run))
+        fired = await self._try(entry_id, partial(schedules.fire_entry, entry_id=entry_id, build=self._build))
         if fired is not None:
             tell(fired)
         return False
 
     async def _run_queued(self, _: Any, entry_id: int) -> bool:
-        step = partial(schedules.run_queued, entry_id=entry_id, build=scheduled_run)
+        step = partial(schedules.run_queued, entry_id=entry_id, build=self._build)
         return bool(await self._try(entry_id, step))
 
     async def _advance(self, backfill_id: int, entry_id: int) -> bool:
-        step = partial(backfills.advance, backfill_id=backfill_id, entry_id=entry_id, build=scheduled_run)
+        step = partial(backfills.advance, backfill_id=backfill_id, entry_id=entry_id, build=self._build)
         return bool(await self._try(entry_id, step))
 
     async def _try(self, entry_id: int, step: Callable[[Session], Awaitable[T]]) -> T | None:
         """An entry that cannot be fired, as with a time zone that is not known here, does not hold up the others."""
         self._left -= 1
+        began_ns = time.time_ns()  # for people who look at traces
+
+        async def work(session: Session) -> T:
+            self._made.clear()  # what was made by a transaction that is tried again is not there
+            return await step(session)
+
         try:
-            answer = await self.database.transact(step)
+            answer = await self.database.transact(work)
         except (InputError, ValueTooLarge, ValueNotPortable) as error:
             if self._said.get(entry_id) != str(error):
                 self._said[entry_id] = str(error)
@@ -99,7 +112,16 @@ class Scheduler:
             return None
         self._said.pop(entry_id, None)
         self._done += bool(answer)
+        for made in self._made:
+            assert made.new_job is not None
+            trace_submit(made.new_job, len(made.tasks), began_ns)
+        self._made.clear()
         return answer
+
+    def _build(self, entry: RegisteredJob, fire_at: datetime, kwargs: Mapping[str, Any] | None = None) -> Submission:
+        made = scheduled_run(entry, fire_at, kwargs)
+        self._made.append(made)
+        return made
 
 
 async def _due(database: Database, after: Any) -> dict[Any, int]:

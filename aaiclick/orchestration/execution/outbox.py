@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 from aaiclick.clock import Clock
 from aaiclick.orchestration.coordinator.contract import Coordinator
@@ -33,6 +33,8 @@ class Outbox:
         self.coordinator = coordinator
         self.clock = clock
         self._answered = answered
+        self.on_answer: Callable[[Sequence[Report], Collection[Key]], None] | None = None
+        """Hears which reports were acknowledged, and which of them counted."""
         self._reports: list[Report] = []
         self._dead: list[Key] = []
         """Runs that hold tables, are over, and have nothing to report."""
@@ -83,6 +85,8 @@ class Outbox:
             size = AT_ONCE
             del reports[: len(batch)]
             holdings.acknowledged(batch)
+            if self.on_answer is not None:
+                self.on_answer(batch, receipt.accepted)
             if len(receipt.accepted) < len(batch):
                 _say_late(batch, receipt.accepted)
             self._answered()

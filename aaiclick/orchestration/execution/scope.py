@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
+from aaiclick.orchestration.execution.run_spans import key_of
 from aaiclick.orchestration.models import Claim
 from aaiclick.telemetry.fields import Field, about, bound
+from aaiclick.telemetry.traces import tracing
 
 
 @contextmanager
 def in_scope_of(claim: Claim) -> Iterator[None]:
-    """While this lasts, whatever is logged here is about this run."""
-    with bound(**fields_of(claim)):
+    """While this lasts, whatever is logged or traced here is about this run."""
+    spans = tracing()
+    with bound(**fields_of(claim)), nullcontext() if spans is None else spans.inside(key_of(claim)):
         yield
 
 

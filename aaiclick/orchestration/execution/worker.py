@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import socket
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -25,6 +26,7 @@ from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.holdings import Holdings, Key
 from aaiclick.orchestration.execution.line import WAIT_S_MAX, Line
 from aaiclick.orchestration.execution.outbox import Outbox
+from aaiclick.orchestration.execution.run_spans import run_spans
 from aaiclick.orchestration.execution.scope import about_run
 from aaiclick.orchestration.execution.trouble import Trouble, insist
 from aaiclick.orchestration.models import Claim, Orders, Report
@@ -89,6 +91,9 @@ class Worker:
         self._outbox = Outbox(coordinator, clock, self._told)
         self._desk = WorkersDesk(coordinator, clock, lambda key: self.holdings.uses_tables(key))
         executor.desk = self._desk
+        self._spans = run_spans()
+        if self._spans is not None:
+            self._outbox.on_answer = self._spans.reported
         self._wake = asyncio.Event()
         self._freed = asyncio.Event()
         self._leaving = asyncio.Event()
@@ -241,6 +246,7 @@ class Worker:
     async def _claim(self, room: int, trouble: Trouble) -> Sequence[Claim]:
         """Claim up to `room` tasks and let them run. A call without an answer is known by the next heartbeat."""
         session, holdings, self._call = self.id, self.holdings, self._call + 1
+        asked_ns = time.time_ns()  # for people who look at traces
         try:
             async with asyncio.timeout(CLAIM_S_MAX):
                 claims = await self.coordinator.claim(session, limit=room, placement=self.placement, call=self._call)
@@ -252,6 +258,8 @@ class Worker:
         if session != self.id:  # the session ended meanwhile: these are somebody else's by now, or soon
             return ()
         holdings.answered(self._call, claims, self.clock.monotonic())
+        if self._spans is not None:
+            self._spans.claimed(claims, asked_ns)
         if self._leaving.is_set() and claims:
             holdings.drop([(claim.task_id, claim.epoch) for claim in claims])
             await _once(session, "release", lambda: self.coordinator.release(session, claims))
@@ -284,6 +292,8 @@ class Worker:
         key, holdings = (claim.task_id, claim.epoch), self.holdings
         if self._left is not None:
             self._left -= 1
+        if self._spans is not None:
+            self._spans.began(claim)
         run = asyncio.create_task(self.executor.run(claim, partial(holdings.begun, key)))
         self._running[key] = run
         run.add_done_callback(partial(self._ended, claim, key, holdings, now))
@@ -303,6 +313,8 @@ class Worker:
             report = failure_of(claim, error)
         else:
             report = run.result()
+        if self._spans is not None:
+            self._spans.ended(claim, report)
         is_ours, used_tables = holdings is self.holdings and self.id, holdings.holds_tables(key)
         if report is None:
             holdings.drop([key])
