@@ -21,6 +21,7 @@ from sqlalchemy import text
 
 from aaiclick.config import reset_settings
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.execution.narrowing import narrowed
 from aaiclick.orchestration.factories import new_job
 from aaiclick.orchestration.models import Claim, Done, Task
 from aaiclick.orchestration.models.submission import Submission
@@ -99,7 +100,7 @@ async def measure(kind: str, count: int, rounds: int, width: int) -> None:
         worker = (await coordinator.register(hostname="bench", pid=1)).id
 
         async def with_tables(claim: Claim) -> Done:
-            inputs = [json.loads(one)["table"] for one in claim.inputs.values() if one is not None]
+            inputs = [json.loads(one)["table"] for one in narrowed(claim).inputs.values() if one is not None]
             names = [run_table(claim.task_id, claim.epoch, number) for number in range(1, NAMES + 1)]
             await coordinator.hold(claim, inputs=inputs, outputs=names)
             result = json.dumps({"object_type": "object", "table": names[0]})

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import and_, exists, or_, update
 
 from aaiclick.orchestration.control import sweeper
 from aaiclick.orchestration.coordinator import direct
-from aaiclick.orchestration.store import clears, table_drops, table_holds, table_refs
+from aaiclick.orchestration.models import Report
+from aaiclick.orchestration.store import batches, clears, expansions, reports, table_drops, table_holds, table_refs
 from aaiclick.orchestration.store.downstream import Downstream, find_downstream
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, table_run_refs
@@ -21,9 +22,10 @@ Plant = Callable[[], Replacements]
 def unpin_at_start() -> Replacements:
     """A consumer needs its inputs no more once it has begun (pitfall T12)."""
 
-    async def hold_tables(session: Session, worker_id: int, run: tuple[int, int], **tables: Any) -> None:
-        await real(session, worker_id, run, **tables)
-        await table_refs.free_pins(session, [run[0]])
+    async def hold_tables(session: Session, worker_id: int, holds: Sequence[table_holds.Hold]) -> set[tuple[int, int]]:
+        held = await real(session, worker_id, holds)
+        await table_refs.free_pins(session, [hold.task_id for hold in holds])
+        return held
 
     real = table_holds.hold_tables
     return [(direct, "hold_tables", hold_tables)]
@@ -36,7 +38,13 @@ def references_by_task() -> Replacements:
         which = session.any_of(table_run_refs.c.task_id, sorted({task for task, _ in runs}))
         await session.run(update(table_run_refs).where(which).values(freed=True))
 
-    return [(module, "free_runs", free_runs) for module in (table_refs, direct, table_drops)]
+    async def settle_tables(session: Session, said: Sequence[Report], accepted: Iterable[tuple[int, int]]) -> None:
+        await real(session, said, accepted)
+        await free_runs(session, [(report.task_id, report.epoch) for report in said])
+
+    real = table_refs.settle_tables
+    frees = [(module, "free_runs", free_runs) for module in (direct, table_drops)]
+    return [*frees, *((module, "settle_tables", settle_tables) for module in (reports, batches, expansions))]
 
 
 def references_that_end_with_the_claim() -> Replacements:
@@ -60,7 +68,7 @@ def dropper_that_does_not_look() -> Replacements:
 
 
 def publication_without_pins() -> Replacements:
-    async def nothing(session: Session, named: Any) -> set[Any]:
+    def nothing(seen: Any, named: Any) -> set[Any]:
         return set()
 
     return [(table_refs, "_wanted", nothing)]

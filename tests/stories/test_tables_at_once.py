@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
 import pytest
-from sqlalchemy import Table
 
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.store import absent, recoveries, table_drops, table_refs
+from aaiclick.orchestration.store import recoveries, table_drops, table_refs
+from aaiclick.orchestration.store.dialects.table_moves import Changes, TableMoves
 from aaiclick.orchestration.store.reports import take_reports
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_holds import hold_tables
+from aaiclick.orchestration.store.table_holds import Hold, hold_tables
+from aaiclick.orchestration.store.tables import table_run_refs
 from tests.support.orchestra import Orchestra, make, orchestra
 from tests.support.tables import drop, failed, hold, pins, registered, returned, run_refs, table_of
 
@@ -35,6 +35,8 @@ async def published(stage: Orchestra) -> tuple[str, Claim]:
     (claim,) = await stage.claim()
     (table,) = await hold(stage, claim)
     await stage.report(returned(claim, table))
+    ended = {"task_id": claim.task_id, "epoch": 0, "table_name": table, "worker_id": stage.worker, "freed": True}
+    await stage.database.transact(lambda session: session.insert(table_run_refs, [ended]))  # there is something to see
     (consumer,) = await stage.claim()
     return table, consumer
 
@@ -54,7 +56,7 @@ async def with_a_look(
         return found
 
     monkeypatch.setattr(table_drops, "_needed", needed)
-    await stage.database.transact(table_drops.mark_unneeded)
+    assert await stage.database.transact(table_drops.mark_unneeded)
     monkeypatch.setattr(table_drops, "_needed", asked)
 
 
@@ -106,8 +108,8 @@ async def test_a_hold_before_the_sweep_is_freed_after_it(stage: Orchestra) -> No
     table, consumer = await published(stage)
     await stage.coordinator.deregister(stage.worker)
     async with stage.transaction() as holding:
-        run = (consumer.task_id, consumer.epoch)
-        await hold_tables(holding, stage.worker, run, inputs=[table], outputs=[table_of(consumer)], modes={})
+        asked = Hold(consumer.task_id, consumer.epoch, [table], [table_of(consumer)])
+        assert await hold_tables(holding, stage.worker, [asked])
         sweeping = asyncio.create_task(stage.database.transact(lambda session: recoveries.recover_claims(session, 10)))
         assert await stage.database.transact(table_drops.free_strays) == 0
         await asyncio.sleep(0.1)
@@ -163,12 +165,15 @@ async def test_a_pin_that_had_ended_and_is_needed_again_outlives_who_deletes_wha
     await stage.database.transact(lambda session: table_refs.free_pins(session, [consumer.task_id]))
     looking: list[asyncio.Task[int]] = []
 
-    async def insert(session: Session, into: Table, rows: Sequence[Mapping[str, Any]], column: str) -> None:
-        await absent.insert_or_change(session, into, rows, column)
+    moves = type(stage.database.dialect.tables)
+    write = moves.change
+
+    async def change(self: TableMoves, session: Session, changes: Changes) -> None:
+        await write(self, session, changes)
         looking.append(asyncio.ensure_future(stage.database.transact(table_drops.mark_unneeded)))
         await asyncio.wait(looking, timeout=1)  # it commits, or waits for this transaction
 
-    monkeypatch.setattr(table_refs, "insert_or_change", insert)
+    monkeypatch.setattr(moves, "change", change)
     await stage.database.transact(lambda session: table_refs.pin(session, [(consumer.task_id, table)]))
     await asyncio.gather(*looking)
     assert await pins(stage) == {(consumer.task_id, table)}

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.config import settings
+from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.bus.contract import Bus
 from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Stop, Worker
 from aaiclick.orchestration.models.submission import Submission
@@ -29,7 +30,7 @@ from aaiclick.orchestration.store.dialects.contract import ReadyKey
 from aaiclick.orchestration.store.machine_ids import provide_ids
 from aaiclick.orchestration.store.reports import release_claims
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_holds import hold_tables, name_of_installation
+from aaiclick.orchestration.store.table_holds import Hold, hold_tables, name_of_installation
 from aaiclick.orchestration.store.table_refs import free_runs
 
 
@@ -55,8 +56,6 @@ class DirectCoordinator:
         self._claimed = 0
         """Tasks claimed since the queue was swept."""
         self._installation = ""
-        self._modes: dict[int, str] = {}
-        """How jobs keep their tables, as far as it was asked for."""
 
     async def submit(self, submission: Submission) -> Job:
         return await submissions.submit(self.database, submission)
@@ -148,15 +147,13 @@ class DirectCoordinator:
         return await self.database.transact(lambda session: release_claims(session, worker_id, epochs))
 
     async def hold(self, claim: Claim, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> str:
-        run = (claim.task_id, claim.epoch)
-        modes = self._modes
-
-        async def work(session: Session) -> None:
-            await hold_tables(session, claim.worker_id, run, inputs=inputs, outputs=outputs, modes=modes)
-
-        if len(modes) > STARTED_JOBS_MAX:
-            modes.clear()
-        await self.database.transact(work)
+        asked = Hold(claim.task_id, claim.epoch, inputs, outputs)
+        held = await self.database.transact(
+            lambda session: hold_tables(session, claim.worker_id, [asked]),
+            at_once=self.database.dialect.tables.at_once,
+        )
+        if not held:
+            raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
         if not self._installation:
             self._installation = await self.database.transact(name_of_installation)
         return self._installation

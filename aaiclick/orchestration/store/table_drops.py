@@ -8,9 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, and_, delete, exists, literal, or_, select, tuple_, union, update
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Row,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    exists,
+    literal,
+    or_,
+    select,
+    union,
+    update,
+)
 
 from aaiclick.orchestration.models import WorkerStatus
+from aaiclick.orchestration.store.dialects.contract import Dialect
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_refs import NO_MORE, free_pins, free_runs
 from aaiclick.orchestration.store.table_refs import forget_tables as forget_tables
@@ -31,14 +46,26 @@ DROPPED_AT_ONCE = 100
 
 async def mark_unneeded(session: Session) -> int:
     """Look at tables of which references have ended, and mark those that nobody needs any more; gives what it saw."""
-    refs = await session.rows(select(table_run_refs).where(table_run_refs.c.freed).limit(LOOKED_AT_ONCE))
-    pins = await session.rows(select(table_pin_refs).where(table_pin_refs.c.freed).limit(LOOKED_AT_ONCE))
-    names = {row.table_name for row in (*refs, *pins)}
+    most = {"most": LOOKED_AT_ONCE}
+    refs = [tuple(row) for row in await session.rows(session.built(_freed_refs), most)]
+    pins = [tuple(row) for row in await session.rows(session.built(_freed_pins), most)]
+    names = {row[-1] for row in (*refs, *pins)}
     if not names:
         return 0
     await mark_those(session, names)
-    await _delete_freed(session, refs, pins)
+    # exactly those that were seen: one that has ended since asks for another look
+    await session.dialect.tables.delete_freed(session, sorted(refs), sorted(pins))
     return len(refs) + len(pins)
+
+
+def _freed_refs(_: Dialect) -> Select[Any]:
+    ref = table_run_refs.c
+    return select(ref.task_id, ref.epoch, ref.table_name).where(ref.freed).limit(bindparam("most"))
+
+
+def _freed_pins(_: Dialect) -> Select[Any]:
+    pin = table_pin_refs.c
+    return select(pin.task_id, pin.table_name).where(pin.freed).limit(bindparam("most"))
 
 
 async def mark_given(session: Session, names: Sequence[str]) -> None:
@@ -56,44 +83,34 @@ async def mark_those(session: Session, names: Iterable[str], *, preserved: bool 
 
 async def lock_rows(session: Session, names: Iterable[str]) -> Sequence[Row[Any]]:
     """Let nobody add a reference to these tables, or drop them, meanwhile."""
-    return await session.rows(
-        select(table_context_refs.c.table_name, table_context_refs.c.preserved)
-        .where(table_context_refs.c.table_name.in_(sorted(names)))
-        .order_by(table_context_refs.c.table_name)
-        .with_for_update()
-    )
+    return await session.rows(session.built(_lock), {"ids": session.dialect.pack(sorted(names))})
+
+
+def _lock(dialect: Dialect) -> Select[Any]:
+    known = table_context_refs.c
+    chosen = select(known.table_name, known.preserved).where(dialect.in_ids(known.table_name))
+    return chosen.order_by(known.table_name).with_for_update()
 
 
 async def _needed(session: Session, names: Iterable[str]) -> set[str]:
     """Those that a run uses or a task needs, seen at one instant: a reference may become another."""
-    wanted = sorted(names)
-    rows = await session.rows(
-        union(*(_live(table, table.c.table_name.in_(wanted)) for table in (table_run_refs, table_pin_refs)))
-    )
+    rows = await session.rows(session.built(_live), {"ids": session.dialect.pack(sorted(names))})
     return {row.table_name for row in rows}
 
 
-def _live(table: Any, which: ColumnElement[bool]) -> Select[Any]:
-    return select(table.c.table_name).where(which, ~table.c.freed)
+def _live(dialect: Dialect) -> CompoundSelect[Any]:
+    each = (table_run_refs.c, table_pin_refs.c)
+    return union(*(select(ref.table_name).where(dialect.in_ids(ref.table_name), ~ref.freed) for ref in each))
 
 
 async def mark_dropping(session: Session, names: Sequence[str]) -> None:
     """From this commit on these tables are gone."""
     if names:
-        which = table_context_refs.c.table_name.in_(names)
-        await session.run(update(table_context_refs).where(which).values(dropping=True))
+        await session.run(session.built(_mark), {"ids": session.dialect.pack(names)})
 
 
-async def _delete_freed(session: Session, refs: Sequence[Row[Any]], pins: Sequence[Row[Any]]) -> None:
-    """Exactly those that were seen: one that has ended since asks for another look."""
-    if refs:
-        key = tuple_(table_run_refs.c.task_id, table_run_refs.c.epoch, table_run_refs.c.table_name)
-        seen = sorted((row.task_id, row.epoch, row.table_name) for row in refs)
-        await session.run(delete(table_run_refs).where(key.in_(seen), table_run_refs.c.freed))
-    if pins:
-        key = tuple_(table_pin_refs.c.task_id, table_pin_refs.c.table_name)
-        seen_pins = sorted((row.task_id, row.table_name) for row in pins)
-        await session.run(delete(table_pin_refs).where(key.in_(seen_pins), table_pin_refs.c.freed))
+def _mark(dialect: Dialect) -> Update:
+    return update(table_context_refs).where(dialect.in_ids(table_context_refs.c.table_name)).values(dropping=True)
 
 
 # ---------------------------------------------------------------- what is to be dropped

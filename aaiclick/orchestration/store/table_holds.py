@@ -3,48 +3,28 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import select
 
-from aaiclick.errors import ClaimLost, NotFound
+from aaiclick.errors import NotFound
 from aaiclick.orchestration.rules.states import PreservationMode
 from aaiclick.orchestration.store.absent import insert_absent
-from aaiclick.orchestration.store.reports import lock_claims
+from aaiclick.orchestration.store.dialects.table_moves import Hold as Hold
+from aaiclick.orchestration.store.dialects.table_moves import Key
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import installation, jobs, table_context_refs, table_run_refs
+from aaiclick.orchestration.store.tables import installation, jobs, table_context_refs
 
 
-async def hold_tables(
-    session: Session,
-    worker_id: int,
-    run: tuple[int, int],
-    *,
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    modes: MutableMapping[int, str],
-) -> None:
-    """This run uses these tables from now on; its outputs are known before they are made.
+async def hold_tables(session: Session, worker_id: int, holds: Sequence[Hold]) -> set[Key]:
+    """These runs use these tables from now on, and their outputs are known before they are made; gives those runs.
 
-    Its inputs are there: its task is pinned on them as long as it is live, and it stays locked meanwhile. `modes` are
-    the jobs' ways to keep tables that are known already: no job changes its own.
+    A run that is not among them has lost its claim. Its inputs are there: its task is pinned on them as long as it is
+    live, and it stays locked meanwhile.
     """
-    task_id, epoch = run
-    rows = await lock_claims(session, worker_id, {task_id: epoch})
-    if not rows:
-        raise ClaimLost(task_id=task_id, epoch=epoch, move="hold on tables")
-    if outputs:
-        job_id = rows[0].job_id
-        mode = modes.get(job_id) or (await _facts(session, job_id))[0]
-        modes[job_id] = mode
-        await _register(session, outputs, job_id, (task_id, epoch), (mode, rows[0].claimed_at))
-    refs = [
-        {"task_id": task_id, "epoch": epoch, "table_name": table, "worker_id": worker_id}
-        for table in dict.fromkeys([*inputs, *outputs])
-    ]
-    await insert_absent(session, table_run_refs, refs)
+    return await session.dialect.tables.hold(session, worker_id, holds)
 
 
 async def register_given(session: Session, job_id: int, names: Sequence[str], mode: str | None) -> None:

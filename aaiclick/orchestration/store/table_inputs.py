@@ -17,9 +17,10 @@ from aaiclick.orchestration.rules.graph import Shape, descendants
 from aaiclick.orchestration.rules.run_tables import tables_named
 from aaiclick.orchestration.rules.states import ENDED_TASK
 from aaiclick.orchestration.rules.values import marks_of, mentions_objects
+from aaiclick.orchestration.store.dialects.table_moves import Pin
 from aaiclick.orchestration.store.results import Found, read_named
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_refs import Pin, in_batches, pin
+from aaiclick.orchestration.store.table_refs import in_batches, pin
 from aaiclick.orchestration.store.tables import table_context_refs, tasks
 
 SHOWN_MAX = 10

@@ -9,7 +9,7 @@ from aaiclick.orchestration.store.chores import look_for_chores
 from aaiclick.orchestration.store.tables import table_context_refs, table_run_refs
 from tests.support.band import band
 from tests.support.orchestra import Orchestra, make
-from tests.support.tables import hold, look, pins, registered, returned
+from tests.support.tables import failed, hold, look, pins, registered, returned
 
 __all__ = ["band"]
 
@@ -44,6 +44,9 @@ async def test_references_that_have_been_seen_are_deleted_and_live_ones_stay(ban
     (claim,) = await band.claim()
     (table,) = await hold(band, claim)
     await band.report(returned(claim, table))
+    (claim,) = await band.claim()
+    await hold(band, claim, table, outputs=0)
+    await band.report(failed(claim))
     assert len(await band.rows(select(table_run_refs))) == 1
     await look(band)
     assert await band.rows(select(table_run_refs)) == []

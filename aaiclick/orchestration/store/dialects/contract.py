@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from aaiclick.config import settings
+from aaiclick.orchestration.store.dialects.table_moves import TableMoves
 from aaiclick.orchestration.store.inline import InlineConnection, InlineEngine
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class Dialect(Protocol):
     update_returning: ClassVar[bool]
     claims_at_once: ClassVar[bool]
     """`claim_ready` is one statement that starts the jobs too, and so needs no BEGIN and COMMIT around it."""
+    tables: ClassVar[TableMoves]
+    """What is asked about references to tables."""
 
     def engine(self, url: str) -> Engine:
         """What connects to this database; its connections commit each statement by itself."""
@@ -93,10 +96,10 @@ class Dialect(Protocol):
         """`column` is one of `ids`: one statement, however many there are."""
 
     def in_ids(self, column: ColumnElement[Any], name: str = "ids") -> ColumnElement[bool]:
-        """`any_of` for a statement that is built once: the ids come later, as the value `name`, from `pack`."""
+        """`any_of` for a statement that is built once: ids or names come later, as the value `name`, from `pack`."""
 
-    def pack(self, ids: Sequence[int]) -> Any:
-        """Ids as the value that `in_ids` expects."""
+    def pack(self, ids: Sequence[Any]) -> Any:
+        """Ids or names as the value that `in_ids` expects."""
 
     def is_transient(self, error: BaseException) -> bool:
         """A deadlock, a lock wait that ended, a serialization failure: the same again may well pass."""

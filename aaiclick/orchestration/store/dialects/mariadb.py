@@ -21,6 +21,8 @@ from aaiclick.orchestration.store.dialects.contract import (
     causes,
     idle_transaction_s,
 )
+from aaiclick.orchestration.store.dialects.mariadb_tables import MariadbTables
+from aaiclick.orchestration.store.dialects.table_moves import TableMoves
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Done
@@ -61,6 +63,7 @@ class MariadbDialect:
     dead_rows_linger: ClassVar[bool] = False
     update_returning: ClassVar[bool] = False
     claims_at_once: ClassVar[bool] = False
+    tables: ClassVar[TableMoves] = MariadbTables()
 
     def engine(self, url: str) -> AsyncEngine:
         return create_async_engine(
@@ -94,7 +97,7 @@ class MariadbDialect:
     def in_ids(self, column: ColumnElement[Any], name: str = "ids") -> ColumnElement[bool]:
         return column.in_(bindparam(name, expanding=True))
 
-    def pack(self, ids: Sequence[int]) -> list[int]:
+    def pack(self, ids: Sequence[Any]) -> list[Any]:
         return list(ids)
 
     def is_transient(self, error: BaseException) -> bool:

@@ -10,7 +10,9 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Double,
+    String,
     Table,
+    Text,
     any_,
     bindparam,
     cast,
@@ -34,6 +36,8 @@ from aaiclick.orchestration.store.dialects.contract import (
     driver_of,
     idle_transaction_s,
 )
+from aaiclick.orchestration.store.dialects.postgres_tables import PostgresTables
+from aaiclick.orchestration.store.dialects.table_moves import TableMoves
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Done
@@ -109,6 +113,7 @@ class PostgresDialect:
     dead_rows_linger: ClassVar[bool] = True
     update_returning: ClassVar[bool] = True
     claims_at_once: ClassVar[bool] = True
+    tables: ClassVar[TableMoves] = PostgresTables()
 
     def engine(self, url: str) -> AsyncEngine:
         """JSON is text that we encoded, also where asyncpg is asked directly."""
@@ -146,9 +151,10 @@ class PostgresDialect:
         return column == any_(values)
 
     def in_ids(self, column: ColumnElement[Any], name: str = "ids") -> ColumnElement[bool]:
-        return column == any_(bindparam(name, type_=ARRAY(BigInteger)))
+        kind = Text() if isinstance(column.type, String) else BigInteger()
+        return column == any_(bindparam(name, type_=ARRAY(kind)))
 
-    def pack(self, ids: Sequence[int]) -> list[int]:
+    def pack(self, ids: Sequence[Any]) -> list[Any]:
         return list(ids)
 
     def is_transient(self, error: BaseException) -> bool:

@@ -24,6 +24,8 @@ from aaiclick.orchestration.store.dialects.contract import (
     causes,
     driver_of,
 )
+from aaiclick.orchestration.store.dialects.sqlite_tables import SqliteTables
+from aaiclick.orchestration.store.dialects.table_moves import TableMoves
 from aaiclick.orchestration.store.inline import InlineEngine
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class SqliteDialect:
     dead_rows_linger: ClassVar[bool] = False
     update_returning: ClassVar[bool] = True
     claims_at_once: ClassVar[bool] = False
+    tables: ClassVar[TableMoves] = SqliteTables()
 
     def __init__(self, time: Callable[[], datetime] = utc_now) -> None:
         self.time = time
@@ -113,7 +116,7 @@ class SqliteDialect:
         values = func.json_each(bindparam(name, type_=Text)).table_valued("value")
         return column.in_(select(values.c.value))
 
-    def pack(self, ids: Sequence[int]) -> str:
+    def pack(self, ids: Sequence[Any]) -> str:
         return json.dumps(list(ids))
 
     def is_transient(self, error: BaseException) -> bool:

@@ -1,0 +1,115 @@
+"""References to tables, in MariaDB's own words: what may go together is one compound statement.
+
+Joined to the rows that are said, in this order, each row is looked at by its whole key: in a list of tuples MariaDB
+finds no range, and reads all of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from aaiclick.orchestration.store.dialects.contract import driver_of
+from aaiclick.orchestration.store.dialects.table_moves import LOOK, Changes, Hold, Key, Pin, Ref, Seen, packed
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.store.session import Session
+
+_NAME = "VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
+_PINS = f"JSON_TABLE(%s, '$[*]' COLUMNS (task_id BIGINT PATH '$[0]', table_name {_NAME} PATH '$[1]')) AS said"
+_REFS = (
+    "JSON_TABLE(%s, '$[*]' COLUMNS (task_id BIGINT PATH '$[0]', epoch INT PATH '$[1]',"
+    f" table_name {_NAME} PATH '$[2]')) AS said"
+)
+_WANTED = (
+    "JSON_TABLE(%s, '$[*]' COLUMNS (task_id BIGINT PATH '$[0]', epoch INT PATH '$[1]',"
+    f" table_name {_NAME} PATH '$[2]', worker_id BIGINT PATH '$[3]')) AS said"
+)
+_THAT_PIN = "STRAIGHT_JOIN table_pin_refs AS pin ON pin.task_id = said.task_id AND pin.table_name = said.table_name"
+_THAT_REF = (
+    "STRAIGHT_JOIN table_run_refs AS ref FORCE INDEX (PRIMARY)"
+    " ON ref.task_id = said.task_id AND ref.epoch = said.epoch AND ref.table_name = said.table_name"
+)
+
+_FENCE = (
+    "SELECT id, epoch FROM tasks WHERE id IN ({ids}) AND worker_id = %s AND status IN ('claimed', 'running')"
+    " ORDER BY id FOR UPDATE"
+)
+_REGISTER = (
+    "INSERT IGNORE INTO table_context_refs (table_name, context_id, job_id, epoch, preserved, created_at)"
+    " SELECT said.table_name, tasks.id, tasks.job_id, tasks.epoch, preservation_mode = 'full', tasks.claimed_at"
+    f" FROM {_REFS} STRAIGHT_JOIN tasks ON tasks.id = said.task_id STRAIGHT_JOIN jobs ON jobs.id = tasks.job_id"
+)
+_REFER = (
+    "INSERT IGNORE INTO table_run_refs (task_id, epoch, table_name, worker_id)"
+    f" SELECT task_id, epoch, table_name, worker_id FROM {_WANTED}"
+)
+_PIN = (
+    f"INSERT INTO table_pin_refs (task_id, table_name, freed) SELECT task_id, table_name, false FROM {_PINS}"
+    " ON DUPLICATE KEY UPDATE freed = false"
+)
+_UNPIN = f"DELETE pin FROM {_PINS} {_THAT_PIN}"
+_FREE = f"UPDATE {_PINS} {_THAT_PIN} SET pin.freed = true WHERE NOT pin.freed"
+_END = f"UPDATE {_REFS} {_THAT_REF} SET ref.freed = true WHERE NOT ref.freed"
+_GONE = f"DELETE ref FROM {_REFS} {_THAT_REF}"
+_FORGET = (
+    f"DELETE known FROM JSON_TABLE(%s, '$[*]' COLUMNS (table_name {_NAME} PATH '$')) AS said"
+    " STRAIGHT_JOIN table_context_refs AS known ON known.table_name = said.table_name"
+)
+
+
+class MariadbTables:
+    """The answers of MariaDB."""
+
+    at_once: ClassVar[bool] = False
+
+    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold]) -> set[Key]:
+        ids = sorted(hold.task_id for hold in holds)
+        rows = await _ask(session, _FENCE.format(ids=_many(ids)), [*ids, worker_id])
+        fenced = {(row[0], row[1]) for row in rows}
+        passed = [hold for hold in holds if hold[:2] in fenced]
+        outputs = [(hold.task_id, hold.epoch, table) for hold in passed for table in hold.outputs]
+        refs = [(*hold[:2], table, worker_id) for hold in passed for table in (*hold.inputs, *hold.outputs)]
+        await _together(session, {_REGISTER: outputs, _REFER: refs})
+        return fenced & {(hold.task_id, hold.epoch) for hold in holds}
+
+    async def look(
+        self, session: Session, runs: Sequence[int], done: Sequence[int], makers: Sequence[int]
+    ) -> list[Seen]:
+        which = {"makers": makers or [0], "runs": runs or [0], "done": done or [0]}
+        sql = LOOK.format(groups="`groups`", **{name: f"IN ({_many(ids)})" for name, ids in which.items()})
+        return [Seen._make(row) for row in await _ask(session, sql, [each for ids in which.values() for each in ids])]
+
+    async def change(self, session: Session, changes: Changes) -> None:
+        steps: dict[str, Sequence[Any]] = {
+            _PIN: changes.pinned,
+            _UNPIN: changes.unpinned,
+            _FREE: changes.freed,
+            _END: changes.ended,
+            _GONE: changes.gone,
+            _FORGET: changes.forgotten,
+        }
+        await _together(session, steps)
+
+    async def delete_freed(self, session: Session, refs: Sequence[Ref], pins: Sequence[Pin]) -> None:
+        await _together(session, {f"{_GONE} WHERE ref.freed": refs, f"{_UNPIN} WHERE pin.freed": pins})
+
+
+def _many(ids: Sequence[int]) -> str:
+    return ", ".join(["%s"] * len(ids))
+
+
+async def _together(session: Session, steps: dict[str, Sequence[Any]]) -> None:
+    """Those of these statements that have rows, in one go."""
+    wanted = {sql: packed(rows) for sql, rows in steps.items() if rows}
+    if wanted:
+        body = "; ".join(wanted)
+        await _ask(session, body if len(wanted) == 1 else f"BEGIN NOT ATOMIC {body}; END", list(wanted.values()))
+
+
+async def _ask(session: Session, sql: str, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    """Ask the driver itself: SQLAlchemy's way takes as long as the statement."""
+    async with driver_of(session.connection).cursor() as cursor:
+        await cursor.execute(sql, values)
+        rows: Sequence[Sequence[Any]] = await cursor.fetchall() if cursor.description else ()
+        return rows

@@ -1,0 +1,101 @@
+"""References to tables, in PostgreSQL's own words: a statement each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from aaiclick.orchestration.store.dialects.contract import driver_of
+from aaiclick.orchestration.store.dialects.table_moves import LOOK, Changes, Hold, Key, Pin, Ref, Seen
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.store.session import Session
+
+# The fence is looked at again once the row is locked; the epochs are compared with what was locked.
+_HOLD = """
+WITH fenced AS MATERIALIZED (
+    SELECT id, epoch, job_id, claimed_at FROM tasks
+    WHERE id = ANY ($2::bigint[]) AND worker_id = $1 AND status IN ('claimed', 'running')
+    ORDER BY id FOR NO KEY UPDATE
+), run AS MATERIALIZED (
+    SELECT fenced.* FROM fenced JOIN unnest($2::bigint[], $3::int[]) AS said(id, epoch)
+    ON said.id = fenced.id AND said.epoch = fenced.epoch
+), wanted AS (
+    SELECT * FROM unnest($4::bigint[], $5::text[], $6::boolean[]) AS wanted(task_id, table_name, made)
+), registered AS (
+    INSERT INTO table_context_refs (table_name, context_id, job_id, epoch, preserved, created_at)
+    SELECT table_name, run.id, run.job_id, run.epoch, preservation_mode = 'full', claimed_at
+    FROM run JOIN wanted ON wanted.task_id = run.id AND made JOIN jobs ON jobs.id = run.job_id
+    ON CONFLICT DO NOTHING
+), referred AS (
+    INSERT INTO table_run_refs (task_id, epoch, table_name, worker_id)
+    SELECT run.id, run.epoch, table_name, $1 FROM run JOIN wanted ON wanted.task_id = run.id
+    ON CONFLICT DO NOTHING
+)
+SELECT id, epoch FROM run
+"""
+_LOOK = LOOK.format(
+    groups="groups", runs="= ANY ($1::bigint[])", done="= ANY ($2::bigint[])", makers="= ANY ($3::bigint[])"
+)
+_PINS = "unnest(${}::bigint[], ${}::text[]) AS said(task_id, table_name)"
+_REFS = "unnest(${}::bigint[], ${}::int[], ${}::text[]) AS said(task_id, epoch, table_name)"
+_THAT_PIN = "pin.task_id = said.task_id AND pin.table_name = said.table_name"
+_THAT_REF = "ref.task_id = said.task_id AND ref.epoch = said.epoch AND ref.table_name = said.table_name"
+_CHANGE = f"""
+WITH pinned AS (
+    INSERT INTO table_pin_refs (task_id, table_name, freed) SELECT *, false FROM {_PINS.format(1, 2)}
+    ON CONFLICT (task_id, table_name) DO UPDATE SET freed = excluded.freed
+), unpinned AS (
+    DELETE FROM table_pin_refs AS pin USING {_PINS.format(3, 4)} WHERE {_THAT_PIN}
+), freed AS (
+    UPDATE table_pin_refs AS pin SET freed = true FROM {_PINS.format(5, 6)} WHERE {_THAT_PIN} AND NOT freed
+), ended AS (
+    UPDATE table_run_refs AS ref SET freed = true FROM {_REFS.format(7, 8, 9)} WHERE {_THAT_REF} AND NOT freed
+), gone AS (
+    DELETE FROM table_run_refs AS ref USING {_REFS.format(10, 11, 12)} WHERE {_THAT_REF}
+)
+DELETE FROM table_context_refs WHERE table_name = ANY ($13::text[])
+"""
+_DELETE_FREED = f"""
+WITH gone AS (
+    DELETE FROM table_run_refs AS ref USING {_REFS.format(1, 2, 3)} WHERE {_THAT_REF} AND freed
+)
+DELETE FROM table_pin_refs AS pin USING {_PINS.format(4, 5)} WHERE {_THAT_PIN} AND freed
+"""
+
+
+class PostgresTables:
+    """The answers of PostgreSQL."""
+
+    at_once: ClassVar[bool] = True
+
+    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold]) -> set[Key]:
+        wanted = [
+            (hold.task_id, table, made)
+            for hold in holds
+            for made, tables in ((False, hold.inputs), (True, hold.outputs))
+            for table in tables
+        ]
+        runs = [hold[:2] for hold in holds]
+        rows = await driver_of(session.connection).fetch(_HOLD, worker_id, *_columns(runs, 2), *_columns(wanted, 3))
+        return {(row[0], row[1]) for row in rows}
+
+    async def look(
+        self, session: Session, runs: Sequence[int], done: Sequence[int], makers: Sequence[int]
+    ) -> list[Seen]:
+        return [Seen._make(row) for row in await driver_of(session.connection).fetch(_LOOK, runs, done, makers)]
+
+    async def change(self, session: Session, changes: Changes) -> None:
+        pins = (changes.pinned, changes.unpinned, changes.freed)
+        refs = (changes.ended, changes.gone)
+        values = [column for rows in pins for column in _columns(rows, 2)]
+        values += [column for rows in refs for column in _columns(rows, 3)]
+        await driver_of(session.connection).execute(_CHANGE, *values, changes.forgotten)
+
+    async def delete_freed(self, session: Session, refs: Sequence[Ref], pins: Sequence[Pin]) -> None:
+        await driver_of(session.connection).execute(_DELETE_FREED, *_columns(refs, 3), *_columns(pins, 2))
+
+
+def _columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
+    """One array for each column."""
+    return [[row[at] for row in rows] for at in range(width)]

@@ -1,0 +1,108 @@
+"""What the store asks of a database about references to tables: they change with every task that uses data.
+
+Each of the four moves is a statement or a few, in the database's own words, sent by its driver.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.store.session import Session
+
+Key = tuple[int, int]
+"""A run: (task, epoch)."""
+
+Pin = tuple[int, str]
+"""Who needs which table: (task, or job, and table)."""
+
+Ref = tuple[int, int, str]
+"""Which run uses which table: (task, epoch, table)."""
+
+
+class Hold(NamedTuple):
+    """The tables that a run is about to use, and those it may make."""
+
+    task_id: int
+    epoch: int
+    inputs: Sequence[str] = ()
+    outputs: Sequence[str] = ()
+
+
+class Seen(NamedTuple):
+    """One thing that is known of tables and tasks.
+
+    `kind` is `ref` (task, epoch, table), `pin` (task, 0, table), `consumer` (task, who waits for its result) or `kept`
+    (task, the job that keeps its result).
+    """
+
+    kind: str
+    task_id: int
+    other: int
+    table: str | None
+
+
+@dataclass(slots=True)
+class Changes:
+    """What becomes of references."""
+
+    pinned: list[Pin] = field(default_factory=list)
+    """Needed from now on, also where an older pin has ended."""
+    unpinned: list[Pin] = field(default_factory=list)
+    """Deleted: something else asks whoever leads to look at the table."""
+    freed: list[Pin] = field(default_factory=list)
+    """Marked, which asks whoever leads to look."""
+    ended: list[Ref] = field(default_factory=list)
+    """Of runs: marked."""
+    gone: list[Ref] = field(default_factory=list)
+    """Of runs: deleted."""
+    forgotten: list[str] = field(default_factory=list)
+    """Tables that nothing is to be known of."""
+
+
+class TableMoves(Protocol):
+    """The answers of one database."""
+
+    at_once: ClassVar[bool]
+    """`hold` is one statement, and so needs no BEGIN and COMMIT around it."""
+
+    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold]) -> set[Key]:
+        """Lock the tasks; write down the tables of those runs whose fence holds; gives these."""
+
+    async def look(
+        self, session: Session, runs: Sequence[int], done: Sequence[int], makers: Sequence[int]
+    ) -> list[Seen]:
+        """What the runs of these tasks use, what those that are done had pinned, and who needs the makers' results."""
+
+    async def change(self, session: Session, changes: Changes) -> None:
+        """Write what becomes of references."""
+
+    async def delete_freed(self, session: Session, refs: Sequence[Ref], pins: Sequence[Pin]) -> None:
+        """Delete exactly these, if they are still marked."""
+
+
+def packed(rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as one value: JSON is read as a table by all three."""
+    return json.dumps(rows, separators=(",", ":"))
+
+
+LOOK = """
+WITH RECURSIVE maker AS (
+    SELECT id, job_id, group_id, kept FROM tasks WHERE id {makers}
+), around (task_id, node_id) AS (
+    SELECT id, id FROM maker UNION ALL SELECT id, group_id FROM maker WHERE group_id IS NOT NULL
+    UNION ALL SELECT around.task_id, {groups}.parent_group_id FROM around JOIN {groups} ON {groups}.id = around.node_id
+    WHERE {groups}.parent_group_id IS NOT NULL
+)
+SELECT 'ref', task_id, epoch, table_name FROM table_run_refs WHERE task_id {runs}
+UNION ALL SELECT 'pin', task_id, 0, table_name FROM table_pin_refs WHERE task_id {done}
+UNION ALL SELECT 'kept', id, job_id, NULL FROM maker WHERE kept
+UNION ALL SELECT 'consumer', around.task_id, edge.next_id, NULL FROM around
+    JOIN dependencies AS edge ON edge.previous_id = around.node_id AND edge.next_type = 'task'
+    JOIN tasks AS consumer ON consumer.id = edge.next_id
+    WHERE consumer.needs_inputs AND consumer.status NOT IN ('completed', 'cancelled')
+"""
+"""Who needs a result: all that depend on its task, or on groups around it; the job, if it keeps it."""
