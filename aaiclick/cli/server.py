@@ -12,7 +12,7 @@ from aaiclick.cli.output import say
 if TYPE_CHECKING:
     import socket
 
-app = typer.Typer(help="The REST server.", rich_markup_mode=None)
+app = typer.Typer(help="The server: REST, and MCP for agents.", rich_markup_mode=None)
 
 
 @app.callback()
@@ -29,6 +29,9 @@ def start(
     app_dir: Annotated[
         str | None, typer.Option(help="Where the modules with the tasks are; by default the current directory.")
     ] = None,
+    mcp_write: Annotated[
+        bool, typer.Option("--mcp-write", help="Give agents at /mcp tools that change something, as their roles allow.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every request.")] = False,
     descriptor: Annotated[
         int | None, typer.Option("--fd", hidden=True, min=3, help="A socket that listens already, from our parent.")
@@ -43,14 +46,16 @@ def start(
     try:
         from aaiclick.server.serving import serve  # here, to keep start-up light
     except ModuleNotFoundError as error:
-        if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic"):
+        if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic", "mcp", "mcp_types"):
             raise
         raise MissingExtra(what="The server", package=error.name, extra="server") from None
     log_to_stderr()
     given = None if descriptor is None else _socket(descriptor)
-    wait_for(
-        serve(host, port, told=lambda where: say(f"aaiclick: serving {where}/api/v1"), verbose=verbose, given=given)
-    )
+    wait_for(serve(host, port, told=_serving, verbose=verbose, given=given, mcp_write=mcp_write or None))
+
+
+def _serving(where: str) -> None:
+    say(f"aaiclick: serving {where}/api/v1")
 
 
 def _socket(descriptor: int) -> socket.socket:

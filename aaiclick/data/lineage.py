@@ -42,8 +42,8 @@ class Lineage:
         return "\n".join(["```mermaid", "graph LR", *(lines or [f"    {self.table}"]), "```"])
 
 
-async def lineage(of: Windowed | str, direction: str = "backward") -> Lineage:
-    """The operations that led to an Object (backward), that used it (forward), or both."""
+async def lineage(of: Windowed | str, direction: str = "backward", *, steps: int = STEPS_MAX) -> Lineage:
+    """The operations that led to an Object (backward), that used it (forward), or both; so many steps away at most."""
     if direction not in ("backward", "forward", "both"):
         raise InputError(field="direction", value=repr(direction), rule="backward, forward or both", hint="")
     context = await current_context()
@@ -51,16 +51,16 @@ async def lineage(of: Windowed | str, direction: str = "backward") -> Lineage:
     table = of if isinstance(of, str) else of.table
     found: dict[Operation, None] = {}
     if direction in ("backward", "both"):
-        await _follow(context.client, table, True, found)
+        await _follow(context.client, table, True, found, steps)
     if direction in ("forward", "both"):
-        await _follow(context.client, table, False, found)
+        await _follow(context.client, table, False, found, steps)
     return Lineage(table, tuple(sorted(found, key=lambda each: (each.at, each.result))))
 
 
-async def _follow(client: DataClient, table: str, backward: bool, found: dict[Operation, None]) -> None:
+async def _follow(client: DataClient, table: str, backward: bool, found: dict[Operation, None], steps: int) -> None:
     """Step by step, all tables of a step in one query."""
     seen, step = {table}, {table}
-    for _ in range(STEPS_MAX):
+    for _ in range(steps):
         operations = await _around(client, step, backward)
         found.update(dict.fromkeys(operations))
         reached = {name for each in operations for name in (each.sources if backward else (each.result,))}

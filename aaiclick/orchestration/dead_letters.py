@@ -8,12 +8,15 @@ from aaiclick.orchestration.rules.names import check_id, check_paging
 from aaiclick.orchestration.store import dead_letters as store
 
 
-async def list_dead_letters(before: tuple[int, int] | None = None, limit: int | None = None) -> list[Task]:
+async def list_dead_letters(
+    before: tuple[int, int] | None = None, limit: int | None = None, *, job_id: int | None = None
+) -> list[Task]:
     """Tasks that were given up, those of the newest jobs first; `before` is (job id, task id) of the last one seen."""
+    only = None if job_id is None else check_id(job_id, "job id")
     below = None if before is None else (check_id(before[0], "before"), check_id(before[1], "before"))
     count, _ = check_paging(limit)
     async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.list_dead_letters(session, below, count))
+        return await coordinator.database.read(lambda session: store.list_dead_letters(session, below, count, only))
 
 
 async def replay_dead_letter(task_id: int) -> list[int]:

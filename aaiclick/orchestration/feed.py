@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.models import Event
 from aaiclick.orchestration.rules.names import check_id, check_paging
 from aaiclick.orchestration.store import feed as store
 from aaiclick.orchestration.store.feed import FeedPage
@@ -21,3 +22,17 @@ async def read_feed(after: int = 0, *, job_id: int | None = None, limit: int | N
     count, _ = check_paging(limit)
     async with connected() as coordinator:
         return await coordinator.database.read(lambda session: store.read_page(session, start, count, wanted))
+
+
+async def read_job_events(job_id: int, after: int = 0, *, limit: int | None = None, last: bool = False) -> list[Event]:
+    """Events of one job after this one, in order; with `last` those at its end.
+
+    All that are committed by now: whoever goes on after the last may miss one that an earlier transaction commits late.
+    To follow what happens, use `read_feed`.
+    """
+    start = 0 if after == 0 else check_id(after, "after")
+    wanted, (count, _) = check_id(job_id, "job id"), check_paging(limit)
+    async with connected() as coordinator:
+        return await coordinator.database.read(
+            lambda session: store.read_job_page(session, wanted, start, count, last=last)
+        )

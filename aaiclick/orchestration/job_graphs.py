@@ -13,11 +13,11 @@ from aaiclick.orchestration.store import job_graphs as store
 from aaiclick.orchestration.store.job_graphs import JobGraph
 
 
-async def get_job_graph(job_id: int) -> JobGraph:
-    """The whole graph of a job, without arguments and results."""
+async def get_job_graph(job_id: int, limit: int | None = None) -> JobGraph:
+    """The whole graph of a job, without arguments and results; with a limit, so many of each kind at most."""
     wanted = check_id(job_id, "job id")
     async with connected() as coordinator:
-        found = await coordinator.database.read(lambda session: store.read_graph(session, wanted))
+        found = await coordinator.database.read(lambda session: store.read_graph(session, wanted, limit))
     if found is None:
         raise NotFound(what="job", field="id", value=wanted, hint="List them with: aaiclick job list")
     return found

@@ -23,6 +23,7 @@ from aaiclick.server import audit, dead_letters, events, health, jobs, metrics, 
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, document, told
 from aaiclick.server.guards import Door
+from aaiclick.server.mcp import endpoint as mcp
 from aaiclick.server.problems import on_error, on_http_error, on_validation_error
 from aaiclick.server.streams import Streams
 from aaiclick.server.who import Viewer
@@ -35,8 +36,11 @@ ROOMS = (jobs, tasks, workers, registered_jobs, objects, dead_letters, events, a
 log = logging.getLogger("aaiclick.server")
 
 
-def create_app(*, hosts: Collection[str] = ()) -> FastAPI:
-    """The whole application. `hosts`: names by which it may be asked, beside the loopback's and the settings'."""
+def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) -> FastAPI:
+    """The whole application. `hosts`: names by which it may be asked, beside the loopback's and the settings'.
+
+    With `mcp_write` agents get tools that change something; without a word, as the settings say.
+    """
     app = FastAPI(
         title="aaiclick",
         lifespan=lifespan,
@@ -50,6 +54,8 @@ def create_app(*, hosts: Collection[str] = ()) -> FastAPI:
     for room in ROOMS:
         app.include_router(room.router, prefix=PREFIX)
     app.include_router(_document(), prefix=PREFIX)
+    app.state.mcp_write = settings().mcp_write if mcp_write is None else mcp_write
+    app.router.routes.append(mcp.route())
     app.add_middleware(Door, hosts=(*hosts, *settings().server_hosts))
     app.add_exception_handler(AaiclickError, on_error)
     app.add_exception_handler(HTTPException, on_http_error)
@@ -61,7 +67,7 @@ def create_app(*, hosts: Collection[str] = ()) -> FastAPI:
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Keep the state's connection, and the data's once it was used, open for all requests."""
     app.state.streams = Streams()
-    async with connected() as coordinator, kept_open():
+    async with connected() as coordinator, kept_open(), mcp.opened(app):
         app.state.surroundings = contextvars.copy_context()
         keeping = asyncio.create_task(_keep_ids(coordinator.database))
         try:

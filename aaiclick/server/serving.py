@@ -43,14 +43,21 @@ class Server(uvicorn.Server):
 
 
 async def serve(
-    host: str, port: int, *, told: Callable[[str], None], verbose: bool = False, given: socket.socket | None = None
+    host: str,
+    port: int,
+    *,
+    told: Callable[[str], None],
+    verbose: bool = False,
+    given: socket.socket | None = None,
+    mcp_write: bool | None = None,
 ) -> None:
     """Serve until a signal. `told` hears where, once it listens; `given` is a socket that listens already."""
     await refuse_without_token(given.getsockname()[0] if given else host)
     listening = given or listen(host, port)
     try:
         where = url_of(listening)
-        app = create_app(hosts=() if is_any(listening) else (where.removeprefix("http://").rpartition(":")[0].lower(),))
+        hosts = () if is_any(listening) else (where.removeprefix("http://").rpartition(":")[0].lower(),)
+        app = create_app(hosts=hosts, mcp_write=mcp_write)
         config = uvicorn.Config(
             app,
             log_level="info" if verbose else "warning",

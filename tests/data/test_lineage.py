@@ -58,3 +58,12 @@ async def test_without_a_log_there_is_nothing_to_tell(local: Path) -> None:
         assert (await lineage(rows, "both")).operations == ()
         with pytest.raises(InputError, match="backward"):
             await lineage(rows, "sideways")
+
+
+async def test_it_is_followed_so_many_steps(local: Path) -> None:
+    async with data_context(oplog=True):
+        first = await create_object_from_value({"x": [1, 2]})
+        second = await (first["x"] + 1)
+        third = await (second * 2)
+        assert {each.result for each in (await lineage(third, steps=1)).operations} == {third.table}
+        assert first.table in {each.result for each in (await lineage(third)).operations}

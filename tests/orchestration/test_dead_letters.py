@@ -21,6 +21,16 @@ async def test_a_task_of_a_job_that_completed_all_the_same_is_found(state: str) 
     assert [task.job_id for task in await list_dead_letters()] == [job.id]
 
 
+async def test_those_of_one_job(state: str) -> None:
+    jobs = [await ajob_test(await create_job("x", tasks=[create_task(FAIL), create_task(FAIL)])) for _ in range(2)]
+    for job in jobs:
+        first, second = await list_dead_letters(job_id=job.id)
+        assert {first.job_id, second.job_id} == {job.id}
+        assert [task.id for task in await list_dead_letters((job.id, first.id), job_id=job.id)] == [second.id]
+    with pytest.raises(InputError, match="job id"):
+        await list_dead_letters(job_id=0)
+
+
 async def test_replaying_needs_one_that_was_given_up(state: str) -> None:
     job = await create_job("x", FAIL)
     (task,) = await get_tasks_for_job(job.id)

@@ -10,7 +10,7 @@ from sqlalchemy import insert
 from aaiclick.errors import InputError
 from aaiclick.orchestration import cancel_job, create_job, get_events_for_job
 from aaiclick.orchestration.context import connected
-from aaiclick.orchestration.feed import newest_event, read_feed
+from aaiclick.orchestration.feed import newest_event, read_feed, read_job_events
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events
 from tests.orchestration import sample_flows as flows
@@ -71,3 +71,14 @@ async def test_a_place_that_is_none(local: None, after: int) -> None:
 async def test_nothing_has_happened(local: None) -> None:
     assert await newest_event() == 0
     assert await read_feed() == ([], 0)
+
+
+async def test_the_first_and_the_last_events_of_a_job(state: str) -> None:
+    job = await create_job("x", flows.add, kwargs={"a": 1, "b": 2})
+    await create_job("y", flows.add, kwargs={"a": 1, "b": 2})
+    await cancel_job(job.id)
+    stored = await get_events_for_job(job.id)
+    first = await read_job_events(job.id, limit=1)
+    assert first + await read_job_events(job.id, first[0].id) == stored
+    assert await read_job_events(job.id, limit=1, last=True) == stored[-1:]
+    assert await read_job_events(job.id, last=True) == stored

@@ -22,6 +22,13 @@ async def test_the_graph_is_whole(state: str) -> None:
     assert list(graph.groups) == []
 
 
+async def test_some_of_a_graph(state: str) -> None:
+    job = await chain.submit(x=1)
+    graph = await get_job_graph(job.id, 2)
+    assert [row.id for row in graph.tasks] == [task.id for task in await get_tasks_for_job(job.id)][:2]
+    assert len((await get_job_graph(job.id, 1)).dependencies) == 1
+
+
 async def test_tasks_come_in_pages_and_by_status(state: str) -> None:
     job = await chain.submit(x=1)
     first = await list_job_tasks(job.id, limit=2)

@@ -13,7 +13,7 @@ from aaiclick.errors import InputError, MissingExtra
 from aaiclick.orchestration.tokens import create_token, list_tokens
 from aaiclick.server.addresses import LOOPBACK_HOST, PORT, listen, refuse_without_token
 
-PACKAGES = ("fastapi", "uvicorn")
+PACKAGES = ("fastapi", "mcp", "uvicorn")
 TOKEN_NAME = "local start"
 
 

@@ -13,7 +13,9 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import jobs, tasks
 
 
-async def list_dead_letters(session: Session, before: tuple[int, int] | None, limit: int) -> list[Task]:
+async def list_dead_letters(
+    session: Session, before: tuple[int, int] | None, limit: int, only_job: int | None = None
+) -> list[Task]:
     """The newest jobs first; found through jobs that count failures, as tasks have no index by status."""
     choice = (
         select(tasks)
@@ -22,6 +24,8 @@ async def list_dead_letters(session: Session, before: tuple[int, int] | None, li
         .order_by(jobs.c.id.desc(), tasks.c.id.desc())
         .limit(limit)
     )
+    if only_job is not None:
+        choice = choice.where(jobs.c.id == only_job, tasks.c.job_id == only_job)
     if before is not None:
         job_id, task_id = before
         choice = choice.where(

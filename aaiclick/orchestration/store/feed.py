@@ -33,3 +33,11 @@ async def read_page(session: Session, after: int, limit: int, job_id: int | None
     told = rows[:count]
     chosen = [Event.from_row(row) for row in told if job_id is None or row.job_id == job_id]
     return FeedPage(chosen, told[-1].id if told else after)
+
+
+async def read_job_page(session: Session, job_id: int, after: int, limit: int, *, last: bool) -> list[Event]:
+    """The first or the last events of one job after an id, in order, as they are committed by now."""
+    choice = select(events).where(events.c.job_id == job_id, events.c.id > after).limit(limit)
+    rows = await session.rows(choice.order_by(events.c.id.desc() if last else events.c.id))
+    found = [Event.from_row(row) for row in rows]
+    return found[::-1] if last else found

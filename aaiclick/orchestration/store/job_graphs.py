@@ -31,8 +31,8 @@ class JobGraph(NamedTuple):
     dependencies: Sequence[Row[Any]]
 
 
-async def read_graph(session: Session, job_id: int) -> JobGraph | None:
-    """The whole graph in three statements; None if there is no such job."""
+async def read_graph(session: Session, job_id: int, limit: int | None = None) -> JobGraph | None:
+    """The whole graph, or so many of each kind, in three statements; None if there is no such job."""
     if await session.first(select(jobs.c.id).where(jobs.c.id == job_id)) is None:
         return None
     edges = (
@@ -42,13 +42,14 @@ async def read_graph(session: Session, job_id: int) -> JobGraph | None:
         dependencies.c.next_type,
     )
     return JobGraph(
-        await session.rows(select(*SHOWN).where(tasks.c.job_id == job_id).order_by(tasks.c.id)),
+        await session.rows(select(*SHOWN).where(tasks.c.job_id == job_id).order_by(tasks.c.id).limit(limit)),
         await session.rows(
             select(groups.c.id, groups.c.name, groups.c.parent_group_id)
             .where(groups.c.job_id == job_id)
             .order_by(groups.c.id)
+            .limit(limit)
         ),
-        await session.rows(select(*edges).where(dependencies.c.job_id == job_id)),
+        await session.rows(select(*edges).where(dependencies.c.job_id == job_id).limit(limit)),
     )
 
 

@@ -1,0 +1,192 @@
+"""What the tools are asked with. The descriptions are for an agent."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from aaiclick.data.lineage import STEPS_MAX
+from aaiclick.orchestration.rules.names import NAME_LENGTH_MAX
+from aaiclick.orchestration.rules.states import JobStatus, TaskStatus, WorkerStatus
+from aaiclick.server import requests
+from aaiclick.server.mcp.bounds import LOG_BYTES_MAX, PAGE_DEFAULT, PAGE_MAX
+from aaiclick.server.mcp.tools import Arguments
+
+_ID = "^[0-9]{1,19}$"
+
+JobId = Annotated[str, Field(pattern=_ID, description="The job's id: digits, as a string.")]
+TaskId = Annotated[str, Field(pattern=_ID, description="The task's id: digits, as a string.")]
+WorkerId = Annotated[str, Field(pattern=_ID, description="The worker's id: digits, as a string.")]
+Before = Annotated[str | None, Field(pattern=_ID, description="The `next` of the page before.")]
+Limit = Annotated[int, Field(ge=1, le=PAGE_MAX, description="How many at most.")]
+ObjectName = Annotated[str, Field(min_length=1, max_length=200, description="The Object's name, from list_objects.")]
+EntryName = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX, description="The registered job's name.")]
+
+
+class Nothing(Arguments):
+    """No arguments."""
+
+
+class FindJobs(Arguments):
+    """Which jobs."""
+
+    status: str | None = Field(default=None, description=f"Only jobs of this status: {', '.join(JobStatus)}.")
+    name_like: str | None = Field(
+        default=None, description="Only names like this: % stands for anything, _ for one character."
+    )
+    before: Before = None
+    limit: Limit = PAGE_DEFAULT
+
+
+class OneJob(Arguments):
+    """Which job."""
+
+    job_id: JobId
+
+
+class JobGraph(OneJob):
+    """Which job, and how much of it."""
+
+    limit: Limit = PAGE_MAX
+
+
+class JobTasks(OneJob):
+    """Which tasks of which job."""
+
+    status: str | None = Field(default=None, description=f"Only tasks of this status: {', '.join(TaskStatus)}.")
+    after: Before = None
+    limit: Limit = PAGE_DEFAULT
+
+
+class Letters(Arguments):
+    """Which page."""
+
+    before: str | None = Field(
+        default=None, pattern="^[0-9]{1,19}-[0-9]{1,19}$", description="The `next` of the page before."
+    )
+    limit: Limit = PAGE_DEFAULT
+
+
+class FailedTasks(Letters):
+    """Which job, and which page."""
+
+    job_id: JobId
+
+
+class OneTask(Arguments):
+    """Which task."""
+
+    task_id: TaskId
+
+
+class TaskLog(OneTask):
+    """Which log, and how much of it."""
+
+    epoch: int | None = Field(
+        default=None, ge=0, lt=2**31, description="Which attempt, by its epoch from list_task_runs; else the newest."
+    )
+    bytes: int = Field(default=8_000, ge=1, le=LOG_BYTES_MAX, description="How many bytes of the log's end.")
+    until: int | None = Field(
+        default=None, ge=0, lt=2**62, description="Read what is before this byte: the `begins_at` of the last answer."
+    )
+
+
+class ListObjects(Arguments):
+    """Which Objects."""
+
+    contains: str | None = Field(default=None, max_length=200, description="Only names with this in them.")
+    limit: int = Field(default=200, ge=1, le=1000, description="How many at most.")
+
+
+class OneObject(Arguments):
+    """Which Object."""
+
+    name: ObjectName
+
+
+class ReadObject(OneObject):
+    """Which Object, and how many rows."""
+
+    limit: Limit = PAGE_DEFAULT
+
+
+class QueryObject(OneObject):
+    """Which rows and columns of which Object."""
+
+    columns: list[str] = Field(default_factory=list, max_length=1000, description="By default all.")
+    where: list[requests.Where] = Field(default_factory=list, max_length=50, description="All of these hold.")
+    order_by: list[requests.OrderBy] = Field(default_factory=list, max_length=50)
+    limit: Limit = PAGE_DEFAULT
+
+
+class TraceLineage(OneObject):
+    """Which Object, in which direction, and how far."""
+
+    direction: str = Field(default="backward", description="backward: how it was made; forward: its use; or both.")
+    steps: int = Field(default=10, ge=1, le=min(100, STEPS_MAX), description="How many operations away at most.")
+
+
+class JobEvents(OneJob):
+    """Which events of which job."""
+
+    after: Before = None
+    last: bool = Field(default=False, description="The last ones, how it ended, instead of the first.")
+    limit: Limit = PAGE_DEFAULT
+
+
+class Workers(Arguments):
+    """Which workers."""
+
+    status: str | None = Field(default=None, description=f"Only workers of this status: {', '.join(WorkerStatus)}.")
+
+
+class Entries(Arguments):
+    """Which registered jobs."""
+
+    enabled_only: bool = False
+
+
+class OneEntry(Arguments):
+    """Which registered job."""
+
+    name: EntryName
+
+
+class Metrics(Arguments):
+    """Which metrics."""
+
+    contains: str | None = Field(default=None, max_length=200, description="Only metrics with this in their names.")
+
+
+# ---------------------------------------------------------------- changes
+
+
+class ClearTask(requests.Clear):
+    """Which task, and how."""
+
+    task_id: TaskId
+
+
+class RetryJob(requests.Clear):
+    """Which job, and how."""
+
+    job_id: JobId
+
+
+class RunEntry(requests.RunRegistered):
+    """Which registered job, and how it is run."""
+
+    name: EntryName
+
+
+class RegisterEntry(requests.RegisterJob):
+    """A registered job, as it is to be."""
+
+    name: EntryName
+
+
+class OneWorker(Arguments):
+    """Which worker."""
+
+    worker_id: WorkerId

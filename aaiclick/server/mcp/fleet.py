@@ -1,0 +1,72 @@
+"""Tools that show everything around jobs: events, dead letters, workers, the catalogue, health and metrics."""
+
+from __future__ import annotations
+
+from aaiclick.orchestration import dead_letters, registered_jobs, workers
+from aaiclick.orchestration.feed import read_job_events
+from aaiclick.orchestration.health import health_check
+from aaiclick.orchestration.metrics import render_metrics
+from aaiclick.server import models
+from aaiclick.server.found import the_entry, the_job
+from aaiclick.server.mcp import arguments
+from aaiclick.server.mcp.answers import MetricsAnswer
+from aaiclick.server.mcp.bounds import LETTERS, LOG, PAGE
+from aaiclick.server.mcp.tools import Call, reads
+
+
+@reads(PAGE)
+async def list_job_events(call: Call, asked: arguments.JobEvents) -> models.EventPage:
+    """List what happened to a job and its tasks, in order: each move with its time, attempt (epoch) and worker.
+
+    With `last` the end of it. There may always be more after `next`; an empty page means that nothing is new.
+    """
+    after = int(asked.after or 0)
+    found = await read_job_events(int(asked.job_id), after, limit=asked.limit, last=asked.last)
+    if not found:
+        await the_job(asked.job_id)
+    return models.EventPage.of(found, found[-1].id if found else after)
+
+
+@reads(LETTERS)
+async def list_dead_letters(call: Call, asked: arguments.Letters) -> models.DeadLetterPage:
+    """List tasks of all jobs that failed and were given up, those of the newest jobs first, with their errors."""
+    before = None
+    if asked.before is not None:
+        job_id, _, task_id = asked.before.partition("-")
+        before = (int(job_id), int(task_id))
+    return models.DeadLetterPage.of(await dead_letters.list_dead_letters(before, asked.limit), asked.limit)
+
+
+@reads()
+async def list_workers(call: Call, asked: arguments.Workers) -> models.WorkerList:
+    """List workers, the newest first: host, process, slots, last heartbeat. Without live workers nothing runs."""
+    return models.WorkerList.of(list(await workers.list_workers(asked.status)))
+
+
+@reads()
+async def list_registered_jobs(call: Call, asked: arguments.Entries) -> models.RegisteredJobList:
+    """List the catalogue: jobs that are run by name or on a schedule, with entrypoint, schedule and next time."""
+    return models.RegisteredJobList.of(await registered_jobs.list_registered_jobs(asked.enabled_only))
+
+
+@reads()
+async def get_registered_job(call: Call, asked: arguments.OneEntry) -> models.RegisteredJobAnswer:
+    """Show an entry of the catalogue."""
+    return models.RegisteredJobAnswer.of(await the_entry(asked.name))
+
+
+@reads()
+async def check_health(call: Call, asked: arguments.Nothing) -> models.HealthAnswer:
+    """Look at the whole installation: database, schema, workers, tasks of lost workers, leader, disk; with hints.
+
+    Ask this first when nothing runs at all.
+    """
+    return models.HealthAnswer.of(await health_check())
+
+
+@reads(LOG)
+async def get_metrics(call: Call, asked: arguments.Metrics) -> MetricsAnswer:
+    """Show metrics in the text format of Prometheus: queue depth, live workers, tasks by outcome, durations."""
+    lines = (await render_metrics()).splitlines()
+    wanted = [line for line in lines if asked.contains is None or asked.contains in line]
+    return MetricsAnswer(text="\n".join(wanted))
