@@ -7,10 +7,11 @@ from aaiclick.errors import ValueExposed, ValueNotPortable
 from aaiclick.orchestration.checks import check_entrypoints, refuse_exposed
 from aaiclick.orchestration.context import Staging, gather
 from aaiclick.orchestration.execution.failures import failure_of
-from aaiclick.orchestration.models import Claim, Done, Report
+from aaiclick.orchestration.models import Claim, Done, Report, Task
 from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.values import marks_of
 from aaiclick.orchestration.views import TaskResult, encode_returned
 from aaiclick.telemetry.masks import is_mentioned
 
@@ -44,6 +45,10 @@ def _children(claim: Claim, staging: Staging, returned: list[Node]) -> Children 
         if node.id == claim.task_id or node.id == claim.group_id:
             rule = "a task cannot return itself, or the group that it is in"
             raise ValueNotPortable(path="result", value=shorten(node), rule=rule, hint="")
+        if isinstance(node, Task) and node.needs_inputs and ("task", claim.task_id) in marks_of(node.kwargs_json):
+            rule = "its argument is the result of the task that returns it, which would be its own"
+            hint = "Give it the value, or return another task."
+            raise ValueNotPortable(path="result", value=shorten(node), rule=rule, hint=hint)
     made = [node for node in staging if not node.applied]
     submission = gather(claim.job_id, [*made, *returned])
     if not (submission.tasks or submission.groups or submission.edges or returned):

@@ -88,6 +88,20 @@ def test_a_task_cannot_return_itself_or_the_group_it_is_in(itself: str) -> None:
     assert "cannot return itself" in report.error
 
 
+def test_a_returned_task_cannot_take_the_result_of_the_task_that_returns_it() -> None:
+    claim = Claim(7, 3, 1, 9, None, "parent", "a.f", "{}", 0, None)
+    parent: Any = Task.__new__(Task)
+    parent._restore()
+    parent.id, parent.name, parent.job_id, parent._group_id = 7, "parent", 9, None
+    staging = new_staging(claim)
+    with staged_in(staging):
+        child = flows.square(x=parent)
+    report = completed(claim, child, staging)
+    assert isinstance(report, Failure)
+    assert report.permanent
+    assert "would be its own" in report.error
+
+
 # ---------------------------------------------------------------- bodies
 
 
