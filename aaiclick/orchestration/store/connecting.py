@@ -131,7 +131,8 @@ def _explain_path(error: OSError, file: Path) -> DatabaseFileError | None:
 
 
 def one_line(error: BaseException | None) -> str:
-    """What the driver said, in a line without its full stop; a driver may have said nothing."""
+    """What the driver said, in a line without its full stop and without the statement; it may have said nothing."""
+    error = getattr(error, "orig", None) or error
     said = " ".join(str(error).split()).rstrip(".")
     return said or type(error).__name__
 

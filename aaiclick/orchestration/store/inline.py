@@ -64,7 +64,9 @@ class InlineEngine:
 
     def __init__(self, url: str) -> None:
         plain = make_url(url).set(drivername="sqlite")
-        self.sync_engine = create_engine(plain, isolation_level="AUTOCOMMIT", connect_args={"check_same_thread": False})
+        self.sync_engine = create_engine(
+            plain, isolation_level="AUTOCOMMIT", connect_args={"check_same_thread": False}, hide_parameters=True
+        )
 
     async def connect(self) -> InlineConnection:
         return InlineConnection(self.sync_engine.connect())

@@ -69,6 +69,7 @@ class MariadbDialect:
         return create_async_engine(
             url,
             isolation_level="AUTOCOMMIT",
+            hide_parameters=True,  # values stay out of errors and logs
             pool_size=settings().sql_pool_size,
             max_overflow=settings().sql_max_overflow,
             pool_recycle=3600,
