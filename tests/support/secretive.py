@@ -106,3 +106,10 @@ def leaky(secret: Any) -> Any:
 
 def with_login(row: Any, secret: str) -> int:
     return int(row) + len(secret)
+
+
+async def reach_data() -> Any:
+    """Ask for data where the server of the data is not there."""
+    from aaiclick.data import create_object_from_value  # here: only this body needs it
+
+    return await create_object_from_value([1, 2])
