@@ -27,15 +27,13 @@ from aaiclick.errors import AaiclickError, NotAllowed
 from aaiclick.orchestration.models.token import Token
 from aaiclick.orchestration.store.connecting import explain
 from aaiclick.server.guards import BODY_ROOM_BYTES
-from aaiclick.server.mcp import changes, fleet, jobs, objects, tasks
 from aaiclick.server.mcp.bounds import READ_S_MAX, fitted, to_json
+from aaiclick.server.mcp.catalogue import tools
 from aaiclick.server.mcp.failures import Failure, failure_of, fault, too_slow, wrong_arguments
-from aaiclick.server.mcp.tools import CHANGING, NOTICE, Call, Tool, tools
+from aaiclick.server.mcp.tools import CHANGING, NOTICE, Call, Tool
 from aaiclick.server.who import Actor
 
 PATH = "/mcp"
-ROOMS = (jobs, tasks, objects, fleet, changes)
-"""Importing them makes their tools known, in this order."""
 
 INSTRUCTIONS = f"""aaiclick runs data workflows: jobs, made of tasks that depend on each other, run by workers.
 

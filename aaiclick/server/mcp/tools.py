@@ -136,8 +136,3 @@ def changes(
         return function
 
     return mark
-
-
-def tools(*, write: bool) -> dict[str, Tool]:
-    """All tools that exist, by their names."""
-    return READING | CHANGING if write else dict(READING)

@@ -9,10 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from aaiclick.orchestration.rules.roles import Role
-from aaiclick.server.mcp import endpoint
-from aaiclick.server.mcp.tools import CHANGING, READING, Arguments, Call, Tool, bare, tools
-
-assert endpoint.ROOMS  # their tools are known
+from aaiclick.server.mcp.catalogue import tools
+from aaiclick.server.mcp.tools import Arguments, Call, Tool, bare
 
 
 class Asked(Arguments):
@@ -41,12 +39,6 @@ def test_a_tool_is_told_by_its_function() -> None:
 def test_titles_go_and_fields_of_that_name_stay() -> None:
     schema = {"title": "X", "properties": {"title": {"title": "Title", "type": "string"}}, "anyOf": [{"title": "Y"}]}
     assert bare(schema) == {"properties": {"title": {"type": "string"}}, "anyOf": [{}]}
-
-
-def test_names_are_not_used_twice() -> None:
-    assert not READING.keys() & CHANGING.keys()
-    assert tools(write=True) == READING | CHANGING
-    assert tools(write=False) == READING
 
 
 @pytest.mark.parametrize("tool", tools(write=True).values(), ids=lambda tool: tool.name)
