@@ -28,7 +28,13 @@ PACKAGES = (
     "sqlalchemy",
     "typer",
 )
-EXTRAS = {"postgres": "asyncpg", "mariadb": "asyncmy", "redis": "redis", "server": "fastapi"}
+EXTRAS = {
+    "postgres": "asyncpg",
+    "mariadb": "asyncmy",
+    "redis": "redis",
+    "server": "fastapi",
+    "otel": "opentelemetry-api",
+}
 """What each brings."""
 
 NOT_WELL = 1

@@ -140,7 +140,7 @@ def work(cage: Cage, executor: str) -> None:
 
 async def settle(cage: Cage) -> None:
     """All of it has ended, and as it should have."""
-    endings = [(await get_job(job.id)).status for job in cage.jobs]  # type: ignore[union-attr]
+    endings = [(await get_job(job.id)).status for job in cage.jobs]
     assert endings == ["failed", "completed", "failed", "completed"]
     for job in cage.jobs[::2]:
         rows = {task.name: task for task in await get_tasks_for_job(job.id)}
@@ -165,7 +165,6 @@ async def dump_tables(cage: Cage) -> None:
         connection = sqlite3.connect(str(url.database))
         cage.look("the database", "\n".join(connection.iterdump()))
         connection.close()
-        cage.look("the file", Path(str(url.database)).read_bytes())
         return
     server = await asyncpg.connect(url.set(drivername="postgresql").render_as_string(hide_password=False))
     try:

@@ -202,7 +202,20 @@ def metrics_markdown() -> str:
         for metric in METRICS.values()
         if metric.buckets_s
     ]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *_OF_OTHERS, ""])
+
+
+_OF_OTHERS = (
+    "",
+    "Names that autoscalers of GPU schedulers ask for, and what answers here:",
+    "",
+    "| asked for | here |",
+    "|---|---|",
+    "| `gpu_orchestrator_job_queue_depth` | `task_queue_depth`: there is one queue, in the database, and no streams |",
+    "| `gpu_orchestrator_job_latency_seconds` | `job_duration_seconds`, `task_duration_seconds` |",
+    "| `gpu_orchestrator_leases_active`, `…_leases_free`, `…_worker_pools_total`, `…_worker_pool_workers`, "
+    "`…_gpu_mem_used_pct` | nothing: there are no leases of resources and no pools yet |",
+)
 
 
 if __name__ == "__main__":

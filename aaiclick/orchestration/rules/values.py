@@ -26,6 +26,7 @@ from aaiclick.orchestration.rules.secrets import Secret
 DEPTH_MAX = 100
 NODE_BYTES = 64  # to name a task or a group
 SIZE_SETTING = "AAICLICK_VALUE_BYTES_MAX"
+_NO_NUMBER = "Pass None or a text instead."
 
 # Python itself refuses to read or write longer decimal texts than its limit, which can be set as low as 640 digits.
 _INT_MAX = 2**2048
@@ -304,7 +305,7 @@ def _lower_moment(walk: _Walk, value: Any) -> str:
 
 def _lower_decimal(walk: _Walk, value: Decimal) -> str:
     if not value.is_finite():
-        walk.refuse(value, "NaN and infinity do not travel", "Pass None or a text instead.")
+        walk.refuse(value, "NaN and infinity do not travel", _NO_NUMBER)
     return _lower_marked(walk, "decimal", str(value))
 
 
@@ -315,7 +316,7 @@ def _lower_timedelta(walk: _Walk, value: timedelta) -> list[int]:
 
 _LOWER: dict[type, Callable[[_Walk, Any], object]] = {
     str: _lower_text,  # what JSON can say by itself never comes here
-    float: lambda walk, value: walk.refuse(value, "NaN and infinity are not values of JSON", "Pass None or a text."),
+    float: lambda walk, value: walk.refuse(value, "NaN and infinity are not values of JSON", _NO_NUMBER),
     int: lambda walk, value: _lower_marked(walk, "int", hex(value)),
     list: _lower_sequence,
     tuple: _lower_sequence,
