@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from aaiclick.orchestration.store import audit as store
 TARGET_LENGTH_MAX = 250
 OUTCOME_LENGTH_MAX = 1000
 DONE = "done"
+CUT_OFF = "cut off: it may have happened or not"
 
 
 @dataclass(slots=True)
@@ -45,6 +47,9 @@ async def audited(actor: Token, verb: str, target: str) -> AsyncIterator[Change]
             raise
         except Exception as error:
             change.outcome = f"failed: {type(error).__name__}"
+            raise
+        except asyncio.CancelledError:
+            change.outcome = CUT_OFF
             raise
         finally:
             outcome, final = change.outcome[:OUTCOME_LENGTH_MAX], change.target[:TARGET_LENGTH_MAX]

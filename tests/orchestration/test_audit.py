@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from aaiclick.errors import Conflict
@@ -43,6 +45,22 @@ async def test_a_fault_is_told_by_its_kind_only(local: None) -> None:
         async with audited(await actor(), "cancel", "job 1"):
             _ = 1 // 0
     assert (await list_audit())[0].outcome == "failed: ZeroDivisionError"
+
+
+async def test_what_is_cut_off_is_not_told_as_done(state: str) -> None:
+    who, begun = await actor(), asyncio.Event()
+
+    async def change() -> None:
+        async with audited(who, "clear", "task 1"):
+            begun.set()
+            await asyncio.Event().wait()
+
+    changing = asyncio.create_task(change())
+    await begun.wait()
+    changing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await changing
+    assert (await list_audit())[0].outcome == "cut off: it may have happened or not"
 
 
 async def test_entries_come_in_pages(local: None) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
+import httpx
 import httpx2
 import pytest
 from mcp import Client as McpClient
@@ -14,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from aaiclick.errors import BackendUnreachable
 from aaiclick.server.mcp import endpoint
 from aaiclick.server.mcp.tools import CHANGING, NOTICE, READING
+from tests.cli.test_server import new_token, serving
 from tests.server.conftest import Client, problem_in
 from tests.server.mcp.conftest import HEADERS, Agent
 
@@ -195,3 +197,12 @@ async def test_the_applications_end_is_the_end_of_it(client: Client) -> None:
     async with endpoint.opened(client.server):
         assert "cancel_job" in await Agent(client).names()
     problem_in(await Agent(client).post("tools/list", {}), 500)
+
+
+@pytest.mark.parametrize(("options", "there"), [((), False), (("--mcp-write",), True)])
+def test_changes_are_allowed_at_start(options: tuple[str, ...], there: bool) -> None:
+    headers = HEADERS | new_token("operator")
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    with serving(*options) as (_, where):
+        answer = httpx.post(f"{where}/mcp", json=body, headers=headers)
+    assert ("cancel_job" in {tool["name"] for tool in answer.json()["result"]["tools"]}) is there
