@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
@@ -15,6 +14,7 @@ from aaiclick.server import changes, models, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, Responses, told
 from aaiclick.server.found import the_job
+from aaiclick.server.rows import to_json, written
 from aaiclick.server.who import Author, Operator, Viewer
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
@@ -81,20 +81,7 @@ async def stats(request: Request, job_id: requests.IdPath, _: Viewer) -> Respons
 async def graph(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
     """Show a job's whole graph, without arguments and results."""
     found = await get_job_graph(int(job_id))
-    # written without models: checking tens of thousands of our own rows would take most of the time
-    body = {name: [written(row) for row in rows] for name, rows in found._asdict().items()}
-    return answer(request, json.dumps(body, separators=(",", ":")).encode())
-
-
-def written(row: Any) -> dict[str, Any]:
-    """A row as JSON has it: ids as strings, times in ISO form."""
-    return {name: _written(name, value) for name, value in row._mapping.items()}
-
-
-def _written(name: str, value: Any) -> Any:
-    if isinstance(value, int) and (name == "id" or name.endswith("_id")):
-        return str(value)
-    return value.isoformat() if hasattr(value, "isoformat") else value
+    return answer(request, to_json({name: written(rows) for name, rows in found._asdict().items()}))
 
 
 @router.get("/{job_id}/tasks", response_model=models.GraphTaskPage, responses=told(404) | UNCHANGED)
@@ -104,5 +91,5 @@ async def tasks(
     """List the tasks of a job, in the order in which they were made."""
     after = None if asked.after is None else int(asked.after)
     rows = await list_job_tasks(int(job_id), asked.status, after, asked.limit)
-    body = {"tasks": [written(row) for row in rows], "next": str(rows[-1].id) if len(rows) == asked.limit else None}
-    return answer(request, json.dumps(body, separators=(",", ":")).encode())
+    following = str(rows[-1].id) if len(rows) == asked.limit else None
+    return answer(request, to_json({"tasks": written(rows), "next": following}))

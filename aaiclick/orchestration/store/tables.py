@@ -142,7 +142,7 @@ tasks = _table(
     Column("completed_at", UtcTime),
     _count("generation"),
     _flag("kept"),
-    Index("ix_tasks_job", "job_id"),
+    Index("ix_tasks_page", "job_id", "id"),
     Index("ix_tasks_group", "group_id"),
     Index("ix_tasks_parent", "parent_task_id"),
     postgres=_HOT,
