@@ -13,10 +13,13 @@ import typer
 from aaiclick import __version__
 from aaiclick.cli import (
     data,
+    dlq,
     doctor,
     errors,
+    graph,
     job,
     local,
+    logs,
     metrics,
     migrate,
     parent,
@@ -42,12 +45,15 @@ app.command("doctor")(doctor.doctor)
 app.command("metrics")(metrics.metrics)
 app.command("register-job")(registered_job.register_job)
 app.command("run-job")(run_job.run_job)
+job.app.command("logs")(logs.job_logs)
+job.app.command("graph")(graph.graph)
 job.app.command("enable")(registered_job.enable)
 job.app.command("disable")(registered_job.disable)
 app.add_typer(migrate.app, name="migrate")
 app.add_typer(job.app, name="job")
 app.add_typer(registered_job.app, name="registered-job")
 app.add_typer(task.app, name="task")
+app.add_typer(dlq.app, name="dlq")
 app.add_typer(local.app, name="local")
 app.add_typer(worker.app, name="worker")
 app.add_typer(worker.background, name="background")

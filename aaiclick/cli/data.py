@@ -1,4 +1,4 @@
-"""`aaiclick data`: the embedded data engine, served to the other processes of this machine."""
+"""`aaiclick data`: Objects, and the embedded data engine, served to the other processes of this machine."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aaiclick.cli import objects
 from aaiclick.cli.output import say
 
 if TYPE_CHECKING:
@@ -20,12 +21,11 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.5
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
-app = typer.Typer(help="The embedded data engine.", rich_markup_mode=None)
-
-
-@app.callback()
-def _data() -> None:
-    """With a callback, the verb must be named."""
+app = typer.Typer(help="Look at Objects, and serve the embedded data engine.", rich_markup_mode=None)
+app.command("list")(objects.list_)
+app.command("show")(objects.show)
+app.command("query")(objects.query)
+app.command("delete")(objects.delete)
 
 
 @app.command()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aaiclick.cli.loop import wait_for
-from aaiclick.cli.output import AsJson, say, show_facts, show_json, show_table, show_text
-from aaiclick.errors import Conflict, InputError, NotFound
+from aaiclick.cli.loop import wait_for, with_id
+from aaiclick.cli.output import AsJson, is_terminal, say, show_facts, show_json, show_table, show_text
+from aaiclick.cli.progress import check_timeout, exit_code, follow, warn_if_nobody_works
+from aaiclick.cli.watching import Watch, watch
+from aaiclick.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.models import Job
 
 COLUMNS = ("id", "name", "status", "tasks", "created", "seconds")
+ENDED = ("completed", "failed", "cancelled")
 
-app = typer.Typer(help="List, show, cancel and retry jobs.", rich_markup_mode=None)
+app = typer.Typer(help="List, show, wait for, cancel and retry jobs.", rich_markup_mode=None)
 
-JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
+JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, or enough of its last digits.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say which tasks it would be.")]
 Upstream = Annotated[bool, typer.Option("--upstream", help="Also what made tables that are needed and gone.")]
 
@@ -33,34 +35,61 @@ def list_(
     like: Annotated[str | None, typer.Option(help="Only names like this; % stands for anything.")] = None,
     limit: Annotated[int | None, typer.Option(help="How many at most.")] = None,
     offset: Annotated[int | None, typer.Option(help="How many of the newest to leave out.")] = None,
+    watched: Watch = False,
     as_json: AsJson = False,
 ) -> None:
     """List jobs, the newest first."""
-    jobs, total = wait_for(_list(status, like, limit, offset))
-    if as_json:
-        show_json({"jobs": [to_json(job) for job in jobs], "total": total})
+
+    def show(found: tuple[list[dict[str, Any]], int]) -> None:
+        jobs, total = found
+        if as_json:
+            show_json({"jobs": jobs, "total": total})
+            return
+        show_table(COLUMNS, [to_row(job) for job in jobs])
+        say(f"{len(jobs)} of {total} jobs" if total else "no jobs")
+
+    if not watched:
+        show(wait_for(_list(status, like, limit, offset)))
         return
-    show_table(COLUMNS, [to_row(job) for job in jobs])
-    say(f"{len(jobs)} of {total} jobs" if total else "no jobs")
+    if limit is None and is_terminal():
+        import shutil  # here, to keep start-up light
+
+        limit = max(1, shutil.get_terminal_size().lines - 3)
+    watch(lambda: _list(status, like, limit, offset), show, as_json=as_json)
 
 
-async def _list(status: str | None, like: str | None, limit: int | None, offset: int | None) -> tuple[list[Job], int]:
+async def _list(
+    status: str | None, like: str | None, limit: int | None, offset: int | None
+) -> tuple[list[dict[str, Any]], int]:
     from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
     from aaiclick.orchestration.jobs import count_jobs, list_jobs  # here, to keep start-up light
 
     async with orch_context():
         jobs = await list_jobs(status=status, name_like=like, limit=limit, offset=offset)
-        return jobs, await count_jobs(status=status, name_like=like)
+        return [to_json(job) for job in jobs], await count_jobs(status=status, name_like=like)
 
 
 @app.command()
-def get(job_id: JobId, as_json: AsJson = False) -> None:
+def get(job_id: JobId, watched: Watch = False, as_json: AsJson = False) -> None:
     """Show a job."""
-    job = wait_for(_get(to_id(job_id)))
-    if as_json:
-        show_json(to_json(job))
+    show = show_json if as_json else show_facts
+    if watched:
+        wanted = with_id("job", job_id, _same)
+        watch(lambda: _facts(wanted), show, is_over=_has_ended, as_json=as_json)
     else:
-        show_facts(to_json(job))
+        show(with_id("job", job_id, _facts))
+
+
+async def _same(job_id: int) -> int:
+    return job_id
+
+
+async def _facts(job_id: int) -> dict[str, Any]:
+    return to_json(await _get(job_id))
+
+
+def _has_ended(facts: dict[str, Any]) -> bool:
+    return facts["status"] in ENDED
 
 
 async def _get(job_id: int) -> Job:
@@ -73,9 +102,31 @@ async def _get(job_id: int) -> Job:
 
 
 @app.command()
+def wait(
+    job_id: JobId,
+    timeout: Annotated[float | None, typer.Option(help="Seconds to wait at most; exit with 124 then.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Wait for a job's end; exit with 0 if it completed, else with 1."""
+    check_timeout(timeout)
+    job = with_id("job", job_id, lambda wanted: _wait(wanted, timeout))
+    if as_json:
+        show_json(to_json(job))
+    else:
+        show_facts({field: to_json(job)[field] for field in ("id", "name", "status", "error")})
+    return exit_code(job)
+
+
+async def _wait(job_id: int, timeout_s: float | None) -> Job:
+    if str((await _get(job_id)).status) not in ENDED:
+        await warn_if_nobody_works()
+    return await follow(job_id, timeout_s)
+
+
+@app.command()
 def cancel(job_id: JobId, as_json: AsJson = False) -> None:
     """Cancel a job and all of its tasks that have not ended."""
-    cancelled, job = wait_for(_cancel(to_id(job_id)))
+    cancelled, job = with_id("job", job_id, _cancel)
     if as_json:
         show_json({"cancelled": cancelled, "job": to_json(job)})
     else:
@@ -83,12 +134,10 @@ def cancel(job_id: JobId, as_json: AsJson = False) -> None:
 
 
 async def _cancel(job_id: int) -> tuple[bool, Job]:
-    from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
     from aaiclick.orchestration.jobs import cancel_job  # here, to keep start-up light
 
-    async with orch_context():
-        cancelled = await cancel_job(job_id)
-        job = await _get(job_id)
+    cancelled = await cancel_job(job_id)
+    job = await _get(job_id)
     if not cancelled and job.status != "cancelled":
         raise Conflict(what=f"Job {job_id}", verb="cancelled", cause=f"it is {job.status} already", hint="")
     return cancelled, job
@@ -99,20 +148,26 @@ def retry(job_id: JobId, dry_run: DryRun = False, upstream: Upstream = False, as
     """Run again the tasks that failed, with everything downstream of them."""
     from aaiclick.orchestration.jobs import retry_failed_tasks  # here, to keep start-up light
 
-    cleared = wait_for(retry_failed_tasks(to_id(job_id), dry_run=dry_run, upstream=upstream))
+    cleared = with_id("job", job_id, lambda wanted: retry_failed_tasks(wanted, dry_run=dry_run, upstream=upstream))
     show_cleared(cleared, dry_run, as_json)
 
 
 @app.command()
-def stats(job_id: JobId, as_json: AsJson = False) -> None:
+def stats(job_id: JobId, watched: Watch = False, as_json: AsJson = False) -> None:
     """Show a job in numbers."""
-    from aaiclick.orchestration.jobs import compute_job_stats, print_job_stats  # here, to keep start-up light
+    from aaiclick.orchestration.jobs import JobStats, compute_job_stats, stats_text  # here, to keep start-up light
 
-    if as_json:
-        found = wait_for(compute_job_stats(to_id(job_id)))
-        show_json(asdict(found) | {"job_id": str(found.job_id)})
+    def show(found: JobStats) -> None:
+        if as_json:
+            show_json(asdict(found) | {"job_id": str(found.job_id)})
+        else:
+            show_text(stats_text(found))
+
+    if watched:
+        wanted = with_id("job", job_id, _same)
+        watch(lambda: compute_job_stats(wanted), show, is_over=lambda found: found.status in ENDED, as_json=as_json)
     else:
-        wait_for(print_job_stats(to_id(job_id)))
+        show(with_id("job", job_id, compute_job_stats))
 
 
 def show_cleared(task_ids: Sequence[int], dry_run: bool, as_json: bool) -> None:
@@ -124,13 +179,6 @@ def show_cleared(task_ids: Sequence[int], dry_run: bool, as_json: bool) -> None:
         show_text(str(task))
     count = f"{len(task_ids)} task" + ("" if len(task_ids) == 1 else "s")
     say(f"{count} would run again." if dry_run else f"{count} will run again.")
-
-
-def to_id(text: str, what: str = "job") -> int:
-    """An id as it is printed, and nothing else that Python would take for a number."""
-    if not re.fullmatch("[0-9]{1,19}", text):
-        raise InputError(field="ID", value=text[:50], rule="an id is a whole number", hint=f"See: aaiclick {what} list")
-    return int(text)
 
 
 def to_json(job: Job) -> dict[str, Any]:
@@ -153,16 +201,20 @@ def to_json(job: Job) -> dict[str, Any]:
     }
 
 
-def to_row(job: Job) -> tuple[Any, ...]:
-    tasks = f"{job.completed_tasks}/{job.total_tasks}"
-    return (job.id, job.name, job.status, tasks, to_time(job.created_at), _seconds(job))
+def to_row(facts: dict[str, Any]) -> tuple[Any, ...]:
+    """A job's facts in the columns of the table."""
+    tasks = f"{facts['completed_tasks']}/{facts['total_tasks']}"
+    return (facts["id"], facts["name"], facts["status"], tasks, facts["created_at"], _seconds(facts))
 
 
 def to_time(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
-def _seconds(job: Job) -> str | None:
-    if job.started_at is None or job.completed_at is None:
+def _seconds(facts: dict[str, Any]) -> str | None:
+    from datetime import datetime  # here, to keep start-up light
+
+    if facts["started_at"] is None or facts["completed_at"] is None:
         return None
-    return f"{(job.completed_at - job.started_at).total_seconds():.3f}"
+    began, ended = (datetime.fromisoformat(facts[field]) for field in ("started_at", "completed_at"))
+    return f"{(ended - began).total_seconds():.3f}"

@@ -56,7 +56,7 @@ def _show_rich_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> N
 
     table = Table(box=None, pad_edge=False, header_style="" if os.environ.get("NO_COLOR") else "bold")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(Text(cell(column)), overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell(value)) for value in row))  # as text: a name may look like markup
     Console().print(table)

@@ -6,19 +6,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aaiclick.cli.job import to_id, to_time
-from aaiclick.cli.loop import wait_for
+from aaiclick.cli.job import to_time
+from aaiclick.cli.loop import with_id
 from aaiclick.cli.output import AsJson, cell, show_json, show_text
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.rules.pending import Pending
 
 
-def why(task_id: Annotated[str, typer.Argument(metavar="ID", help="The task's id.")], as_json: AsJson = False) -> None:
+TaskId = Annotated[str, typer.Argument(metavar="ID", help="The task's id, or enough of its last digits.")]
+
+
+def why(task_id: TaskId, as_json: AsJson = False) -> None:
     """Say why a task is pending: what it waits for, or who or what holds it."""
     from aaiclick.orchestration.pending import why_pending  # here, to keep start-up light
 
-    found = wait_for(why_pending(to_id(task_id)))
+    found = with_id("task", task_id, why_pending)
     if as_json:
         show_json(to_json(found))
     else:

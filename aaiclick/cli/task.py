@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from aaiclick.cli import pending
-from aaiclick.cli.job import DryRun, Upstream, show_cleared, to_id, to_time
-from aaiclick.cli.loop import wait_for
+from aaiclick.cli import logs, pending
+from aaiclick.cli.job import DryRun, Upstream, show_cleared, to_time
+from aaiclick.cli.loop import with_id
 from aaiclick.cli.output import AsJson, show_facts, show_json
 from aaiclick.errors import NotFound
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Task
 
-app = typer.Typer(help="Show tasks, and run them again.", rich_markup_mode=None)
+app = typer.Typer(help="Show tasks and what they wrote, and run them again.", rich_markup_mode=None)
 app.command("why")(pending.why)
+app.command("logs")(logs.task_logs)
 
-TaskId = Annotated[str, typer.Argument(metavar="ID", help="The task's id.")]
+TaskId = pending.TaskId
 
 
 @app.command()
 def get(task_id: TaskId, as_json: AsJson = False) -> None:
     """Show a task."""
-    task = wait_for(_get(to_id(task_id)))
+    task = with_id("task", task_id, _get)
     if as_json:
         show_json(to_json(task))
     else:
@@ -45,7 +46,16 @@ def clear(task_id: TaskId, dry_run: DryRun = False, upstream: Upstream = False, 
     """Run a task again, with everything downstream of it."""
     from aaiclick.orchestration.tasks import clear_task  # here, to keep start-up light
 
-    show_cleared(wait_for(clear_task(to_id(task_id), dry_run=dry_run, upstream=upstream)), dry_run, as_json)
+    cleared = with_id("task", task_id, lambda wanted: clear_task(wanted, dry_run=dry_run, upstream=upstream))
+    show_cleared(cleared, dry_run, as_json)
+
+
+@app.command()
+def retry(task_id: TaskId, as_json: AsJson = False) -> None:
+    """Run a task again that failed, with everything downstream of it; refused for one that did not fail."""
+    from aaiclick.orchestration.dead_letters import replay_dead_letter  # here, to keep start-up light
+
+    show_cleared(with_id("task", task_id, replay_dead_letter), False, as_json)
 
 
 def to_json(task: Task) -> dict[str, Any]:
@@ -57,6 +67,7 @@ def to_json(task: Task) -> dict[str, Any]:
         "name": task.name,
         "entrypoint": task.entrypoint,
         "status": str(task.status),
+        "epoch": task.epoch,
         "attempt": task.attempt,
         "max_retries": task.max_retries,
         "generation": task.generation,

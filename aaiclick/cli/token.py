@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aaiclick.cli.job import to_id, to_time
-from aaiclick.cli.loop import wait_for
+from aaiclick.cli.job import to_time
+from aaiclick.cli.loop import wait_for, with_id
 from aaiclick.cli.output import AsJson, say, show_json, show_table, show_text
 
 if TYPE_CHECKING:
@@ -69,13 +69,16 @@ def list_(as_json: AsJson = False) -> None:
 
 @app.command()
 def revoke(
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="The token's id.")], as_json: AsJson = False
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The token's id, or enough of its last digits.")],
+    as_json: AsJson = False,
 ) -> None:
     """Let a token count no more, from the next request on."""
     from aaiclick.orchestration.tokens import revoke_token  # here, to keep start-up light
 
-    wanted = to_id(token_id, "token")
-    revoked = wait_for(revoke_token(wanted))
+    async def revoke_it(found: int) -> tuple[int, bool]:
+        return found, await revoke_token(found)
+
+    wanted, revoked = with_id("token", token_id, revoke_it)
     if as_json:
         show_json({"id": str(wanted), "revoked": revoked})
     else:

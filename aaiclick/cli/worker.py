@@ -6,19 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aaiclick.cli.job import to_id, to_time
-from aaiclick.cli.loop import wait_for
+from aaiclick.cli.job import to_time
+from aaiclick.cli.loop import wait_for, with_id
 from aaiclick.cli.output import AsJson, say, show_json, show_table
+from aaiclick.cli.watching import Watch, watch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine
 
     from aaiclick.orchestration.models import Worker
 
 COLUMNS = ("id", "name", "host", "pid", "status", "slots", "completed", "failed", "last heartbeat")
+FIELDS = (
+    *("id", "name", "hostname", "pid", "status", "concurrency"),
+    *("tasks_completed", "tasks_failed", "last_heartbeat"),
+)
 
-app = typer.Typer(help="Start, stop and list workers.", rich_markup_mode=None)
+app = typer.Typer(help="Start, drain, stop and list workers.", rich_markup_mode=None)
 background = typer.Typer(help="The control loop, without a worker.", rich_markup_mode=None)
+
+WorkerId = Annotated[str, typer.Argument(metavar="ID", help="The worker's id, or enough of its last digits.")]
 
 
 @app.command()
@@ -71,47 +78,72 @@ def _background() -> None:
 
 
 def _log_to_stderr(verbose: bool) -> None:
-    import logging  # here, to keep start-up light
+    from aaiclick.telemetry.log_lines import log_to_stderr  # here, to keep start-up light
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
-    logging.getLogger("aaiclick").setLevel(logging.INFO if verbose else logging.WARNING)
+    log_to_stderr(verbose=verbose)
+
+
+@app.command()
+def drain(worker_id: WorkerId, as_json: AsJson = False) -> None:
+    """Ask a worker to finish what it runs, to take nothing new, and to leave."""
+    from aaiclick.orchestration.workers import drain_worker  # here, to keep start-up light
+
+    _ask(worker_id, drain_worker, "is asked to finish and to leave", as_json)
 
 
 @app.command()
 def stop(
-    worker_id: Annotated[str, typer.Argument(metavar="ID", help="The worker's id.")], as_json: AsJson = False
+    worker_id: WorkerId,
+    now: Annotated[
+        bool, typer.Option("--now", help="End its session at once: others run what it runs, its results are refused.")
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Ask a worker to finish what it runs and to leave."""
-    from aaiclick.orchestration.workers import drain_worker  # here, to keep start-up light
+    from aaiclick.orchestration.workers import deregister_worker, drain_worker  # here, to keep start-up light
 
-    wanted = to_id(worker_id, "worker")
-    asked = wait_for(drain_worker(wanted))
+    if now:
+        _ask(worker_id, deregister_worker, "has no session any more", as_json)
+    else:
+        _ask(worker_id, drain_worker, "is asked to stop", as_json)
+
+
+def _ask(typed: str, how: Callable[[int], Coroutine[Any, Any, bool]], said: str, as_json: bool) -> None:
+    async def ask(found: int) -> tuple[int, bool]:
+        return found, await how(found)
+
+    wanted, asked = with_id("worker", typed, ask)
     if as_json:
         show_json({"id": str(wanted), "asked": asked})
     else:
-        say(f"Worker {wanted} is asked to stop." if asked else f"Worker {wanted} has stopped already.")
+        say(f"Worker {wanted} {said}." if asked else f"Worker {wanted} has stopped already.")
 
 
 @app.command("list")
 def list_(
     status: Annotated[str | None, typer.Option(help="Only workers of this status.")] = None,
+    watched: Watch = False,
     as_json: AsJson = False,
 ) -> None:
     """List workers, the newest first."""
+    if watched:
+        watch(lambda: _list(status), lambda found: _show(found, as_json), as_json=as_json)
+    else:
+        _show(wait_for(_list(status)), as_json)
+
+
+async def _list(status: str | None) -> list[dict[str, Any]]:
     from aaiclick.orchestration.workers import list_workers  # here, to keep start-up light
 
-    workers: Sequence[Worker] = wait_for(list_workers(status))
+    return [to_json(worker) for worker in await list_workers(status)]
+
+
+def _show(workers: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        show_json({"workers": [to_json(worker) for worker in workers]})
+        show_json({"workers": workers})
         return
-    show_table(COLUMNS, [tuple(_row(worker)) for worker in workers])
+    show_table(COLUMNS, [[facts[field] for field in FIELDS] for facts in workers])
     say({0: "no workers", 1: "1 worker"}.get(len(workers), f"{len(workers)} workers"))
-
-
-def _row(worker: Worker) -> list[Any]:
-    facts = to_json(worker)
-    order = "id name hostname pid status concurrency tasks_completed tasks_failed last_heartbeat"
-    return [facts[field] for field in order.split()]
 
 
 def to_json(worker: Worker) -> dict[str, Any]:

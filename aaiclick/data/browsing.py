@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from aaiclick.data import sql
+from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.compiling import to_sql
 from aaiclick.data.context import data_context
 from aaiclick.data.frames import Frame
@@ -15,7 +17,7 @@ from aaiclick.data.names import name_of
 from aaiclick.data.reading import in_order
 from aaiclick.data.schema import Schema
 from aaiclick.data.terms import col
-from aaiclick.errors import InputError
+from aaiclick.errors import DataRefused, InputError
 from aaiclick.urls import shown
 
 SECONDS_MAX = 10
@@ -131,15 +133,30 @@ async def list_stored() -> list[Stored]:
     return [Stored(name, table, rows, size) for name, table, rows, size in named if name is not None]
 
 
-async def query_rows(sql: str, *, limit: int = 100) -> Browsed:
-    """Rows that a statement of SQL gives, within the limits; ClickHouse itself refuses what would change anything.
+async def query_rows(query: str, *, limit: int = 100) -> Browsed:
+    """Rows that one SELECT gives, within the limits; ClickHouse itself refuses what would change anything.
 
-    For trusted callers only: it may read whatever the engine may read.
+    For trusted callers only: it may read whatever the engine may read. It runs as the inner query of ours: INTO OUTFILE
+    is no change to chdb, and would write a file.
     """
     async with data_context(oplog=False) as context:
-        answer = await context.client.rows(sql, LIMITS | {"limit": limit + 1, "readonly": 1})
+        inner = await _one_select(context.client, query)
+        answer = await context.client.rows(f"SELECT * FROM (\n{inner}\n)", LIMITS | {"limit": limit + 1, "readonly": 1})
     rows = list(zip(*answer.columns, strict=True))
     return Browsed(answer.names, answer.types, rows[:limit], len(rows) <= limit)
+
+
+async def _one_select(client: DataClient, query: str) -> str:
+    """The query as ClickHouse's own parser writes it: one statement, from which nothing can break out."""
+    try:
+        found = await client.rows(f"SELECT formatQuery({sql.text(query)})", LIMITS | {"readonly": 1})
+    except DataRefused as error:
+        cause = str(error.facts["cause"]).partition(": In scope")[0].rstrip(".")
+        raise InputError(field="SQL", value=shown(repr(query)), rule=cause[:300], hint="") from None
+    inner = str(found.columns[0][0])
+    if not inner.upper().startswith(("SELECT", "WITH", "(")):
+        raise InputError(field="SQL", value=shown(repr(query)), rule="one SELECT, which only reads", hint="")
+    return inner
 
 
 def as_json(value: Any) -> Any:

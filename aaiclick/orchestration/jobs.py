@@ -210,9 +210,8 @@ def _seconds(start: Any, end: Any) -> float | None:
     return None if start is None or end is None else float((end - start).total_seconds())
 
 
-async def print_job_stats(job_id: int) -> JobStats:
-    """Print a job in numbers; gives them too."""
-    stats = await compute_job_stats(job_id)
+def stats_text(stats: JobStats) -> str:
+    """A job in numbers, as lines for people."""
     lines = [
         f"job {stats.job_id}  {escape_for_terminal(stats.name)}  {stats.status}",
         f"tasks {stats.completed_tasks}/{stats.total_tasks} completed",
@@ -224,7 +223,13 @@ async def print_job_stats(job_id: int) -> JobStats:
         lines.append(f"ran {stats.duration_s:.3f} s")
     if stats.error:
         lines.append(f"error {escape_for_terminal(stats.error)}")
-    sys.stdout.write("\n".join(lines) + "\n")
+    return "\n".join(lines)
+
+
+async def print_job_stats(job_id: int) -> JobStats:
+    """Print a job in numbers; gives them too."""
+    stats = await compute_job_stats(job_id)
+    sys.stdout.write(stats_text(stats) + "\n")
     return stats
 
 

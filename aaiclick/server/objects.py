@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import math
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from aaiclick.data.browsing import Browsed, Condition, Order, browse_object, describe_object
+from aaiclick.data.browsing import Browsed, Condition, Order, as_json, browse_object, describe_object
 from aaiclick.data.context import data_context
 from aaiclick.server import models, requests
 from aaiclick.server.answers import answer
@@ -59,21 +57,3 @@ def rows_answer(found: Browsed) -> models.RowsAnswer:
     columns = [models.ColumnAnswer(name=name, type=kind) for name, kind in zip(found.names, found.types, strict=True)]
     shown = [[as_json(value) for value in row] for row in found.rows]
     return models.RowsAnswer(columns=columns, rows=shown, complete=found.complete)
-
-
-def as_json(value: Any) -> Any:
-    """A value of ClickHouse's as JSON can say it; what it cannot say is written as a string."""
-    match value:
-        case None | bool() | int():
-            return value
-        case str():
-            return value.encode(errors="replace").decode()
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case bytes():
-            return base64.b64encode(value).decode()
-        case list() | tuple() | set() | frozenset():
-            return [as_json(each) for each in value]
-        case dict():
-            return {str(as_json(key)): as_json(each) for key, each in value.items()}
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)

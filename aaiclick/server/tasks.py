@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from aaiclick.errors import NotFound
-from aaiclick.orchestration.execution.log_reading import PART_BYTES_MAX, LogPart, read_log
+from aaiclick.orchestration.execution.log_following import Place, follow_log
+from aaiclick.orchestration.execution.log_reading import LogPart, read_log
 from aaiclick.orchestration.pending import why_pending
-from aaiclick.orchestration.rules.states import ENDED_TASK
-from aaiclick.orchestration.tasks import get_runs_for_task, get_task
+from aaiclick.orchestration.tasks import get_runs_for_task
 from aaiclick.server import changes, models, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, told
@@ -21,7 +20,6 @@ from aaiclick.server.found import the_task
 from aaiclick.server.streams import streaming
 from aaiclick.server.who import Operator, Viewer
 
-LOOK_EVERY_S = 0.5
 TEXT = "text/plain; charset=utf-8"
 
 router = APIRouter(prefix="/tasks", tags=["tasks"])
@@ -72,7 +70,9 @@ async def logs(
     part = await _read(task.id, asked.epoch, asked.offset, asked.limit)
     if asked.follow:
         start = asked.offset if asked.offset >= 0 else max(0, part.size + asked.offset if part else 0)
-        return StreamingResponse(streaming(request.app, _follow(task.id, asked.epoch, start)), media_type=TEXT)
+        return StreamingResponse(
+            streaming(request.app, follow_log(task.id, asked.epoch, start=Place(start))), media_type=TEXT
+        )
     if part is None:
         hint = "It has written nothing yet, or its log is on another machine."
         raise NotFound(what="log", field="task", value=task.id, hint=hint)
@@ -81,23 +81,3 @@ async def logs(
 
 async def _read(task_id: int, epoch: int | None, offset: int, limit: int) -> LogPart | None:
     return await asyncio.to_thread(read_log, task_id, epoch, offset=offset, limit=limit)
-
-
-async def _follow(task_id: int, epoch: int | None, offset: int) -> AsyncIterator[bytes]:
-    """The log from a byte on, as it grows; where another attempt begins, its log from the beginning."""
-    file: int | None = None
-    while True:
-        now = await get_task(task_id)  # before the log is read: what was written until the end is read after it
-        part = await _read(task_id, epoch, offset, PART_BYTES_MAX)
-        if part is not None and file not in (None, part.file):
-            file, offset = part.file, 0
-            continue
-        file = file if part is None else part.file
-        if part is not None and part.data:
-            offset += len(part.data)
-            yield part.data
-        elif now is None or now.status in ENDED_TASK or (epoch is not None and epoch != now.epoch):
-            return
-        else:
-            yield b""
-            await asyncio.sleep(LOOK_EVERY_S)

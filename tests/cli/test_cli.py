@@ -4,9 +4,15 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
 
 import aaiclick
+from aaiclick.cli import app
 from tests.cli.conftest import Cli
 
 ROOT = Path(__file__).parents[2]
@@ -14,34 +20,78 @@ ROOT = Path(__file__).parents[2]
 MAY_LOAD = {"aaiclick", "annotated_doc", "click", "colorama", "shellingham", "typer"}
 """Packages outside the standard library that `aaiclick --help` may load: a parser, and nothing that works."""
 
+PARSES = {"annotated_types", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection"}
+"""What typer itself needs from 0.29 on to read any option, also one before the command."""
+
 SLOW = {"asyncio", "email", "importlib.metadata", "logging", "multiprocessing", "sqlite3", "ssl", "unittest"}
 """Of the standard library."""
 
 HELP = """
 import sys
 before = set(sys.modules)
-sys.argv = ["aaiclick", "--help"]
 from aaiclick.cli import main
-try:
-    main()
-finally:
-    print(*sorted(set(sys.modules) - before), file=sys.stderr)
+for typed in {commands!r}:
+    sys.argv = ["aaiclick", *typed, "--help"]
+    try:
+        main()
+    except SystemExit as ended:
+        assert ended.code == 0
+print(*sorted(set(sys.modules) - before), file=sys.stderr)
 """
 
 
-def start(*command: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+def commands(command: Any, *path: str) -> Iterator[tuple[str, ...]]:
+    """A command and all that is under it, as they are typed."""
+    yield path
+    for name, each in getattr(command, "commands", {}).items():
+        yield from commands(each, *path, name)
+
+
+def start(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables
     return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, timeout=60)
 
 
-def test_help_loads_nothing_heavy() -> None:
-    done = start("-c", HELP)
-    assert done.returncode == 0
+@pytest.mark.parametrize("which", ["its own", "that of every command"])
+def test_help_loads_nothing_heavy(which: str) -> None:
+    asked = [()] if which == "its own" else list(commands(get_command(app)))
+    done = start("-c", HELP.format(commands=asked))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("--help") >= len(asked)
     loaded = set(done.stderr.split())
-    packages = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names
-    assert packages <= MAY_LOAD
-    assert not loaded & SLOW
-    assert not [name for name in loaded if name.startswith(("aaiclick.orchestration", "aaiclick.config"))]
+    packages = {name.partition(".")[0] for name in loaded if not name.startswith("_")} - sys.stdlib_module_names
+    assert packages <= (MAY_LOAD if which == "its own" else MAY_LOAD | PARSES)
+    assert not loaded & SLOW or which != "its own"
+    rooms = ("aaiclick.orchestration", "aaiclick.config", "aaiclick.data", "aaiclick.server")
+    assert not [name for name in loaded if name.startswith(rooms)]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_needs_no_database(shell: str) -> None:
+    """What the shell asks when the tab key is pressed; loading no library that works."""
+    asked = {
+        "_AAICLICK_COMPLETE": f"complete_{shell}",
+        "_TYPER_COMPLETE_ARGS": "aaiclick job w",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        "COMP_WORDS": "aaiclick job w",
+        "COMP_CWORD": "2",
+        "AAICLICK_SQL_URL": "postgresql://127.0.0.1:1/nothing",
+    }
+    done = start("-m", "aaiclick", **asked)
+    assert done.stderr == ""
+    assert "wait" in done.stdout
+    assert "cancel" not in done.stdout
+
+
+def test_every_command_that_prints_has_json() -> None:
+    without = {"aaiclick", "worker start", "background start", "data serve", "server start"}
+    for path in commands(get_command(app)):
+        command = get_command(app)
+        for name in path:
+            command = command.commands[name]  # type: ignore[attr-defined]
+        is_group = bool(getattr(command, "commands", None))
+        if not is_group and " ".join(path) not in without:
+            assert any("--json" in each.opts for each in command.params), path
 
 
 def test_python_m_is_the_same_command(cli: Cli) -> None:

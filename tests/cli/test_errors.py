@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from aaiclick.cli import errors, setup
+from aaiclick.config import reset_settings
 from aaiclick.errors import AaiclickError, MissingExtra
 from tests.cli.conftest import Cli
 
@@ -56,6 +57,41 @@ def test_a_database_out_of_reach(cli: Cli, on_url, scheme: str, command: list[st
     assert "user:***@127.0.0.1:1/work" in refused.err
     assert "hunter2" not in refused.err
     assert len(refused.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(["job", verb, "12345"] for verb in ("get", "wait", "cancel", "retry", "stats", "logs", "graph")),
+        *(["task", verb, "12345"] for verb in ("get", "why", "logs", "clear", "retry")),
+        *(["worker", verb, "12345"] for verb in ("stop", "drain")),
+        ["job", "get", "12345", "--watch"],
+        ["job", "list", "--watch"],
+        ["worker", "list", "--watch"],
+        ["dlq", "list"],
+        ["dlq", "replay", "12345"],
+        ["token", "revoke", "12345"],
+        ["run-job", "nightly"],
+        ["registered-job", "list"],
+    ],
+    ids=" ".join,
+)
+def test_every_verb_says_that_the_database_is_out_of_reach(cli: Cli, on_url, command: list[str]) -> None:
+    on_url("postgresql://user:hunter2@127.0.0.1:1/work")
+    refused = cli(*command)
+    assert (refused.code, refused.out) == (6, "")
+    assert "hunter2" not in refused.err
+    assert len(refused.err.splitlines()) == 1
+
+
+def test_clickhouse_out_of_reach(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AAICLICK_CH_URL", "clickhouse://user:hunter2@127.0.0.1:1/work")
+    reset_settings()
+    for command in (["list"], ["show", "x"], ["query", "SELECT 1"], ["delete", "x", "--yes"]):
+        refused = cli("data", *command)
+        assert (refused.code, refused.out) == (6, "")
+        assert "hunter2" not in refused.err
+        assert len(refused.err.splitlines()) == 1
 
 
 def test_a_wrong_setting(cli: Cli, on_url) -> None:

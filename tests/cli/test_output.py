@@ -79,6 +79,11 @@ def test_a_name_is_not_markup(on_terminal) -> None:
     assert "[red]etl[/red]" in on_terminal(lambda: output.show_table(["name"], [("[red]etl[/red]",)]))
 
 
+def test_a_column_is_not_markup_either(on_terminal) -> None:
+    shown = on_terminal(lambda: output.show_table(["[red]etl\x1b[2J"], [(1,)]))
+    assert "[red]etl\\x1b[2J" in shown
+
+
 def test_a_real_terminal_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = pty.openpty()
     with open(theirs, "w") as screen:

@@ -54,11 +54,23 @@ def test_stop_asks_a_worker_to_leave(cli: Cli) -> None:
     assert (answer.code, answer.data) == (0, {"id": str(worker.id), "asked": False})
 
 
+def test_drain_asks_a_worker_to_finish_and_stop_now_does_not_wait(cli: Cli) -> None:
+    worker = register()
+    said = f"Worker {worker.id} is asked to finish and to leave.\n"
+    assert cli("worker", "drain", str(worker.id)[-9:]) == (0, "", said)
+    assert [each.status for each in asyncio.run(list_workers())] == ["stopping"]
+    assert cli("worker", "stop", str(worker.id), "--now").err == f"Worker {worker.id} has no session any more.\n"
+    assert [each.status for each in asyncio.run(list_workers())] == ["stopped"]
+    assert cli("worker", "drain", str(worker.id), "--json").data == {"id": str(worker.id), "asked": False}
+    assert cli("worker", "stop", str(worker.id), "--now").err == f"Worker {worker.id} has stopped already.\n"
+
+
+@pytest.mark.parametrize("verb", [("stop",), ("stop", "--now"), ("drain",)])
 @pytest.mark.parametrize(
     ("given", "code"), [("12345", 3), ("0x10", 2), ("1e3", 2), ("0", 2), ("9223372036854775808", 2)]
 )
-def test_stop_of_what_is_no_worker(cli: Cli, given: str, code: int) -> None:
-    answer = cli("worker", "stop", given)
+def test_stop_of_what_is_no_worker(cli: Cli, verb: tuple[str, ...], given: str, code: int) -> None:
+    answer = cli("worker", *verb, given)
     assert answer.code == code
     assert answer.err.count("\n") == 1
 

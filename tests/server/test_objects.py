@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aaiclick.data import browsing, create_object_from_value, data_context
-from aaiclick.server.objects import as_json
+from aaiclick.data.browsing import as_json
 from tests.server.conftest import Client, problem_in
 
 

@@ -10,9 +10,9 @@ import pytest
 from aaiclick.backend import get_logs_dir
 from aaiclick.orchestration import cancel_job, create_job, get_task, get_tasks_for_job
 from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.execution import log_following
 from aaiclick.orchestration.execution.debug import ajob_test
 from aaiclick.orchestration.models import Task
-from aaiclick.server import tasks as room
 from tests.server.conftest import Client, problem_in
 from tests.server.outside_flows import chain
 
@@ -107,10 +107,10 @@ async def test_following_a_log_until_the_task_ends(client: Client) -> None:
 
 
 async def test_a_log_is_followed_from_one_attempt_to_the_next(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "LOOK_EVERY_S", 0.001)
+    monkeypatch.setattr(log_following, "LOOK_EVERY_S", 0.001)
     job = await create_job("x", FAIL)
     (task,) = await get_tasks_for_job(job.id)
-    parts = room._follow(task.id, None, 0)
+    parts = log_following.follow_log(task.id)
 
     async def heard() -> bytes:
         while not (part := await anext(parts, b"end")):

@@ -1,0 +1,70 @@
+"""`aaiclick dlq`: dead letters, the tasks that were given up."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aaiclick.cli.job import show_cleared
+from aaiclick.cli.loop import wait_for, with_id
+from aaiclick.cli.output import AsJson, say, show_json, show_table
+from aaiclick.cli.pending import TaskId
+from aaiclick.cli.task import to_json
+from aaiclick.errors import InputError
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.models import Task
+
+COLUMNS = ("id", "job_id", "name", "attempt", "completed_at", "error")
+ERROR_LENGTH_MAX = 100
+
+app = typer.Typer(help="Dead letters: tasks that were given up.", rich_markup_mode=None)
+
+
+@app.command("list")
+def list_(
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 100,
+    before: Annotated[
+        str | None, typer.Option(metavar="JOB-TASK", help="Only those after this one, as the page before said.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List tasks that were given up, those of the newest jobs first."""
+    from aaiclick.orchestration.dead_letters import list_dead_letters  # here, to keep start-up light
+
+    found = wait_for(list_dead_letters(_place(before), limit))
+    more = f"{found[-1].job_id}-{found[-1].id}" if len(found) == limit else None
+    if as_json:
+        show_json({"tasks": [to_json(task) for task in found], "next": more})
+        return
+    show_table(COLUMNS, [_row(task) for task in found])
+    count = {0: "no dead letters", 1: "1 dead letter"}.get(len(found), f"{len(found)} dead letters")
+    say(f"{count}; there may be more: --before {more}" if more else count)
+
+
+def _place(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    form = re.fullmatch("([0-9]{1,19})-([0-9]{1,19})", text)
+    if form is None:
+        rule = "the ids of a job and a task with a - between them"
+        raise InputError(field="--before", value=text[:50], rule=rule, hint="The page before this says it.")
+    return int(form[1]), int(form[2])
+
+
+def _row(task: Task) -> list[Any]:
+    """An error in one short line: `task get` shows all of it."""
+    facts = to_json(task)
+    error = " ".join((facts["error"] or "").split())
+    facts["error"] = error if len(error) <= ERROR_LENGTH_MAX else error[: ERROR_LENGTH_MAX - 1] + "…"
+    return [facts[column] for column in COLUMNS]
+
+
+@app.command()
+def replay(task_id: TaskId, as_json: AsJson = False) -> None:
+    """Run a task again that was given up, with everything downstream of it; prints their ids."""
+    from aaiclick.orchestration.dead_letters import replay_dead_letter  # here, to keep start-up light
+
+    show_cleared(with_id("task", task_id, replay_dead_letter), False, as_json)

@@ -1,0 +1,115 @@
+"""`aaiclick data list|show|query|delete`: the Objects that stay."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aaiclick.cli.loop import wait_for
+from aaiclick.cli.output import AsJson, printable, say, show_json, show_table
+from aaiclick.errors import InputError
+
+if TYPE_CHECKING:
+    from aaiclick.data.browsing import Browsed
+    from aaiclick.data.schema import Schema
+
+ROWS_MAX = 10_000
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The Object's name.")]
+Limit = Annotated[int, typer.Option(min=0, max=ROWS_MAX, help="How many rows at most.")]
+
+
+def list_(as_json: AsJson = False) -> None:
+    """List the Objects that stay, with their tables and sizes."""
+    from aaiclick.data.browsing import Stored, list_stored  # here, to keep start-up light
+
+    found = wait_for(list_stored())
+    if as_json:
+        show_json({"objects": [each._asdict() for each in found]})
+        return
+    show_table(Stored._fields, found)
+    say({0: "no Objects", 1: "1 Object"}.get(len(found), f"{len(found)} Objects"))
+
+
+def show(name: Name, limit: Limit = 10, as_json: AsJson = False) -> None:
+    """Show the columns of an Object, and its first rows."""
+    schema, found = wait_for(_look(name, limit))
+    columns = [{"name": field.name, "type": field.type} for field in schema.fields]
+    if as_json:
+        about = {"name": name, "shape": schema.shape, "ordered": schema.ordered, "columns": columns}
+        show_json(about | {"rows": _rows(found), "complete": found.complete})
+        return
+    named = ", ".join(f"{field.name} {field.type}" for field in schema.fields)
+    say(printable(f"{name}: {schema.shape}; {named}"))
+    _show_rows(found)
+
+
+async def _look(name: str, limit: int) -> tuple[Schema, Browsed]:
+    from aaiclick.data.browsing import browse_object, describe_object  # here, to keep start-up light
+    from aaiclick.data.context import data_context  # here, to keep start-up light
+
+    async with data_context(oplog=False):
+        return await describe_object(name), await browse_object(name, limit=limit)
+
+
+def query(
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT; an Object's table is p_ and its name.")],
+    limit: Limit = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Show the rows of a SELECT; nothing can be changed, and it may take ten seconds and ten megabytes."""
+    from aaiclick.data.browsing import query_rows  # here, to keep start-up light
+
+    found = wait_for(query_rows(sql, limit=limit))
+    if as_json:
+        columns = [{"name": name, "type": kind} for name, kind in zip(found.names, found.types, strict=True)]
+        show_json({"columns": columns, "rows": _rows(found), "complete": found.complete})
+    else:
+        _show_rows(found)
+
+
+def delete(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete an Object with all of its rows."""
+    if not yes:
+        _ask(name)
+    if not wait_for(_delete(name)):
+        from aaiclick.errors import ObjectNotFound  # here, to keep start-up light
+
+        raise ObjectNotFound(name=name, hint="See: aaiclick data list")
+    if as_json:
+        show_json({"name": name, "deleted": True})
+    else:
+        say(f"Object {name} is deleted.")
+
+
+def _ask(name: str) -> None:
+    """Whoever cannot be asked has to say yes beforehand."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        rule = "this deletes it, and nobody is there to be asked"
+        raise InputError(field="NAME", value=name[:50], rule=rule, hint="Say --yes.")
+    typer.confirm(f"Delete {name} with all of its rows?", abort=True, err=True)
+
+
+async def _delete(name: str) -> bool:
+    from aaiclick.data.context import data_context  # here, to keep start-up light
+
+    async with data_context(oplog=False) as context:
+        return await context.delete_object(name)
+
+
+def _rows(found: Browsed) -> list[list[Any]]:
+    from aaiclick.data.browsing import as_json  # here, to keep start-up light
+
+    return [[as_json(value) for value in row] for row in found.rows]
+
+
+def _show_rows(found: Browsed) -> None:
+    show_table(found.names, _rows(found))
+    count = "1 row" if len(found.rows) == 1 else f"{len(found.rows)} rows"
+    say(count if found.complete else f"{count}; there are more (--limit)")
