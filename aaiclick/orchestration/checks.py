@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from aaiclick.backend import is_local
-from aaiclick.errors import EntrypointError, SubmitDuringImport, ValueExposed
+from aaiclick.errors import EntrypointError, SubmitDuringImport
 from aaiclick.orchestration.models import Task
-from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.params import check_call, importing, kind_of, required_names, resolve, unwrap
-from aaiclick.telemetry.masks import is_mentioned
 
 log = logging.getLogger("aaiclick")
 
@@ -42,17 +40,6 @@ def check_entrypoints(tasks: Iterable[Task]) -> None:
             cause = "it is a workflow (@job), not a task"
             raise EntrypointError(entrypoint=task.entrypoint, cause=cause, hint="Submit it by calling it.")
         check_call(unwrap(found), names, task.entrypoint)
-
-
-def refuse_exposed(submission: Submission) -> None:
-    """Refuse to store what a Secret was resolved to here, in a name or in an argument."""
-    hint = "Pass a Secret in its place."
-    for task in submission.tasks:
-        if is_mentioned(task.kwargs_json) or is_mentioned(task.name):
-            raise ValueExposed(what=f"Task {task.id}", hint=hint)
-    for group in submission.groups:
-        if is_mentioned(group.name):
-            raise ValueExposed(what=f"Group {group.id}", hint=hint)
 
 
 def find_entrypoint(entrypoint: str) -> Callable[..., Any] | None:

@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from aaiclick.config import settings
-from aaiclick.errors import InputError
+from aaiclick.errors import InputError, ValueExposed
 from aaiclick.orchestration.checks import check_defaults, find_entrypoint, refuse_during_import
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.factories import digest, new_job, resolve_job_config, trace_submit
 from aaiclick.orchestration.models import Fire, Job, PreservationMode, RegisteredJob, RunType, Task
 from aaiclick.orchestration.models.node import collector, current_group
-from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.models.submission import INSTEAD, Submission
 from aaiclick.orchestration.params import check_call, entrypoint_of, kind_of
 from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, with_offset
 from aaiclick.orchestration.rules.names import check_name, check_paging, check_status, shorten
@@ -25,6 +25,7 @@ from aaiclick.orchestration.store import registered_jobs as store
 from aaiclick.orchestration.store import schedules
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.views import encode_returned
+from aaiclick.telemetry.masks import is_mentioned
 
 Entrypoint = str | Callable[..., Any]
 
@@ -171,7 +172,7 @@ def _facts(
         "name": job.name,
         "entrypoint": path,
         "schedule": None if schedule is None else parse_schedule(schedule).text,
-        "default_kwargs": encode_kwargs(kwargs, bytes_max=settings().value_bytes_max),
+        "default_kwargs": _unexposed(encode_kwargs(kwargs, bytes_max=settings().value_bytes_max)),
         "preservation_mode": None if mode is None else resolve_job_config(mode),
         "priority": job.priority,
         "timeout_s": _or(options.get("timeout_s"), own.timeout_s),
@@ -179,6 +180,13 @@ def _facts(
         "time_kwarg": options.get("time_kwarg"),
         **_timing(options),
     }
+
+
+def _unexposed(kwargs_json: str) -> str:
+    """The arguments, unless they hold what a Secret was resolved to here."""
+    if is_mentioned(kwargs_json):
+        raise ValueExposed(what="default_kwargs", hint=INSTEAD)
+    return kwargs_json
 
 
 def _timing(options: dict[str, Any]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ STATUS: dict[type[errors.AaiclickError], int] = {
     errors.NotAllowed: 403,
     errors.ValueNotPortable: 422,
     errors.ValueTooLarge: 413,
+    errors.ValueExposed: 422,
     errors.GraphError: 422,
     errors.TooManyTasks: 422,
     errors.EntrypointError: 422,

@@ -85,6 +85,12 @@ def mask_text(text: str) -> str:
     return text if known is None else known.text.sub(lambda found: known.forms[found[0]], text)
 
 
+def mask_bytes(data: bytes) -> bytes:
+    """The bytes with stars where something known stood."""
+    known = _known
+    return data if known is None else known.data.sub(lambda found: known.forms[found[0].decode()].encode(), data)
+
+
 def is_mentioned(text: str) -> bool:
     """Whether something known stands in the text."""
     return _known is not None and _known.text.search(text) is not None
@@ -132,8 +138,8 @@ class Masking:
 
     def end(self) -> bytes:
         """The rest, when nothing more comes."""
-        known, held, self._held = _known, self._held, b""
-        return held if known is None else known.data.sub(lambda found: known.forms[found[0].decode()].encode(), held)
+        held, self._held = self._held, b""
+        return mask_bytes(held)
 
 
 def _waits_at(data: bytes, start: int, known: _Known) -> int:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aaiclick.telemetry import masks
-from aaiclick.telemetry.masks import Masking, is_mentioned, mask_text, remember, remember_passwords
+from aaiclick.telemetry.masks import Masking, is_mentioned, mask_bytes, mask_text, remember, remember_passwords
 
 VALUE = "s3cr3t-Canary/1"
 
@@ -45,7 +45,7 @@ def test_nothing_is_masked_while_nothing_is_known() -> None:
 def test_a_value_is_masked_in_each_of_its_forms(written: str) -> None:
     remember([VALUE])
     assert mask_text(f"<{written}>") == "<***>"
-    assert masked_in([f"<{written}>".encode()]) == b"<***>"
+    assert masked_in([f"<{written}>".encode()]) == mask_bytes(f"<{written}>".encode()) == b"<***>"
     assert is_mentioned(f'{{"x":"{written}"}}')
 
 

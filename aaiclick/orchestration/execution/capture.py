@@ -14,6 +14,7 @@ from typing import TextIO
 from aaiclick.orchestration.execution.current import RUNNING
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.telemetry.log_lines import line_format
+from aaiclick.telemetry.masks import mask_bytes, mask_text
 
 FORMAT = "%(levelname)s %(name)s: %(message)s"
 
@@ -70,7 +71,9 @@ class RunStream(io.TextIOBase):
         if log is not None:
             log.write(text.encode("utf-8", "backslashreplace"))
             return len(text)
-        return len(text) if self.real is None else self.real.write(text)
+        if self.real is not None:
+            self.real.write(mask_text(text))  # a thread that a body began is outside of its run
+        return len(text)
 
     def flush(self) -> None:
         """Nothing waits in a run."""
@@ -121,7 +124,7 @@ class _RunBytes(io.RawIOBase):
         if log is not None:
             log.write(bytes(data))
         elif real is not None:
-            real.buffer.write(data)
+            real.buffer.write(mask_bytes(bytes(data)))
         return len(memoryview(data).cast("B"))
 
     def flush(self) -> None:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
 from aaiclick.orchestration.execution.run_spans import key_of
 from aaiclick.orchestration.models import Claim
 from aaiclick.telemetry.fields import Field, about, bound
 from aaiclick.telemetry.traces import tracing
 
+if TYPE_CHECKING:
+    from aaiclick.telemetry.spans import Spans
 
-@contextmanager
-def in_scope_of(claim: Claim) -> Iterator[None]:
+
+def in_scope_of(claim: Claim) -> AbstractContextManager[None]:
     """While this lasts, whatever is logged or traced here is about this run."""
     spans = tracing()
-    with bound(**fields_of(claim)), nullcontext() if spans is None else spans.inside(key_of(claim)):
+    return bound(**fields_of(claim)) if spans is None else _traced(claim, spans)
+
+
+@contextmanager
+def _traced(claim: Claim, spans: Spans) -> Iterator[None]:
+    with bound(**fields_of(claim)), spans.inside(key_of(claim)):
         yield
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aaiclick.config import settings
 from aaiclick.errors import ValueExposed, ValueNotPortable
-from aaiclick.orchestration.checks import check_entrypoints, refuse_exposed
+from aaiclick.orchestration.checks import check_entrypoints
 from aaiclick.orchestration.context import Staging, gather
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.models import Claim, Done, Report, Task
@@ -54,7 +54,7 @@ def _children(claim: Claim, staging: Staging, returned: list[Node]) -> Children 
     if not (submission.tasks or submission.groups or submission.edges or returned):
         return None
     check_entrypoints(submission.tasks)
-    refuse_exposed(submission)
+    submission.refuse_exposed()
     children = Children.of(submission, returned, claim.group_id)
     submission.hand_over()
     return children

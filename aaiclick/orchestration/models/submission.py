@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from aaiclick.errors import ValueExposed
 from aaiclick.orchestration.models.group import Group
 from aaiclick.orchestration.models.job import Job
 from aaiclick.orchestration.models.node import Edge
 from aaiclick.orchestration.models.task import Task
+from aaiclick.telemetry.masks import is_mentioned
+
+INSTEAD = "Pass a Secret in its place."
 
 
 @dataclass(slots=True)
@@ -19,6 +23,15 @@ class Submission:
     groups: list[Group] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     new_job: Job | None = None
+
+    def refuse_exposed(self) -> None:
+        """Refuse to store what a Secret was resolved to here, in a name or in an argument."""
+        for task in self.tasks:
+            if is_mentioned(task.kwargs_json) or is_mentioned(task.name):
+                raise ValueExposed(what=f"Task {task.id}", hint=INSTEAD)
+        for named in (*self.groups, *([self.new_job] if self.new_job else ())):
+            if is_mentioned(named.name):
+                raise ValueExposed(what=f"The name of {type(named).__name__.lower()} {named.id}", hint=INSTEAD)
 
     def hand_over(self) -> None:
         """From now on all of it is the job's: it is not submitted again by whoever still has it in memory."""

@@ -22,6 +22,7 @@ log = logging.getLogger("aaiclick")
 
 async def submit(database: Database, submission: Submission) -> Job:
     """Store it in one transaction; a job whose key is known is the job of that key, if it asks for the same."""
+    submission.refuse_exposed()
     job = submission.new_job
     if job is not None and job.key is not None:
         known = await database.read(lambda session: get_job_by_key(session, job.key or ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from aaiclick.config import reset_settings
 from aaiclick.orchestration import Secret
+from aaiclick.orchestration.execution import capture
 from aaiclick.orchestration.execution.executors.contract import Executor
 from aaiclick.orchestration.execution.executors.inline import InlineExecutor
 from aaiclick.orchestration.execution.executors.process import ProcessExecutor
@@ -137,3 +139,14 @@ def test_a_secret_among_results_is_resolved_too() -> None:
     claim.kwargs_json = '{"secret":{"object_type":"pyobj","value":null,"marks":[[[],"task",5]]}}'
     claim.inputs = {5: encode_value(SECRET, bytes_max=1000)}
     assert prepare(claim, {})[1] == {"secret": VALUE}
+
+
+def test_what_a_thread_of_a_body_prints_is_masked_too(capsys: pytest.CaptureFixture[str]) -> None:
+    masks.remember([VALUE])
+    capture.install()
+    try:
+        print(f"on a thread: {VALUE}")
+        sys.stdout.buffer.write(VALUE.encode())
+    finally:
+        capture.remove()
+    assert capsys.readouterr().out == "on a thread: ***\n***"
