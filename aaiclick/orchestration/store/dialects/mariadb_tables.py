@@ -10,7 +10,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from aaiclick.orchestration.store.dialects.contract import driver_of
-from aaiclick.orchestration.store.dialects.table_moves import LOOK, Changes, Hold, Key, Pin, Ref, Seen, packed
+from aaiclick.orchestration.store.dialects.table_moves import (
+    AROUND,
+    LOOK,
+    Changes,
+    Hold,
+    Key,
+    Pin,
+    Ref,
+    Seen,
+    groups_of,
+    packed,
+    with_groups,
+)
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.store.session import Session
@@ -65,7 +77,7 @@ class MariadbTables:
 
     async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold]) -> set[Key]:
         ids = sorted(hold.task_id for hold in holds)
-        rows = await _ask(session, _FENCE.format(ids=_many(ids)), [*ids, worker_id])
+        rows = await _ask(session, _FENCE.format(ids=_listed(ids)), [worker_id])
         fenced = {(row[0], row[1]) for row in rows}
         passed = [hold for hold in holds if hold[:2] in fenced]
         outputs = [(hold.task_id, hold.epoch, table) for hold in passed for table in hold.outputs]
@@ -76,9 +88,14 @@ class MariadbTables:
     async def look(
         self, session: Session, runs: Sequence[int], done: Sequence[int], makers: Sequence[int]
     ) -> list[Seen]:
-        which = {"makers": makers or [0], "runs": runs or [0], "done": done or [0]}
-        sql = LOOK.format(groups="`groups`", **{name: f"IN ({_many(ids)})" for name, ids in which.items()})
-        return [Seen._make(row) for row in await _ask(session, sql, [each for ids in which.values() for each in ids])]
+        which = {"runs": runs or [0], "done": done or [0], "makers": makers or [0]}
+        sql = LOOK.format(**{name: f"IN ({_listed(ids)})" for name, ids in which.items()})
+        seen = [Seen._make(row) for row in await _ask(session, sql)]
+        groups = groups_of(seen)
+        if not groups:
+            return seen
+        wanted = f"IN ({_listed(groups)})"
+        return with_groups(seen, await _ask(session, AROUND.format(groups="`groups`", wanted=wanted)))
 
     async def change(self, session: Session, changes: Changes) -> None:
         steps: dict[str, Sequence[Any]] = {
@@ -95,8 +112,9 @@ class MariadbTables:
         await _together(session, {f"{_GONE} WHERE ref.freed": refs, f"{_UNPIN} WHERE pin.freed": pins})
 
 
-def _many(ids: Sequence[int]) -> str:
-    return ", ".join(["%s"] * len(ids))
+def _listed(ids: Sequence[int]) -> str:
+    """Numbers, as they are written."""
+    return ", ".join(str(int(each)) for each in ids)
 
 
 async def _together(session: Session, steps: dict[str, Sequence[Any]]) -> None:
@@ -107,7 +125,7 @@ async def _together(session: Session, steps: dict[str, Sequence[Any]]) -> None:
         await _ask(session, body if len(wanted) == 1 else f"BEGIN NOT ATOMIC {body}; END", list(wanted.values()))
 
 
-async def _ask(session: Session, sql: str, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
+async def _ask(session: Session, sql: str, values: Sequence[Any] | None = None) -> Sequence[Sequence[Any]]:
     """Ask the driver itself: SQLAlchemy's way takes as long as the statement."""
     async with driver_of(session.connection).cursor() as cursor:
         await cursor.execute(sql, values)

@@ -6,22 +6,44 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from aaiclick.orchestration.store.dialects.contract import driver_of
-from aaiclick.orchestration.store.dialects.table_moves import LOOK, Changes, Hold, Key, Pin, Ref, Seen
+from aaiclick.orchestration.store.dialects.table_moves import (
+    AROUND,
+    LOOK,
+    Changes,
+    Hold,
+    Key,
+    Pin,
+    Ref,
+    Seen,
+    groups_of,
+    with_groups,
+)
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.store.session import Session
 
+
+def _given(number: int, kind: str) -> str:
+    """A value whose size is not known when a plan is made: else PostgreSQL makes one for each, at twice the cost."""
+    return f"(SELECT ${number}::{kind}[])"
+
+
+def _among(number: int) -> str:
+    return f"= ANY ({_given(number, 'bigint')}::bigint[])"
+
+
 # The fence is looked at again once the row is locked; the epochs are compared with what was locked.
-_HOLD = """
+_HOLD = f"""
 WITH fenced AS MATERIALIZED (
     SELECT id, epoch, job_id, claimed_at FROM tasks
-    WHERE id = ANY ($2::bigint[]) AND worker_id = $1 AND status IN ('claimed', 'running')
+    WHERE id {_among(2)} AND worker_id = $1 AND status IN ('claimed', 'running')
     ORDER BY id FOR NO KEY UPDATE
 ), run AS MATERIALIZED (
-    SELECT fenced.* FROM fenced JOIN unnest($2::bigint[], $3::int[]) AS said(id, epoch)
+    SELECT fenced.* FROM fenced JOIN unnest({_given(2, "bigint")}, {_given(3, "int")}) AS said(id, epoch)
     ON said.id = fenced.id AND said.epoch = fenced.epoch
 ), wanted AS (
-    SELECT * FROM unnest($4::bigint[], $5::text[], $6::boolean[]) AS wanted(task_id, table_name, made)
+    SELECT * FROM unnest({_given(4, "bigint")}, {_given(5, "text")}, {_given(6, "boolean")})
+    AS wanted(task_id, table_name, made)
 ), registered AS (
     INSERT INTO table_context_refs (table_name, context_id, job_id, epoch, preserved, created_at)
     SELECT table_name, run.id, run.job_id, run.epoch, preservation_mode = 'full', claimed_at
@@ -34,33 +56,41 @@ WITH fenced AS MATERIALIZED (
 )
 SELECT id, epoch FROM run
 """
-_LOOK = LOOK.format(
-    groups="groups", runs="= ANY ($1::bigint[])", done="= ANY ($2::bigint[])", makers="= ANY ($3::bigint[])"
-)
-_PINS = "unnest(${}::bigint[], ${}::text[]) AS said(task_id, table_name)"
-_REFS = "unnest(${}::bigint[], ${}::int[], ${}::text[]) AS said(task_id, epoch, table_name)"
+_LOOK = LOOK.format(runs=_among(1), done=_among(2), makers=_among(3))
+_AROUND = AROUND.format(groups="groups", wanted=_among(1))
+
+
+def _pins(first: int) -> str:
+    return f"unnest({_given(first, 'bigint')}, {_given(first + 1, 'text')}) AS said(task_id, table_name)"
+
+
+def _refs(first: int) -> str:
+    each = ", ".join([_given(first, "bigint"), _given(first + 1, "int"), _given(first + 2, "text")])
+    return f"unnest({each}) AS said(task_id, epoch, table_name)"
+
+
 _THAT_PIN = "pin.task_id = said.task_id AND pin.table_name = said.table_name"
 _THAT_REF = "ref.task_id = said.task_id AND ref.epoch = said.epoch AND ref.table_name = said.table_name"
 _CHANGE = f"""
 WITH pinned AS (
-    INSERT INTO table_pin_refs (task_id, table_name, freed) SELECT *, false FROM {_PINS.format(1, 2)}
+    INSERT INTO table_pin_refs (task_id, table_name, freed) SELECT *, false FROM {_pins(1)}
     ON CONFLICT (task_id, table_name) DO UPDATE SET freed = excluded.freed
 ), unpinned AS (
-    DELETE FROM table_pin_refs AS pin USING {_PINS.format(3, 4)} WHERE {_THAT_PIN}
+    DELETE FROM table_pin_refs AS pin USING {_pins(3)} WHERE {_THAT_PIN}
 ), freed AS (
-    UPDATE table_pin_refs AS pin SET freed = true FROM {_PINS.format(5, 6)} WHERE {_THAT_PIN} AND NOT freed
+    UPDATE table_pin_refs AS pin SET freed = true FROM {_pins(5)} WHERE {_THAT_PIN} AND NOT freed
 ), ended AS (
-    UPDATE table_run_refs AS ref SET freed = true FROM {_REFS.format(7, 8, 9)} WHERE {_THAT_REF} AND NOT freed
+    UPDATE table_run_refs AS ref SET freed = true FROM {_refs(7)} WHERE {_THAT_REF} AND NOT freed
 ), gone AS (
-    DELETE FROM table_run_refs AS ref USING {_REFS.format(10, 11, 12)} WHERE {_THAT_REF}
+    DELETE FROM table_run_refs AS ref USING {_refs(10)} WHERE {_THAT_REF}
 )
-DELETE FROM table_context_refs WHERE table_name = ANY ($13::text[])
+DELETE FROM table_context_refs WHERE table_name = ANY ({_given(13, "text")}::text[])
 """
 _DELETE_FREED = f"""
 WITH gone AS (
-    DELETE FROM table_run_refs AS ref USING {_REFS.format(1, 2, 3)} WHERE {_THAT_REF} AND freed
+    DELETE FROM table_run_refs AS ref USING {_refs(1)} WHERE {_THAT_REF} AND freed
 )
-DELETE FROM table_pin_refs AS pin USING {_PINS.format(4, 5)} WHERE {_THAT_PIN} AND freed
+DELETE FROM table_pin_refs AS pin USING {_pins(4)} WHERE {_THAT_PIN} AND freed
 """
 
 
@@ -83,7 +113,10 @@ class PostgresTables:
     async def look(
         self, session: Session, runs: Sequence[int], done: Sequence[int], makers: Sequence[int]
     ) -> list[Seen]:
-        return [Seen._make(row) for row in await driver_of(session.connection).fetch(_LOOK, runs, done, makers)]
+        driver = driver_of(session.connection)
+        seen = [Seen._make(row) for row in await driver.fetch(_LOOK, runs, done, makers)]
+        groups = groups_of(seen)
+        return with_groups(seen, await driver.fetch(_AROUND, groups)) if groups else seen
 
     async def change(self, session: Session, changes: Changes) -> None:
         pins = (changes.pinned, changes.unpinned, changes.freed)

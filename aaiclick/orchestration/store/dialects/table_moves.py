@@ -89,20 +89,47 @@ def packed(rows: Sequence[Sequence[Any]]) -> str:
     return json.dumps(rows, separators=(",", ":"))
 
 
-LOOK = """
-WITH RECURSIVE maker AS (
-    SELECT id, job_id, group_id, kept FROM tasks WHERE id {makers}
-), around (task_id, node_id) AS (
-    SELECT id, id FROM maker UNION ALL SELECT id, group_id FROM maker WHERE group_id IS NOT NULL
-    UNION ALL SELECT around.task_id, {groups}.parent_group_id FROM around JOIN {groups} ON {groups}.id = around.node_id
-    WHERE {groups}.parent_group_id IS NOT NULL
+NEEDED = "consumer.needs_inputs AND consumer.status NOT IN ('completed', 'cancelled')"
+"""A consumer that will use its inputs, now or when it is tried again."""
+
+_REFS = "SELECT 'ref', task_id, epoch, table_name FROM table_run_refs WHERE task_id {runs}"
+_PINS = "SELECT 'pin', task_id, 0, table_name FROM table_pin_refs WHERE task_id {done}"
+_KEPT = "SELECT 'kept', id, job_id, NULL FROM tasks WHERE id {makers} AND kept"
+_CONSUMERS = (
+    "SELECT 'consumer', edge.previous_id, edge.next_id, NULL FROM dependencies AS edge"
+    " JOIN tasks AS consumer ON consumer.id = edge.next_id"
+    f" WHERE edge.previous_id {{makers}} AND edge.next_type = 'task' AND {NEEDED}"
 )
-SELECT 'ref', task_id, epoch, table_name FROM table_run_refs WHERE task_id {runs}
-UNION ALL SELECT 'pin', task_id, 0, table_name FROM table_pin_refs WHERE task_id {done}
-UNION ALL SELECT 'kept', id, job_id, NULL FROM maker WHERE kept
-UNION ALL SELECT 'consumer', around.task_id, edge.next_id, NULL FROM around
-    JOIN dependencies AS edge ON edge.previous_id = around.node_id AND edge.next_type = 'task'
-    JOIN tasks AS consumer ON consumer.id = edge.next_id
-    WHERE consumer.needs_inputs AND consumer.status NOT IN ('completed', 'cancelled')
+_IN_GROUPS = "SELECT 'grouped', id, group_id, NULL FROM tasks WHERE id {makers} AND group_id IS NOT NULL"
+LOOK = " UNION ALL ".join([_REFS, _PINS, _KEPT, _IN_GROUPS, _CONSUMERS])
+AROUND = f"""
+WITH RECURSIVE around (inner_id, group_id) AS (
+    SELECT id, id FROM {{groups}} WHERE id {{wanted}}
+    UNION ALL SELECT around.inner_id, {{groups}}.parent_group_id FROM around
+    JOIN {{groups}} ON {{groups}}.id = around.group_id WHERE {{groups}}.parent_group_id IS NOT NULL
+)
+SELECT around.inner_id, edge.next_id FROM around
+JOIN dependencies AS edge ON edge.previous_id = around.group_id AND edge.next_type = 'task'
+JOIN tasks AS consumer ON consumer.id = edge.next_id
+WHERE {NEEDED}
 """
-"""Who needs a result: all that depend on its task, or on groups around it; the job, if it keeps it."""
+"""Who depends on groups, or on what is around them."""
+
+
+def groups_of(seen: Sequence[Seen]) -> list[int]:
+    """The groups in which results are made."""
+    return sorted({group for kind, _, group, _ in seen if kind == "grouped"})
+
+
+def with_groups(seen: Sequence[Seen], around: Sequence[Sequence[int]]) -> list[Seen]:
+    """What was seen, with those who depend on groups instead of the groups."""
+    waiting: dict[int, list[int]] = {}
+    for group, consumer in around:
+        waiting.setdefault(group, []).append(consumer)
+    found: list[Seen] = []
+    for one in seen:
+        if one.kind == "grouped":
+            found += [Seen("consumer", one.task_id, consumer, None) for consumer in waiting.get(one.other, ())]
+        else:
+            found.append(one)
+    return found

@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from aaiclick.orchestration.store.dialects import sqlite_tables
 from aaiclick.orchestration.store.dialects.contract import driver_of
-from aaiclick.orchestration.store.dialects.sqlite_tables import _LOOK, SqliteTables
 from aaiclick.orchestration.store.dialects.table_moves import Hold
+from aaiclick.orchestration.store.session import Session
 from tests.support.orchestra import Orchestra, make, orchestra
+from tests.support.tables import references_left
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
@@ -20,20 +22,24 @@ async def stage(migrated_sql_url: str) -> AsyncIterator[Orchestra]:
         yield opened
 
 
-async def test_to_hold_takes_no_statement_of_its_own_for_each_run(stage: Orchestra) -> None:
-    await stage.submit(*(make("a") for _ in range(10)))
-    claims = await stage.claim()
+@pytest.mark.parametrize("statement", ["_FENCE", "_REFS", "_PINS", "_MAKER", "_CONSUMERS", "_AROUND"])
+async def test_a_look_scans_no_table(stage: Orchestra, statement: str) -> None:
+    sql: str = getattr(sqlite_tables, statement)
     async with stage.transaction() as session:
-        said: list[str] = []
-        driver_of(session.connection).set_trace_callback(said.append)
-        holds = [Hold(claim.task_id, claim.epoch) for claim in claims]
-        assert len(await SqliteTables().hold(session, stage.worker, holds)) == 10
-        driver_of(session.connection).set_trace_callback(None)
-        assert len(said) == 1
+        driver = driver_of(session.connection)
+        plan = driver.execute(f"EXPLAIN QUERY PLAN {sql}", ["[]"] * sql.count("?")).fetchall()
+    scanned = {row[3].split()[1] for row in plan if row[3].startswith("SCAN")}
+    assert scanned <= {"json_each", "around", "CONSTANT"}
 
 
-async def test_a_look_scans_no_table(stage: Orchestra) -> None:
-    async with stage.transaction() as session:
-        plan = driver_of(session.connection).execute(f"EXPLAIN QUERY PLAN {_LOOK}", ("[]", "[]", "[]")).fetchall()
-    scanned = [row[3] for row in plan if row[3].startswith("SCAN")]
-    assert {line.split()[1] for line in scanned} <= {"json_each", "maker", "around", "CONSTANT"}
+async def test_what_was_held_before_an_error_is_not(stage: Orchestra) -> None:
+    await stage.submit(make("a"))
+    (claim,) = await stage.claim()
+
+    async def hold(session: Session) -> None:
+        await session.dialect.tables.hold(session, stage.worker, [Hold(claim.task_id, claim.epoch, ["in"], ["out"])])
+        raise RuntimeError("the process has other troubles")
+
+    with pytest.raises(RuntimeError):
+        await stage.database.transact(hold)
+    assert await references_left(stage) == 0
