@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, select
+from sqlalchemy import ColumnElement, Row, literal, select, tuple_
 
 from aaiclick.orchestration.rules.states import TaskStatus
+from aaiclick.orchestration.store.columns import Id
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, groups, jobs, tasks
 
@@ -57,5 +58,12 @@ async def list_task_rows(
     session: Session, job_id: int, status: TaskStatus | None, after: int, limit: int
 ) -> Sequence[Row[Any]]:
     """The tasks of a job, in the order in which they were made, after an id."""
-    choice = select(*SHOWN).where(tasks.c.job_id == job_id, tasks.c.id > after).order_by(tasks.c.id).limit(limit)
+    choice = select(*SHOWN).where(*_after(session, job_id, after)).order_by(tasks.c.job_id, tasks.c.id).limit(limit)
     return await session.rows(choice if status is None else choice.where(tasks.c.status == status))
+
+
+def _after(session: Session, job_id: int, after: int) -> Sequence[ColumnElement[bool]]:
+    if not session.dialect.leaves_its_index:
+        return tasks.c.job_id == job_id, tasks.c.id > after
+    pair = tuple_(literal(job_id, Id), literal(after, Id))
+    return tasks.c.job_id.between(job_id, job_id), tuple_(tasks.c.job_id, tasks.c.id) > pair

@@ -68,6 +68,8 @@ class Dialect(Protocol):
     """Writers exclude each other, so that waiting in line at home beats waiting at the database."""
     dead_rows_linger: ClassVar[bool]
     """A scan steps over rows that were deleted lately, so that a claim had better not start at the front."""
+    leaves_its_index: ClassVar[bool]
+    """For a job's rows in the order of their ids it may walk along the ids of all; a range of pairs prevents it."""
     update_returning: ClassVar[bool]
     claims_at_once: ClassVar[bool]
     """`claim_ready` is one statement that starts the jobs too, and so needs no BEGIN and COMMIT around it."""

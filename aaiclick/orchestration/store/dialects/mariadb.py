@@ -61,6 +61,7 @@ class MariadbDialect:
     begin: ClassVar[str] = "START TRANSACTION"
     one_writer: ClassVar[bool] = False
     dead_rows_linger: ClassVar[bool] = False
+    leaves_its_index: ClassVar[bool] = False
     update_returning: ClassVar[bool] = False
     claims_at_once: ClassVar[bool] = False
     tables: ClassVar[TableMoves] = MariadbTables()

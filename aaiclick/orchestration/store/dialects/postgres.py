@@ -111,6 +111,7 @@ class PostgresDialect:
     begin: ClassVar[str] = "BEGIN"
     one_writer: ClassVar[bool] = False
     dead_rows_linger: ClassVar[bool] = True
+    leaves_its_index: ClassVar[bool] = True
     update_returning: ClassVar[bool] = True
     claims_at_once: ClassVar[bool] = True
     tables: ClassVar[TableMoves] = PostgresTables()

@@ -58,6 +58,7 @@ class SqliteDialect:
     begin: ClassVar[str] = "BEGIN IMMEDIATE"
     one_writer: ClassVar[bool] = True
     dead_rows_linger: ClassVar[bool] = False
+    leaves_its_index: ClassVar[bool] = False
     update_returning: ClassVar[bool] = True
     claims_at_once: ClassVar[bool] = False
     tables: ClassVar[TableMoves] = SqliteTables()
