@@ -42,8 +42,13 @@ class Lineage:
         return "\n".join(["```mermaid", "graph LR", *(lines or [f"    {self.table}"]), "```"])
 
 
-async def lineage(of: Windowed | str, direction: str = "backward", *, steps: int = STEPS_MAX) -> Lineage:
-    """The operations that led to an Object (backward), that used it (forward), or both; so many steps away at most."""
+async def lineage(
+    of: Windowed | str, direction: str = "backward", *, steps: int = STEPS_MAX, limit: int | None = None
+) -> Lineage:
+    """The operations that led to an Object (backward), that used it (forward), or both.
+
+    So many steps away at most; with a limit, so many operations at most in each direction, the nearest first.
+    """
     if direction not in ("backward", "forward", "both"):
         raise InputError(field="direction", value=repr(direction), rule="backward, forward or both", hint="")
     context = await current_context()
@@ -51,26 +56,30 @@ async def lineage(of: Windowed | str, direction: str = "backward", *, steps: int
     table = of if isinstance(of, str) else of.table
     found: dict[Operation, None] = {}
     if direction in ("backward", "both"):
-        await _follow(context.client, table, True, found, steps)
+        found |= await _follow(context.client, table, True, steps, limit)
     if direction in ("forward", "both"):
-        await _follow(context.client, table, False, found, steps)
+        found |= await _follow(context.client, table, False, steps, limit)
     return Lineage(table, tuple(sorted(found, key=lambda each: (each.at, each.result))))
 
 
-async def _follow(client: DataClient, table: str, backward: bool, found: dict[Operation, None], steps: int) -> None:
+async def _follow(
+    client: DataClient, table: str, backward: bool, steps: int, limit: int | None
+) -> dict[Operation, None]:
     """Step by step, all tables of a step in one query."""
     seen, step = {table}, {table}
+    found: dict[Operation, None] = {}
     for _ in range(steps):
-        operations = await _around(client, step, backward)
+        operations = await _around(client, step, backward, None if limit is None else limit - len(found))
         found.update(dict.fromkeys(operations))
         reached = {name for each in operations for name in (each.sources if backward else (each.result,))}
         step = reached - seen
         seen |= step
-        if not step:
-            return
+        if not step or len(found) == limit:
+            break
+    return found
 
 
-async def _around(client: DataClient, tables: Iterable[str], backward: bool) -> list[Operation]:
+async def _around(client: DataClient, tables: Iterable[str], backward: bool, limit: int | None) -> list[Operation]:
     names = sorted(tables)
     there = await client.rows(f"EXISTS TABLE {TABLE}")
     if not there.columns[0][0]:
@@ -78,10 +87,11 @@ async def _around(client: DataClient, tables: Iterable[str], backward: bool) -> 
     operations: list[Operation] = []
     for start in range(0, len(names), AT_ONCE):
         wanted = sql.literal(names[start : start + AT_ONCE])
+        most = "" if limit is None else f" LIMIT {limit - len(operations)}"
         which = f"has({wanted}, result)" if backward else f"hasAny(sources, {wanted})"
         rows = await client.rows(
             "SELECT at, operation, result, sources, query, job_id, task_id"
-            f" FROM {TABLE} WHERE {which} ORDER BY at, result"
+            f" FROM {TABLE} WHERE {which} ORDER BY at, result{most}"
         )
         for at, operation, result, sources, *rest in zip(*rows.columns, strict=True):
             operations.append(Operation(at, operation, result, tuple(sources), *rest))

@@ -66,4 +66,7 @@ async def test_it_is_followed_so_many_steps(local: Path) -> None:
         second = await (first["x"] + 1)
         third = await (second * 2)
         assert {each.result for each in (await lineage(third, steps=1)).operations} == {third.table}
+        assert {each.result for each in (await lineage(third, limit=1)).operations} == {third.table}
+        assert {each.result for each in (await lineage(third, limit=2)).operations} == {third.table, second.table}
+        assert len((await lineage(second, "both", limit=1)).operations) == 2
         assert first.table in {each.result for each in (await lineage(third)).operations}

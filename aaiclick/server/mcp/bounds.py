@@ -22,6 +22,9 @@ CELL_LENGTH_MAX = 1_000
 LOG_BYTES_MAX = 25_000
 """Bytes of a log in one answer. As JSON, each may take two."""
 
+OPERATIONS_MAX = 200
+"""Operations that a lineage is made of, in each direction."""
+
 PAGE_MAX = 100
 PAGE_DEFAULT = 20
 
@@ -38,6 +41,8 @@ class Bounds:
     """Characters that cannot be seen stay as they are; elsewhere they are written as escapes."""
     keeps: tuple[str, ...] = ()
     """Lists that are not cut: others would lose their meaning."""
+    newest: bool = False
+    """Lists lose their beginnings: what matters is at the end."""
     place: Callable[[dict[str, Any]], str] | None = None
     """Where the next page begins, by the last row that is left."""
 
@@ -46,6 +51,7 @@ TEXTS = Bounds()
 LOG = Bounds(text_max=LOG_BYTES_MAX)
 PAGE = Bounds(place=lambda row: str(row["id"]))
 LETTERS = Bounds(place=lambda row: f"{row['job_id']}-{row['id']}")
+RUNS = Bounds(newest=True)
 ROWS = Bounds(exact=True, keeps=("columns",))
 
 
@@ -62,7 +68,8 @@ def fitted(answer: dict[str, Any], bounds: Bounds, cut: list[str]) -> dict[str, 
             rule = f"the answer would take more than {ANSWER_BYTES_MAX} bytes"
             raise InputError(field="arguments", value="this", rule=rule, hint="Ask for less: fewer rows or columns.")
         longest = max(there, key=lambda name: size_of(answer[name]))
-        answer[longest] = answer[longest][: len(answer[longest]) // 2]
+        left = len(answer[longest]) // 2
+        answer[longest] = answer[longest][-left:] if bounds.newest else answer[longest][:left]
     for name, number in whole.items():
         if len(answer[name]) < number:
             cut.append(_left(answer, name, number, bounds))
@@ -74,7 +81,8 @@ def _left(answer: dict[str, Any], name: str, number: int, bounds: Bounds) -> str
     if "complete" in answer:
         answer["complete"] = False
     if bounds.place is None:
-        return f"{name}: these are the first {left} of {number}. Ask for something narrower to see others."
+        which = "last" if bounds.newest else "first"
+        return f"{name}: these are the {which} {left} of {number}. Ask for something narrower to see others."
     answer["next"] = bounds.place(answer[name][-1])
     return f"{name}: these are the first {left} of {number} on the page. Its `next` goes on after them."
 

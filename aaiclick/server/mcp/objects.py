@@ -9,7 +9,7 @@ from aaiclick.data.lineage import lineage
 from aaiclick.server import models
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.answers import LineageAnswer
-from aaiclick.server.mcp.bounds import ROWS, short_cell
+from aaiclick.server.mcp.bounds import OPERATIONS_MAX, ROWS, short_cell
 from aaiclick.server.mcp.tools import Call, reads
 from aaiclick.server.objects import rows_answer
 
@@ -75,4 +75,7 @@ async def trace_lineage(call: Call, asked: arguments.TraceLineage) -> LineageAns
     """
     async with data_context(oplog=False) as context:
         found = await context.open_object(asked.name)
-        return LineageAnswer.of(await lineage(found, asked.direction, steps=asked.steps))
+        traced = await lineage(found, asked.direction, steps=asked.steps, limit=OPERATIONS_MAX)
+    if len(traced.operations) >= OPERATIONS_MAX:
+        call.cut.append(f"operations: so many are looked for, {OPERATIONS_MAX} in each direction; there may be more.")
+    return LineageAnswer.of(traced)

@@ -29,6 +29,7 @@ LIMITS = (
     ("one value in a row", f"{bounds.CELL_LENGTH_MAX:,} characters"),
     ("a log", f"{bounds.LOG_BYTES_MAX:,} bytes"),
     ("a page, rows of an Object", f"{bounds.PAGE_MAX}, by default {bounds.PAGE_DEFAULT}"),
+    ("a lineage, in each direction", f"{bounds.OPERATIONS_MAX} operations"),
     ("a tool that only reads", f"{bounds.READ_S_MAX:g} seconds"),
 )
 

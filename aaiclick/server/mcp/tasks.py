@@ -12,7 +12,7 @@ from aaiclick.server import models
 from aaiclick.server.found import the_task
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.answers import LogEnd
-from aaiclick.server.mcp.bounds import LOG
+from aaiclick.server.mcp.bounds import LOG, RUNS
 from aaiclick.server.mcp.tools import Call, reads
 
 
@@ -25,7 +25,7 @@ async def get_task(call: Call, asked: arguments.OneTask) -> models.TaskAnswer:
     return models.TaskAnswer.of(await the_task(asked.task_id))
 
 
-@reads()
+@reads(RUNS)
 async def list_task_runs(call: Call, asked: arguments.OneTask) -> models.RunList:
     """List the attempts at a task that ended, the oldest first, with outcome, error and traceback of each."""
     await the_task(asked.task_id)

@@ -15,6 +15,7 @@ from aaiclick.server.mcp.bounds import (
     LOG_BYTES_MAX,
     PAGE,
     ROWS,
+    RUNS,
     TEXT_LENGTH_MAX,
     TEXTS,
     fitted,
@@ -70,6 +71,15 @@ def test_rows_give_way_and_columns_do_not() -> None:
     assert len(found["columns"]) == 100
     assert 1 <= len(found["rows"]) < 100
     assert found["complete"] is False
+
+
+def test_of_attempts_the_last_are_left() -> None:
+    cut: list[str] = []
+    runs = [{"attempt": number, "traceback": "x" * 4000} for number in range(50)]
+    found = fitted({"runs": runs}, RUNS, cut)
+    assert found["runs"][-1]["attempt"] == 49
+    assert len(found["runs"]) < 50
+    assert f"the last {len(found['runs'])} of 50" in cut[0]
 
 
 def test_one_row_that_is_too_large_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from typing import Any
 
@@ -13,9 +14,12 @@ from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
 from aaiclick.errors import BackendUnreachable
+from aaiclick.orchestration import create_job
+from aaiclick.orchestration.audit import list_audit
 from aaiclick.server.mcp import endpoint
 from aaiclick.server.mcp.tools import CHANGING, NOTICE, READING
 from tests.cli.test_server import new_token, serving
+from tests.orchestration import sample_flows as flows
 from tests.server.conftest import Client, problem_in
 from tests.server.mcp.conftest import HEADERS, Agent
 
@@ -98,6 +102,48 @@ async def test_what_is_no_request_is_refused(agent: Agent, body: bytes, version:
     answer = await agent.client.post(URL, content=body, headers=headers)
     assert answer.status_code == 400, answer.text
     assert "Traceback" not in answer.text
+
+
+CURRENT = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        r'{"name_like": "\ud800"}',
+        r'{"\ud800": 1}',
+        '{"x": ' + "[" * 500 + "]" * 500 + "}",
+        '{"x": ' + "[" * 50_000 + "]" * 50_000 + "}",
+        '{"limit": ' + "9" * 5000 + "}",
+        '{"limit": 1e400}',
+        '{"limit": NaN}',
+        "[]",
+        '"x"',
+    ],
+)
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_hostile_arguments_are_answered(agent: Agent, given: str, version: str) -> None:
+    """By the protocol where it cannot read them, else by the tool."""
+    meta = json.dumps(CURRENT if version == "2026-07-28" else {})
+    params = f'{{"_meta": {meta}, "name": "find_jobs", "arguments": {given}}}'
+    body = f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {params}}}'
+    names = {"MCP-Protocol-Version": version, "Mcp-Method": "tools/call", "Mcp-Name": "find_jobs"}
+    answer = await agent.client.post(URL, content=body.encode(), headers=HEADERS | names)
+    assert answer.status_code in (200, 400)
+    told = answer.json()
+    assert "error" in told or told["result"]["isError"] is True
+    assert "Traceback" not in answer.text
+
+
+async def test_calls_at_once_are_each_their_own(writer: Agent) -> None:
+    job = await create_job("sum", flows.add(1, 2))
+    roles = ["operator", "author", "admin"] * 5
+    asking = [writer.of(role).ask("cancel_job", job_id=str(job.id)) for role in roles]
+    refused = [writer.of("viewer").refused("cancel_job", job_id=str(job.id)) for _ in range(5)]
+    found = await asyncio.gather(*asking, *refused)
+    assert sum(each.get("cancelled") is True for each in found) == 1
+    told = [entry.actor for entry in await list_audit() if entry.verb == "cancel"]
+    assert sorted(told) == sorted(roles)
 
 
 async def test_a_token_is_looked_at_with_every_request(agent: Agent) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from aaiclick.data import browsing, create_object_from_value, data_context, open_object
+from aaiclick.server.mcp import objects as room
 from aaiclick.server.mcp.bounds import ANSWER_BYTES_MAX
 from tests.server.mcp.conftest import Agent
 
@@ -85,7 +86,7 @@ async def test_huge_rows_are_bounded_and_say_so(agent: Agent) -> None:
     assert any(each.startswith("rows: these are the first") for each in whole["cut"])
 
 
-async def test_where_rows_come_from(agent: Agent) -> None:
+async def test_where_rows_come_from(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     async with data_context(oplog=True):
         first = await create_object_from_value({"x": [1, 2, 3]}, name="raw")
         await first.where(first["x"] > 1).materialize("clean")
@@ -94,4 +95,8 @@ async def test_where_rows_come_from(agent: Agent) -> None:
     async with data_context():
         raw = (await open_object("raw")).table
     assert any(raw in each["sources"] for each in found["operations"])
+    monkeypatch.setattr(room, "OPERATIONS_MAX", 1)
+    some = await agent.whole("trace_lineage", name="clean")
+    assert len(some["answer"]["operations"]) == 1
+    assert "there may be more" in some["cut"][0]
     assert (await agent.refused("trace_lineage", name="clean", direction="up"))["code"] == "InputError"
