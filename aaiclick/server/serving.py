@@ -11,6 +11,7 @@ from types import FrameType
 
 import uvicorn
 
+from aaiclick.orchestration.context import connected
 from aaiclick.server.addresses import is_any, listen, refuse_without_token, url_of
 from aaiclick.server.app import create_app
 
@@ -52,6 +53,8 @@ async def serve(
     mcp_write: bool | None = None,
 ) -> None:
     """Serve until a signal. `told` hears where, once it listens; `given` is a socket that listens already."""
+    async with connected():  # a database that is away or has another schema is told as such: uvicorn would exit with 3
+        pass
     await refuse_without_token(given.getsockname()[0] if given else host)
     listening = given or listen(host, port)
     try:
