@@ -25,6 +25,9 @@ app = typer.Typer(help="Dead letters: tasks that were given up.", rich_markup_mo
 
 @app.command("list")
 def list_(
+    job: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only those of this job; enough of its last digits will do.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 100,
     before: Annotated[
         str | None, typer.Option(metavar="JOB-TASK", help="Only those after this one, as the page before said.")
@@ -32,9 +35,11 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List tasks that were given up, those of the newest jobs first."""
-    from aaiclick.orchestration.dead_letters import list_dead_letters  # here, to keep start-up light
-
-    found = wait_for(list_dead_letters(_place(before), limit))
+    place = _place(before)
+    if job is None:
+        found = wait_for(_list(place, limit, None))
+    else:
+        found = with_id("job", job, lambda wanted: _list(place, limit, wanted))
     more = f"{found[-1].job_id}-{found[-1].id}" if len(found) == limit else None
     if as_json:
         show_json({"tasks": [to_json(task) for task in found], "next": more})
@@ -42,6 +47,12 @@ def list_(
     show_table(COLUMNS, [_row(task) for task in found])
     count = {0: "no dead letters", 1: "1 dead letter"}.get(len(found), f"{len(found)} dead letters")
     say(f"{count}; there may be more: --before {more}" if more else count)
+
+
+async def _list(before: tuple[int, int] | None, limit: int, job_id: int | None) -> list[Task]:
+    from aaiclick.orchestration.dead_letters import list_dead_letters  # here, to keep start-up light
+
+    return await list_dead_letters(before, limit, job_id=job_id)
 
 
 def _place(text: str | None) -> tuple[int, int] | None:

@@ -27,9 +27,12 @@ def show_text(text: str) -> None:
 
 
 def show_json(data: object) -> None:
-    """Indented for people, one line for programs."""
-    indent = 2 if is_terminal() else None
-    show_text(json.dumps(data, indent=indent, ensure_ascii=not _writes_unicode()))
+    """One line for programs; for people indented, and without characters that could steer their terminal."""
+    if not is_terminal():
+        show_text(json.dumps(data, ensure_ascii=not _writes_unicode()))
+        return
+    text = json.dumps(data, indent=2, ensure_ascii=not _writes_unicode())
+    show_text("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
 def show_facts(facts: Mapping[str, Any]) -> None:

@@ -54,6 +54,11 @@ _WHERE = {
         "load_group_tasks",
     ),
     "groups": ("GroupProgress", "get_group_progress"),
+    "dead_letters": ("list_dead_letters", "replay_dead_letter"),
+    "job_graphs": ("get_job_graph", "list_job_tasks"),
+    "short_ids": ("find_id",),
+    "execution.log_reading": ("read_log",),
+    "execution.log_following": ("follow_job_logs", "follow_log", "read_job_logs"),
     "workers": (
         "claim_next_task",
         "count_live_workers",

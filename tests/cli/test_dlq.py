@@ -49,6 +49,15 @@ def test_pages(cli: Cli) -> None:
     assert f"--before {page['next']}" in cli("dlq", "list", "--limit", "2").err
 
 
+def test_of_one_job(cli: Cli) -> None:
+    (first,), (second,) = give_up(), give_up()
+    found = cli("dlq", "list", "--job", str(first.job_id)[-10:], "--json").data["tasks"]
+    assert [each["id"] for each in found] == [str(first.id)]
+    assert len(cli("dlq", "list", "--json").data["tasks"]) == 2
+    assert cli("dlq", "list", "--job", "12345").code == 3
+    assert second.job_id != first.job_id
+
+
 @pytest.mark.parametrize("options", [("--limit", "0"), ("--limit", "1001"), ("--before", "5"), ("--before", "a-b")])
 def test_what_is_no_page(cli: Cli, options: tuple[str, str]) -> None:
     assert cli("dlq", "list", *options).code == 2

@@ -55,6 +55,11 @@ def test_json_on_a_terminal_is_indented(on_terminal) -> None:
     assert on_terminal(lambda: output.show_json({"name": "café"})) == '{\n  "name": "café"\n}\n'
 
 
+def test_json_on_a_terminal_does_not_steer_it(on_terminal) -> None:
+    shown = on_terminal(lambda: output.show_json("\x9b2J\x1b[2J\u202e\x7f\U000e0001"))
+    assert shown == '"\\u009b2J\\u001b[2J\\u202e\\u007f\\udb40\\udc01"\n'
+
+
 def test_json_where_the_encoding_is_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
     monkeypatch.setattr(sys, "stdout", narrow)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aaiclick.data import create_object_from_value, data_context
-from aaiclick.data.browsing import Condition, Order, browse_object, describe_object
+from aaiclick.data.browsing import Condition, Order, browse_object, describe_object, list_stored, query_rows
 from aaiclick.errors import InputError, ObjectNotFound
 from tests.support.front_door import local
 
@@ -55,3 +55,19 @@ async def test_what_is_refused() -> None:
         await browse_object("numbers", columns=["m"])
     with pytest.raises(InputError, match="operator"):
         await browse_object("numbers", where=[Condition("n", "LIKE", 1)])
+
+
+async def test_those_that_stay_with_their_sizes() -> None:
+    (found,) = await list_stored()
+    assert found[:3] == ("numbers", "p_numbers", 3)
+    assert found.bytes
+
+
+async def test_one_select_up_to_a_limit() -> None:
+    found = await query_rows("SELECT n * 10 AS ten FROM p_numbers ORDER BY n", limit=2)
+    assert (found.names, found.rows, found.complete) == (["ten"], [(10,), (20,)], False)
+    assert (await query_rows("SELECT max(n) FROM p_numbers; -- the largest", limit=1)).complete
+    for wrong in ("DROP TABLE p_numbers", "SELECT 1; SELECT 2", "SELECT 1)", "", "SHOW TABLES"):
+        with pytest.raises(InputError, match="SQL"):
+            await query_rows(wrong)
+    assert len(await list_stored()) == 1
