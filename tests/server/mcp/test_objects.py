@@ -46,28 +46,28 @@ async def test_a_query_by_plain_conditions(people: Agent) -> None:
     assert found["rows"] == [["Ann"], ["Cy"]]
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"columns": ["name, (SELECT 1)"]}, "no such column"),
-        ({"where": [{"column": "age) OR (1", "value": 1}]}, "no such column"),
-        ({"where": [{"column": "age", "operator": "; DROP", "value": 1}]}, "operator"),
-        ({"where": [{"column": "age", "value": "file('/etc/passwd')"}]}, ""),
-        ({"where": "age > 3; DROP TABLE people"}, "where"),
-        ({"order_by": [{"column": "rand()"}]}, "no such column"),
-        ({"sql": "SELECT * FROM url('http://x')"}, "sql"),
-        ({"limit": 10**9}, "limit"),
-    ],
+NO_QUERIES: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"columns": ["name, (SELECT 1)"]}, "no such column"),
+    ({"where": [{"column": "age) OR (1", "value": 1}]}, "no such column"),
+    ({"where": [{"column": "age", "operator": "; DROP", "value": 1}]}, "operator"),
+    ({"where": [{"column": "age", "value": "file('/etc/passwd')"}]}, ""),
+    ({"where": "age > 3; DROP TABLE people"}, "where"),
+    ({"order_by": [{"column": "rand()"}]}, "no such column"),
+    ({"sql": "SELECT * FROM url('http://x')"}, "sql"),
+    ({"limit": 10**9}, "limit"),
 )
-async def test_what_is_no_query_is_refused(people: Agent, given: dict[str, Any], said: str) -> None:
-    told = await people.refused("query_object", name="people", **given)
-    assert said in told["what"]
 
 
-@pytest.mark.parametrize("name", ["nothing", "people; DROP TABLE x", "system.tables", "../etc", "`", "\x00"])
+async def test_what_is_no_query_is_refused(people: Agent) -> None:
+    for given, said in NO_QUERIES:
+        told = await people.refused("query_object", name="people", **given)
+        assert said in told["what"]
+
+
 @pytest.mark.parametrize("tool", ["describe_object", "read_object", "trace_lineage"])
-async def test_an_object_that_is_not_there(people: Agent, tool: str, name: str) -> None:
-    assert (await people.refused(tool, name=name))["code"] in ("ObjectNotFound", "InputError", "DataRefused")
+async def test_an_object_that_is_not_there(people: Agent, tool: str) -> None:
+    for name in ("nothing", "people; DROP TABLE x", "system.tables", "../etc", "`", "\x00"):
+        assert (await people.refused(tool, name=name))["code"] in ("ObjectNotFound", "InputError", "DataRefused")
 
 
 async def test_what_costs_too_much_is_refused(people: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
