@@ -5,8 +5,11 @@ Nothing heavy is imported before it is needed: `aaiclick --help` loads no databa
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from copy import copy
+from typing import Annotated, Any
 
 import typer
 
@@ -32,6 +35,9 @@ from aaiclick.cli import (
     worker,
 )
 from aaiclick.cli.output import show_text
+
+COMPLETION = "_AAICLICK_COMPLETE"
+"""Set by the shell where it asks how a line may go on."""
 
 app = typer.Typer(
     name="aaiclick",
@@ -86,4 +92,24 @@ def _options(
 def main() -> None:
     """The command `aaiclick`: run what was typed and end the process with the exit code of its outcome."""
     typed = sys.argv[1:] or ["--help"]
-    sys.exit(errors.run(lambda: app(typed, prog_name="aaiclick", standalone_mode=False)))
+    asked = app if COMPLETION in os.environ else narrowed(typed)
+    sys.exit(errors.run(lambda: asked(typed, prog_name="aaiclick", standalone_mode=False)))
+
+
+def narrowed(typed: Sequence[str]) -> typer.Typer:
+    """The command with the verbs of the noun that was typed: of others, nobody asks more than what they are about.
+
+    To read the signatures of all commands takes longer than all else that `aaiclick --help` does by itself.
+    """
+    asked = next((word for word in typed if word in {group.name for group in app.registered_groups}), None)
+    narrow = copy(app)
+    narrow.registered_groups = [
+        group if group.name == asked else _without_verbs(group) for group in app.registered_groups
+    ]
+    return narrow
+
+
+def _without_verbs(group: Any) -> Any:
+    outside = copy(group)
+    outside.typer_instance = typer.Typer(help=group.typer_instance.info.help, rich_markup_mode=None)
+    return outside

@@ -15,6 +15,9 @@ from aaiclick.cli.output import is_terminal, show_text
 T = TypeVar("T")
 
 LOOK_EVERY_S = 1.0
+SHARE = 5
+"""Looking takes at most one part in so many, and one, of the time: what costs much is looked at less often."""
+
 CLEARED = "\x1b[H\x1b[J"
 """To a terminal: from its first line on, nothing."""
 
@@ -41,13 +44,16 @@ async def _watch(
     read: Callable[[], Coroutine[Any, Any, T]], show: Callable[[T], None], is_over: Callable[[T], bool], as_json: bool
 ) -> None:
     import asyncio  # here, to keep start-up light
+    import time
 
     from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
 
     shown: list[T] = []
     async with orch_context():
         while True:
+            began = time.monotonic()
             now = await read()
+            took_s = time.monotonic() - began
             if now not in shown:
                 _make_room(bool(shown), as_json)
                 show(now)
@@ -56,7 +62,7 @@ async def _watch(
                 shown = [now]
             if is_over(now):
                 return
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(max(LOOK_EVERY_S, SHARE * took_s))
 
 
 def _make_room(again: bool, as_json: bool) -> None:

@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 import aaiclick
-from aaiclick.cli import app
+from aaiclick.cli import app, narrowed
 from tests.cli.conftest import Cli
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +66,16 @@ def test_help_loads_nothing_heavy(which: str) -> None:
     assert not [name for name in loaded if name.startswith(rooms)]
 
 
+def test_only_the_verbs_that_could_be_meant_are_read(cli: Cli) -> None:
+    whole: Any = get_command(app)
+    narrow: Any = get_command(narrowed(["--debug", "job", "list", "--like", "worker"]))
+    assert [(name, each.help) for name, each in narrow.commands.items()] == [
+        (name, each.help) for name, each in whole.commands.items()
+    ]
+    assert [name for name, each in narrow.commands.items() if getattr(each, "commands", None)] == ["job"]
+    assert "Did you mean 'worker'?" in cli("workr", "list").err
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_needs_no_database(shell: str) -> None:
     """What the shell asks when the tab key is pressed; loading no library that works."""
@@ -85,10 +95,11 @@ def test_completion_needs_no_database(shell: str) -> None:
 
 def test_every_command_that_prints_has_json() -> None:
     without = {"aaiclick", "worker start", "background start", "data serve", "server start"}
-    for path in commands(get_command(app)):
-        command = get_command(app)
+    whole: Any = get_command(app)
+    for path in commands(whole):
+        command = whole
         for name in path:
-            command = command.commands[name]  # type: ignore[attr-defined]
+            command = command.commands[name]
         is_group = bool(getattr(command, "commands", None))
         if not is_group and " ".join(path) not in without:
             assert any("--json" in each.opts for each in command.params), path
