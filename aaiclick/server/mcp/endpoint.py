@@ -77,6 +77,8 @@ async def opened(app: FastAPI) -> AsyncIterator[None]:
     keeping = asyncio.create_task(keep())
     keeping.add_done_callback(lambda _: ready.set())
     await ready.wait()
+    if keeping.done():
+        await keeping  # it failed: so does the start
     try:
         yield
     finally:
