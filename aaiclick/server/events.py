@@ -28,8 +28,9 @@ STREAM = "text/event-stream"
 
 router = APIRouter(prefix="/events", tags=["events"])
 
+_EVENT = {"type": "object", "properties": {name: {"type": "string"} for name in ("id", "event", "data")}}
 _STREAM = {
-    "content": {STREAM: {"schema": {"type": "string"}}},
+    "content": {STREAM: {"schema": _EVENT}},  # of each event: what reads such streams by their document expects that
     "description": "Server-sent events: `id`, `event` (the move), `data` (an EventAnswer).",
 }
 LastEventId = Annotated[str | None, Header(alias="Last-Event-ID", description="It wins over `after`.")]
