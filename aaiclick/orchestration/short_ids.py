@@ -19,10 +19,10 @@ _HINTS = {kind: f"See: aaiclick {kind} list" for kind in ("job", "token", "worke
 
 
 async def find_id(kind: Kind, text: str) -> int:
-    """The id that was meant: the one written, or the only one of the newest million that ends so.
+    """The id that was meant: the one written, or the only one that ends so.
 
-    Raises NotFound if there is none, and InputError with the candidates if there are several. A whole id costs one
-    look at the primary key, a shortened one a pass over the newest ids.
+    Raises NotFound if there is none, and InputError with candidates if there are several. A whole id costs one look at
+    the primary key, a shortened one a pass over all ids of its kind.
     """
     if not re.fullmatch("[0-9]{1,19}", text):
         raise InputError(field="ID", value=shorten(text, 50), rule="an id is a whole number", hint=_HINTS[kind])
@@ -45,6 +45,6 @@ async def find_id(kind: Kind, text: str) -> int:
         return found[0]
     if not found:
         raise NotFound(what=kind, field="id", value=text, hint=_HINTS[kind])
-    named = ", ".join(map(str, found[:CANDIDATES_SHOWN])) + (", …" if len(found) > CANDIDATES_SHOWN else "")
+    named = ", ".join(map(str, sorted(found[:CANDIDATES_SHOWN]))) + (", …" if len(found) > CANDIDATES_SHOWN else "")
     hint = f"Write more of its last digits: {named}."
     raise InputError(field="ID", value=text, rule=f"more than one {kind} ends so", hint=hint)

@@ -21,7 +21,7 @@ MAY_LOAD = {"aaiclick", "annotated_doc", "click", "colorama", "shellingham", "ty
 """Packages outside the standard library that `aaiclick --help` may load: a parser, and nothing that works."""
 
 PARSES = {"annotated_types", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection"}
-"""What typer itself needs from 0.29 on to read any option, also one before the command."""
+"""What typer 0.29 itself loads as soon as it reads an option, also one before the command."""
 
 SLOW = {"asyncio", "email", "importlib.metadata", "logging", "multiprocessing", "sqlite3", "ssl", "unittest"}
 """Of the standard library."""

@@ -7,7 +7,6 @@ import pytest
 from aaiclick.errors import InputError, NotFound
 from aaiclick.orchestration import create_job, create_task, register_worker
 from aaiclick.orchestration.short_ids import find_id
-from aaiclick.orchestration.store import short_ids as store
 from aaiclick.orchestration.tokens import create_token
 from tests.migrations.pictures import run
 from tests.support.front_door import local, state
@@ -30,7 +29,7 @@ async def test_whole_or_by_as_few_digits_as_tell_it_from_others(state: str) -> N
     assert await find_id("job", "0042") == 380467616543170042
     assert await find_id("job", "70001") == 380467616543170001
     assert await find_id("job", "80467616543180001") == 380467616543180001
-    with pytest.raises(InputError, match="380467616543180001, 380467616543170001") as refused:
+    with pytest.raises(InputError, match="380467616543170001, 380467616543180001") as refused:
         await find_id("job", "0001")
     assert refused.value.exit_code == 2
 
@@ -57,18 +56,8 @@ async def test_many_candidates_are_not_all_named(local: object) -> None:
 
     await create_job("x", FAIL)
     await numbered(get_db_url(), *(number * 10000 + 1234 for number in range(10, 18)))
-    with pytest.raises(InputError, match="171234, 161234, 151234, 141234, 131234, …"):
+    with pytest.raises(InputError, match=r"digits: (\d\d1234, ){5}…"):
         await find_id("job", "1234")
-
-
-async def test_only_the_newest_are_looked_at(local: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    from aaiclick.backend import get_db_url
-
-    await create_job("x", FAIL)
-    monkeypatch.setattr(store, "NEWEST_LOOKED_AT", 2)
-    await numbered(get_db_url(), 380467616543170001, 980467616543170002, 980467616543180001)
-    assert await find_id("job", "0001") == 980467616543180001
-    assert await find_id("job", "380467616543170001") == 380467616543170001
 
 
 async def test_what_is_not_there_and_what_is_no_id(local: object) -> None:

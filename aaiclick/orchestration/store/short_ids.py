@@ -10,10 +10,6 @@ from aaiclick.orchestration.store.access_tables import tokens
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import jobs, tasks, workers
 
-NEWEST_LOOKED_AT = 1_000_000
-"""No index knows the ends of ids. One pass over the newest, along the primary key, costs the same however many there
-are: 0.2 to 0.7 s if there are so many, next to nothing if there are few."""
-
 _TABLES: Mapping[str, Table] = {"job": jobs, "task": tasks, "token": tokens, "worker": workers}
 
 
@@ -24,13 +20,11 @@ async def is_there(session: Session, kind: str, wanted: int) -> bool:
 
 
 async def find_by_end(session: Session, kind: str, digits: str, limit: int) -> list[int]:
-    """The newest ids that end with these digits."""
+    """Some of the ids that end with these digits, at most so many.
+
+    No index knows the ends of ids: this is one pass over all of them, 0.1 to 0.7 s for a million. In an order it would
+    take up to five times as long.
+    """
     column = _TABLES[kind].c.id
-    newest = select(column).order_by(column.desc()).limit(NEWEST_LOOKED_AT).subquery()
-    choice = (
-        select(newest.c.id)
-        .where(newest.c.id % 10 ** len(digits) == int(digits))
-        .order_by(newest.c.id.desc())
-        .limit(limit)
-    )
+    choice = select(column).where(column % 10 ** len(digits) == int(digits)).limit(limit)
     return [row.id for row in await session.rows(choice)]
