@@ -65,6 +65,7 @@ async def serve(
             app,
             log_level="info" if verbose else "warning",
             access_log=verbose,
+            use_colors=False,  # else it asks stdout, which may be closed
             timeout_graceful_shutdown=END_S_MAX,
             server_header=False,
             date_header=True,
