@@ -107,6 +107,42 @@ async def test_a_table_that_is_handed_on_is_pinned_for_the_next(band: Orchestra)
     await band.report(returned(claim, table))
     assert await pins(band) == {(c.id, table)}
     assert await drop(band) == set()
+    (claim,) = await band.claim()
+    await hold(band, claim, table, outputs=0)
+    await band.report(returned(claim))
+    assert await drop(band) == {table}
+    assert await references_left(band) == 0
+
+
+async def test_an_input_that_its_consumer_never_touched_goes_too(band: Orchestra) -> None:
+    a = make("a")
+    await band.submit(a, make("b", kwargs={"x": a}))
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table))
+    (claim,) = await band.claim()
+    await hold(band, claim)
+    await band.report(returned(claim, made=()))
+    assert await registered(band) == {table}
+    assert await drop(band) == {table}
+    assert await references_left(band) == 0
+
+
+async def test_a_batch_ends_the_references_of_all_and_of_each_its_own(band: Orchestra) -> None:
+    a = make("a")
+    b, c = make("b", kwargs={"x": a}), make("c", kwargs={"x": a})
+    last = make("last", kwargs={"y": b})
+    await band.submit(a, b, c, last)
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table))
+    claims = await band.claim_named()
+    (of_b,) = await hold(band, claims["b"], table)
+    (of_c,) = await hold(band, claims["c"], table)
+    await band.report(returned(claims["b"], of_b), failed(claims["c"]))
+    assert await pins(band) == {(c.id, table), (last.id, of_b)}
+    assert await run_refs(band) == set()
+    assert await drop(band) == {of_c}
 
 
 async def test_a_consumer_of_a_group_at_any_depth_is_pinned(band: Orchestra) -> None:
