@@ -19,6 +19,7 @@ import uvicorn
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_headers_conformance,
@@ -44,10 +45,16 @@ CHECKS = [
     response_schema_conformance,
 ]
 DOCUMENT = schemathesis.openapi.from_dict(document(create_app()))
-OPERATIONS = {
-    f"{operation.method.upper()} {operation.path}": operation
-    for operation in (found.ok() for found in DOCUMENT.get_all_operations())
-}
+
+
+def _operations() -> Iterator[tuple[str, Any]]:
+    for found in DOCUMENT.get_all_operations():
+        assert isinstance(found, Ok), found
+        operation = found.ok()
+        yield f"{operation.method.upper()} {operation.path}", operation
+
+
+OPERATIONS = dict(_operations())
 
 
 class Served(NamedTuple):
