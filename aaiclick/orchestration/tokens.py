@@ -66,8 +66,8 @@ async def revoke_token(token_id: int, *, actor: str = COMMAND_LINE) -> bool:
         revoked = await store.revoke_token(session, wanted)
         if revoked is None:
             raise NotFound(what="token", field="id", value=wanted, hint="See: aaiclick token list")
-        target = f"token {wanted}"
-        await audit.add_entry(session, actor_id=None, actor=actor, verb="revoke", target=target, outcome="done")
+        target, outcome = f"token {wanted}", "done" if revoked else "nothing: it was revoked before"
+        await audit.add_entry(session, actor_id=None, actor=actor, verb="revoke", target=target, outcome=outcome)
         return revoked
 
     async with connected() as coordinator:
@@ -97,6 +97,13 @@ async def authenticate(text: str) -> Token:
         if not found.use_is_noted:
             await coordinator.database.transact(lambda session: store.note_use(session, token_id))
     return found.token
+
+
+async def still_counts(token_id: int) -> bool:
+    """Whether a token that opened the door would still open it."""
+    async with connected() as coordinator:
+        found = await coordinator.database.read(lambda session: store.find_token(session, token_id))
+    return found is not None and found.token.revoked_at is None and not found.expired
 
 
 def _digest(secret: str) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from starlette.responses import StreamingResponse
 
 from aaiclick.clock import SYSTEM_CLOCK
 from aaiclick.errors import InputError
@@ -17,7 +16,7 @@ from aaiclick.orchestration.rules.names import check_id, shorten
 from aaiclick.server import models, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import told
-from aaiclick.server.streams import streaming
+from aaiclick.server.streams import Stream
 from aaiclick.server.who import Viewer
 
 LOOK_EVERY_S = 0.5
@@ -49,12 +48,13 @@ async def stream(
 ) -> Response:
     """Tell events as they happen. Whoever comes again with `Last-Event-ID` misses nothing, and hears nothing twice.
 
-    A stream ends after a quarter of an hour, and when the server ends: come again.
+    A stream ends after a quarter of an hour, when the server ends, and soon after its token counts no more.
     """
     given = asked.after if last_event_id is None else last_event_id
     after = await newest_event() if given is None else _place(given)
-    return StreamingResponse(
-        streaming(request.app, _events(after, to_id(asked.job_id))),
+    return Stream(
+        request,
+        _events(after, to_id(asked.job_id)),
         media_type=STREAM,
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -71,7 +71,7 @@ def _place(text: str) -> int:
     return int(text)
 
 
-async def _events(after: int, job_id: int | None) -> AsyncIterator[bytes]:
+async def _events(after: int, job_id: int | None) -> AsyncGenerator[bytes, None]:
     yield b": here\n\n"
     told_at = SYSTEM_CLOCK.monotonic()
     while True:

@@ -12,9 +12,10 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aaiclick.config import settings
-from aaiclick.errors import AaiclickError, NotAllowed, NotAuthenticated, ValueTooLarge
+from aaiclick.errors import AaiclickError, NotAllowed, NotAuthenticated
 from aaiclick.orchestration.store.connecting import explain
 from aaiclick.orchestration.tokens import MAKE_ONE, authenticate
+from aaiclick.server.bodies import BODY_ROOM_BYTES, read_body
 from aaiclick.server.problems import fault, problem_of
 from aaiclick.telemetry.fields import about
 
@@ -22,9 +23,6 @@ OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """What needs no token, and tells nothing but yes or no."""
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-
-BODY_ROOM_BYTES = 100_000
-"""What a body may have beside the arguments of a job."""
 
 SAFE_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -95,15 +93,22 @@ def _named(scope: Scope) -> dict[str, str]:
 
 def check_host(headers: Headers, hosts: Collection[str]) -> None:
     """Refuse a name that is not ours (DNS rebinding), and pages of others that ask in a browser's name."""
-    host = headers.get("host", "").lower()
+    named = headers.getlist("host")
+    host = named[0].lower() if len(named) == 1 else ""  # of two, whoever stands between might take the other one
     if host not in hosts and _without_port(host) not in hosts:
         hint = "Add the name to AAICLICK_SERVER_HOSTS."
         raise NotAllowed(what="This Host", cause="the server is not known by that name", hint=hint)
-    origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != host:
+    if any(_host_of(origin) != host for origin in headers.getlist("origin")):
         raise NotAllowed(what="This Origin", cause="pages of other sites may not ask", hint="")
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         raise NotAllowed(what="This request", cause="pages of other sites may not ask", hint="")
+
+
+def _host_of(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:  # such as http://[
+        return None
 
 
 def _without_port(host: str) -> str:
@@ -117,30 +122,3 @@ def bearer(headers: Headers) -> str:
     if scheme.lower() != "bearer" or not token:
         raise NotAuthenticated(cause="there is none", hint=f"Send it as Authorization: Bearer TOKEN. {MAKE_ONE}")
     return token.strip()
-
-
-async def read_body(headers: Headers, receive: Receive, bytes_max: int) -> Receive:
-    """Read the body, so far as it is not too large; gives what gives it again."""
-    announced = headers.get("content-length", "0")
-    if announced.isascii() and announced.isdecimal() and int(announced) > bytes_max:
-        raise _too_large(announced, bytes_max)
-    parts, size, more = [], 0, True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            break
-        part, more = message.get("body", b""), message.get("more_body", False)
-        parts.append(part)
-        size += len(part)
-        if size > bytes_max:
-            raise _too_large(f"more than {size}", bytes_max)
-    body: list[Message] = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
-
-    async def again() -> Message:
-        return body.pop() if body else await receive()
-
-    return again
-
-
-def _too_large(size: str, bytes_max: int) -> ValueTooLarge:
-    return ValueTooLarge(path="The body", size=size, limit=bytes_max, setting="AAICLICK_VALUE_BYTES_MAX")

@@ -44,6 +44,9 @@ STATUS: dict[type[errors.AaiclickError], int] = {
 
 RETRY_AFTER_S = 5
 
+WRONG_MAX = 100
+"""So many wrong fields are listed: a body of unknown fields would be answered with ten times its size."""
+
 
 def status_of(error: errors.AaiclickError) -> int:
     """The status that an error is answered with."""
@@ -102,12 +105,15 @@ async def on_http_error(_: Request, error: Exception) -> Response:
 
 
 async def on_validation_error(_: Request, error: Exception) -> Response:
-    """What does not have the form that was asked for: all of it is listed."""
+    """What does not have the form that was asked for: all of it is listed, within reason."""
     assert isinstance(error, RequestValidationError)
-    found = [_wrong(each) for each in error.errors()]
-    if any(each["type"] == "json_invalid" for each in error.errors()):
+    all_of_it = error.errors()
+    found = [_wrong(each) for each in all_of_it[:WRONG_MAX]]
+    if any(each["type"] == "json_invalid" for each in all_of_it):
         return problem(400, "BadJson", "The body is not JSON.", {"errors": found})
     words = "; ".join(f"{each['field']}: {each['rule']}" for each in found)
+    if len(all_of_it) > WRONG_MAX:
+        words += f"; and {len(all_of_it) - WRONG_MAX} more"
     return problem(422, "InputError", f"Not accepted: {words}", {"errors": found})
 
 

@@ -1,17 +1,37 @@
-"""Answers that stay open: so many at once, so long, and not beyond the end of the server."""
+"""Answers that stay open: so many at once, so long, and not beyond the end of the server or of their token."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import suppress
+from typing import Any
 
-from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from aaiclick.clock import SYSTEM_CLOCK
+from aaiclick.config import settings
+from aaiclick.errors import AaiclickError
+from aaiclick.orchestration.models.token import Token
+from aaiclick.orchestration.store.connecting import explain
+from aaiclick.orchestration.tokens import still_counts
 
 STREAMS_MAX = 200
 STREAM_S_MAX = 900.0
-"""Then whoever listens comes again, with a token that is looked at again."""
+"""Then whoever listens comes again."""
+
+SLOW_S_MAX = 60.0
+"""So much longer an answer waits for somebody who does not read it."""
+
+TOKEN_EVERY_S = 10.0
+"""So often the token is looked at again: what is revoked or expired hears no more."""
+
+
+log = logging.getLogger("aaiclick.server")
 
 
 class Streams:
@@ -21,37 +41,69 @@ class Streams:
         self.open = 0
         self.ending = asyncio.Event()
 
-    def enter(self) -> None:
-        if self.open >= STREAMS_MAX:
+
+class Stream(StreamingResponse):
+    """These parts, until they end, the time is over, the token counts no more, or the server ends."""
+
+    def __init__(
+        self,
+        request: Request,
+        parts: AsyncGenerator[bytes, None],
+        *,
+        media_type: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(self._told(), media_type=media_type, headers=headers)
+        self._streams: Streams = request.app.state.streams
+        self._token: Token = request.state.token
+        self._parts = parts
+        self._next: asyncio.Future[bytes | None] | None = None
+        self._ending: asyncio.Future[Any] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Counted from here on, not from when it was made: whoever has left by now would be counted for ever."""
+        if self._streams.open >= STREAMS_MAX:
             raise HTTPException(503, f"{STREAMS_MAX} answers are open already.")
-        self.open += 1
+        self._streams.open += 1
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(STREAM_S_MAX + SLOW_S_MAX):
+                    await super().__call__(scope, receive, send)
+        except Exception as error:  # whoever listens notices that the answer has no end, and comes again
+            known = error if isinstance(error, AaiclickError) else explain(error, settings().sql_url)
+            if known is None:
+                raise
+            log.warning("%s %s was cut off: %s", scope["method"], scope["path"], known)
+        finally:
+            self._streams.open -= 1
+            await self._close()
 
+    async def _told(self) -> AsyncIterator[bytes]:
+        now = SYSTEM_CLOCK.monotonic()
+        ends_at, look_at = now + STREAM_S_MAX, now + TOKEN_EVERY_S
+        ending = self._ending = asyncio.ensure_future(self._streams.ending.wait())
+        while not ending.done() and (now := SYSTEM_CLOCK.monotonic()) < ends_at:
+            if now >= look_at:
+                if not await still_counts(self._token.id):
+                    return
+                look_at = now + TOKEN_EVERY_S
+            if self._next is None:
+                self._next = asyncio.ensure_future(anext(self._parts, None))
+            await asyncio.wait(
+                (self._next, ending), timeout=min(ends_at, look_at) - now, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not self._next.done():
+                continue
+            part, self._next = self._next.result(), None
+            if part is None:
+                return
+            if part:
+                yield part
 
-def streaming(app: Starlette, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """These parts, until they end, the time is over, or the server ends."""
-    streams: Streams = app.state.streams
-    streams.enter()
-    return _until_the_end(streams, parts)
-
-
-async def _until_the_end(streams: Streams, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    ending = asyncio.ensure_future(streams.ending.wait())
-    try:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(STREAM_S_MAX):
-                while not ending.done():
-                    part = asyncio.ensure_future(anext(parts, None))
-                    await asyncio.wait((part, ending), return_when=asyncio.FIRST_COMPLETED)
-                    if not part.done():
-                        part.cancel()
-                        with suppress(asyncio.CancelledError):
-                            await part
-                        return
-                    data = part.result()
-                    if data is None:
-                        return
-                    if data:
-                        yield data
-    finally:
-        ending.cancel()
-        streams.open -= 1
+    async def _close(self) -> None:
+        """Nothing of it goes on unheard, however it ended."""
+        waiting = [each for each in (self._next, self._ending) if each is not None]
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        await self._parts.aclose()

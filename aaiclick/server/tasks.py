@@ -6,7 +6,6 @@ import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from starlette.responses import StreamingResponse
 
 from aaiclick.errors import NotFound
 from aaiclick.orchestration.execution.log_following import Place, follow_log
@@ -17,7 +16,7 @@ from aaiclick.server import changes, models, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, told
 from aaiclick.server.found import the_task
-from aaiclick.server.streams import streaming
+from aaiclick.server.streams import Stream
 from aaiclick.server.who import Operator, Viewer
 
 TEXT = "text/plain; charset=utf-8"
@@ -70,9 +69,7 @@ async def logs(
     part = await _read(task.id, asked.epoch, asked.offset, asked.limit)
     if asked.follow:
         start = asked.offset if asked.offset >= 0 else max(0, part.size + asked.offset if part else 0)
-        return StreamingResponse(
-            streaming(request.app, follow_log(task.id, asked.epoch, start=Place(start))), media_type=TEXT
-        )
+        return Stream(request, follow_log(task.id, asked.epoch, start=Place(start)), media_type=TEXT)
     if part is None:
         hint = "It has written nothing yet, or its log is on another machine."
         raise NotFound(what="log", field="task", value=task.id, hint=hint)

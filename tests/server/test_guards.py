@@ -71,6 +71,19 @@ async def test_each_role_may_do_its_part(client: Client, role: str, method: str,
         assert role in problem_in(answer, 403)["detail"]
 
 
+async def test_two_names_are_none(client: Client) -> None:
+    """Whoever stands between may have looked at the other one."""
+    for hosts in (("localhost", "evil.example"), ("localhost", "localhost")):
+        headers = [("Host", host) for host in hosts]
+        problem_in(await client.get("/jobs", headers=headers), 403)
+
+
+async def test_an_origin_that_cannot_be_read_is_foreign(client: Client) -> None:
+    for origins in (("http://[",), ("http://]",), ("",), ("http://localhost:8765", "http://evil.example")):
+        headers = [("Origin", origin) for origin in origins]
+        problem_in(await client.get("/jobs", headers=headers), 403)
+
+
 @pytest.mark.parametrize(
     "host", ["evil.example", "localhost.evil.example", "evil.example:8765", "", "127.0.0.1.nip.io"]
 )

@@ -8,7 +8,8 @@ import pytest
 
 from aaiclick import errors
 from aaiclick.errors import AaiclickError
-from aaiclick.server.problems import problem, problem_of, status_of
+from aaiclick.server.problems import WRONG_MAX, problem, problem_of, status_of
+from tests.server.conftest import Client, problem_in
 
 TREE = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, AaiclickError)]
 
@@ -61,3 +62,11 @@ def test_secrets_and_control_characters_do_not_pass() -> None:
 
 def test_who_may_try_again_is_told_when() -> None:
     assert problem_of(errors.TransientStoreError()).headers["retry-after"]
+
+
+async def test_a_thousand_wrong_fields_are_not_answered_with_a_thousand_lines(client: Client) -> None:
+    body = {f"unknown{number}": 1 for number in range(1000)}
+    answer = await client.post("/jobs", json=body)
+    told = problem_in(answer, 422)
+    assert len(told["errors"]) == WRONG_MAX
+    assert told["detail"].endswith(f"; and {1000 + 2 - WRONG_MAX} more")  # name and entrypoint are missing, too

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, NamedTuple
 
 from aaiclick.errors import NotFound
@@ -53,7 +53,9 @@ async def read_tail(task_id: int, epoch: int | None = None, *, lines: int) -> tu
     return b"".join(kept), Place(end, part.file)
 
 
-async def follow_log(task_id: int, epoch: int | None = None, *, start: Place = BEGINNING) -> AsyncIterator[bytes]:
+async def follow_log(
+    task_id: int, epoch: int | None = None, *, start: Place = BEGINNING
+) -> AsyncGenerator[bytes, None]:
     """The log from a place on, until its task ends; an empty piece whenever there is nothing new.
 
     Where another attempt begins, its log from the beginning.

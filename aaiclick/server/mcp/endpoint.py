@@ -26,7 +26,7 @@ from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, NotAllowed
 from aaiclick.orchestration.models.token import Token
 from aaiclick.orchestration.store.connecting import explain
-from aaiclick.server.guards import BODY_ROOM_BYTES
+from aaiclick.server.bodies import BODY_ROOM_BYTES
 from aaiclick.server.mcp.bounds import READ_S_MAX, fitted, to_json
 from aaiclick.server.mcp.catalogue import tools
 from aaiclick.server.mcp.failures import Failure, failure_of, fault, too_slow, wrong_arguments
