@@ -218,8 +218,6 @@ class TransientStoreError(AaiclickError):
 class DataRefused(AaiclickError):
     """ClickHouse refused this (code {code}): {cause}."""
 
-    exit_code = 1
-
 
 class DataUnreachable(BackendUnreachable):
     """Cannot reach ClickHouse: {cause}. Check that it runs and that AAICLICK_CH_URL is right."""

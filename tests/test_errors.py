@@ -16,7 +16,6 @@ from aaiclick.errors import AaiclickError, CircularDependencyError, ConfigError,
 TREE = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, AaiclickError)]
 EXIT_CODES = {
     "BackendUnreachable": 6,
-    "DataRefused": 1,
     "DataUnreachable": 6,
     "EngineUnavailable": 6,
     "ObjectNotFound": 3,

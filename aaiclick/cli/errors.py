@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
+from typing import TextIO
 
 import typer
 
@@ -17,6 +19,10 @@ UNEXPECTED = 70
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 """What a process ended by SIGPIPE leaves: whoever read our output has seen enough."""
+UNWRITTEN = 74
+"""The output cannot be written, as on a full disk: as sysexits.h numbers it."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 _tracebacks = False
 
@@ -36,11 +42,16 @@ def run(command: Callable[[], object]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
-        _leave_stdout()
+        _leave(sys.stdout)
         return PIPE_CLOSED
     except (KeyboardInterrupt, typer.Abort):
-        say("aaiclick: interrupted")
+        _tell("aaiclick: interrupted")
         return INTERRUPTED
+    except SystemExit as left:  # what typer makes of a pipe that is closed while a command writes to it
+        if not isinstance(left.__context__, BrokenPipeError):
+            raise
+        _leave(sys.stdout)
+        return PIPE_CLOSED
     except Exception as error:
         return _report(error)
     return code if isinstance(code, int) else 0
@@ -50,10 +61,20 @@ def _report(error: Exception) -> int:
     if _tracebacks:
         import traceback  # only who asks for it pays for loading it
 
-        say("".join(traceback.format_exception(error)).rstrip())
+        _tell("".join(traceback.format_exception(error)).rstrip())
     said, code = _explain(error)
-    say(f"aaiclick: {said}")
+    if code == UNWRITTEN:
+        _leave(sys.stdout)
+    _tell(f"aaiclick: {said}")
     return code
+
+
+def _tell(text: str) -> None:
+    """The last words. Where nobody hears them, the exit code still says it."""
+    try:
+        say(text)
+    except OSError:
+        _leave(sys.stderr)
 
 
 def _explain(error: Exception) -> tuple[str, int]:
@@ -64,6 +85,8 @@ def _explain(error: Exception) -> tuple[str, int]:
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
         return _one_line(format_message()) + _hint(getattr(error, "ctx", None)), WRONG_USE
+    if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+        return f"The output cannot be written: {error.strerror}", UNWRITTEN
     return f"{type(error).__name__}: {_one_line(str(error))} (a fault of aaiclick; see it with --debug)", UNEXPECTED
 
 
@@ -83,6 +106,7 @@ def _accept_any_character() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def _leave_stdout() -> None:
-    """Python flushes stdout once more at its end, which would fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _leave(stream: TextIO | None) -> None:
+    """Python flushes its streams once more at its end, which would fail again."""
+    if stream is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

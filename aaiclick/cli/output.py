@@ -18,7 +18,8 @@ def say(text: str) -> None:
     """What is not data. What was printed before comes out before, also where both go into one file."""
     with suppress(AttributeError, ValueError, OSError):  # no stdout, or a closed one: that is told where it is written
         sys.stdout.flush()
-    print(text, file=sys.stderr)  # noqa: T201
+    if sys.stderr is not None:  # else it would go to stdout, among the data
+        print(text, file=sys.stderr)  # noqa: T201
 
 
 def show_text(text: str) -> None:

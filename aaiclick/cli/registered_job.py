@@ -167,6 +167,8 @@ def read_kwargs(text: str | None) -> dict[str, Any] | None:
         found = json.loads(text, parse_constant=_no_constant)
     except ValueError as error:
         raise InputError(field="--kwargs", value=text[:80], rule=f"it is not JSON ({error})", hint="") from None
+    except RecursionError:
+        raise InputError(field="--kwargs", value=text[:80], rule="it is nested too deeply", hint="") from None
     if not isinstance(found, dict):
         raise InputError(field="--kwargs", value=text[:80], rule='an object, as in {"key": "val"}', hint="")
     return found

@@ -158,6 +158,36 @@ def test_a_reader_that_has_seen_enough_gets_no_traceback() -> None:
     assert (process.stderr.read(), process.wait(30)) == ("", 141)
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(("typed", "code", "code_unheard"), [("list", 141, 141), ("get nope", 2, 2)])
+def test_the_exit_code_counts_although_nobody_reads(
+    root, unbuffered: str, typed: str, code: int, code_unheard: int
+) -> None:
+    """Not 1, which says that a job failed; typer has an answer of its own to a closed pipe."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        command = [sys.executable, "-m", "aaiclick", "job", *typed.split()]
+        around = environment() | {"PYTHONUNBUFFERED": unbuffered}
+        unread = subprocess.run(command, env=around, stdout=writing, stderr=subprocess.PIPE, timeout=60)
+        unheard = subprocess.run(command, env=around, stdout=subprocess.DEVNULL, stderr=writing, timeout=60)
+    finally:
+        os.close(writing)
+    assert (unread.returncode, unheard.returncode) == (code, code_unheard)
+    assert b"Traceback" not in unread.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_no_fault_of_ours(unbuffered: str) -> None:
+    script = "from aaiclick.cli import errors, output; import sys; sys.exit(errors.run(lambda: output.show_text('x')))"
+    around = environment() | {"PYTHONUNBUFFERED": unbuffered}
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-c", script]
+        ended = subprocess.run(command, env=around, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert ended.returncode == 74
+    assert ended.stderr == "aaiclick: The output cannot be written: No space left on device\n"
+
+
 def test_closed_stdout_and_odd_encodings() -> None:
     """A terminal that knows only ASCII gets escapes; a closed one gets nothing."""
     script = "from aaiclick.cli import errors, output; import sys; sys.exit(errors.run(lambda: output.show_text('é')))"

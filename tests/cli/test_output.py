@@ -36,6 +36,14 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]
     return run
 
 
+def test_without_stderr_nothing_is_said_among_the_data(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)  # as Python has it after 2>&-
+    output.say("not data")
+    assert capsys.readouterr().out == ""
+
+
 def test_off_a_terminal_a_table_is_lines_with_tabs(capsys: pytest.CaptureFixture[str]) -> None:
     output.show_table(["id", "name"], [(1, "x" * 500), (2, None)])
     assert capsys.readouterr().out == f"id\tname\n1\t{'x' * 500}\n2\t\n"

@@ -78,6 +78,7 @@ def test_past_times_are_shown_and_run(cli: Cli) -> None:
         (("register-job", PLAIN, "--kwargs", "[1]"), 2, "--kwargs: [1]"),
         (("register-job", PLAIN, "--kwargs", "{"), 2, "it is not JSON"),
         (("register-job", PLAIN, "--kwargs", '{"x": NaN}'), 2, "NaN is no number"),
+        (("register-job", PLAIN, "--kwargs", "[" * 100_000), 2, "nested too deeply"),
         (("register-job", PLAIN, "--kwargs", '{"z": 1}'), 2, "unexpected: 'z'"),
         (("register-job", f"{HERE}.nowhere"), 2, "has no nowhere"),
         (("register-job", PLAIN, "--overlap", "maybe"), 2, "overlap: 'maybe'"),
