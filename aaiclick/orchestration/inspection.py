@@ -91,7 +91,7 @@ def main() -> None:
     except BaseException as error:  # an import may end the process, or raise anything
         cause = f"importing it raised {type(error).__name__}: {shorten(str(error))}"
         answer = {"refused": {"entrypoint": sys.argv[1], "cause": cause, "hint": ""}, "missing": False}
-    os.write(answer_to, json.dumps(answer).encode())
+    os.write(answer_to, json.dumps(answer).encode() + b"\n")
     os._exit(0)  # threads that the import has left behind are not waited for
 
 

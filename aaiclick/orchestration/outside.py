@@ -16,6 +16,7 @@ from aaiclick.clock import SYSTEM_CLOCK
 from aaiclick.config import settings
 from aaiclick.errors import EntrypointError
 from aaiclick.orchestration.inspection import StandIn
+from aaiclick.orchestration.params import ENTRYPOINT_LENGTH_MAX
 from aaiclick.orchestration.rules.entrypoints import is_under, marked, not_under, plain, standing_in
 from aaiclick.orchestration.rules.names import shorten
 
@@ -85,9 +86,7 @@ async def look_at(entrypoint: str) -> dict[str, Any] | None:
 
 
 async def _ask(entrypoint: str) -> dict[str, Any]:
-    if not all(part.isidentifier() for part in entrypoint.split(".")):  # nothing that a command line would read
-        cause, hint = "it is not a dotted name", "Write module.function, such as my_flows.load."
-        raise EntrypointError(entrypoint=shorten(entrypoint), cause=cause, hint=hint)
+    _check_form(entrypoint)
     async with _children():
         child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", _INSPECTION, entrypoint),
@@ -110,13 +109,26 @@ async def _ask(entrypoint: str) -> dict[str, Any]:
     return answer
 
 
+def _check_form(entrypoint: str) -> None:
+    """Nothing that a command line would read as something else, or could not take."""
+    cause = ""
+    if len(entrypoint) > ENTRYPOINT_LENGTH_MAX:
+        cause = f"it has {len(entrypoint)} characters, allowed are {ENTRYPOINT_LENGTH_MAX}"
+    elif not all(part.isidentifier() for part in entrypoint.split(".")):
+        cause = "it is not a dotted name"
+    if cause:
+        hint = "Write module.function, such as my_flows.load."
+        raise EntrypointError(entrypoint=shorten(entrypoint), cause=cause, hint=hint)
+
+
 async def _read(child: asyncio.subprocess.Process) -> dict[str, Any]:
+    """One line: its end may never come where the import has forked, and the copy holds on to all that is open."""
     assert child.stdout is not None
     text = b""
-    while len(text) < ANSWER_BYTES_MAX and (more := await child.stdout.read(65536)):
+    while b"\n" not in text and len(text) < ANSWER_BYTES_MAX and (more := await child.stdout.read(65536)):
         text += more
     try:
-        answer: dict[str, Any] = json.loads(text)
+        answer: dict[str, Any] = json.loads(text.partition(b"\n")[0])
     except ValueError:
         cause = "the process that imported it died"
         return {"refused": {"entrypoint": "It", "cause": cause, "hint": ""}, "missing": False}

@@ -74,9 +74,23 @@ def forget_all() -> None:
 def forms_of(value: str) -> set[str]:
     """How a value may be written by those who do not know what it is."""
     literals = (repr(value), ascii(value), json.dumps(value), json.dumps(value, ensure_ascii=False))
-    escaped = {literal[1:-1] for literal in literals}
+    escaped = {literal[1:-1] for literal in literals} | {repr(value.encode())[2:-1]}
+    twice = {json.dumps(once)[1:-1] for once in escaped}  # JSON in a line of JSON
     quoted = {quote(value), quote(value, safe=""), quote_plus(value)}
-    return {value, base64.b64encode(value.encode()).decode()} | escaped | quoted
+    return {value} | escaped | twice | quoted | set(_in_base64(value.encode()))
+
+
+def _in_base64(data: bytes) -> Iterator[str]:
+    """How base64 writes it, alone or inside of something longer, such as `user:password`; both alphabets.
+
+    Three bytes become four characters: where it begins among the three decides what it looks like. Of characters at
+    the edges that depend on its neighbours, nothing is said.
+    """
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        yield encode(data).decode()
+        for before in range(3):
+            all_of_it = encode(bytes(before) + data).decode()
+            yield all_of_it[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
 
 
 def mask_text(text: str) -> str:

@@ -15,6 +15,7 @@ from aaiclick.orchestration.execution.debug import ajob_test
 from aaiclick.orchestration.outside import already_trusted, from_outside, look_at
 from aaiclick.orchestration.registered_jobs import run_job
 from aaiclick.orchestration.tasks import get_task
+from tests.support.bodies import is_alive, until
 from tests.support.front_door import local
 
 __all__ = ["local"]
@@ -113,6 +114,35 @@ async def test_an_import_that_ends_badly(allowed: Path, text: str, said: str) ->
         await look_at("user_flows.load")
 
 
+FORKS = """
+import os, time
+if (copy := os.fork()) == 0:
+    time.sleep(1000)
+with open(os.path.dirname(__file__) + "/copy", "w") as file:
+    file.write(str(copy))
+from aaiclick.orchestration import task
+@task
+def load(a): ...
+"""
+
+
+async def test_an_import_that_forks_is_not_waited_for_and_its_copy_is_killed(allowed: Path) -> None:
+    (allowed / "user_flows.py").write_text(FORKS)
+    found = await look_at("user_flows.load")  # the copy holds the pipe of the answer: the end of that never comes
+    assert found is not None
+    assert found["kind"] == "task"
+    copy = int((allowed / "copy").read_text())
+    await until(lambda: not is_alive(copy))
+
+
+async def test_an_import_that_prints_without_end_is_heard_by_nobody(allowed: Path) -> None:
+    loud = "import os, sys\nfor _ in range(300): os.write(1, b'{}' * 50_000); sys.stderr.write('x' * 100_000)\n"
+    (allowed / "user_flows.py").write_text(loud + MODULE.format(mark="@task", imports="os"))
+    found = await look_at("user_flows.load")
+    assert found is not None
+    assert [each["name"] for each in found["parameters"]] == ["a", "b"]
+
+
 async def test_what_was_found_is_known_for_a_while(allowed: Path) -> None:
     write(allowed)
     found = await look_at("user_flows.load")
@@ -132,3 +162,8 @@ async def test_what_is_stored_already_needs_no_mark(allowed: Path) -> None:
 async def test_a_name_that_is_none_starts_nothing(name: str) -> None:
     with pytest.raises(EntrypointError, match="not a dotted name"):
         await look_at(name)
+
+
+async def test_a_name_that_no_command_line_takes() -> None:
+    with pytest.raises(EntrypointError, match="it has 500000 characters, allowed are 500"):
+        await look_at("x" * 500_000)

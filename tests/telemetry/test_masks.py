@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aaiclick.orchestration.rules.names import is_storable
 from aaiclick.telemetry import masks
 from aaiclick.telemetry.masks import Masking, is_mentioned, mask_bytes, mask_text, remember, remember_passwords
 
@@ -54,6 +56,32 @@ def test_a_value_with_line_ends_and_quotes_is_masked_where_it_is_escaped() -> No
     remember([value])
     for shown in (value, repr(value), ascii(value), json.dumps(value), json.dumps(value, ensure_ascii=False)):
         assert mask_text(shown).strip("'\"") == "***"
+
+
+@given(
+    value=st.text(min_size=8, max_size=40).filter(is_storable),
+    before=st.binary(max_size=5),
+    after=st.binary(max_size=5),
+    encode=st.sampled_from((base64.b64encode, base64.urlsafe_b64encode)),
+)
+def test_a_value_is_masked_inside_of_base64(
+    value: str, before: bytes, after: bytes, encode: Callable[[bytes], bytes]
+) -> None:
+    """As in `Authorization: Basic`, where the user's name stands before it."""
+    masks.forget_all()
+    remember([value])
+    written = encode(before + value.encode() + after).decode()
+    left = mask_text(written)
+    assert "***" in left
+    assert len(left) - 3 <= len(written) - len(value.encode()) * 8 // 6 + 2  # at most a character at each edge is left
+
+
+def test_a_value_is_masked_as_bytes_and_in_a_string_of_json_in_json() -> None:
+    value = 'pässwörd\n"x"'
+    remember([value])
+    for shown in (repr(value.encode()), json.dumps(json.dumps({"a": value})), json.dumps(repr(value))):
+        assert "***" in mask_text(shown)
+        assert "ssw" not in mask_text(shown)
 
 
 def test_a_password_is_masked_where_it_stands_in_an_address() -> None:
