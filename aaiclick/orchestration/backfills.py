@@ -8,7 +8,7 @@ from itertools import islice
 
 from aaiclick.config import settings
 from aaiclick.errors import Conflict, InputError
-from aaiclick.orchestration.checks import find_entrypoint
+from aaiclick.orchestration.checks import check_kwargs, find_entrypoint, unexposed
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.models import Backfill, RegisteredJob
 from aaiclick.orchestration.params import check_call
@@ -38,7 +38,7 @@ async def backfill_job(
     if type(parallel) is not int or not 1 <= parallel <= PARALLEL_MAX:
         rule = f"a whole number from 1 to {PARALLEL_MAX}"
         raise InputError(field="parallel", value=shorten(parallel), rule=rule, hint="")
-    given = dict(kwargs or {})
+    given = check_kwargs(kwargs, "kwargs")
 
     async def work(session: Session) -> Backfill:
         entry, times = await _plan(session, name, start, end)
@@ -48,7 +48,7 @@ async def backfill_job(
             "registered_job_id": entry.id,
             "schedule": entry.schedule,
             "timezone": entry.timezone,
-            "kwargs": encode_kwargs(given, bytes_max=settings().value_bytes_max),
+            "kwargs": unexposed(encode_kwargs(given, bytes_max=settings().value_bytes_max), "kwargs"),
             "start_at": start,
             "end_at": end,
             "parallel_max": parallel,

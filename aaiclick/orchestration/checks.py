@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from aaiclick.backend import is_local
-from aaiclick.errors import EntrypointError, SubmitDuringImport
+from aaiclick.errors import EntrypointError, InputError, SubmitDuringImport, ValueExposed
 from aaiclick.orchestration.models import Task
+from aaiclick.orchestration.models.submission import INSTEAD
 from aaiclick.orchestration.params import check_call, importing, kind_of, required_names, resolve, unwrap
+from aaiclick.orchestration.rules.names import shorten
+from aaiclick.telemetry.masks import is_mentioned
 
 log = logging.getLogger("aaiclick")
 
@@ -57,3 +60,17 @@ def check_defaults(function: Callable[..., Any], names: Iterable[str], entrypoin
     """Refuse defaults that the function does not take; all that it needs must be among them if `complete`."""
     given = frozenset(names)
     check_call(unwrap(function), given if complete else given | required_names(function), entrypoint)
+
+
+def check_kwargs(kwargs: Mapping[str, object] | None, field: str) -> dict[str, object]:
+    """A copy of the arguments, if that is what they are."""
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise InputError(field=field, value=shorten(kwargs), rule="a dict of arguments by their names", hint="")
+    return dict(kwargs or {})
+
+
+def unexposed(kwargs_json: str, field: str) -> str:
+    """The arguments, unless they hold what a Secret was resolved to here."""
+    if is_mentioned(kwargs_json):
+        raise ValueExposed(what=field, hint=INSTEAD)
+    return kwargs_json

@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from aaiclick.config import settings
-from aaiclick.errors import InputError, ValueExposed
-from aaiclick.orchestration.checks import check_defaults, find_entrypoint, refuse_during_import
+from aaiclick.errors import InputError
+from aaiclick.orchestration.checks import check_defaults, check_kwargs, find_entrypoint, refuse_during_import, unexposed
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.factories import digest, new_job, resolve_job_config, trace_submit
 from aaiclick.orchestration.models import Fire, Job, PreservationMode, RegisteredJob, RunType, Task
 from aaiclick.orchestration.models.node import collector, current_group
-from aaiclick.orchestration.models.submission import INSTEAD, Submission
+from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.params import check_call, entrypoint_of, kind_of
 from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, with_offset
 from aaiclick.orchestration.rules.names import check_name, check_paging, check_status, shorten
@@ -25,7 +25,6 @@ from aaiclick.orchestration.store import registered_jobs as store
 from aaiclick.orchestration.store import schedules
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.views import encode_returned
-from aaiclick.telemetry.masks import is_mentioned
 
 Entrypoint = str | Callable[..., Any]
 
@@ -159,7 +158,7 @@ def _facts(
     if unknown := sorted(options.keys() - known):
         raise InputError(field="options", value=unknown, rule="there are no such options", hint=f"See {sorted(known)}.")
     path = entrypoint if isinstance(entrypoint, str) else entrypoint_of(entrypoint)
-    kwargs = _kwargs(default_kwargs, "default_kwargs")
+    kwargs = check_kwargs(default_kwargs, "default_kwargs")
     own = _check_entrypoint(path, kwargs, options.get("time_kwarg"), complete=schedule is not None)
     job = new_job(  # checks them all
         check_name(name, "Job name"),
@@ -172,7 +171,7 @@ def _facts(
         "name": job.name,
         "entrypoint": path,
         "schedule": None if schedule is None else parse_schedule(schedule).text,
-        "default_kwargs": _unexposed(encode_kwargs(kwargs, bytes_max=settings().value_bytes_max)),
+        "default_kwargs": unexposed(encode_kwargs(kwargs, bytes_max=settings().value_bytes_max), "default_kwargs"),
         "preservation_mode": None if mode is None else resolve_job_config(mode),
         "priority": job.priority,
         "timeout_s": _or(options.get("timeout_s"), own.timeout_s),
@@ -180,13 +179,6 @@ def _facts(
         "time_kwarg": options.get("time_kwarg"),
         **_timing(options),
     }
-
-
-def _unexposed(kwargs_json: str) -> str:
-    """The arguments, unless they hold what a Secret was resolved to here."""
-    if is_mentioned(kwargs_json):
-        raise ValueExposed(what="default_kwargs", hint=INSTEAD)
-    return kwargs_json
 
 
 def _timing(options: dict[str, Any]) -> dict[str, Any]:
@@ -218,12 +210,6 @@ def _check_entrypoint(path: str, kwargs: dict[str, object], time_kwarg: object, 
     return _own_options(found)
 
 
-def _kwargs(kwargs: Mapping[str, object] | None, field: str) -> dict[str, object]:
-    if kwargs is not None and not isinstance(kwargs, Mapping):
-        raise InputError(field=field, value=shorten(kwargs), rule="a dict of arguments by their names", hint="")
-    return dict(kwargs or {})
-
-
 def _flag(value: object, field: str) -> bool:
     if type(value) is not bool:
         raise InputError(field=field, value=shorten(value), rule="True or False", hint="")
@@ -253,7 +239,7 @@ async def run_job(
     appears when that has completed, and what it returns is the job's result.
     """
     refuse_during_import("run_job(…)")
-    wanted, given = check_name(name, "Job name"), _kwargs(kwargs, "kwargs")
+    wanted, given = check_name(name, "Job name"), check_kwargs(kwargs, "kwargs")
     async with connected() as coordinator:
         entry = await coordinator.database.read(lambda session: store.get_registered_job(session, wanted))
         if entry is None and entrypoint is None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from aaiclick.errors import Conflict, InputError, NotFound, SignatureMismatch
+from aaiclick.errors import Conflict, InputError, NotFound, SignatureMismatch, ValueExposed
 from aaiclick.orchestration import (
     Overlap,
     ajob_test,
@@ -24,6 +24,7 @@ from aaiclick.orchestration import (
 )
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.control.schedules import Scheduler
+from aaiclick.telemetry import masks
 from tests.orchestration import scheduled_flows as flows
 from tests.support.front_door import local, state
 
@@ -90,6 +91,9 @@ async def test_a_schedule_that_changes_leaves_a_backfill_as_it_was(local: object
         ({"end": datetime(2999, 1, 1, tzinfo=UTC)}, "end"),
         ({"end": START + timedelta(minutes=1)}, "start"),
         ({"start": datetime(1980, 1, 1, tzinfo=UTC)}, "end"),
+        ({"start": datetime(1, 1, 1, tzinfo=UTC)}, "start"),
+        ({"start": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1)))}, "start"),
+        ({"kwargs": ["label"]}, "kwargs"),
         ({"parallel": 0}, "parallel"),
         ({"parallel": True}, "parallel"),
         ({"parallel": 5_000}, "parallel"),
@@ -100,6 +104,17 @@ async def test_what_is_refused_names_its_field_and_writes_nothing(local: object,
     with pytest.raises(InputError) as refused:
         await backfill_job(**{"name": "a", "start": START, "end": END} | changes)
     assert refused.value.facts["field"] == field
+    assert await list_backfills("a") == []
+
+
+async def test_what_a_secret_was_resolved_to_is_not_stored_with_it(local: object) -> None:
+    await entry()
+    masks.remember(["canary-of-backfills"])
+    try:
+        with pytest.raises(ValueExposed, match="kwargs"):
+            await backfill_job("a", START, END, kwargs={"label": "canary-of-backfills"})
+    finally:
+        masks.forget_all()
     assert await list_backfills("a") == []
 
 

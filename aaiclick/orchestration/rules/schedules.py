@@ -25,6 +25,9 @@ BACKFILL_MAX = 10_000
 
 PARALLEL_MAX = 1_000
 
+YEAR_MIN = 1970
+"""Earlier, time zones were not what they are, and nothing was scheduled by them."""
+
 
 class MissedRuns(StrEnum):
     """What becomes of times that passed while nobody led."""
@@ -90,6 +93,8 @@ def check_range(start: object, end: object, now: datetime) -> tuple[datetime, da
             raise InputError(field=field, value=shorten(value), rule="a datetime with a time zone", hint=hint)
     assert isinstance(start, datetime)
     assert isinstance(end, datetime)
+    if start.year < YEAR_MIN:
+        raise InputError(field="start", value=start.isoformat(), rule=f"the year {YEAR_MIN} or later", hint="")
     if start >= end:
         raise InputError(field="start", value=start.isoformat(), rule="it is before the end", hint="")
     if end > now:
