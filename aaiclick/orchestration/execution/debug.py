@@ -44,7 +44,8 @@ async def ajob_test(job: Job | JobFactory, /, *args: object, debugger: bool = Fa
     """`job_test`, to be awaited."""
     refuse_during_import("ajob_test(…)")
     async with connected() as coordinator:
-        worker = await coordinator.register(hostname=socket.gethostname(), pid=os.getpid(), name="job_test")
+        host, pid, slots = socket.gethostname(), os.getpid(), 0  # it takes no tasks but its own
+        worker = await coordinator.register(hostname=host, pid=pid, name="job_test", concurrency=slots)
         try:
             job_id = await _reserve(coordinator, worker.id, job, args, kwargs)
             async with kept_open():

@@ -255,7 +255,8 @@ def _draining(facts: Facts) -> str:
 
 def _busy(facts: Facts) -> str:
     fleet = facts.fleet
-    return f"it is ready ({_before(facts)}), and all {fleet.slots} slots of {fleet.live} live workers are taken"
+    active = fleet.live - fleet.draining
+    return f"it is ready ({_before(facts)}), and all {fleet.slots} slots of {active} live workers are taken"
 
 
 def _in_line(facts: Facts) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import NamedTuple
 
-from sqlalchemy import Select, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, exists, func, or_, select
 
 from aaiclick.orchestration.rules.states import WorkerStatus
 from aaiclick.orchestration.store.session import Session
@@ -31,11 +31,16 @@ class Leader(NamedTuple):
     left_s: float
 
 
+def takes_tasks() -> ColumnElement[bool]:
+    """Whether a worker takes tasks of any job; a `job_test` has no slots, and takes none but its own."""
+    return workers.c.concurrency > 0
+
+
 async def count_live_workers(session: Session) -> int:
-    """Sessions that are not over."""
+    """Sessions that are not over, of workers that take tasks."""
     now = await session.now()
     live = select(workers.c.id).where(workers.c.status != WorkerStatus.STOPPED, workers.c.expires_at > now)
-    return await _count(session, live)
+    return await _count(session, live.where(takes_tasks()))
 
 
 async def has_work(session: Session) -> bool:

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Row, Select, Subquery, func, or_, select
 
 from aaiclick.orchestration.rules.pending import Blocker, Facts, Fleet, Holder
 from aaiclick.orchestration.rules.states import ENDED_TASK, JobStatus, TaskStatus, WorkerStatus
-from aaiclick.orchestration.store.health import leader
+from aaiclick.orchestration.store.health import leader, takes_tasks
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, dependencies, groups, jobs, ready, tasks, workers
 
@@ -191,19 +191,19 @@ async def _read_worker(session: Session, worker_id: int | None, now: datetime) -
 
 
 async def _read_fleet(session: Session, now: datetime) -> Fleet:
-    """The live workers with their slots, and how many of those are taken. A worker may say nothing of its slots."""
+    """The live workers that take tasks, with their slots, and how many of those are taken."""
     held = func.count(claims.c.task_id).label("held")
     rows = await session.rows(
         select(workers.c.id, workers.c.status, workers.c.concurrency, held)
         .outerjoin(claims, claims.c.worker_id == workers.c.id)
-        .where(or_(*(workers.c.status == status for status in _LIVE)), workers.c.expires_at > now)
+        .where(takes_tasks(), or_(*(workers.c.status == status for status in _LIVE)), workers.c.expires_at > now)
         .group_by(workers.c.id, workers.c.status, workers.c.concurrency)
     )
     active = [row for row in rows if row.status != WorkerStatus.STOPPING]
     return Fleet(
         live=len(rows),
         draining=len(rows) - len(active),
-        full=sum(0 < row.concurrency <= row.held for row in active),
+        full=sum(row.concurrency <= row.held for row in active),
         slots=sum(row.concurrency for row in active),
         taken=sum(min(row.concurrency, row.held) for row in active),
     )

@@ -202,6 +202,12 @@ def test_leaving_the_debugger_does_not_leave_the_job_running(local: object, monk
     assert made.status == "cancelled"
 
 
+def test_it_has_no_slots_for_tasks_of_others(local: object) -> None:
+    job_test(flows.single, 1)
+    (worker,) = asyncio.run(list_workers())
+    assert (worker.name, worker.concurrency) == ("job_test", 0)
+
+
 def test_with_a_debugger_bodies_run_one_at_a_time_in_this_thread(
     local: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

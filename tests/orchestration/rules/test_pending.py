@@ -91,7 +91,7 @@ CASES: list[tuple[dict[str, Any], Reason, str]] = [
     (
         {"fleet": Fleet(live=3, draining=1, full=2, slots=8, taken=8), "before": 1000},
         Reason.BUSY,
-        "it is ready (1000 or more before it), and all 8 slots of 3 live workers are taken",
+        "it is ready (1000 or more before it), and all 8 slots of 2 live workers are taken",
     ),
     ({"fleet": IDLE}, Reason.IN_LINE, "it is ready, and a worker will take it: next in line"),
 ]

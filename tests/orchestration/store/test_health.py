@@ -34,6 +34,8 @@ async def test_workers_are_live_until_their_session_is_over(band: Orchestra) -> 
     assert await band.database.read(health.count_live_workers) == 1
     await band.coordinator.register(hostname="there", pid=2)
     assert await band.database.read(health.count_live_workers) == 2
+    await band.coordinator.register(hostname="there", pid=3, concurrency=0)  # a job_test, which takes only its own
+    assert await band.database.read(health.count_live_workers) == 2
     await end_session(band, 0)
     assert await band.database.read(health.count_live_workers) == 1
 

@@ -222,6 +222,14 @@ async def test_the_fleet_is_those_who_are_live(band: Orchestra) -> None:
     assert (await facts_of(band, task)).fleet == Fleet(live=3, draining=1, full=1, slots=3, taken=2)
 
 
+async def test_who_runs_a_job_test_takes_nothing_of_others(band: Orchestra) -> None:
+    task = make()
+    await band.submit(task)
+    await change(band, update(workers).values(concurrency=0))
+    found = await facts_of(band, task)
+    assert (found.fleet, judge(found).reason) == (Fleet(), Reason.NO_WORKER)
+
+
 # ---------------------------------------------------------------- its cost
 
 
