@@ -52,6 +52,8 @@ class Door:
         await asyncio.create_task(self._enter(scope, receive, send), context=around.copy())
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "HEAD":  # what GET would be answered with, without its body
+            scope, send = {**scope, "method": "GET"}, _head_of(send)
         begun = False
 
         async def tell(message: Message) -> None:
@@ -84,6 +86,17 @@ class Door:
         check_host(headers, self.hosts)
         scope.setdefault("state", {})["token"] = await authenticate(bearer(headers))
         return await read_body(headers, receive, settings().value_bytes_max + BODY_ROOM_BYTES)
+
+
+def _head_of(send: Send) -> Send:
+    """Sends the beginning of an answer, and its end right after; whatever comes between goes nowhere."""
+
+    async def tell(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await send(message)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    return tell
 
 
 def _named(scope: Scope) -> dict[str, str]:

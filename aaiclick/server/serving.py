@@ -14,6 +14,7 @@ import uvicorn
 from aaiclick.orchestration.context import connected
 from aaiclick.server.addresses import is_any, listen, refuse_without_token, url_of
 from aaiclick.server.app import create_app
+from aaiclick.server.connections import bounded
 
 END_S_MAX = 5
 """Seconds that requests get to end when the server is told to."""
@@ -72,6 +73,7 @@ async def serve(
             proxy_headers=False,
             lifespan="on",
             ws="none",
+            http=bounded(),
         )
         server = Server(config, lambda: told(where))
         with _ended_by_a_hang_up(server):

@@ -156,6 +156,17 @@ async def test_a_body_that_grows_too_large_is_refused(client: Client) -> None:
     assert sent < 100
 
 
+@pytest.mark.parametrize("path", ["/jobs", "/health", "/events/stream", "/jobs/1", "/nowhere"])
+async def test_head_is_answered_as_get_without_the_body(client: Client, path: str) -> None:
+    client.server.state.streams.ending.set()  # streams end at once
+    head, whole = await client.head(path), await client.get(path)
+    assert (head.status_code, head.content) == (whole.status_code, b"")
+    assert head.headers["content-type"] == whole.headers["content-type"]
+    assert head.headers.get("content-length") == whole.headers.get("content-length")
+    assert (await client.head("http://localhost:8765/healthz")).status_code == 200
+    assert (await client.head(path, headers={"Authorization": ""})).status_code == 401
+
+
 async def test_every_answer_forbids_guessing_its_kind(client: Client) -> None:
     for answer in (await client.get("/jobs"), await client.get("/nothing")):
         assert answer.headers["x-content-type-options"] == "nosniff"
