@@ -248,7 +248,7 @@ class _Clearing:
     async def _write_job(self, now: datetime, placement: int) -> bool:
         """Correct its counters, and let it run again if it had ended; its time begins anew."""
         job = await self.session.first(
-            select(jobs.c.status, jobs.c.failed_critical)
+            select(jobs.c.status, jobs.c.failed_critical, jobs.c.started_at, jobs.c.completed_at)
             .where(jobs.c.id == self.job_id)
             .with_for_update(key_share=True)
         )
@@ -260,7 +260,7 @@ class _Clearing:
             values["error"] = await self._error_left() if job.failed_critical > less["failed_critical"] else None
         if ended:
             values |= {"started_at": now, "completed_at": None, "placement": placement}
-            return await move_job(self.session, "reactivate", self.job_id, now, values)
+            return await move_job(self.session, "reactivate", self.job_id, now, values, _took(job))
         await self.session.run(update(jobs).where(jobs.c.id == self.job_id).values(**values))
         return False
 
@@ -280,3 +280,10 @@ class _Clearing:
         first = select(tasks.c.error).where(*failed).order_by(tasks.c.completed_at, tasks.c.id).limit(1)
         error: str | None = await self.session.scalar(first)
         return error
+
+
+def _took(job: Row[Any]) -> str | None:
+    """The seconds that the run of a job took which is forgotten now, for the ledger: metrics count them there."""
+    if job.started_at is None or job.completed_at is None:
+        return None
+    return f"{(job.completed_at - job.started_at).total_seconds():.6f}"

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    Double,
     Integer,
     Row,
     Select,
@@ -170,7 +171,10 @@ async def count_events(session: Session, after: int, last: int) -> Tally:
 async def measure_events(session: Session, after: int, last: int) -> Tally:
     """What the events behind `after`, up to `last`, add to the histograms: it reads the runs and jobs they name."""
     ended = and_(events.c.id > after, events.c.id <= last, events.c.move.in_(ENDING_MOVES))
-    took_s = session.dialect.seconds(jobs.c.started_at, events.c.at)
+    last_s = session.dialect.seconds(jobs.c.started_at, events.c.at)
+    took_s: ColumnElement[float] = func.coalesce(
+        _forgotten_s(), case((jobs.c.started_at <= events.c.at, last_s), else_=0.0)
+    )
     of_job = and_(ended, events.c.task_id.is_(None), jobs.c.started_at.is_not(None))
     found = select(took_s.label("took_s")).join_from(events, jobs, jobs.c.id == events.c.job_id).where(of_job)
     tally = await _measure(session, JOB_S, found)
@@ -178,6 +182,14 @@ async def measure_events(session: Session, after: int, last: int) -> Tally:
     same = and_(runs.c.task_id == events.c.task_id, runs.c.epoch == events.c.epoch)
     found = select(took_s.label("took_s")).join_from(events, runs, same).where(ended, runs.c.claimed_at.is_not(None))
     return tally | await _measure(session, TASK_S, found)
+
+
+def _forgotten_s() -> ColumnElement[float]:
+    """How long the run of a job took that was cleared after it, which its next `reactivate` says; else nothing."""
+    later = events.alias()
+    cleared = (later.c.job_id == events.c.job_id, later.c.id > events.c.id, later.c.task_id.is_(None))
+    told = select(later.c.detail).where(*cleared, later.c.move == "reactivate").order_by(later.c.id).limit(1)
+    return cast(told.correlate(events).scalar_subquery(), Double)
 
 
 async def _measure(session: Session, name: str, found: Select[Any]) -> Tally:
@@ -202,8 +214,10 @@ async def read_metrics(session: Session) -> Metrics:
     horizon = tally.pop(HORIZON, Amount(0)).number
     first = await session.scalar(select(func.min(events.c.id)).where(events.c.id > horizon))
     if first is not None:
-        tally = add(tally, await count_events(session, horizon, first + SHOWN_MAX))
-        tally = add(tally, await measure_events(session, horizon, first + MEASURED_MAX))
+        # not from the first on: one that is committed later, below it, would move the end back, and a number would fall
+        start = horizon if first - horizon <= STEP else first
+        tally = add(tally, await count_events(session, horizon, start + SHOWN_MAX))
+        tally = add(tally, await measure_events(session, horizon, start + MEASURED_MAX))
     queue = select(ready.c.task_id).limit(QUEUE_COUNTED_MAX).subquery()
     depth = await session.scalar(select(func.count()).select_from(queue))
     now = await session.now()

@@ -158,9 +158,14 @@ def ended_task(row: Any, status: str) -> EndedTask:
 
 
 async def move_job(
-    session: Session, move: str, job_id: int, now: datetime, values: Mapping[str, Any] | None = None
+    session: Session,
+    move: str,
+    job_id: int,
+    now: datetime,
+    values: Mapping[str, Any] | None = None,
+    detail: str | None = None,
 ) -> bool:
-    """Apply one move to a job whose state allows it; says whether it did."""
+    """Apply one move to a job whose state allows it, with a detail for the ledger; says whether it did."""
     rule = JOB_MOVES[move]
     changed = await session.run(
         update(jobs)
@@ -168,7 +173,7 @@ async def move_job(
         .values(status=rule.target, **(values or {}))
     )
     if changed:
-        await session.insert(events, [_job_event(job_id, move, rule.target, now)])
+        await session.insert(events, [_job_event(job_id, move, rule.target, now, detail)])
     return bool(changed)
 
 

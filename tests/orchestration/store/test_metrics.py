@@ -14,6 +14,7 @@ from sqlalchemy import delete, event, func, insert, select, update
 from aaiclick.orchestration.models import WorkerStatus
 from aaiclick.orchestration.rules.metrics import ALL, Metrics
 from aaiclick.orchestration.store import metrics
+from aaiclick.orchestration.store.clears import clear_tasks
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events, jobs, ready, runs, tasks, workers
 from aaiclick.orchestration.store.tables import metrics as table
@@ -251,12 +252,30 @@ async def session_commit(band: Orchestra, session: Session) -> None:
 
 
 async def test_of_very_many_events_some_are_shown_later(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "SHOWN_MAX", 1)
+    monkeypatch.setattr(metrics, "SHOWN_MAX", 2)
+    await band.submit(make("t"))
+    await settle(band)
     for number in range(5):
         await band.submit(make(f"t{number}"))
-    assert (await shown(band)).counters["jobs_created_total"] == 2
+    assert (await shown(band)).counters["jobs_created_total"] == 3
     await settle(band)
-    assert (await shown(band)).counters["jobs_created_total"] == 5
+    assert (await shown(band)).counters["jobs_created_total"] == 6
+
+
+async def test_a_number_does_not_fall_when_an_event_is_committed_late(
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await band.submit(make("t"))
+    await settle(band)
+    for number in range(4):
+        await band.submit(make(f"t{number}"))
+    horizon = (await stored(band))["horizon"]
+    (late, *_) = await band.rows(select(events).where(events.c.id > horizon).order_by(events.c.id))
+    await change(band, delete(events).where(events.c.id == late.id))
+    monkeypatch.setattr(metrics, "SHOWN_MAX", 2)
+    before = (await shown(band)).counters["jobs_created_total"]
+    await change(band, insert(events).values(**late._mapping))
+    assert (await shown(band)).counters["jobs_created_total"] == before + 1
 
 
 async def test_of_many_events_some_are_measured_later(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,6 +319,23 @@ async def test_durations_fall_into_their_buckets(band: Orchestra) -> None:
         assert took.total_s == pytest.approx(70, abs=0.01)
         await band.database.transact(metrics.count_settled)
     assert ("task_duration_seconds", ALL) in [(row.name, row.bucket) for row in await band.rows(select(table))]
+
+
+async def test_a_job_that_is_cleared_keeps_how_long_its_runs_took(band: Orchestra) -> None:
+    task = make()
+    await band.submit(task)
+    for took_s, total_s in ((70, 70), (30, 100)):
+        await band.drain()
+        ended = await band.scalar(select(jobs.c.completed_at))
+        await change(band, update(jobs).values(started_at=ended - timedelta(seconds=took_s)))
+        before = (await shown(band)).histograms["job_duration_seconds"]
+        assert before.total_s == pytest.approx(total_s, abs=0.01)
+        await band.database.transact(lambda session: clear_tasks(session, [task.id]))
+        after = (await shown(band)).histograms["job_duration_seconds"]
+        assert (after.count, after.buckets) == (before.count, before.buckets)
+        assert after.total_s == pytest.approx(before.total_s, abs=0.001)
+    after = (await shown(band)).histograms["job_duration_seconds"]
+    assert (after.count, after.buckets[15.0], after.buckets[60.0], after.buckets[300.0]) == (2, 0, 1, 2)
 
 
 # ---------------------------------------------------------------- what is, and its cost
