@@ -264,7 +264,8 @@ async def run_job(
         submission = _submission(job, path, arguments)
         job.registered_job_id = None if entry is None else entry.id
         if key is not None:
-            job.key_digest = digest([wanted, path, submission.tasks[0].kwargs])
+            options = [priority, timeout_s and float(timeout_s), preservation_mode and job.preservation_mode]
+            job.key_digest = digest([wanted, path, submission.tasks[0].kwargs, options])
         return await _submit(coordinator, submission)
 
 

@@ -47,6 +47,16 @@ async def test_a_key_makes_submitting_idempotent(each_client: Client) -> None:
     assert "monday" in problem_in(other, 409)["detail"]
 
 
+async def test_other_options_with_the_same_key_are_another_body(client: Client) -> None:
+    """Whoever asks for a time limit must not be given a job without one as if it were theirs."""
+    asked = ADD | {"key": "monday", "timeout_s": 9, "preservation_mode": "full"}
+    assert (await client.post("/jobs", json=asked)).status_code == 201
+    same = asked | {"timeout_s": 9.0, "preservation_mode": "FULL"}
+    assert (await client.post("/jobs", json=same)).status_code == 200
+    for other in ({"timeout_s": 10}, {"timeout_s": None}, {"priority": 3}, {"preservation_mode": "none"}):
+        problem_in(await client.post("/jobs", json=asked | other), 409)
+
+
 async def test_two_keys_that_differ_are_refused(client: Client) -> None:
     answer = await client.post("/jobs", json=ADD | {"key": "a"}, headers={"Idempotency-Key": "b"})
     assert "Idempotency-Key" in problem_in(answer, 422)["detail"]
