@@ -15,6 +15,7 @@ import typer
 
 from aaiclick import __version__
 from aaiclick.cli import (
+    backfills,
     data,
     dlq,
     doctor,
@@ -55,6 +56,8 @@ job.app.command("logs")(logs.job_logs)
 job.app.command("graph")(graph.graph)
 job.app.command("enable")(registered_job.enable)
 job.app.command("disable")(registered_job.disable)
+registered_job.app.command("backfills")(backfills.list_)
+registered_job.app.command("cancel-backfill")(backfills.cancel)
 app.add_typer(migrate.app, name="migrate")
 app.add_typer(job.app, name="job")
 app.add_typer(registered_job.app, name="registered-job")

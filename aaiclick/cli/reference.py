@@ -24,13 +24,14 @@ same command. See [Use the command line](../guides/command-line.md) for examples
 | code | means |
 |---|---|
 | 0 | fine |
-| 1 | `job wait`, `run-job --wait`: the job did not complete; `doctor`: a check fails; ClickHouse refused a query |
-| 2 | wrong use: an argument, a setting, a schema that does not fit, an id that is several |
+| 1 | `job wait`, `run-job --wait`: the job did not complete; `doctor`: a check fails |
+| 2 | wrong use: an argument, a setting, a schema that does not fit, an id that is several, a query that is refused |
 | 3 | not found |
 | 4 | not allowed |
 | 5 | conflict: a job that ended is cancelled, a task that did not fail is retried |
 | 6 | the database or the data engine cannot be reached or used |
 | 70 | a fault of aaiclick |
+| 74 | the output cannot be written, as on a full disk |
 | 124 | the wait timed out |
 | 130 | interrupted, or answered with no |
 | 141 | whoever read the output has gone away |

@@ -10,12 +10,15 @@ from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.rules.names import ID_MAX, check_id, shorten
 from aaiclick.orchestration.store import short_ids as store
 
-Kind = Literal["job", "task", "token", "worker"]
+Kind = Literal["backfill", "job", "task", "token", "worker"]
 
 DIGITS_MIN = 4
 CANDIDATES_SHOWN = 5
 
-_HINTS = {kind: f"See: aaiclick {kind} list" for kind in ("job", "token", "worker")} | {"task": ""}
+_HINTS = {kind: f"See: aaiclick {kind} list" for kind in ("job", "token", "worker")} | {
+    "backfill": "See: aaiclick registered-job backfills NAME",
+    "task": "",
+}
 
 
 async def find_id(kind: Kind, text: str) -> int:

@@ -8,9 +8,15 @@ from sqlalchemy import Table, select
 
 from aaiclick.orchestration.store.access_tables import tokens
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import jobs, tasks, workers
+from aaiclick.orchestration.store.tables import backfills, jobs, tasks, workers
 
-_TABLES: Mapping[str, Table] = {"job": jobs, "task": tasks, "token": tokens, "worker": workers}
+_TABLES: Mapping[str, Table] = {
+    "backfill": backfills,
+    "job": jobs,
+    "task": tasks,
+    "token": tokens,
+    "worker": workers,
+}
 
 
 async def is_there(session: Session, kind: str, wanted: int) -> bool:
