@@ -57,6 +57,7 @@ async def _task_logs(task_id: int, epoch: int | None, tail: int | None, follow: 
             printer.write(data, task_id)
         async for data in log_following.follow_log(task_id, epoch, start=start):
             printer.write(data, task_id)
+    printer.finish()
     if not printer.wrote:
         say(NOTHING_HERE)
 
@@ -109,6 +110,7 @@ async def _job_logs(job_id: int, failed: bool, tail: int | None, follow: bool, a
             printer.write(data, task.id, {"name": task.name, "status": str(task.status)})
         else:
             silent += 1
+    printer.finish()
     if silent or not printer.wrote:
         say(f"{silent} task{'' if silent == 1 else 's'}: {NOTHING_HERE}" if silent else NOTHING_HERE)
 
@@ -159,6 +161,15 @@ class Printer:
         """As text; a character that is cut off waits for its other half."""
         data, self._halves[task_id] = _whole_characters(self._halves.pop(task_id, b"") + data)
         return data.decode(errors="replace")
+
+    def finish(self) -> None:
+        """Characters whose other half never came are shown as what they are: broken."""
+        for task_id, half in self._halves.items():
+            if half and self._as_json:
+                show_json({"task_id": str(task_id), "text": half.decode(errors="replace")})
+            elif half:
+                sys.stdout.write(half.decode(errors="replace"))
+        self._halves.clear()
 
 
 def _whole_characters(data: bytes) -> tuple[bytes, bytes]:

@@ -120,3 +120,16 @@ def test_a_character_may_come_in_two_halves(monkeypatch: pytest.MonkeyPatch, cha
         printer.write(b"a" + data[:cut], 1)
         printer.write(data[cut:] + b"z", 1)
         assert screen.getvalue() == f"a{character}z"
+
+
+@pytest.mark.parametrize(("as_json", "shown"), [(False, "a\ufffd"), (True, '{"task_id": "1", "text": "\ufffd"}')])
+def test_a_half_whose_other_half_never_comes_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, as_json: bool, shown: str
+) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    printer = logs.Printer(as_json)
+    printer.write(b"a\xff", 1)
+    printer.finish()
+    printer.finish()
+    assert " ".join(screen.getvalue().split()).endswith(shown.replace("{", "{ ").replace("}", " }"))
