@@ -100,7 +100,7 @@ async def _outcome(session: Session, entry: RegisteredJob) -> FireOutcome:
     if entry.overlap is Overlap.ALLOW:
         return FireOutcome.RUN
     waiting = await _count_queued(session, entry.id) if entry.overlap is Overlap.QUEUE else 0
-    if not waiting and not await open_runs(session, entry.id):
+    if not waiting and not await open_runs(session, entry.id, limit=1):
         return FireOutcome.RUN
     return FireOutcome.QUEUED if entry.overlap is Overlap.QUEUE and waiting < QUEUED_MAX else FireOutcome.SKIPPED
 
@@ -149,10 +149,10 @@ async def start_run(session: Session, submission: Submission) -> int:
     return submission.job_id
 
 
-async def open_runs(session: Session, entry_id: int) -> list[int]:
-    """The runs of an entry that have not ended: scheduled, by hand, or of a backfill."""
+async def open_runs(session: Session, entry_id: int, limit: int | None = None) -> list[int]:
+    """The runs of an entry that have not ended, or so many of them: scheduled, by hand, or of a backfill."""
     mine = (jobs.c.registered_job_id == entry_id, jobs.c.status.in_(OPEN_JOB))
-    return [row.id for row in await session.rows(select(jobs.c.id).where(*mine))]
+    return [row.id for row in await session.rows(select(jobs.c.id).where(*mine).limit(limit))]
 
 
 # ---------------------------------------------------------------- times that wait for an earlier run
@@ -171,7 +171,7 @@ async def run_queued(session: Session, entry_id: int, build: Build) -> bool:
     entry = await lock_registered_job(session, entry_id=entry_id)
     if entry is None:
         return False
-    if entry.overlap is not Overlap.ALLOW and await open_runs(session, entry_id):
+    if entry.overlap is not Overlap.ALLOW and await open_runs(session, entry_id, limit=1):
         return False
     waiting = (fires.c.registered_job_id == entry_id, fires.c.outcome == FireOutcome.QUEUED)
     oldest = await session.first(select(fires.c.fire_at).where(*waiting).order_by(fires.c.fire_at).limit(1))
