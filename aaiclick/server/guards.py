@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, NotAllowed, NotAuthenticated
+from aaiclick.orchestration.rules.names import escape_for_terminal
 from aaiclick.orchestration.store.connecting import explain
 from aaiclick.orchestration.tokens import MAKE_ONE, authenticate
 from aaiclick.server.bodies import BODY_ROOM_BYTES, read_body
@@ -74,7 +75,8 @@ class Door:
         except Exception as error:
             known = explain(error, settings().sql_url)
             if known is None:
-                log.exception("%s %s failed", scope["method"], scope["path"], extra=about(**_named(scope)))
+                path = escape_for_terminal(scope["path"])  # whatever was asked for stays in its line
+                log.exception("%s %s failed", scope["method"], path, extra=about(**_named(scope)))
             if not begun:
                 await (fault() if known is None else problem_of(known))(scope, receive, tell)
 
@@ -101,7 +103,10 @@ def _head_of(send: Send) -> Send:
 
 def _named(scope: Scope) -> dict[str, str]:
     """What a path names: the job, the task, the worker."""
-    return {name.removesuffix("_id"): str(value) for name, value in scope.get("path_params", {}).items()}
+    return {
+        name.removesuffix("_id"): escape_for_terminal(str(value))
+        for name, value in scope.get("path_params", {}).items()
+    }
 
 
 def check_host(headers: Headers, hosts: Collection[str]) -> None:

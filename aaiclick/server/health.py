@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+import asyncio
 
-from aaiclick.orchestration.health import health_check
+from fastapi import APIRouter, Request, Response
+from starlette.applications import Starlette
+
+from aaiclick.orchestration.health import Health, health_check
 from aaiclick.server import models
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import problem_response, told
@@ -26,11 +29,19 @@ async def healthz(request: Request) -> Response:
 @probes.get("/readyz", response_model=models.Alive, responses={500: problem_response(500), 503: problem_response(503)})
 async def readyz(request: Request) -> Response:
     """Can it work: does the database answer, with the schema that is needed?"""
-    health = await health_check()
+    health = await _looked(request.app)
     missing = [name for name in NEEDED if not health[name].ok]
     if missing:  # nobody is asked who they are here: no details
         return problem(503, "NotReady", f"These cannot be used: {', '.join(missing)}.")
     return answer(request, models.Alive(status="ready"))
+
+
+async def _looked(app: Starlette) -> Health:
+    """One look at a time for all who ask meanwhile: anybody may ask, as often as they like."""
+    looking: asyncio.Task[Health] | None = getattr(app.state, "looking", None)
+    if looking is None or looking.done():
+        looking = app.state.looking = asyncio.create_task(health_check())
+    return await asyncio.shield(looking)
 
 
 @router.get("", response_model=models.HealthAnswer, responses=told())

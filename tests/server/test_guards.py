@@ -15,6 +15,7 @@ from aaiclick.orchestration.store.access_tables import tokens
 from aaiclick.orchestration.tokens import create_token, list_tokens, revoke_token
 from aaiclick.server import jobs as room
 from aaiclick.server.app import create_app
+from aaiclick.telemetry.log_lines import TextLines
 from tests.server.conftest import Client, problem_in
 from tests.support.orchestra import LONG_AGO
 
@@ -186,8 +187,21 @@ async def test_a_fault_of_ours_is_told_without_its_cause(
     assert "the inside of the server" in caplog.text
 
 
+async def test_what_was_asked_for_makes_no_lines_of_its_own_in_the_log(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: object) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("aaiclick.server.registered_jobs.the_entry", broken)
+    problem_in(await client.get("/registered-jobs/x%0aERROR all is lost%1b[2J"), 500)
+    told = TextLines("%(message)s").format(next(each for each in caplog.records if "failed" in each.getMessage()))
+    assert told.splitlines()[0].startswith("GET /api/v1/registered-jobs/x\\x0aERROR all is lost\\x1b[2J failed")
+    assert "\x1b" not in told.splitlines()[0]
+
+
 async def test_the_token_is_in_no_log_and_no_problem(client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    secret = client.tokens["viewer"].rpartition("_")[2]
+    secret = client.tokens["viewer"].split("_", 2)[2]
     with caplog.at_level(logging.DEBUG):
         answer = await client.post("/jobs", json={"name": "x"}, headers=client.of("viewer"))
     assert secret not in answer.text

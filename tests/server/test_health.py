@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from aaiclick.orchestration.health import Check, Health
@@ -33,3 +35,24 @@ async def test_how_everything_is_needs_a_token(client: Client) -> None:
     assert [check["name"] for check in found["checks"]][:2] == ["database", "schema"]
     del client.headers["authorization"]
     problem_in(await client.get("/health"), 401)
+
+
+async def test_many_who_ask_at_once_cost_one_look(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is asked who they are here."""
+    looks, asked = 0, asyncio.Event()
+
+    async def slow() -> Health:
+        nonlocal looks
+        looks += 1
+        await asked.wait()
+        return Health([Check("database", True, ""), Check("schema", True, "")])
+
+    monkeypatch.setattr(room, "health_check", slow)
+    asking = [asyncio.create_task(client.get(f"{ROOT}/readyz")) for _ in range(20)]
+    await asyncio.sleep(0.05)
+    asking[0].cancel()  # whoever leaves takes the answer from nobody
+    asked.set()
+    answers = await asyncio.gather(*asking[1:])
+    assert ({answer.status_code for answer in answers}, looks) == ({200}, 1)
+    assert (await client.get(f"{ROOT}/readyz")).status_code == 200
+    assert looks == 2
