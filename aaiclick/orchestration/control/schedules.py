@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from aaiclick.errors import InputError, ValueNotPortable, ValueTooLarge
+from aaiclick.errors import AaiclickError, InputError
 from aaiclick.orchestration.factories import trace_submit
 from aaiclick.orchestration.models import RegisteredJob
 from aaiclick.orchestration.models.submission import Submission
@@ -34,6 +34,10 @@ Page = Callable[[Database, Any], Awaitable[dict[Any, int]]]
 
 STEPS_MAX = 200
 """Transactions that one round may take: beside schedules there are other things to repair, and a term to renew."""
+
+
+UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+"""What becomes of an entry that another version has written, or a hand; and of values that are too large here."""
 
 
 class Scheduler:
@@ -105,10 +109,11 @@ class Scheduler:
 
         try:
             answer = await self.database.transact(work)
-        except (InputError, ValueTooLarge, ValueNotPortable) as error:
-            if self._said.get(entry_id) != str(error):
-                self._said[entry_id] = str(error)
-                log.error("registered job %s cannot be fired: %s (trying again)", entry_id, error)
+        except (InputError, *UNREADABLE) as error:
+            said = str(error) if isinstance(error, AaiclickError) else f"{type(error).__name__}: {error}"
+            if self._said.get(entry_id) != said:
+                self._said[entry_id] = said
+                log.error("registered job %s cannot be fired: %s (trying again)", entry_id, said)
             return None
         self._said.pop(entry_id, None)
         self._done += bool(answer)

@@ -100,6 +100,20 @@ async def test_an_entry_that_cannot_fire_does_not_hold_up_the_others(
     assert await scheduler.fire() == 1
 
 
+@pytest.mark.parametrize("written", [{"overlap": "replace"}, {"default_kwargs": '{"x": {"of": "another version"}}'}])
+async def test_an_entry_of_another_version_does_not_hold_up_the_others(
+    band: Orchestra, caplog: pytest.LogCaptureFixture, written: dict[str, str]
+) -> None:
+    for name in ("a", "b"):
+        await register(band, name)
+        await come(band, await days_ago(band, 0), name)
+    newer = update(registered_jobs).where(registered_jobs.c.name == "a").values(**written)
+    await band.database.transact(lambda session: session.run(newer))
+    scheduler = Scheduler(band.database)
+    assert [await scheduler.fire() for _ in range(3)] == [1, 0, 0]
+    assert caplog.text.count("cannot be fired") == 1
+
+
 async def test_what_was_missed_is_logged(band: Orchestra, caplog: pytest.LogCaptureFixture) -> None:
     await register(band, missed_runs="latest")
     await come(band, await days_ago(band, 3))
