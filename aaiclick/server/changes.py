@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from aaiclick.errors import NotAllowed
 from aaiclick.orchestration.dead_letters import replay_dead_letter
 from aaiclick.orchestration.jobs import cancel_job, retry_failed_tasks
 from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.outside import already_trusted, from_outside
-from aaiclick.orchestration.registered_jobs import disable_job, enable_job, run_job, upsert_registered_job
-from aaiclick.orchestration.rules.names import check_id, check_name
+from aaiclick.orchestration.registered_jobs import (
+    disable_job,
+    enable_job,
+    get_registered_job,
+    run_job,
+    upsert_registered_job,
+)
+from aaiclick.orchestration.rules.entrypoints import plain
+from aaiclick.orchestration.rules.names import check_id, check_name, shorten
+from aaiclick.orchestration.rules.secrets import secrets_in
 from aaiclick.orchestration.tasks import clear_task
 from aaiclick.orchestration.workers import deregister_worker, drain_worker
 from aaiclick.server import models, requests
@@ -21,6 +30,7 @@ async def submit(who: Actor, asked: requests.SubmitJob) -> Job:
     """Run a function that is named from outside; with a key, the job that this key had before."""
     check_name(asked.name, "Job name")
     async with who.changes("submit", f"job {asked.name}") as change, from_outside(asked.entrypoint) as entrypoint:
+        await _refuse_others_secrets(asked.name, entrypoint)
         job = await run_job(
             asked.name,
             entrypoint,
@@ -32,6 +42,16 @@ async def submit(who: Actor, asked: requests.SubmitJob) -> Job:
         )
         change.target = f"job {job.id}"
     return job
+
+
+async def _refuse_others_secrets(name: str, entrypoint: str) -> None:
+    """The secrets among an entry's defaults are for the function that was registered, not for any that is named."""
+    entry = await get_registered_job(name)
+    if entry is None or plain(entry.entrypoint) == plain(entrypoint):
+        return
+    if any(secrets_in(entry.default_kwargs)):
+        cause, hint = "the registered job of that name passes secrets to another function", "Choose another name."
+        raise NotAllowed(what=f"A job called {shorten(name)} with this entrypoint", cause=cause, hint=hint)
 
 
 async def cancel(who: Actor, job_id: str) -> models.Cancelled:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from aaiclick.errors import AaiclickError, InputError
-from aaiclick.orchestration import create_job
+from aaiclick.errors import AaiclickError, InputError, NotAllowed
+from aaiclick.orchestration import Secret, create_job
 from aaiclick.orchestration.audit import list_audit
+from aaiclick.orchestration.jobs import list_jobs
+from aaiclick.orchestration.registered_jobs import register_job
 from aaiclick.orchestration.tokens import create_token
 from aaiclick.server import changes, requests
+from aaiclick.server.found import the_entry
 from aaiclick.server.who import Actor
 from tests.orchestration import sample_flows as flows
 
@@ -42,3 +45,18 @@ async def test_what_is_refused_is_written_down_and_an_id_that_is_none_is_not(who
         await getattr(changes, verb)(who, "12345")
     (told,) = [each for each in await list_audit() if each.verb == verb]
     assert str(told.outcome).startswith("refused: NotFound")
+
+
+async def test_the_secrets_of_an_entry_go_to_no_other_function(who: Actor) -> None:
+    """An author chooses the function; without this, also one that sends away whatever it is given."""
+    name = "tests.orchestration.sample_flows.echo"
+    await register_job("nightly", name, default_kwargs={"value": {"logins": [Secret("env:NIGHTLY_PASSWORD")]}})
+    await register_job("daily", name, default_kwargs={"value": 1})
+    other = name + "_on_a_thread"
+    with pytest.raises(NotAllowed, match="passes secrets to another function"):
+        await changes.submit(who, requests.SubmitJob(name="nightly", entrypoint=other))
+    assert await list_jobs() == []
+    for job, function in (("nightly", name), ("daily", other)):
+        assert (await changes.submit(who, requests.SubmitJob(name=job, entrypoint=function))).name == job
+    await changes.register(who, "nightly", requests.RegisterJob(entrypoint=other))  # the defaults are replaced with it
+    assert (await the_entry("nightly")).default_kwargs == {}
