@@ -39,7 +39,7 @@ async def test_the_database_has_no_foreign_key_either(stage: Orchestra) -> None:
 def test_no_clock_and_no_state_is_in_a_constraint_or_an_index_of_tasks() -> None:
     """A clock would freeze rows (pitfall T6); an index on the status would end HOT updates."""
     indexed = {column.name for index in tables.tasks.indexes for column in index.columns}
-    assert indexed == {"job_id", "group_id", "parent_task_id"}
+    assert indexed == {"id", "job_id", "group_id", "parent_task_id"}
     assert not [check for table in metadata.tables.values() for check in table.constraints if hasattr(check, "sqltext")]
 
 
