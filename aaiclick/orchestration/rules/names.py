@@ -24,8 +24,9 @@ _HIDDEN = re.compile(
 )
 _JOINERS = "\u200c\u200d"
 _SECRET_FIELD = re.compile(r"passw|secret|token|api_?key|credential", re.IGNORECASE)
+# A name goes on for so many characters at most: else a text like tokentokentoken… would be searched for minutes.
 _SECRET_PAIR = re.compile(
-    r"((?:passw|secret|token|api_?key|credential)\w*['\"]?\s*[:=,]\s*['\"]?)[^\s,'\")}\]]+", re.IGNORECASE
+    r"((?:passw|secret|token|api_?key|credential)\w{0,100}+['\"]?\s*[:=,]\s*['\"]?)[^\s,'\")}\]]+", re.IGNORECASE
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]*@")
 

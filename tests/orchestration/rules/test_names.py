@@ -290,3 +290,13 @@ def test_a_field_called_a_secret_hides_its_value() -> None:
 
 def test_urls_without_a_password_are_shown() -> None:
     assert mask_secrets("http://host:8080/a@b") == "http://host:8080/a@b"
+
+
+@pytest.mark.parametrize(
+    "hostile", ["token", "secret ", "password:", "api_key=", "://", "://a:", "token: '", "token\n"]
+)
+def test_secrets_are_looked_for_in_a_text_that_wants_to_be_searched_for_ever(hostile: str) -> None:
+    """An error of a body may be anything; while it was searched, the worker would not beat."""
+    mask_secrets(hostile * 40_000)
+    mask_secrets(hostile + " " * 200_000)
+    assert "hunter2" not in mask_secrets("token" * 40_000 + "=hunter2")
