@@ -12,7 +12,6 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    Double,
     Integer,
     Row,
     Select,
@@ -171,25 +170,33 @@ async def count_events(session: Session, after: int, last: int) -> Tally:
 async def measure_events(session: Session, after: int, last: int) -> Tally:
     """What the events behind `after`, up to `last`, add to the histograms: it reads the runs and jobs they name."""
     ended = and_(events.c.id > after, events.c.id <= last, events.c.move.in_(ENDING_MOVES))
-    last_s = session.dialect.seconds(jobs.c.started_at, events.c.at)
-    took_s: ColumnElement[float] = func.coalesce(
-        _forgotten_s(), case((jobs.c.started_at <= events.c.at, last_s), else_=0.0)
-    )
-    of_job = and_(ended, events.c.task_id.is_(None), jobs.c.started_at.is_not(None))
+    took_s = session.dialect.seconds(jobs.c.started_at, events.c.at)
+    of_job = and_(ended, events.c.task_id.is_(None), jobs.c.started_at <= events.c.at)
     found = select(took_s.label("took_s")).join_from(events, jobs, jobs.c.id == events.c.job_id).where(of_job)
-    tally = await _measure(session, JOB_S, found)
+    tally = add(await _measure(session, JOB_S, found), await _measure_forgotten(session, ended))
     took_s = session.dialect.seconds(runs.c.claimed_at, runs.c.ended_at)
     same = and_(runs.c.task_id == events.c.task_id, runs.c.epoch == events.c.epoch)
     found = select(took_s.label("took_s")).join_from(events, runs, same).where(ended, runs.c.claimed_at.is_not(None))
     return tally | await _measure(session, TASK_S, found)
 
 
-def _forgotten_s() -> ColumnElement[float]:
-    """How long the run of a job took that was cleared after it, which its next `reactivate` says; else nothing."""
-    later = events.alias()
-    cleared = (later.c.job_id == events.c.job_id, later.c.id > events.c.id, later.c.task_id.is_(None))
-    told = select(later.c.detail).where(*cleared, later.c.move == "reactivate").order_by(later.c.id).limit(1)
-    return cast(told.correlate(events).scalar_subquery(), Double)
+async def _measure_forgotten(session: Session, ended: ColumnElement[bool]) -> Tally:
+    """Of runs of jobs that were cleared after them: how long each took, its next `reactivate` says."""
+    of_job = and_(ended, events.c.task_id.is_(None), jobs.c.started_at > events.c.at)
+    found = select(events.c.id, events.c.job_id).join_from(events, jobs, jobs.c.id == events.c.job_id)
+    endings = await session.rows(found.where(of_job))
+    if not endings:
+        return {}
+    mine = session.any_of(events.c.job_id, sorted({row.job_id for row in endings}))
+    cleared = (mine, events.c.id > min(endings).id, events.c.task_id.is_(None), events.c.move == "reactivate")
+    told: dict[int, list[tuple[int, float]]] = {}
+    for row in await session.rows(select(events.c.id, events.c.job_id, events.c.detail).where(*cleared)):
+        told.setdefault(row.job_id, []).append((row.id, float(row.detail or 0.0)))
+    took = [
+        min((each for each in told.get(row.job_id, ()) if each[0] > row.id), default=(0, 0.0))[1] for row in endings
+    ]
+    within = {(JOB_S, str(limit)): Amount(sum(each <= limit for each in took)) for limit in METRICS[JOB_S].buckets_s}
+    return within | {(JOB_S, ALL): Amount(len(took), sum(took))}
 
 
 async def _measure(session: Session, name: str, found: Select[Any]) -> Tally:

@@ -334,6 +334,7 @@ async def test_a_job_that_is_cleared_keeps_how_long_its_runs_took(band: Orchestr
         after = (await shown(band)).histograms["job_duration_seconds"]
         assert (after.count, after.buckets) == (before.count, before.buckets)
         assert after.total_s == pytest.approx(before.total_s, abs=0.001)
+        await change(band, update(events).values(at=LONG_AGO))
     after = (await shown(band)).histograms["job_duration_seconds"]
     assert (after.count, after.buckets[15.0], after.buckets[60.0], after.buckets[300.0]) == (2, 0, 1, 2)
 
