@@ -122,20 +122,21 @@ def _ask(typed: str, how: Callable[[int], Coroutine[Any, Any, bool]], said: str,
 @app.command("list")
 def list_(
     status: Annotated[str | None, typer.Option(help="Only workers of this status.")] = None,
+    limit: Annotated[int | None, typer.Option(help="How many at most.")] = None,
     watched: Watch = False,
     as_json: AsJson = False,
 ) -> None:
-    """List workers, the newest first."""
+    """List workers, the newest first, also those that have left."""
     if watched:
-        watch(lambda: _list(status), lambda found: _show(found, as_json), as_json=as_json)
+        watch(lambda: _list(status, limit), lambda found: _show(found, as_json), as_json=as_json)
     else:
-        _show(wait_for(_list(status)), as_json)
+        _show(wait_for(_list(status, limit)), as_json)
 
 
-async def _list(status: str | None) -> list[dict[str, Any]]:
+async def _list(status: str | None, limit: int | None) -> list[dict[str, Any]]:
     from aaiclick.orchestration.workers import list_workers  # here, to keep start-up light
 
-    return [to_json(worker) for worker in await list_workers(status)]
+    return [to_json(worker) for worker in await list_workers(status, limit)]
 
 
 def _show(workers: list[dict[str, Any]], as_json: bool) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from aaiclick.errors import Conflict, InputError, NotFound
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.models import Claim, Worker, WorkerStatus
-from aaiclick.orchestration.rules.names import check_id, check_name, check_status, shorten
+from aaiclick.orchestration.rules.names import check_id, check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.store import health
 from aaiclick.orchestration.store import workers as store
 
@@ -53,11 +53,15 @@ async def drain_worker(worker_id: int) -> bool:
     return before != WorkerStatus.STOPPED
 
 
-async def list_workers(status: WorkerStatus | str | None = None) -> Sequence[Worker]:
-    """Workers, newest first."""
+async def list_workers(
+    status: WorkerStatus | str | None = None, limit: int | None = None, *, before: int | None = None
+) -> Sequence[Worker]:
+    """Workers, newest first, also those whose session is over; `before` is the id of the last of the page before."""
     wanted = None if status is None else check_status(status, WorkerStatus)
+    count, _ = check_paging(limit, None)
+    below = None if before is None else check_id(before, "before")
     async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.list_workers(session, wanted))
+        return await coordinator.database.read(lambda session: store.list_workers(session, wanted, count, below))
 
 
 async def count_live_workers() -> int:

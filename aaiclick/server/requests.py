@@ -45,6 +45,8 @@ class WorkersQuery(_Asked):
     """Which workers."""
 
     status: str | None = Field(default=None, description="Only workers of this status.")
+    before: IdText | None = Field(default=None, description="The `next` of the page before.")
+    limit: Limit = LIMIT_DEFAULT
 
 
 class PageQuery(_Asked):

@@ -16,10 +16,12 @@ from aaiclick.server.who import Operator, Viewer
 router = APIRouter(prefix="/workers", tags=["workers"])
 
 
-@router.get("", response_model=models.WorkerList, responses=told() | UNCHANGED)
+@router.get("", response_model=models.WorkerPage, responses=told() | UNCHANGED)
 async def list_(request: Request, _: Viewer, asked: Annotated[requests.WorkersQuery, Query()]) -> Response:
-    """List workers, the newest first."""
-    return answer(request, models.WorkerList.of(list(await list_workers(asked.status))))
+    """List workers, the newest first, also those that have left."""
+    before = None if asked.before is None else int(asked.before)
+    found = await list_workers(asked.status, asked.limit, before=before)
+    return answer(request, models.WorkerPage.of(found, asked.limit))
 
 
 @router.get("/{worker_id}", response_model=models.WorkerAnswer, responses=told(404) | UNCHANGED)

@@ -32,6 +32,8 @@ async def test_a_worker_is_this_process_unless_told_otherwise(state: str) -> Non
     assert (other.hostname, other.pid, other.name) == ("worker-01", 12345, "night")
     assert mine.id != other.id
     assert [worker.id for worker in await list_workers()] == [other.id, mine.id]
+    assert [worker.id for worker in await list_workers(limit=1)] == [other.id]
+    assert [worker.id for worker in await list_workers(before=other.id)] == [mine.id]
     assert other.expires_at > other.last_heartbeat
 
 

@@ -15,8 +15,19 @@ async def test_workers_are_listed_and_shown(each_client: Client) -> None:
     shown = (await each_client.get(f"/workers/{second.id}")).json()
     assert shown == listed[0]
     assert (shown["name"], shown["status"]) == ("gpu box", "active")
-    assert (await each_client.get("/workers", params={"status": "stopped"})).json() == {"workers": []}
+    assert (await each_client.get("/workers", params={"status": "stopped"})).json() == {
+        "workers": [],
+        "next": None,
+    }
     assert "active" in problem_in(await each_client.get("/workers", params={"status": "activ"}), 422)["detail"]
+
+
+async def test_workers_come_in_pages(client: Client) -> None:
+    made = [str((await register_worker()).id) for _ in range(3)]
+    first = (await client.get("/workers", params={"limit": 2})).json()
+    assert [worker["id"] for worker in first["workers"]] == made[:0:-1]
+    second = (await client.get("/workers", params={"limit": 2, "before": first["next"]})).json()
+    assert ([worker["id"] for worker in second["workers"]], second["next"]) == (made[:1], None)
 
 
 async def test_draining_asks_and_stopping_ends(each_client: Client) -> None:

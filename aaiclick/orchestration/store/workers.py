@@ -99,9 +99,13 @@ async def get_worker(session: Session, worker_id: int) -> Worker | None:
     return None if row is None else Worker.from_row(row)
 
 
-async def list_workers(session: Session, status: WorkerStatus | None) -> Sequence[Worker]:
-    """Newest first."""
-    choice = select(workers).order_by(workers.c.id.desc())
+async def list_workers(
+    session: Session, status: WorkerStatus | None, limit: int | None = None, before: int | None = None
+) -> Sequence[Worker]:
+    """Newest first; `before` is the last one of the page before."""
+    choice = select(workers).order_by(workers.c.id.desc()).limit(limit)
+    if before is not None:
+        choice = choice.where(workers.c.id < before)
     if status is not None:
         choice = choice.where(workers.c.status == status)
     return [Worker.from_row(row) for row in await session.rows(choice)]

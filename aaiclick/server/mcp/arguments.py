@@ -139,6 +139,8 @@ class Workers(Arguments):
     """Which workers."""
 
     status: str | None = Field(default=None, description=f"Only workers of this status: {', '.join(WorkerStatus)}.")
+    before: Before = None
+    limit: Limit = PAGE_DEFAULT
 
 
 class Entries(Arguments):

@@ -37,10 +37,12 @@ async def list_dead_letters(call: Call, asked: arguments.Letters) -> models.Dead
     return models.DeadLetterPage.of(await dead_letters.list_dead_letters(before, asked.limit), asked.limit)
 
 
-@reads()
-async def list_workers(call: Call, asked: arguments.Workers) -> models.WorkerList:
+@reads(PAGE)
+async def list_workers(call: Call, asked: arguments.Workers) -> models.WorkerPage:
     """List workers, the newest first: host, process, slots, last heartbeat. Without live workers nothing runs."""
-    return models.WorkerList.of(list(await workers.list_workers(asked.status)))
+    before = None if asked.before is None else int(asked.before)
+    found = await workers.list_workers(asked.status, asked.limit, before=before)
+    return models.WorkerPage.of(found, asked.limit)
 
 
 @reads()

@@ -11,7 +11,7 @@ from aaiclick.server.models.fleet import EventAnswer as EventAnswer
 from aaiclick.server.models.fleet import EventPage as EventPage
 from aaiclick.server.models.fleet import HealthAnswer as HealthAnswer
 from aaiclick.server.models.fleet import WorkerAnswer as WorkerAnswer
-from aaiclick.server.models.fleet import WorkerList as WorkerList
+from aaiclick.server.models.fleet import WorkerPage as WorkerPage
 from aaiclick.server.models.jobs import Cancelled as Cancelled
 from aaiclick.server.models.jobs import GraphAnswer as GraphAnswer
 from aaiclick.server.models.jobs import GraphEdge as GraphEdge

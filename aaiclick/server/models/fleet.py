@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Self
 
@@ -29,14 +30,16 @@ class WorkerAnswer(Shown):
     expires_at: datetime
 
 
-class WorkerList(BaseModel):
-    """Workers, the newest first."""
+class WorkerPage(BaseModel):
+    """Workers, the newest first. `next` is the `before` of the page after this; null on the last one."""
 
     workers: list[WorkerAnswer]
+    next: Id | None
 
     @classmethod
-    def of(cls, workers: list[Worker]) -> Self:
-        return cls(workers=[WorkerAnswer.of(worker) for worker in workers])
+    def of(cls, workers: Sequence[Worker], limit: int) -> Self:
+        following = str(workers[-1].id) if len(workers) == limit else None
+        return cls(workers=[WorkerAnswer.of(worker) for worker in workers], next=following)
 
 
 class Asked(BaseModel):
