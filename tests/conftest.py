@@ -84,6 +84,7 @@ def surroundings_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterato
             if name.startswith("AAICLICK_"):
                 patch.delenv(name)
         patch.setenv("AAICLICK_LOCAL_ROOT", str(tmp_path_factory.mktemp("root")))
+        reset_settings()  # a module that was collected may have looked at them
         yield
 
 

@@ -13,7 +13,9 @@ from tests.simulation.world import Weather
 SEEDS_MAX = 30
 """Within how many seeds; each is found by one in two to four."""
 
-HARMLESS_SEEDS = range(200 if "TEST_LONG" in os.environ else 5)
+LONG = "TEST_LONG" in os.environ
+HARMLESS_SEEDS = range(200 if LONG else 5)
+pytestmark = pytest.mark.timeout(1200 if LONG else 120)
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -16,7 +16,9 @@ from aaiclick.orchestration.store import schedules as store
 from tests.simulation.simulate import simulate
 from tests.simulation.world import Weather
 
-SEEDS = range(300 if "TEST_LONG" in os.environ else 5)
+LONG = "TEST_LONG" in os.environ
+SEEDS = range(300 if LONG else 5)
+pytestmark = pytest.mark.timeout(1200 if LONG else 120)
 SEEDS_MAX = 30
 MINUTES = Weather(schedules=True, zealous=True, favours=("switch", "set_back", "crash", "more_hosts"))
 
