@@ -31,6 +31,19 @@ async def test_those_of_one_job(state: str) -> None:
         await list_dead_letters(job_id=0)
 
 
+@pytest.mark.parametrize("size", [1, 3, 100])
+async def test_pages_go_on_over_many_jobs(state: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aaiclick.orchestration.store.dead_letters.JOBS_AT_ONCE", 2)
+    wanted = []
+    for count in (1, 2, 1, 3, 1):
+        job = await ajob_test(await create_job("x", tasks=[create_task(FAIL) for _ in range(count)]))
+        wanted += [(job.id, task.id) for task in await get_tasks_for_job(job.id)]
+    found: list[tuple[int, int]] = []
+    while page := await list_dead_letters(found[-1] if found else None, size):
+        found += [(task.job_id or 0, task.id) for task in page]
+    assert found == sorted(wanted, reverse=True)
+
+
 async def test_replaying_needs_one_that_was_given_up(state: str) -> None:
     job = await create_job("x", FAIL)
     (task,) = await get_tasks_for_job(job.id)

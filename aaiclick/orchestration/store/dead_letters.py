@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import or_, select
 
 from aaiclick.errors import Conflict, NotFound
 from aaiclick.orchestration.models import Task
@@ -12,26 +12,43 @@ from aaiclick.orchestration.store.endings import lock_graph
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import jobs, tasks
 
+JOBS_AT_ONCE = 100
+
 
 async def list_dead_letters(
     session: Session, before: tuple[int, int] | None, limit: int, only_job: int | None = None
 ) -> list[Task]:
-    """The newest jobs first; found through jobs that count failures, as tasks have no index by status."""
-    choice = (
-        select(tasks)
-        .join(jobs, jobs.c.id == tasks.c.job_id)
-        .where(jobs.c.failed_tasks > 0, tasks.c.status == TaskStatus.FAILED)
-        .order_by(jobs.c.id.desc(), tasks.c.id.desc())
-        .limit(limit)
-    )
-    if only_job is not None:
-        choice = choice.where(jobs.c.id == only_job, tasks.c.job_id == only_job)
-    if before is not None:
-        job_id, task_id = before
-        choice = choice.where(
-            or_(jobs.c.id < job_id, and_(jobs.c.id == job_id, tasks.c.id < task_id)),
+    """The newest jobs first; found through jobs that count failures, as tasks have no index by status.
+
+    The jobs are asked for first: of both together, MariaDB would walk through all tasks.
+    """
+    found: list[Task] = []
+    last = None if before is None else before[0]
+    while len(found) < limit:
+        ids = await _jobs_with_failures(session, last, only_job)
+        if not ids:
+            break
+        choice = (
+            select(tasks)
+            .where(session.any_of(tasks.c.job_id, ids), tasks.c.status == TaskStatus.FAILED)
+            .order_by(tasks.c.job_id.desc(), tasks.c.id.desc())
+            .limit(limit - len(found))
         )
-    return [Task.from_row(row) for row in await session.rows(choice)]
+        if before is not None:
+            choice = choice.where(or_(tasks.c.job_id < before[0], tasks.c.id < before[1]))
+        found += [Task.from_row(row) for row in await session.rows(choice)]
+        last = ids[-1] - 1
+    return found
+
+
+async def _jobs_with_failures(session: Session, last: int | None, only_job: int | None) -> list[int]:
+    """Some jobs, the newest first, from this one on."""
+    choice = select(jobs.c.id).where(jobs.c.failed_tasks > 0).order_by(jobs.c.id.desc()).limit(JOBS_AT_ONCE)
+    if only_job is not None:
+        choice = choice.where(jobs.c.id == only_job)
+    if last is not None:
+        choice = choice.where(jobs.c.id <= last)
+    return [row.id for row in await session.rows(choice)]
 
 
 async def replay(session: Session, task_id: int) -> Cleared:
