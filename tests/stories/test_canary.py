@@ -202,6 +202,27 @@ async def ask_server(cage: Cage) -> None:
                     known = (200, 404, 503) if token == cage.token else (200, 401, 503)
                     assert answer.status_code in known, (path, answer.text)
                     cage.look(f"{token == WRONG} GET {path} {value}", f"{answer.headers}\n{answer.text}")
+        client.headers["Authorization"] = f"Bearer {cage.token}"
+        await ask_as_agent(cage, client, ids)
+
+
+async def ask_as_agent(cage: Cage, client: httpx.AsyncClient, ids: dict[str, list[Any]]) -> None:
+    """Every tool that reads, with the same ids; what is refused is read too."""
+
+    async def said(method: str, params: dict[str, Any]) -> httpx.Response:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = await client.post("/mcp", json=body, headers={"Accept": "application/json, text/event-stream"})
+        assert answer.status_code == 200, answer.text
+        return answer
+
+    tools = (await said("tools/list", {})).json()["result"]["tools"]
+    assert len(tools) > 20
+    for tool in tools:
+        needed = tool["inputSchema"].get("required", [])
+        for value in ids.get(f"{{{needed[0]}}}", ["nightly"]) if needed else [""]:
+            arguments = {needed[0]: str(value)} if needed else {}
+            answer = await said("tools/call", {"name": tool["name"], "arguments": arguments})
+            cage.look(f"tool {tool['name']} {value}", f"{answer.headers}\n{answer.text}")
 
 
 def ask_commands(cage: Cage, capsys: pytest.CaptureFixture[str]) -> None:
