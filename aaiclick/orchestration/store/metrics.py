@@ -61,6 +61,9 @@ MEASURED_MAX = 2_000
 """Of those that are not counted for good, how many are counted anew, and how many measured, which takes longer: the
 others are shown when they are. The oldest, so that no number ever falls."""
 
+GAP_MAX = MEASURED_MAX // 2
+"""Ids behind the last event that is counted for good of which one may still be committed late."""
+
 SETTLED_S = 300.0
 SETTLED_S_MIN = 30.0
 """After this time, whoever wrote before an event has committed; the shorter one under load.
@@ -221,8 +224,9 @@ async def read_metrics(session: Session) -> Metrics:
     horizon = tally.pop(HORIZON, Amount(0)).number
     first = await session.scalar(select(func.min(events.c.id)).where(events.c.id > horizon))
     if first is not None:
-        # not from the first on: one that is committed later, below it, would move the end back, and a number would fall
-        start = horizon if first - horizon <= STEP else first
+        # not from the first on: one that is committed later, below it, would move the end back, and a number would
+        # fall; but where many ids were never used, those that were must come within what is measured
+        start = horizon if first - horizon <= GAP_MAX else first
         tally = add(tally, await count_events(session, horizon, start + SHOWN_MAX))
         tally = add(tally, await measure_events(session, horizon, start + MEASURED_MAX))
     queue = select(ready.c.task_id).limit(QUEUE_COUNTED_MAX).subquery()

@@ -288,6 +288,14 @@ async def test_of_many_events_some_are_measured_later(band: Orchestra, monkeypat
     assert (await shown(band)).histograms["task_duration_seconds"].count == 2
 
 
+@pytest.mark.parametrize("gap", [900, 5_000, 50_000])
+async def test_what_is_behind_ids_that_were_never_used_is_measured(band: Orchestra, gap: int) -> None:
+    await band.submit(make("a"), make("b"))
+    await band.drain()
+    await change(band, update(events).values(id=events.c.id + gap))
+    assert (await shown(band)).histograms["task_duration_seconds"].count == 2
+
+
 # ---------------------------------------------------------------- durations
 
 
