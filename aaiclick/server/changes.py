@@ -31,17 +31,21 @@ async def submit(who: Actor, asked: requests.SubmitJob) -> Job:
     check_name(asked.name, "Job name")
     async with who.changes("submit", f"job {asked.name}") as change, from_outside(asked.entrypoint) as entrypoint:
         await _refuse_others_secrets(asked.name, entrypoint)
-        job = await run_job(
-            asked.name,
-            entrypoint,
-            asked.kwargs,
-            asked.preservation_mode,
-            key=asked.key,
-            priority=asked.priority,
-            timeout_s=asked.timeout_s,
-        )
+        job = await _run(asked.name, entrypoint, asked)
         change.target = f"job {job.id}"
     return job
+
+
+async def _run(name: str, entrypoint: str | None, asked: requests.SubmitJob | requests.RunRegistered) -> Job:
+    return await run_job(
+        name,
+        entrypoint,
+        asked.kwargs,
+        asked.preservation_mode,
+        key=asked.key,
+        priority=asked.priority,
+        timeout_s=asked.timeout_s,
+    )
 
 
 async def _refuse_others_secrets(name: str, entrypoint: str) -> None:
@@ -121,15 +125,7 @@ async def run(who: Actor, name: str, asked: requests.RunRegistered) -> Job:
     async with who.changes("run", f"registered job {name}") as change:
         entry = await the_entry(name)
         async with already_trusted(entry.entrypoint):
-            job = await run_job(
-                name,
-                None,
-                asked.kwargs,
-                asked.preservation_mode,
-                key=asked.key,
-                priority=asked.priority,
-                timeout_s=asked.timeout_s,
-            )
+            job = await _run(name, None, asked)
         change.target = f"job {job.id}"
     return job
 
