@@ -5,6 +5,7 @@ Nothing heavy is imported before it is needed: `aaiclick --help` loads no databa
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Sequence
@@ -94,6 +95,7 @@ def _options(
 
 def main() -> None:
     """The command `aaiclick`: run what was typed and end the process with the exit code of its outcome."""
+    atexit.register(errors.end_undisturbed)
     typed = sys.argv[1:] or ["--help"]
     asked = app if COMPLETION in os.environ else narrowed(typed)
     sys.exit(errors.run(lambda: asked(typed, prog_name="aaiclick", standalone_mode=False)))

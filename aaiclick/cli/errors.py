@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import TextIO
@@ -17,6 +18,7 @@ WRONG_USE = 2
 UNEXPECTED = 70
 """A fault of ours, as sysexits.h numbers it: no outcome that a script may count on."""
 INTERRUPTED = 130
+SAID_INTERRUPTED = "aaiclick: interrupted"
 PIPE_CLOSED = 141
 """What a process ended by SIGPIPE leaves: whoever read our output has seen enough."""
 UNWRITTEN = 74
@@ -45,7 +47,7 @@ def run(command: Callable[[], object]) -> int:
         _leave(sys.stdout)
         return PIPE_CLOSED
     except (KeyboardInterrupt, typer.Abort):
-        _tell("aaiclick: interrupted")
+        _tell(SAID_INTERRUPTED)
         return INTERRUPTED
     except SystemExit as left:  # what typer makes of a pipe that is closed while a command writes to it
         if not isinstance(left.__context__, BrokenPipeError):
@@ -54,7 +56,14 @@ def run(command: Callable[[], object]) -> int:
         return PIPE_CLOSED
     except Exception as error:
         return _report(error)
+    if code == INTERRUPTED:  # what typer makes of Ctrl-C
+        _tell(SAID_INTERRUPTED)
     return code if isinstance(code, int) else 0
+
+
+def end_undisturbed() -> None:
+    """From here on Ctrl-C is not heard: while Python ends, it would kill, and what was decided would be lost."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _report(error: Exception) -> int:

@@ -43,7 +43,7 @@ def register_job(
 ) -> None:
     """Add a job to the catalogue, with a schedule or without."""
     given = {
-        "name": name or entrypoint.rpartition(".")[2],
+        "name": entrypoint.rpartition(".")[2] if name is None else name,
         "entrypoint": entrypoint,
         "schedule": schedule,
         "default_kwargs": read_kwargs(kwargs),
@@ -164,13 +164,29 @@ def read_kwargs(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        found = json.loads(text, parse_constant=_no_constant)
+        found = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_each_once)
     except ValueError as error:
-        raise InputError(field="--kwargs", value=text[:80], rule=f"it is not JSON ({error})", hint="") from None
+        _refuse_kwargs(text, f"it is not JSON ({error})")
     except RecursionError:
-        raise InputError(field="--kwargs", value=text[:80], rule="it is nested too deeply", hint="") from None
+        _refuse_kwargs(text, "it is nested too deeply")
     if not isinstance(found, dict):
-        raise InputError(field="--kwargs", value=text[:80], rule='an object, as in {"key": "val"}', hint="")
+        _refuse_kwargs(text, "it is not an object")
+    return found
+
+
+def _refuse_kwargs(text: str, rule: str) -> NoReturn:
+    from aaiclick.orchestration.rules.names import shorten  # here, to keep start-up light
+
+    hint = """Write it as in '{"key": "val"}'."""
+    raise InputError(field="--kwargs", value=shorten(text), rule=rule, hint=hint) from None
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two values with one name, the first would be forgotten silently."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
+        raise ValueError(f"{twice[:50]!r} is given twice")
     return found
 
 

@@ -196,7 +196,8 @@ class _Locked:
 
 
 def _lock_new(directory: Path, number: int) -> _Locked:
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for place in (directory.parent, directory):  # of a parent that it makes itself, mkdir would not set the mode
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = directory / f"{number}.lock"
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

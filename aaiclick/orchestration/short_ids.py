@@ -17,7 +17,7 @@ CANDIDATES_SHOWN = 5
 
 _HINTS = {kind: f"See: aaiclick {kind} list" for kind in ("job", "token", "worker")} | {
     "backfill": "See: aaiclick registered-job backfills NAME",
-    "task": "",
+    "task": "See: aaiclick job graph JOB --json",
 }
 
 

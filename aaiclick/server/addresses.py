@@ -47,7 +47,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
-        raise InputError(field="--host", value=host[:80], rule="there is no such address", hint="") from None
+        rule, hint = "there is no such address", f"Listen on {LOOPBACK_HOST}, or on one that this machine has."
+        raise InputError(field="--host", value=host[:80], rule=rule, hint=hint) from None
     family, kind, protocol, _, address = found[0]
     listening = socket.socket(family, kind, protocol)  # asyncio sends at once only where it is told that this is TCP
     try:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from aaiclick import errors
 from aaiclick.orchestration.rules.names import escape_for_terminal, mask_secrets, shown
+from aaiclick.server.queries import SEE
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -41,6 +42,9 @@ STATUS: dict[type[errors.AaiclickError], int] = {
     errors.TransientStoreError: 503,
 }
 """Each error is answered as the nearest of its ancestors here."""
+
+WAY_OUT = {404: "The lists tell what there is, such as GET /api/v1/jobs.", 422: SEE}
+"""What can be done, where the error itself does not say it."""
 
 RETRY_AFTER_S = 5
 
@@ -79,7 +83,8 @@ def problem_of(error: errors.AaiclickError) -> Response:
     status = status_of(error)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         return fault()
-    return problem(status, type(error).__name__, str(error))
+    way_out = WAY_OUT.get(status, "") if error.facts.get("hint") == "" else ""
+    return problem(status, type(error).__name__, f"{error} {way_out}".rstrip())
 
 
 def fault() -> Response:
@@ -111,10 +116,15 @@ async def on_validation_error(_: Request, error: Exception) -> Response:
     found = [_wrong(each) for each in all_of_it[:WRONG_MAX]]
     if any(each["type"] == "json_invalid" for each in all_of_it):
         return problem(400, "BadJson", "The body is not JSON.", {"errors": found})
-    words = "; ".join(f"{each['field']}: {each['rule']}" for each in found)
+    words = "; ".join(map(_line, found))
     if len(all_of_it) > WRONG_MAX:
         words += f"; and {len(all_of_it) - WRONG_MAX} more"
-    return problem(422, "InputError", f"Not accepted: {words}", {"errors": found})
+    return problem(422, "InputError", f"Not accepted: {words}. {SEE}", {"errors": found})
+
+
+def _line(wrong: Mapping[str, str]) -> str:
+    value = f" {wrong['value']}:" if "value" in wrong else ""
+    return f"{wrong['field']}:{value} {wrong['rule']}"
 
 
 def _wrong(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from aaiclick.errors import NotAllowed
 from aaiclick.orchestration.audit import Change, audited
 from aaiclick.orchestration.models.token import Token
 from aaiclick.orchestration.rules.roles import Role
+from aaiclick.server.queries import check_query
 
 BEARER = HTTPBearer(auto_error=False, description="A token made by `aaiclick token create`.")
 """For the document of the interface: the door has looked at the token before."""
@@ -37,6 +38,7 @@ def needs(role: Role) -> Any:
         if not token.role.may(role):
             cause, hint = f"it needs the role {role}, and the token's is {token.role}", "Ask with another token."
             raise NotAllowed(what=f"{request.method} {request.url.path}", cause=cause, hint=hint)
+        check_query(request)
         return Actor(token)
 
     return Depends(check)

@@ -146,6 +146,17 @@ async def test_a_context_holds_its_file(context: Context, tmp_path: Path) -> Non
     assert not path.exists()
 
 
+async def test_what_it_makes_belongs_to_its_owner_alone(context: Context, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        lifetime = Lifetime(context.client, tmp_path / "contexts" / "one")
+    finally:
+        os.umask(before)
+    places = (tmp_path / "contexts", tmp_path / "contexts" / "one")
+    assert [place.stat().st_mode & 0o777 for place in places] == [0o700, 0o700]
+    await lifetime.end()
+
+
 async def test_a_missing_directory_has_nothing_to_sweep(context: Context, tmp_path: Path) -> None:
     assert await sweep(context.client, tmp_path / "never made") == 0
 

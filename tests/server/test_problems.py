@@ -50,8 +50,22 @@ def test_a_problem_has_its_name_for_programs_and_for_people() -> None:
         "type": "urn:aaiclick:problem:NotFound",
         "title": "Not found",
         "status": 404,
-        "detail": "No job with id 5.",
+        "detail": "No job with id 5. The lists tell what there is, such as GET /api/v1/jobs.",
     }
+
+
+@pytest.mark.parametrize("kind", [errors.InputError, errors.NotFound])
+def test_the_way_out_is_the_errors_own_or_else_where_it_is_told(kind: type[AaiclickError]) -> None:
+    told = [json.loads(bytes(problem_of(kind(hint=hint)).body))["detail"] for hint in ("", "Do this.")]
+    assert "/api/v1/" in told[0]
+    assert told[1].endswith("Do this.")
+
+
+async def test_what_has_another_form_is_told_with_its_value_and_a_way_out(client: Client) -> None:
+    said = problem_in(await client.get("/jobs", params={"limit": -1, "api_key": "hunter2"}), 422)["detail"]
+    assert "limit: '-1': " in said
+    assert ("api_key: ***" in said, "hunter2" in said) == (True, False)
+    assert said.endswith("/api/v1/openapi.json.")
 
 
 def test_secrets_and_control_characters_do_not_pass() -> None:
@@ -69,4 +83,4 @@ async def test_a_thousand_wrong_fields_are_not_answered_with_a_thousand_lines(cl
     answer = await client.post("/jobs", json=body)
     told = problem_in(answer, 422)
     assert len(told["errors"]) == WRONG_MAX
-    assert told["detail"].endswith(f"; and {1000 + 2 - WRONG_MAX} more")  # name and entrypoint are missing, too
+    assert f"; and {1000 + 2 - WRONG_MAX} more. " in told["detail"]  # name and entrypoint are missing, too

@@ -23,12 +23,13 @@ _HIDDEN = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _JOINERS = "\u200c\u200d"
-_SECRET_FIELD = re.compile(r"passw|secret|token|api_?key|credential", re.IGNORECASE)
+_SECRET_FIELD = re.compile(r"passw|secret|token(?! (?:id|name)$)|api_?key|credential", re.IGNORECASE)
 # A name goes on for so many characters at most: else a text like tokentokentoken… would be searched for minutes.
 _SECRET_PAIR = re.compile(
     r"((?:passw|secret|token|api_?key|credential)\w{0,100}+['\"]?\s*[:=,]\s*['\"]?)[^\s,'\")}\]]+", re.IGNORECASE
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]*@")
+_OUR_TOKEN = re.compile(r"(aai_[0-9]{1,19}_)[A-Za-z0-9_-]{10,}")
 
 Status = TypeVar("Status", bound=StrEnum)
 
@@ -59,8 +60,8 @@ def shown(value: object, field: str) -> str:
 
 
 def mask_secrets(text: str) -> str:
-    """The text with passwords of URLs and values that are called a secret replaced by stars."""
-    return _SECRET_PAIR.sub(r"\1***", _URL_PASSWORD.sub(r"\1***@", text))
+    """The text with passwords of URLs, tokens of ours and values that are called a secret replaced by stars."""
+    return _SECRET_PAIR.sub(r"\1***", _OUR_TOKEN.sub(r"\1***", _URL_PASSWORD.sub(r"\1***@", text)))
 
 
 def escape_for_terminal(text: str) -> str:

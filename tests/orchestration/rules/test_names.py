@@ -276,6 +276,7 @@ def test_short_values_are_shown_whole() -> None:
         "PASSWORD=hunter2 host=x",
         'api_key: "hunter2"',
         "[('auth_token', 'hunter2')]",
+        "aai_380467616543174656_hunter2-hunter2_hunter2",
     ],
 )
 def test_secrets_are_masked(text: str) -> None:
@@ -286,6 +287,7 @@ def test_secrets_are_masked(text: str) -> None:
 def test_a_field_called_a_secret_hides_its_value() -> None:
     assert shown("hunter2", "kwargs.db_password") == "***"
     assert shown("hunter2", "kwargs.user") == "'hunter2'"
+    assert [shown(5, field) for field in ("token", "token id", "Token name", "token id x")] == ["***", "5", "5", "***"]
 
 
 def test_urls_without_a_password_are_shown() -> None:
@@ -293,7 +295,7 @@ def test_urls_without_a_password_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    "hostile", ["token", "secret ", "password:", "api_key=", "://", "://a:", "token: '", "token\n"]
+    "hostile", ["token", "secret ", "password:", "api_key=", "://", "://a:", "token: '", "token\n", "aai_1_"]
 )
 def test_secrets_are_looked_for_in_a_text_that_wants_to_be_searched_for_ever(hostile: str) -> None:
     """An error of a body may be anything; while it was searched, the worker would not beat."""
