@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aaiclick.errors import InputError
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.models import Event
 from aaiclick.orchestration.rules.names import check_id, check_paging
@@ -13,6 +14,15 @@ async def newest_event() -> int:
     """The id of the newest event, after which only what is new comes."""
     async with connected() as coordinator:
         return await coordinator.database.read(store.newest)
+
+
+def refuse_future(after: int, newest: int, field: str) -> int:
+    """Refuse a place beyond the newest event: whoever waits there would hear nothing, or what comes in between."""
+    if after > newest:
+        rule = f"at most {newest}, the id of the newest event"
+        hint = "It is of another database, or this one was restored: read everything anew, and go on from there."
+        raise InputError(field=field, value=after, rule=rule, hint=hint)
+    return after
 
 
 async def read_feed(after: int = 0, *, job_id: int | None = None, limit: int | None = None) -> FeedPage:

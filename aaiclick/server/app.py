@@ -7,7 +7,7 @@ import contextvars
 import json
 import logging
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -22,6 +22,7 @@ from aaiclick.orchestration.store.machine_ids import provide_ids
 from aaiclick.server import audit, dead_letters, events, health, jobs, metrics, objects, registered_jobs, tasks, workers
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, document, told
+from aaiclick.server.following import Reader
 from aaiclick.server.guards import Door
 from aaiclick.server.mcp import endpoint as mcp
 from aaiclick.server.problems import on_error, on_http_error, on_validation_error
@@ -66,14 +67,16 @@ def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) ->
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Keep the state's connection, and the data's once it was used, open for all requests."""
-    app.state.streams = Streams()
+    app.state.streams, app.state.reader = Streams(), Reader()
     async with connected() as coordinator, kept_open(), mcp.opened(app):
         app.state.surroundings = contextvars.copy_context()
-        keeping = asyncio.create_task(_keep_ids(coordinator.database))
+        beside = asyncio.gather(_keep_ids(coordinator.database), app.state.reader.run())
         try:
             yield
         finally:
-            keeping.cancel()
+            beside.cancel()
+            with suppress(asyncio.CancelledError):
+                await beside  # before the connection is closed
 
 
 async def _keep_ids(database: Database) -> None:

@@ -35,11 +35,20 @@ log = logging.getLogger("aaiclick.server")
 
 
 class Streams:
-    """Counts those that are open, and tells them when the server ends."""
+    """Counts those that are open, looks at their tokens, and tells them when the server ends."""
 
     def __init__(self) -> None:
         self.open = 0
         self.ending = asyncio.Event()
+        self._looks: dict[tuple[int, float], asyncio.Task[bool]] = {}
+
+    async def still_counts(self, token_id: int, now: float) -> bool:
+        """Whether a token counts. Streams look at the same times, and share one look at a token."""
+        turn = now // TOKEN_EVERY_S
+        if (token_id, turn) not in self._looks:
+            self._looks = {key: look for key, look in self._looks.items() if key[1] == turn}
+            self._looks[token_id, turn] = asyncio.create_task(still_counts(token_id))
+        return await asyncio.shield(self._looks[token_id, turn])  # whoever leaves does not end it for the others
 
 
 class Stream(StreamingResponse):
@@ -80,13 +89,13 @@ class Stream(StreamingResponse):
 
     async def _told(self) -> AsyncIterator[bytes]:
         now = SYSTEM_CLOCK.monotonic()
-        ends_at, look_at = now + STREAM_S_MAX, now + TOKEN_EVERY_S
+        ends_at, look_at = now + STREAM_S_MAX, _next_look(now)
         ending = self._ending = asyncio.ensure_future(self._streams.ending.wait())
         while not ending.done() and (now := SYSTEM_CLOCK.monotonic()) < ends_at:
             if now >= look_at:
-                if not await still_counts(self._token.id):
+                if not await self._streams.still_counts(self._token.id, now):
                     return
-                look_at = now + TOKEN_EVERY_S
+                look_at = _next_look(now)
             if self._next is None:
                 self._next = asyncio.ensure_future(anext(self._parts, None))
             await asyncio.wait(
@@ -107,3 +116,8 @@ class Stream(StreamingResponse):
             each.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
         await self._parts.aclose()
+
+
+def _next_look(now: float) -> float:
+    """The same times for all streams, however they were opened."""
+    return (now // TOKEN_EVERY_S + 1) * TOKEN_EVERY_S

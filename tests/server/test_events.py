@@ -13,9 +13,11 @@ import pytest
 
 from aaiclick.orchestration import cancel_job, create_job, get_events_for_job
 from aaiclick.orchestration.models import Job
-from aaiclick.server import streams
+from aaiclick.orchestration.tokens import create_token
+from aaiclick.server import events, streams
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import Client, problem_in
+from tests.server.test_streams import Listener
 
 
 async def new_job() -> Job:
@@ -39,7 +41,7 @@ async def listen(client: Client, *, headers: dict[str, str] | None = None, durin
     client.server.state.streams.ending.set()
     answer = await hearing
     assert answer.headers["content-type"].startswith("text/event-stream")
-    assert client.server.state.streams.open == 0
+    assert (client.server.state.streams.open, client.server.state.reader.listeners) == (0, 0)
     return answer.text
 
 
@@ -88,6 +90,38 @@ async def test_a_stream_of_one_job_moves_on_past_the_others(client: Client) -> N
 @pytest.mark.parametrize("wrong", ["x", "-1", "9223372036854775808", "1e3", "1" * 30])
 async def test_a_place_that_is_none(client: Client, wrong: str) -> None:
     problem_in(await client.get("/events/stream", headers={"Last-Event-ID": wrong}), 422)
+
+
+@pytest.mark.parametrize(
+    ("path", "given"),
+    [
+        ("/events/stream", {"headers": {"Last-Event-ID": "900"}}),
+        ("/events/stream", {"params": {"after": "900"}}),
+        ("/events", {"params": {"after": "900"}}),
+    ],
+)
+async def test_a_place_that_nothing_has_come_to_yet(client: Client, path: str, given: dict[str, Any]) -> None:
+    """Whoever waited there would hear nothing until as many events have come, and then not what came before."""
+    await new_job()
+    newest = (await client.get("/events")).json()["next"]
+    problem = problem_in(await client.get(path, **given), 422)
+    assert f"at most {newest}, the id of the newest event" in problem["detail"]
+    assert (await client.get("/events", params={"after": newest})).json() == {"events": [], "next": newest}
+
+
+async def test_whoever_leaves_is_not_read_for(client: Client) -> None:
+    listener = Listener(client, (await create_token("listener")).token)
+    reader = client.server.state.reader
+    hearing = asyncio.create_task(listener.hears(listener.asks_for(events._events(reader, 0, None))))
+    while not reader.listeners:  # noqa: ASYNC110 (it only counts them)
+        await asyncio.sleep(0.001)
+    listener.left.set()
+    assert (await hearing, reader.listeners) == ([b": here\n\n"], 0)
+
+
+async def test_a_silent_stream_says_that_it_is_there(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "ALIVE_EVERY_S", 0.05)
+    assert ": still here\n\n" in await listen(client)
 
 
 async def test_so_many_streams_and_no_more(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,3 +164,23 @@ async def test_a_revoked_token_hears_no_more(listener: Listener, monkeypatch: py
     assert not hearing.done()  # while it counts, it goes on
     await revoke_token(listener.scope["state"]["token"].id)
     assert (await hearing, listener.state.open, parts.closed) == ([b"begin"], 0, True)
+
+
+async def test_streams_with_one_token_share_the_look_at_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    async def look(token_id: int) -> bool:
+        looks.append(token_id)
+        await asyncio.sleep(0)
+        return token_id != 3
+
+    monkeypatch.setattr(streams, "still_counts", look)
+    state, turn = client.server.state.streams, streams.TOKEN_EVERY_S
+    assert await asyncio.gather(*(state.still_counts(each, turn) for each in (1, 1, 2, 1, 3))) == [1, 1, 1, 1, 0]
+    assert await state.still_counts(1, 1.9 * turn)
+    assert looks == [1, 2, 3]
+    gone = asyncio.create_task(state.still_counts(1, 2 * turn))
+    staying = asyncio.create_task(state.still_counts(1, 2 * turn))
+    await asyncio.sleep(0)
+    gone.cancel()
+    assert (await staying, looks) == (True, [1, 2, 3, 1])
