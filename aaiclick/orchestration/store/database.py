@@ -8,17 +8,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from aaiclick.errors import AaiclickError, TransientStoreError
+from aaiclick.config import settings
+from aaiclick.errors import AaiclickError, BackendUnreachable, TransientStoreError
 from aaiclick.orchestration.store.connecting import in_our_words, one_line
 from aaiclick.orchestration.store.dialects import dialect_of
 from aaiclick.orchestration.store.dialects.contract import Connection, Dialect, Engine, driver_of
 from aaiclick.orchestration.store.inline import InlineConnection
 from aaiclick.orchestration.store.schema import ensure_local, require_current
 from aaiclick.orchestration.store.session import Session
+from aaiclick.urls import mask_url
 
 T = TypeVar("T")
 
 ROLLBACK_S_MAX = 5.0
+ROOM_S_MAX = 30.0
+"""So long a caller waits while all connections that this process may open are in use."""
 
 TRIES = 10
 """How often a transaction that met a deadlock is tried before the caller hears of it."""
@@ -36,6 +40,8 @@ class Database:
         self.on_hints: Callable[[Iterable[str]], None] = _unheard
         """Told after each commit what others may want to know of it."""
         self._writer = asyncio.Lock()
+        self._room_max = settings().sql_pool_size + settings().sql_max_overflow
+        self._room = asyncio.Semaphore(self._room_max)
         self._idle: list[Connection] = []
         """Connections at hand: giving one back to the pool and taking it again costs as much as a short statement."""
 
@@ -62,26 +68,49 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """A connection that commits each statement by itself."""
-        if self._idle:
-            connection = self._idle.pop()
-        else:
-            with in_our_words(self.url):
-                connection = await self._connect()
+        """A connection that commits each statement by itself.
+
+        Who comes when all are in use waits here, not for the pool: that does not hear of those that are idle again.
+        """
+        await self._enter()
         try:
-            yield connection
-        except AaiclickError:
-            await connection.close()
-            raise
-        except BaseException:
-            dropped = [connection]
-            if _is_lost(connection):
-                dropped += self._idle
-                self._idle.clear()
-            for each in dropped:
-                await asyncio.shield(_discard(each))
-            raise
-        self._idle.append(connection)
+            connection = await self._take()
+            try:
+                yield connection
+            except AaiclickError:
+                await connection.close()
+                raise
+            except BaseException:
+                await self._drop(connection)
+                raise
+            self._idle.append(connection)
+        finally:
+            self._room.release()
+
+    async def _enter(self) -> None:
+        if not self._room.locked():
+            await self._room.acquire()
+            return
+        try:
+            async with asyncio.timeout(ROOM_S_MAX):
+                await self._room.acquire()
+        except TimeoutError:
+            cause = f"all {self._room_max} connections of this process were in use for {ROOM_S_MAX:.0f} seconds"
+            raise BackendUnreachable(url=mask_url(self.url), cause=cause) from None
+
+    async def _take(self) -> Connection:
+        if self._idle:
+            return self._idle.pop()
+        with in_our_words(self.url):
+            return await self._connect()
+
+    async def _drop(self, connection: Connection) -> None:
+        dropped = [connection]
+        if _is_lost(connection):
+            dropped += self._idle
+            self._idle.clear()
+        for each in dropped:
+            await asyncio.shield(_discard(each))
 
     async def _connect(self) -> Connection:
         connection = await self.engine.connect()

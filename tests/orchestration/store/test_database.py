@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 
 import pytest
 from sqlalchemy import func, insert, literal, select, text, update
 
-from aaiclick.errors import TransientStoreError
+from aaiclick.config import reset_settings
+from aaiclick.errors import BackendUnreachable, TransientStoreError
 from aaiclick.orchestration.store import database as store_database
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
@@ -230,6 +231,42 @@ async def test_transactions_run_side_by_side(stage: Orchestra) -> None:
         await together.wait()
 
     await asyncio.gather(*(stage.database.transact(work) for _ in range(4)))
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One process may have three connections."""
+    monkeypatch.setenv("AAICLICK_SQL_POOL_SIZE", "2")
+    monkeypatch.setenv("AAICLICK_SQL_MAX_OVERFLOW", "1")
+    reset_settings()
+    yield
+    reset_settings()
+
+
+@servers_only
+async def test_more_callers_than_connections_take_turns(few: None, migrated_sql_url: str) -> None:
+    """Those that waited for the pool were not told of connections that were idle again, and failed after a while."""
+    database = await Database.open(migrated_sql_url)
+    try:
+        assert await asyncio.gather(*(database.read(partial(echo, number=each)) for each in range(50))) == [*range(50)]
+        assert len(database._idle) <= 3
+    finally:
+        await database.close()
+
+
+@servers_only
+async def test_who_waits_too_long_for_a_connection_is_told(
+    few: None, migrated_sql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_database, "ROOM_S_MAX", 0.01)
+    database = await Database.open(migrated_sql_url)
+    try:
+        async with database.connection(), database.connection(), database.connection():
+            with pytest.raises(BackendUnreachable, match="all 3 connections of this process were in use"):
+                await database.read(partial(echo, number=1))
+        assert await database.read(partial(echo, number=2)) == 2
+    finally:
+        await database.close()
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
