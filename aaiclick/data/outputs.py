@@ -1,6 +1,6 @@
 """What functions return for rows, as columns of a table: of one part of the rows, whose types the other parts share.
 
-A column of nothing but None is no error here: it is left untyped, for the other parts to say.
+A column of nothing but None, or of empty lists, is no error here: it is left untyped, for the other parts to say.
 """
 
 from __future__ import annotations
@@ -10,20 +10,22 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aaiclick.data.columns import build
+from aaiclick.data.display import glimpse
 from aaiclick.data.grammar import Type, nullable
-from aaiclick.data.parts import Part, united
+from aaiclick.data.parts import Part, united_so_far
 from aaiclick.data.schema import VALUE, Schema
 from aaiclick.data.spreading import spread
 from aaiclick.data.types import arrow_of, read_kind
+from aaiclick.data.unknowns import ALL_TYPED, ONLY_NONE, Untyped, stored_kind, unknown_kind
 from aaiclick.data.values import conform, tabulate
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from aaiclick.data.context import Context
-
-UNTYPED = "Nullable(UInt8)"
-"""What an untyped column is stored as."""
 
 Fields = Mapping[str, str]
 WHOLE = {VALUE: "Int64"}
@@ -34,7 +36,7 @@ class Output(NamedTuple):
 
     schema: Schema
     data: pa.Table
-    untyped: Sequence[str] = ()
+    untyped: Untyped = ALL_TYPED
 
 
 def output_of_values(values: list[Any], fields: Fields) -> Output:
@@ -43,7 +45,7 @@ def output_of_values(values: list[Any], fields: Fields) -> Output:
         return _of_column(numbers, "Int64")
     kinds = set(map(type, values))
     if kinds == {NoneType} and not fields:
-        return _of_tabular(values, {VALUE: UNTYPED}, [VALUE])
+        return _of_tabular(values, {}, {VALUE: ONLY_NONE})
     return _at_once(values, kinds, fields) or output_of_table(values, fields)
 
 
@@ -91,20 +93,53 @@ _PLAIN = {bool: "Bool", int: "Int64", float: "Float64", str: "String"}
 def output_of_table(value: Any, fields: Fields) -> Output:
     """Many rows at once: a table of Arrow, pandas or polars, a dict of lists, a list of dicts."""
     found = spread(value).columns
-    untyped = [name for name, column in found.items() if name not in fields and _is_void(column)]
-    return _of_tabular(value, {**fields, **dict.fromkeys(untyped, UNTYPED)}, untyped)
+    kinds = {name: kind for name, column in found.items() if name not in fields and (kind := _unknown(column))}
+    made = _of_tabular(value, fields, kinds)
+    for name, column in found.items():
+        if isinstance(column, list) and _has_bytes(made.data[name].type):
+            raise _bytes_refused(name, column)
+    return made
 
 
-def _of_tabular(value: Any, fields: Fields, untyped: Sequence[str]) -> Output:
-    schema, data = tabulate(value, fields)
-    return Output(Schema(schema.fields, "list" if schema.names == [VALUE] else "table"), data, untyped)
+def _of_tabular(value: Any, fields: Fields, untyped: Mapping[str, Type]) -> Output:
+    schema, data = tabulate(value, {**fields, **{name: str(stored_kind(kind)) for name, kind in untyped.items()}})
+    shaped = Schema(schema.fields, "list" if schema.names == [VALUE] else "table")
+    return Output(shaped, data, {name: str(kind) for name, kind in untyped.items()})
 
 
-def _is_void(column: Any) -> bool:
-    """Whether a column holds nothing but nulls, and at least one."""
+def _unknown(column: Any) -> Type | None:
+    """The type of a column that does not tell all of it."""
     if isinstance(column, list):
-        return set(map(type, column)) == {NoneType}
-    return str(column.type) == "null"
+        return unknown_kind(column)
+    return ONLY_NONE if str(column.type) == "null" else None
+
+
+def _has_bytes(data_type: pa.DataType) -> bool:
+    """Whether texts are sent as bytes, because some are."""
+    import pyarrow as pa  # here, to keep start-up light
+
+    inner = (data_type.field(at).type for at in range(data_type.num_fields))
+    return pa.types.is_binary(data_type) or any(map(_has_bytes, inner))
+
+
+def _bytes_refused(name: str, column: list[Any]) -> InputError:
+    """A String takes bytes and gives a text: what was returned would come back as something else."""
+    row, value = next(((row, value) for row, value in enumerate(column) if _holds_bytes(value)), (0, column[0]))
+    hint = 'Return a text. Bytes of one length come back as bytes where the type is given, such as "FixedString(16)".'
+    return InputError(
+        field=f"column {shown(name)}, row {row} (counted from 0)",
+        value=glimpse(value),
+        rule="ClickHouse would keep bytes as a text",
+        hint=hint,
+    )
+
+
+def _holds_bytes(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_holds_bytes, (*value, *value.values())))
+    return isinstance(value, bytes | bytearray | memoryview) or (
+        isinstance(value, list | tuple) and any(map(_holds_bytes, value))
+    )
 
 
 async def store(context: Context, outputs: Sequence[Output]) -> Part:
@@ -115,10 +150,19 @@ async def store(context: Context, outputs: Sequence[Output]) -> Part:
     if len(outputs) == 1:
         schema, data, untyped = first
     else:
-        untyped = [name for name in first.untyped if all(name in each.untyped for each in outputs)]
-        schema = united([(each.schema, [*({*each.untyped} - {*untyped})]) for each in outputs])
-        data = pa.concat_tables([conform(each.data, schema) for each in outputs])
+        schema, untyped = united_so_far([(each.schema, each.untyped) for each in outputs])
+        data = pa.concat_tables([conform(_told(each, schema), schema) for each in outputs])
     made = await context.create_object(schema)
     if data.num_rows:
         await context.client.insert(made.table, data)
     return Part(made, untyped)
+
+
+def _told(output: Output, schema: Schema) -> dict[str, Any]:
+    """The columns of an output; untyped ones have the type that others told."""
+    import pyarrow as pa  # here, to keep start-up light
+
+    columns = dict(zip(output.data.column_names, output.data.columns, strict=True))
+    for name in output.untyped:
+        columns[name] = pa.chunked_array([build(columns[name].to_pylist(), read_kind(schema[name].type))])
+    return columns

@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from aaiclick.data import sql
 from aaiclick.data.compiling import to_sql
 from aaiclick.data.frames import Frame
-from aaiclick.data.grammar import Type, nullable
+from aaiclick.data.grammar import Type
 from aaiclick.data.objects import Object
 from aaiclick.data.reading import in_order
 from aaiclick.data.relations import free_prefix, tables_of
 from aaiclick.data.schema import VALUE, Field, Schema, Shape
 from aaiclick.data.types import read_kind
-from aaiclick.data.unions import common_type
+from aaiclick.data.unions import NOTHING, common_type
+from aaiclick.data.unknowns import (
+    ALL_TYPED,
+    ONLY_NONE,
+    Untyped,
+    is_unknown,
+    known_as,
+    read_unknown,
+    stored_kind,
+)
 from aaiclick.data.views import View
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
@@ -61,6 +70,11 @@ class Numbered:
         """The rows from this number to before that one, in order."""
         return cut(self.copy, self.key, start, stop, self.names)
 
+    @property
+    def nothing(self) -> View:
+        """None of the rows: a table that is made of it has their columns, of whatever types."""
+        return shaped(self.part(0, 0), self.shape)
+
 
 async def number_rows(frame: Frame, part_rows: int | None = None) -> Numbered:
     """Copy the rows as they are now, to be read in parts of about so many rows.
@@ -104,50 +118,74 @@ async def chosen(rows: View, key: str, numbers: Any) -> Object:
 
 
 class Part(NamedTuple):
-    """Rows that were made apart. Columns that are untyped hold nothing but nulls, and go with any type."""
+    """Rows that were made apart. Columns that are untyped go with every type that may be that of their values."""
 
     rows: Object
-    untyped: Sequence[str] = ()
+    untyped: Untyped = ALL_TYPED
 
 
-def united(schemas: Sequence[tuple[Schema, Sequence[str]]]) -> Schema:
+def united(schemas: Sequence[tuple[Schema, Untyped]]) -> Schema:
     """The schema that holds the rows of all of these, each with its untyped columns; or a refusal with their types."""
+    schema, untyped = united_so_far(schemas)
+    for name, kind in untyped.items():
+        what = "None" if read_unknown(kind) == ONLY_NONE else "what is empty"
+        rule = f"a column of nothing but {what} has no type"
+        hint = f'Give it: fields={{"{shown(name)}": "{kind.replace(NOTHING.name, "…")}"}}.'
+        raise InputError(field=f"column {shown(name)}", value=_told(kind), rule=rule, hint=hint)
+    return schema
+
+
+def united_so_far(schemas: Sequence[tuple[Schema, Untyped]]) -> tuple[Schema, Untyped]:
+    """The same, with the columns of which none of these tells the type."""
     shapes = {schema.shape for schema, _ in schemas}
     if len(shapes) > 1 and shapes & {"list", "scalar"}:
         rule, hint = "some parts have single values, others have rows with names", "Let the callback return one kind."
         raise InputError(field="parts", value=", ".join(sorted(shapes)), rule=rule, hint=hint)
     names = dict.fromkeys(name for schema, _ in schemas for name in schema.names)
-    fields = tuple(Field(name, _united_type(name, schemas)) for name in names)
-    return Schema(fields, "list" if shapes == {"list"} else "table")
+    types = {name: _united_type(name, schemas) for name in names}
+    untyped = {name: kind for name, kind in types.items() if isinstance(kind, Type)}
+    fields = tuple(
+        Field(name, str(stored_kind(kind)) if isinstance(kind, Type) else kind) for name, kind in types.items()
+    )
+    return Schema(fields, "list" if shapes == {"list"} else "table"), {name: str(untyped[name]) for name in untyped}
 
 
-def _united_type(name: str, schemas: Sequence[tuple[Schema, Sequence[str]]]) -> str:
-    typed = [schema[name].type for schema, untyped in schemas if name in schema and name not in untyped]
-    kinds = list(dict.fromkeys(typed))
-    if len(kinds) == 1 and len(typed) == len(schemas):
-        return kinds[0]  # whatever it is
-    if not kinds:
-        rule, hint = "a column of nothing but None has no type", f'Give it: fields={{"{shown(name)}": "Nullable(…)"}}.'
-        raise InputError(field=f"column {shown(name)}", value="None", rule=rule, hint=hint)
-    found: Type | None = common_type(map(read_kind, kinds))
-    if found is not None and len(typed) < len(schemas):
-        found = None if found.name in ("Array", "Map", "Tuple") else nullable(found)
-    if found is not None:
-        return str(found)
-    without = ["None"] * (len(typed) < len(schemas))
-    more = ["…"] * (len(kinds) > TYPES_SHOWN)
-    value = ", ".join([*kinds[:TYPES_SHOWN], *more, *without])
+def _united_type(name: str, schemas: Sequence[tuple[Schema, Untyped]]) -> str | Type:
+    """The type of a column; taken apart where it is not known."""
+    found = [untyped.get(name) or _type_in(schema, name) for schema, untyped in schemas]
+    told = list(dict.fromkeys(found))
+    if len(told) == 1 and not any(name in untyped for _, untyped in schemas):
+        return told[0]  # whatever it is
+    open_ones = {str(ONLY_NONE), *(untyped[name] for _, untyped in schemas if name in untyped)}
+    kind = common_type(read_unknown(each) if each in open_ones else read_kind(each) for each in told)
+    if kind is not None:
+        return kind if is_unknown(kind) else str(kind)
+    value = ", ".join([*map(_told, told[:TYPES_SHOWN]), *["…"] * (len(told) > TYPES_SHOWN)])
     rule, hint = "no type holds what the parts made", "Give the type with fields=…, or return values of one type."
     raise InputError(field=f"column {shown(name)}", value=value, rule=rule, hint=hint)
 
 
+def _type_in(schema: Schema, name: str) -> str:
+    """Rows that lack a column have None there."""
+    return schema[name].type if name in schema else str(ONLY_NONE)
+
+
+def _told(kind: str) -> str:
+    return "None" if kind == str(ONLY_NONE) else kind.replace(NOTHING.name, "…")
+
+
 async def join_parts(context: Context, parts: Sequence[Part], schema: Schema | None = None) -> Object:
-    """One table with the rows of all, in their order. The parts stay, and ClickHouse alone moves what must be moved.
+    """One table with the rows of all, in their order. The parts stay, and ClickHouse alone moves what must be moved."""
+    wanted = schema or united([(part.rows.schema, part.untyped) for part in parts])
+    return await fill(await context.create_object(wanted), parts)
+
+
+async def fill(made: Object, parts: Sequence[Part]) -> Object:
+    """The same, into a table that is there and empty.
 
     Where columns and types are the same, the files of a part are shared, not copied.
     """
-    wanted = schema or united([(part.rows.schema, part.untyped) for part in parts])
-    made = await context.create_object(wanted)
+    context, wanted = made._context, made.schema
     few = len(parts) <= ATTACHED_MAX
     waiting: list[Part] = []
     for part in parts:
@@ -189,7 +227,8 @@ def _columns(part: Part, wanted: Schema) -> str:
 def _column(part: Part, field: Field) -> str:
     name, schema = sql.name(field.name), part.rows.schema
     if field.name in part.untyped or field.name not in schema:
-        return f"CAST(NULL, {sql.text(field.type)}) AS {name}"
+        kind = read_unknown(part.untyped.get(field.name, str(ONLY_NONE)))
+        return f"{known_as(name, kind, read_kind(field.type))} AS {name}"
     if schema[field.name].type == field.type:
         return name
     return f"accurateCast({name}, {sql.text(field.type)}) AS {name}"

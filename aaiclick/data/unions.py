@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 from aaiclick.data.grammar import INTEGERS, NOT_NULLABLE, PRECISION_MAX, Type, nullable
 
+NOTHING = Type("Nothing")
+"""The type of what is not there: it goes with every other."""
+
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
 """The most digits of an integer of so many bits."""
 
@@ -15,8 +18,8 @@ _BITS = tuple(_DIGITS)
 def common_type(kinds: Iterable[Type]) -> Type | None:
     """The type that holds the values of all of these; None if there is none.
 
-    Nullable if one of them is. Whole numbers go with floats: values that a Float64 does not hold are refused when they
-    are cast.
+    Nullable if one of them is. What one of them leaves open, another tells. Whole numbers go with floats: values that a
+    Float64 does not hold are refused when they are cast.
     """
     first, *others = kinds
     found: Type | None = first
@@ -39,8 +42,10 @@ def _of_two(one: Type, other: Type) -> Type | None:
 
 
 def _of_bare(one: Type, other: Type) -> Type | None:
-    if one == other:
+    if one == other or other == NOTHING:
         return one
+    if one == NOTHING:
+        return other
     names = {one.name, other.name}
     if names <= set(INTEGERS):
         return _integer(one, other)

@@ -7,7 +7,7 @@ import inspect
 import logging
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from operator import length_hint
 from typing import Any, NamedTuple, NoReturn
 
@@ -23,6 +23,9 @@ log = logging.getLogger("aaiclick")
 
 Callback = str | Callable[..., Any]
 """A function, one marked `@task`, or the name by which it is imported."""
+
+ROWS_AWAITED = 16
+"""Rows of a part for which an `async def` is under way at the same time."""
 
 _OPTIONS = ("retry", "max_retries", "timeout_s", "priority")
 
@@ -133,12 +136,20 @@ async def call_once(callback: Loaded, *given: object, **named: object) -> Any:
 async def call_for_rows(
     callback: Loaded, rows: list[Any], first: int, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> list[Any]:
-    """What it returns for each row, one after the other. An error is told with the number of its row."""
+    """What it returns for each row, in their order. An error is told with the number of its row.
+
+    A plain function is called for one row after the other; of coroutines, several are under way at the same time.
+    """
     if callback.is_async:
-        return await _await_for_rows(callback, rows, first, args, kwargs)
+        function = callback.function
+        return await _await_for_rows(callback, rows, first, lambda at: function(rows[at], *args, **kwargs))
     returned: list[Any] = await _on_thread(callback, lambda: _call_for_rows(callback, rows, first, args, kwargs))
     if returned and isinstance(returned[0], types.CoroutineType):  # a plain function that gives a coroutine
-        return [await each for each in returned]
+        try:
+            return await _await_for_rows(callback, rows, first, returned.__getitem__)
+        finally:
+            for each in returned:  # those that were not begun
+                each.close()
     return returned
 
 
@@ -171,15 +182,40 @@ def _call_for_rows(
 
 
 async def _await_for_rows(
-    callback: Loaded, rows: list[Any], first: int, args: Sequence[object], kwargs: Mapping[str, object]
+    callback: Loaded, rows: list[Any], first: int, start: Callable[[int], Awaitable[Any]]
 ) -> list[Any]:
-    function, returned = callback.function, []
-    for at, row in enumerate(rows):
-        try:
-            returned.append(await function(row, *args, **kwargs))
-        except Exception as error:
-            _note_row(error, callback, rows, first, at)
-            raise
+    """What comes of the coroutines for these rows. The first error ends it: no other row is begun, those begun end.
+
+    Each of some takes the next row when it is done with one: that costs hardly more than one after the other.
+    """
+    returned: list[Any] = [None] * len(rows)
+    left = iter(range(len(rows)))
+    failed: list[BaseException] = []
+
+    async def take() -> None:
+        for at in left:
+            if failed:
+                return
+            try:
+                returned[at] = await start(at)
+            except BaseException as error:  # told below: SystemExit would end the loop, and not this alone
+                if not failed:
+                    _note_row(error, callback, rows, first, at)
+                failed.append(error)
+                for each in takers:
+                    each.cancel()
+
+    takers = [asyncio.ensure_future(take()) for _ in range(min(ROWS_AWAITED, len(rows)))]
+    try:
+        await asyncio.wait(takers)
+    except asyncio.CancelledError as error:
+        failed.append(error)
+        for each in takers:
+            each.cancel()
+        await asyncio.wait(takers)
+        raise
+    if failed:
+        raise failed[0]
     return returned
 
 

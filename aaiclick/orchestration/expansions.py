@@ -8,7 +8,7 @@ from aaiclick.data.context import current_context
 from aaiclick.data.frames import Frame
 from aaiclick.data.objects import Object
 from aaiclick.data.parts import number_rows
-from aaiclick.data.schema import Schema
+from aaiclick.data.views import View
 from aaiclick.errors import InputError
 from aaiclick.orchestration.callbacks import Loaded, load_callback, returned_fields
 from aaiclick.orchestration.decorators import TaskFactory, task
@@ -63,7 +63,7 @@ async def _expand_map(
     rows = await number_rows(await _readable(obj), partition)
     size = partition or part_rows(rows.count)
     if not rows.count and not (verb == "map" and batch):
-        return await _nothing(verb, rows.schema, fields)
+        return await _nothing(verb, rows.nothing, fields)
     call = {"cbk": cbk, "key": rows.key, "args": args, "kwargs": kwargs, "batch": batch}
     if verb == "map":
         call["fields"] = fields
@@ -73,7 +73,7 @@ async def _expand_map(
             _part(_PARTS[verb], callback, number, {**call, "part": rows.part(start, stop), "rows": [start, stop]})
     if verb == "foreach":
         return _finish(parts)
-    return _collect(parts, rows.schema.types if verb == "filter" else {}, rows.shape)
+    return _collect(parts, rows.nothing, rows.shape) if verb == "filter" else _collect(parts)
 
 
 def _part(make: TaskFactory, callback: Loaded, number: int, kwargs: dict[str, object]) -> Task:
@@ -93,13 +93,14 @@ def _is_empty_list(obj: Any) -> bool:
     return type(obj) in (list, tuple) and not obj
 
 
-async def _nothing(verb: str, like: Schema | None, fields: Types) -> Object | None:
+async def _nothing(verb: str, like: View | None, fields: Types) -> Object | None:
     """What comes of no rows: an empty Object of the type that is known; where none is, it looks like the input."""
     if verb == "foreach":
         return None
-    schema = schema_of(fields) if fields and verb == "map" else like
-    assert schema is not None, "one of the two is known"
-    return await (await current_context()).create_object(schema)
+    if fields and verb == "map":
+        return await (await current_context()).create_object(schema_of(fields))
+    assert like is not None, "one of the two is known"
+    return await like.materialize()
 
 
 @task("expand")

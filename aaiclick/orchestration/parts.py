@@ -10,7 +10,7 @@ from aaiclick.data.context import current_context
 from aaiclick.data.frames import Frame
 from aaiclick.data.objects import Object
 from aaiclick.data.outputs import Output, output_of_table, output_of_values, store
-from aaiclick.data.parts import Part, chosen, join_parts, shaped
+from aaiclick.data.parts import Part, chosen, fill, join_parts, shaped
 from aaiclick.data.schema import VALUE, Schema, Shape
 from aaiclick.data.sql import name as quoted
 from aaiclick.data.values import conform
@@ -56,7 +56,7 @@ async def _map_part(
             returned = await call_for_rows(callback, values, first, args, kwargs)
             outputs.append(await asyncio.to_thread(_values_output, returned, fields, first))
     made = await store(await current_context(), outputs)
-    return {"rows": made.rows, "untyped": list(made.untyped)}
+    return {"rows": made.rows, "untyped": dict(made.untyped)}
 
 
 def _values_output(returned: list[Any], fields: Types, first: int) -> Output:
@@ -78,12 +78,12 @@ async def _filter_part(
     cbk: str, part: View, key: str, rows: list[int], args: list[Any], kwargs: dict[str, Any], batch: bool
 ) -> dict[str, Any] | None:
     """A table of the rows of a part that are kept; None if none are."""
-    callback = load_callback(cbk)
+    callback, named = load_callback(cbk), shaped(part, "table")
     if batch:
         table = await part.arrow()
         returned = await call_once(callback, table, *args, **kwargs)
         if (kept := _mask(callback, returned, len(table))) is None:
-            return {"rows": await _inserted(part, returned), "untyped": []}
+            return {"rows": await _inserted(named, returned), "untyped": {}}
         truths = kept
     else:
         truths = []
@@ -92,8 +92,9 @@ async def _filter_part(
     numbers = [rows[0] + at for at, truth in enumerate(truths) if truth]
     if not numbers:
         return None
-    made = await (part.materialize() if len(numbers) == len(truths) else chosen(part, key, numbers))
-    return {"rows": made, "untyped": []}
+    whole = len(numbers) == len(truths)
+    made = await (named.materialize() if whole else chosen(named, key, numbers))
+    return {"rows": made, "untyped": {}}
 
 
 def _mask(callback: Loaded, returned: Any, count: int) -> list[Any] | None:
@@ -109,13 +110,10 @@ def _mask(callback: Loaded, returned: Any, count: int) -> list[Any] | None:
 
 async def _inserted(part: View, returned: Any) -> Object:
     """A table like the part, with these rows."""
-    context = await current_context()
-    found = await context.client.rows(f"DESCRIBE TABLE ({part.explain()})")
-    schema = Schema.from_fields(dict(zip(*found.columns[:2], strict=True)))
-    made = await context.create_object(schema)
-    data = conform(returned, schema)
+    made = await part.limit(0).materialize()
+    data = conform(returned, made.schema)
     if data.num_rows:
-        await context.client.insert(made.table, data)
+        await (await current_context()).client.insert(made.table, data)
     return made
 
 
@@ -144,11 +142,15 @@ async def _read(part: View, key: str, start: int, stop: int) -> AsyncIterator[tu
 
 
 @task("collect")
-async def _collect(parts: list[dict[str, Any] | None], fields: Types, shape: Shape) -> Object:
-    """One Object of what the parts made; ClickHouse alone moves the rows."""
-    context = await current_context()
+async def _collect(parts: list[dict[str, Any] | None], like: View | None = None, shape: Shape = "table") -> Object:
+    """One Object of what the parts made, with the columns of another if one is given; ClickHouse alone moves the rows.
+
+    ClickHouse tells the types of the other: it may have some that are not known here.
+    """
     found = [Part(part["rows"], part["untyped"]) for part in parts if part is not None]
-    return await join_parts(context, found, schema_of(fields, shape) if fields else None)
+    if like is None:
+        return await join_parts(await current_context(), found)
+    return await fill(await shaped(like, shape).materialize(), found)
 
 
 @task("finish")

@@ -26,7 +26,6 @@ from aaiclick.errors import InputError
         ([1, 2.0, True], {"value": "Int64"}, {"value": "Int64"}),
         ([True, False], {}, {"value": "Bool"}),
         ([0.5, None], {}, {"value": "Nullable(Float64)"}),
-        ([b"a"], {}, {"value": "String"}),
         (["a", "b"], {}, {"value": "String"}),
         ([[1], [2, 3]], {}, {"value": "Array(Int64)"}),
         ([datetime(2026, 1, 1, tzinfo=UTC)], {}, {"value": "DateTime64(6, 'UTC')"}),
@@ -44,11 +43,11 @@ def test_values_become_columns(values: list[Any], fields: dict[str, str], types:
 
 
 def test_nothing_but_none_is_left_untyped() -> None:
-    assert output_of_values([None, None], {}).untyped == ["value"]
+    assert output_of_values([None, None], {}).untyped == {"value": "Nullable(Nothing)"}
     found = output_of_values([{"a": 1, "b": None}, {"a": 2, "b": None}], {})
-    assert found.untyped == ["b"]
+    assert found.untyped == {"b": "Nullable(Nothing)"}
     assert not output_of_values([None], {"value": "Nullable(Int64)"}).untyped
-    assert output_of_table(pa.table({"a": [1], "b": pa.nulls(1)}), {}).untyped == ["b"]
+    assert output_of_table(pa.table({"a": [1], "b": pa.nulls(1)}), {}).untyped == {"b": "Nullable(Nothing)"}
 
 
 @pytest.mark.parametrize(
@@ -83,10 +82,51 @@ async def test_outputs_are_stored_one_after_the_other(context: Context) -> None:
     part = await store(context, outputs)
     assert await part.rows.data() == [1.0, 2.0, None, 0.5]
     assert part.rows.schema.types == {"value": "Nullable(Float64)"}
-    assert part.untyped == []
+    assert not part.untyped
 
 
 async def test_untyped_outputs_stay_untyped_together(context: Context) -> None:
     part = await store(context, [output_of_values([None], {}), output_of_values([None, None], {})])
-    assert part.untyped == ["value"]
+    assert part.untyped == {"value": "Nullable(Nothing)"}
     assert await part.rows.count() == 3
+
+
+def test_nothing_but_empty_lists_is_left_untyped() -> None:
+    found = output_of_values([{"n": 1, "tags": []}, {"n": 2, "tags": []}], {})
+    assert found.untyped == {"tags": "Array(Nothing)"}
+    assert found.data["tags"].to_pylist() == [[], []]
+    assert not output_of_values([[]], {"value": "Array(String)"}).untyped
+    assert not output_of_values([[], [1]], {}).untyped
+
+
+async def test_outputs_tell_the_types_of_each_other(context: Context) -> None:
+    values: list[list[Any]] = [[[], [[]]], [[["a"]], []], [[], []]]
+    part = await store(context, [output_of_values(each, {}) for each in values])
+    assert not part.untyped
+    assert part.rows.schema.types == {"value": "Array(Array(String))"}
+    assert await part.rows.data() == [row for each in values for row in each]
+    left = await store(context, [output_of_values([[]], {}), output_of_values([[[]]], {})])
+    assert left.untyped == {"value": "Array(Array(Nothing))"}
+    assert await left.rows.data() == [[], [[]]]
+
+
+@pytest.mark.parametrize(
+    ("values", "fields", "row"),
+    [
+        ([b"a"], {}, 0),
+        ([None, b"\xff"], {}, 1),
+        ([{"b": "x"}, {"b": None}, {"b": b"x"}][1:], {}, 1),
+        ([["a"], [b"a"]][1:], {}, 0),
+        ([{"b": {"k": b"a"}}], {}, 0),
+        (["a", b"a"], {"value": "String"}, 1),
+        ([bytearray(b"a")], {"value": "LowCardinality(String)"}, 0),
+    ],
+)
+def test_bytes_do_not_become_texts(values: list[Any], fields: dict[str, str], row: int) -> None:
+    with pytest.raises(InputError, match=f"row {row} .*would keep bytes as a text"):
+        output_of_values(values, fields)
+
+
+async def test_bytes_of_one_length_come_back(context: Context) -> None:
+    part = await store(context, [output_of_values([b"\xff\0", b"ab"], {"value": "FixedString(2)"})])
+    assert await part.rows.data() == [b"\xff\0", b"ab"]

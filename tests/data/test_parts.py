@@ -111,11 +111,11 @@ async def test_types_that_differ_are_united(
 async def test_untyped_columns_go_with_any_type(context: Context) -> None:
     void = await context.create_object_from_value([None, None], fields={"value": "Nullable(UInt8)"})
     texts = await context.create_object_from_value(["a"])
-    joined = await join_parts(context, [Part(void, ["value"]), Part(texts)])
+    joined = await join_parts(context, [Part(void, {"value": "Nullable(Nothing)"}), Part(texts)])
     assert await joined.data() == [None, None, "a"]
     assert joined.schema.types == {"value": "Nullable(String)"}
     with pytest.raises(InputError, match="nothing but None"):
-        await join_parts(context, [Part(void, ["value"])])
+        await join_parts(context, [Part(void, {"value": "Nullable(Nothing)"})])
 
 
 @pytest.mark.parametrize(
@@ -151,5 +151,19 @@ async def test_ordered_rows_are_copied(context: Context, numbers: Object) -> Non
 
 def test_a_schema_for_all() -> None:
     one, other = Schema.from_fields({"a": "Int64"}), Schema.from_fields({"a": "UInt8", "b": "String"})
-    assert united([(one, ()), (other, ["b"])][:1]).types == {"a": "Int64"}
-    assert united([(one, ()), (other, ())]).types == {"a": "Int64", "b": "Nullable(String)"}
+    assert united([(one, {}), (other, {"b": "Nullable(Nothing)"})][:1]).types == {"a": "Int64"}
+    assert united([(one, {}), (other, {})]).types == {"a": "Int64", "b": "Nullable(String)"}
+
+
+async def test_empty_lists_take_the_type_that_others_have(context: Context) -> None:
+    """The values are as they were, at every depth."""
+    deep = await context.create_object_from_value([[], [[], []]], fields={"value": "Array(Array(UInt8))"})
+    known = await context.create_object_from_value([[[["a"]]]])
+    joined = await join_parts(context, [Part(deep, {"value": "Array(Array(Nothing))"}), Part(known)])
+    assert joined.schema.types == {"value": "Array(Array(Array(String)))"}
+    assert await joined.data() == [[], [[], []], [[["a"]]]]
+    with pytest.raises(InputError, match=r'nothing but what is empty has no type.*"Array\(Array\(…\)\)"'):
+        await join_parts(context, [Part(deep, {"value": "Array(Array(Nothing))"})])
+    words = await context.create_object_from_value(["a"])
+    with pytest.raises(InputError, match=r"column value: Array\(Array\(…\)\), String"):
+        await join_parts(context, [Part(deep, {"value": "Array(Array(Nothing))"}), Part(words)])

@@ -143,6 +143,26 @@ async def read(rows: Object) -> Any:
 
 
 @task
+async def read_as_hex(rows: Object) -> Any:
+    return [each.hex() for each in await rows.data()]
+
+
+@task
+async def look_at(rows: Object) -> Any:
+    return {"count": await rows.count(), "types": rows.schema.types}
+
+
+@job("in bytes")
+def keeping(verb: str, callback: str, rows: Any, options: dict[str, Any]) -> Any:
+    return read_as_hex(getattr(operators, verb)(callback, rows, **options))
+
+
+@job("types")
+def keeping_rows(verb: str, callback: str, rows: Any, options: dict[str, Any]) -> Any:
+    return look_at(getattr(operators, verb)(callback, rows, **options))
+
+
+@task
 def seen(result: Any) -> Any:
     return [result]
 

@@ -11,6 +11,7 @@ import pytest
 from aaiclick.config import reset_settings
 from aaiclick.errors import EntrypointError
 from aaiclick.orchestration.callbacks import (
+    ROWS_AWAITED,
     Loaded,
     call_for_rows,
     call_once,
@@ -127,3 +128,58 @@ async def test_a_callback_that_raises_stop_iteration_fails_and_does_not_hang() -
         with pytest.raises(RuntimeError, match=r"flow\.function raised StopIteration"):
             await call_once(loaded(ends_early), 3)
     assert caught.value.__notes__ == ["flow.function was called for row 12 (counted from 0): 3"]
+
+
+async def test_several_rows_are_awaited_at_the_same_time_and_come_in_their_order() -> None:
+    under_way, most = 0, 0
+
+    async def waits(row: int) -> int:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        for _ in range(40 - row):
+            await asyncio.sleep(0)
+        under_way -= 1
+        return row * 2
+
+    assert await call_for_rows(Loaded("waits", waits, {}), list(range(40)), 0, (), {}) == [2 * n for n in range(40)]
+    assert most == ROWS_AWAITED
+
+
+@pytest.mark.parametrize("raised", [ValueError, SystemExit, asyncio.CancelledError, StopAsyncIteration])
+async def test_the_first_error_ends_what_is_under_way(raised: type[BaseException]) -> None:
+    begun: list[int] = []
+    ended: list[int] = []
+
+    async def fails(row: int) -> None:
+        begun.append(row)
+        if row == 3:
+            raise raised("no")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(row)
+
+    with pytest.raises((raised, RuntimeError)) as caught:
+        await call_for_rows(Loaded("fails", fails, {}), list(range(100)), 1000, (), {})
+    assert "row 1003" in caught.value.__notes__[0]
+    assert begun == [0, 1, 2, 3]
+    assert ended == [0, 1, 2]
+
+
+async def test_who_is_cancelled_leaves_no_row_under_way() -> None:
+    ended: list[int] = []
+
+    async def waits(row: int) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(row)
+
+    calls = asyncio.ensure_future(call_for_rows(Loaded("waits", waits, {}), list(range(3)), 0, (), {}))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    calls.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calls
+    assert ended == [0, 1, 2]
