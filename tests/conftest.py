@@ -18,6 +18,9 @@ import pytest
 from aaiclick.config import reset_settings
 from tests.servers import SERVERS
 from tests.servers.databases import Databases, MariadbDatabases, PostgresDatabases, SqliteDatabases
+from tests.servers.process import NO_SYNC
+
+os.environ.setdefault(NO_SYNC, "1")  # no test cuts the power: whoever kills a server finds what it had committed
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 

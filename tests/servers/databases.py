@@ -3,9 +3,9 @@
 import asyncio
 import shutil
 import sqlite3
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -16,6 +16,7 @@ import asyncpg
 from sqlalchemy.engine import make_url
 
 Migrate = Callable[[str], Coroutine[Any, Any, None]]
+Ask = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 T = TypeVar("T")
 
 
@@ -58,6 +59,25 @@ class SqliteDatabases:
         return file
 
 
+DISCONNECTING = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+"""Ends connections that a test left open."""
+
+FINGERPRINT = """
+SELECT (attrelid::regclass, attname, atttypid, atttypmod, attnotnull, pg_get_expr(adbin, adrelid))::text
+  FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+  LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+  WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'm') AND attnum > 0
+UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+UNION ALL SELECT (relname, reloptions)::text FROM pg_class WHERE reloptions IS NOT NULL
+UNION ALL SELECT setconfig::text FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase
+  WHERE d.datname = current_database()
+UNION ALL SELECT query_to_xml(format('SELECT * FROM %I', tablename), true, false, '')::text
+  FROM pg_tables WHERE schemaname = 'public'
+ORDER BY 1"""
+"""Columns, indexes, settings of a database, and the rows that migrating left in it."""
+
+
 class PostgresDatabases:
     """Databases of one server; a migrated one is cloned from a template, emptied after use and used again."""
 
@@ -83,10 +103,7 @@ class PostgresDatabases:
         try:
             yield url
         finally:
-            # connections that the test left open
-            self.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
-            self.execute(self.emptying, database=name)
-            if self.fingerprint(name) == self.template_fingerprint:
+            if self.after(name, DISCONNECTING, self.emptying) == self.template_fingerprint:
                 self.free.append(name)
             else:  # the test changed more than rows
                 self.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
@@ -100,28 +117,25 @@ class PostgresDatabases:
     def emptying(self) -> str:
         """Statements that empty the tables of a migrated database, all but those that migrating filled."""
         tables = self.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", self.template)
-        empty = [table for table in tables if not self.query(f'SELECT 1 FROM "{table}" LIMIT 1', self.template)]
+        asked = (f"""SELECT '{table}' WHERE NOT EXISTS (SELECT 1 FROM "{table}")""" for table in tables)
+        empty = self.query(" UNION ALL ".join(asked), self.template)
         without_foreign_keys = "SET session_replication_role = replica"
         return "; ".join([without_foreign_keys, *(f'DELETE FROM "{table}"' for table in empty)])
 
     @cached_property
     def template_fingerprint(self) -> list[Any]:
-        return self.fingerprint(self.template)
+        return self.after(self.template)
 
-    def fingerprint(self, name: str) -> list[Any]:
-        """Columns, indexes, settings of the database, and the rows that migrating left in it."""
-        return self.query(
-            f"""SELECT (table_name, column_name, data_type, is_nullable, column_default)::text
-            FROM information_schema.columns WHERE table_schema = 'public'
-            UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
-            UNION ALL SELECT (relname, reloptions)::text FROM pg_class WHERE reloptions IS NOT NULL
-            UNION ALL SELECT setconfig::text FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase
-              WHERE d.datname = '{name}'
-            UNION ALL SELECT query_to_xml(format('SELECT * FROM %I', tablename), true, false, '')::text
-              FROM pg_tables WHERE schemaname = 'public'
-            ORDER BY 1""",
-            name,
-        )
+    def after(self, name: str, *statements: str) -> list[Any]:
+        """What a database's fingerprint is after the statements, on one connection: every test asks this."""
+
+        async def work() -> list[Any]:
+            async with self.connected(name) as connection:
+                for statement in statements:
+                    await connection.execute(statement)
+                return [row[0] for row in await connection.fetch(FINGERPRINT)]
+
+        return run_apart(work())
 
     @cached_property
     def template(self) -> str:
@@ -135,18 +149,28 @@ class PostgresDatabases:
         for name in made:
             self.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
-    def execute(self, statement: str, database: str | None = None) -> None:
-        run_apart(self._ask("execute", statement, database))
+    def execute(self, statement: str) -> None:
+        async def work() -> None:
+            async with self.connected() as connection:
+                await connection.execute(statement)
+
+        run_apart(work())
 
     def query(self, statement: str, database: str) -> list[Any]:
         """The first column of what it gives."""
-        return [row[0] for row in run_apart(self._ask("fetch", statement, database))]
 
-    async def _ask(self, verb: str, statement: str, database: str | None) -> Any:
+        async def work() -> list[Any]:
+            async with self.connected(database) as connection:
+                return [row[0] for row in await connection.fetch(statement)]
+
+        return run_apart(work())
+
+    @asynccontextmanager
+    async def connected(self, database: str | None = None) -> AsyncIterator[asyncpg.Connection]:
         url = self.server_url if database is None else with_database(self.server_url, database)
         connection = await asyncpg.connect(without_driver(url))
         try:
-            return await getattr(connection, verb)(statement)
+            yield connection
         finally:
             await connection.close()
 
@@ -157,6 +181,8 @@ class MariadbDatabases:
     def __init__(self, server_url: str, migrate: Migrate) -> None:
         self.server_url = server_url
         self.migrate = migrate
+        self.seeds: list[str] = []
+        """Tables that migrating filled, the schema's version apart."""
 
     @contextmanager
     def empty(self) -> Iterator[str]:
@@ -165,8 +191,12 @@ class MariadbDatabases:
         try:
             yield with_database(self.server_url, name)
         finally:
-            self.disconnect(name)
-            self.execute(f"DROP DATABASE {name}")
+            run_apart(self.drop(name))
+
+    async def drop(self, name: str) -> None:
+        async with self.connected() as ask:
+            await self.cut(ask, name)
+            await ask(f"DROP DATABASE {name}")
 
     @contextmanager
     def migrated(self) -> Iterator[str]:
@@ -174,8 +204,18 @@ class MariadbDatabases:
         try:
             yield with_database(self.server_url, name)
         finally:
-            self.disconnect(name)
-            self.execute(*self.emptying(name))
+            run_apart(self.bring_back(name))
+
+    async def bring_back(self, name: str) -> None:
+        """Make the migrated database what it was; the schema's version stays untouched."""
+        async with self.connected() as ask:
+            await self.cut(ask, name)
+            used = [table for table in await self.non_empty(ask, name) if not table.endswith("alembic_version")]
+            await ask("SET foreign_key_checks = 0")
+            for table in used:
+                await ask(f"DELETE FROM {name}.`{table}`")  # quicker than TRUNCATE where there are few rows
+            for table in self.seeds:
+                await ask(f"INSERT INTO {name}.`{table}` SELECT * FROM {name}_seed.`{table}`")
 
     @cached_property
     def template(self) -> str:
@@ -183,61 +223,70 @@ class MariadbDatabases:
         name = unique_name("template")
         self.execute(f"CREATE DATABASE {name}", f"CREATE DATABASE {name}_seed")
         run_apart(self.migrate(with_database(self.server_url, name)))
-        for table in self.non_empty(name):
-            self.execute(f"CREATE TABLE {name}_seed.`{table}` AS SELECT * FROM {name}.`{table}`")
+        run_apart(self.keep_seeds(name))
         return name
+
+    async def keep_seeds(self, name: str) -> None:
+        async with self.connected() as ask:
+            filled = [table for table in await self.non_empty(ask, name) if not table.endswith("alembic_version")]
+            for table in filled:
+                await ask(f"CREATE TABLE {name}_seed.`{table}` AS SELECT * FROM {name}.`{table}`")
+        self.seeds = filled
 
     def close(self) -> None:
         if "template" in self.__dict__:
             self.execute(f"DROP DATABASE {self.template}", f"DROP DATABASE {self.template}_seed")
 
     def disconnect(self, name: str) -> None:
+        """End the connections to a database, as an outage would."""
+
+        async def work() -> None:
+            async with self.connected() as ask:
+                await self.cut(ask, name)
+
+        run_apart(work())
+
+    async def cut(self, ask: Ask, name: str) -> None:
         """End connections that a test left open: their locks would hold up ours."""
-        for row in self.execute(f"SELECT id FROM information_schema.processlist WHERE db = '{name}'"):
+        for row in await ask(f"SELECT id FROM information_schema.processlist WHERE db = '{name}'"):
             with suppress(asyncmy.errors.OperationalError):  # it has just gone by itself
-                self.execute(f"KILL {row[0]}")
+                await ask(f"KILL {row[0]}")
 
-    def emptying(self, name: str) -> list[str]:
-        """Statements that bring the migrated database back to what it was; the schema's version stays untouched."""
-        seeds = self.tables(f"{name}_seed")
-        used = [table for table in self.non_empty(name) if not table.endswith("alembic_version")]
-        refilled = [table for table in seeds if not table.endswith("alembic_version")]
-        return [
-            "SET foreign_key_checks = 0",
-            *(f"DELETE FROM {name}.`{table}`" for table in used),  # quicker than TRUNCATE where there are few rows
-            *(f"INSERT INTO {name}.`{table}` SELECT * FROM {name}_seed.`{table}`" for table in refilled),
-        ]
-
-    def non_empty(self, name: str) -> list[str]:
-        asked = " UNION ALL ".join(
-            f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM {name}.`{table}`)" for table in self.tables(name)
-        )
-        return [row[0] for row in self.execute(asked)] if asked else []
-
-    def tables(self, name: str) -> list[str]:
-        rows = self.execute(
+    async def non_empty(self, ask: Ask, name: str) -> list[str]:
+        tables = await ask(
             "SELECT table_name FROM information_schema.tables"
             f" WHERE table_schema = '{name}' AND table_type = 'BASE TABLE'"
         )
-        return [row[0] for row in rows]
+        asked = " UNION ALL ".join(
+            f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM {name}.`{table}`)" for (table,) in tables
+        )
+        return [row[0] for row in await ask(asked)] if asked else []
 
-    def execute(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Run the statements on one connection and return the rows of the last."""
+    def execute(self, *statements: str) -> None:
+        async def work() -> None:
+            async with self.connected() as ask:
+                for statement in statements:
+                    await ask(statement)
 
-        async def work() -> list[tuple[Any, ...]]:
-            url = make_url(self.server_url)
-            connection = await asyncmy.connect(
-                host=url.host, port=url.port or 3306, user=url.username, password=url.password or "", autocommit=True
-            )
-            try:
-                async with connection.cursor() as cursor:
-                    for statement in statements:
-                        await cursor.execute(statement)
-                    return list(await cursor.fetchall())
-            finally:
-                connection.close()
+        run_apart(work())
 
-        return run_apart(work())
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[Ask]:
+        """One connection, as a function that runs a statement and returns its rows."""
+        url = make_url(self.server_url)
+        connection = await asyncmy.connect(
+            host=url.host, port=url.port or 3306, user=url.username, password=url.password or "", autocommit=True
+        )
+
+        async def ask(statement: str) -> list[tuple[Any, ...]]:
+            async with connection.cursor() as cursor:
+                await cursor.execute(statement)
+                return list(await cursor.fetchall())
+
+        try:
+            yield ask
+        finally:
+            connection.close()
 
 
 def unique_name(prefix: str = "test") -> str:

@@ -1,4 +1,4 @@
-"""MariaDB for tests, with its default durability."""
+"""MariaDB for tests and benchmarks, with its default durability unless told not to wait for the disk."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .process import answer_on, private_directory, run_once, serving, unprivileged_account
+from .process import NO_SYNC, answer_on, private_directory, run_once, serving, unprivileged_account
 from .programs import ServerMissing, find_program, install_packages
 
 VARIABLE = "TEST_MARIADB_URL"
@@ -71,4 +71,5 @@ def settings(directory: Path, port: int) -> list[str]:
         "--character-set-server=utf8mb4",
         f"--max-connections={CONNECTIONS_MAX}",
         "--skip-name-resolve",
+        *(["--innodb-flush-method=nosync"] if NO_SYNC in os.environ else []),
     ]

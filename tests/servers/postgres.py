@@ -1,4 +1,4 @@
-"""PostgreSQL for tests, with its default durability."""
+"""PostgreSQL for tests and benchmarks, with its default durability unless told not to wait for the disk."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .process import others_can_reach, private_directory, run_once, serving, unprivileged_account
+from .process import NO_SYNC, others_can_reach, private_directory, run_once, serving, unprivileged_account
 from .programs import ServerMissing, find_program, install_packages, install_wheel
 
 VARIABLE = "TEST_POSTGRES_URL"
@@ -26,7 +26,7 @@ def server() -> Iterator[str]:
     with private_directory(account) as directory:
         programs = find_programs(directory, account)
         data = directory / "data"
-        # --no-sync concerns the making of the empty cluster alone: what the server writes later is synced.
+        # --no-sync concerns the making of the empty cluster alone: what the server writes later is its own matter.
         initdb = [str(programs / "initdb"), "--pgdata", str(data), "--username=postgres", "--auth=trust"]
         run_once([*initdb, "--encoding=UTF8", "--no-locale", "--no-sync"], directory=directory, account=account)
         with serving(
@@ -67,12 +67,14 @@ def copy_wheel(package: Path, directory: Path) -> Path:
 
 
 def command(programs: Path, data: Path, port: int) -> list[str]:
-    settings = {
+    settings: dict[str, object] = {
         "listen_addresses": "127.0.0.1",
         "port": port,
         "unix_socket_directories": "",
         "max_connections": CONNECTIONS_MAX,
     }
+    if NO_SYNC in os.environ:
+        settings["fsync"] = "off"
     return [str(programs / "postgres"), "-D", str(data), *(f"--{name}={value}" for name, value in settings.items())]
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from . import guard
 
+NO_SYNC = "TEST_NO_SYNC"
+"""Set where no server need wait for the disk: what was committed outlives its process, not the machine."""
 READY_WITHIN_S = 60
 PORTS_TRIED_MAX = 3
 

@@ -17,6 +17,7 @@ from redis.asyncio import Redis
 from sqlalchemy.engine import make_url
 
 from tests.servers import SERVERS, postgres, programs, url_variable
+from tests.servers.process import NO_SYNC
 from tests.servers.programs import ServerMissing
 
 ROOT = Path(__file__).parents[2]
@@ -55,25 +56,43 @@ async def ask_mariadb(url: str) -> dict[str, str]:
         async with connection.cursor() as cursor:
             await cursor.execute(
                 "SHOW VARIABLES WHERE variable_name IN"
-                " ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'character_set_server', 'max_connections')"
+                " ('innodb_flush_log_at_trx_commit', 'innodb_flush_method', 'innodb_doublewrite',"
+                " 'character_set_server', 'max_connections')"
             )
             return dict(await cursor.fetchall())
     finally:
         connection.close()
 
 
-async def test_postgres_answers_with_default_durability(postgres_server: str) -> None:
+async def test_postgres_answers(postgres_server: str) -> None:
     answer = await ask_postgres(postgres_server)
-    assert (answer["fsync"], answer["synchronous_commit"], answer["full_page_writes"]) == ("on", "on", "on")
+    assert answer["synchronous_commit"] == "on"
     assert int(answer["max_connections"]) >= 200
     assert answer["server_encoding"] == "UTF8"
 
 
-async def test_mariadb_answers_with_default_durability(mariadb_server: str) -> None:
+async def test_mariadb_answers(mariadb_server: str) -> None:
     answer = await ask_mariadb(mariadb_server)
-    assert (answer["innodb_flush_log_at_trx_commit"], answer["innodb_doublewrite"]) == ("1", "ON")
+    assert answer["innodb_flush_log_at_trx_commit"] == "1"
     assert int(answer["max_connections"]) >= 200
     assert answer["character_set_server"] == "utf8mb4"
+
+
+@pytest.mark.parametrize("told", [True, False])
+async def test_a_server_waits_for_the_disk_unless_told_not_to(
+    monkeypatch: pytest.MonkeyPatch, no_server_given: None, told: bool
+) -> None:
+    """Told not to, each commit is still written before it is answered: a killed server loses nothing."""
+    monkeypatch.delenv(NO_SYNC)
+    if told:
+        monkeypatch.setenv(NO_SYNC, "1")
+    with SERVERS["postgres"]() as url:
+        answer = await ask_postgres(url)
+        assert (answer["fsync"], answer["synchronous_commit"]) == ("off" if told else "on", "on")
+    with SERVERS["mariadb"]() as url:
+        answer = await ask_mariadb(url)
+        assert (answer["innodb_flush_log_at_trx_commit"], answer["innodb_doublewrite"]) == ("1", "ON")
+        assert (answer["innodb_flush_method"] == "nosync") is told
 
 
 async def test_redis_answers(redis_server: str) -> None:
