@@ -61,7 +61,22 @@ def borrow_only(ask_for_owner: Callable[[], None]) -> None:
 
 async def open_client(url: str) -> DataClient:
     """The client for an address; close it with `close_client` as often."""
-    return await asyncio.to_thread(_open, url)
+    found = _open_again(url)
+    return await asyncio.to_thread(_open, url) if found is None else found
+
+
+def _open_again(url: str) -> DataClient | None:
+    """The client if it is open already; None if it is not, or if whoever opens or closes one takes a while."""
+    if not _lock.acquire(blocking=False):
+        return None
+    try:
+        found = _shared.get(url)
+        if found is None:
+            return None
+        found.users += 1
+        return found.client
+    finally:
+        _lock.release()
 
 
 def _open(url: str) -> DataClient:
@@ -74,7 +89,21 @@ def _open(url: str) -> DataClient:
 
 async def close_client(url: str) -> None:
     """Give a client back; the last one closes it."""
-    await asyncio.to_thread(_close, url)
+    if not _close_later(url):
+        await asyncio.to_thread(_close, url)
+
+
+def _close_later(url: str) -> bool:
+    """Give a client back that stays open; whether it does."""
+    if not _lock.acquire(blocking=False):
+        return False
+    try:
+        found = _shared[url]
+        stays = found.users > 1 or _stay_open()
+        found.users -= stays
+        return stays
+    finally:
+        _lock.release()
 
 
 @asynccontextmanager
@@ -101,10 +130,15 @@ def _close(url: str) -> None:
 
 
 def _close_unused() -> None:
-    if _kept_open or _ask_for_owner is not None:  # a child will be asked again, and ends without ceremony
+    if _stay_open():
         return
     for url in [url for url, found in _shared.items() if not found.users]:
         _shared.pop(url).client.close_now()
+
+
+def _stay_open() -> bool:
+    """Whether clients that nobody uses stay; a child will be asked again, and ends without ceremony."""
+    return bool(_kept_open) or _ask_for_owner is not None
 
 
 def _connect(url: str) -> LocalClient | PooledClient:

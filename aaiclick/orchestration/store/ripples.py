@@ -356,21 +356,24 @@ _COUNTERS = {tasks: ("unmet_count", "dependents_count"), groups: ("unmet_count",
 _SHIFTS = {(table.name, name): _shift(table.c[name]) for table, names in _COUNTERS.items() for name in names}
 
 
+_COUNT_GROUP = (
+    update(groups)
+    .where(groups.c.id == bindparam("group"))
+    .values(
+        open_count=groups.c.open_count - bindparam("complete", type_=Integer),
+        failed_count=groups.c.failed_count + bindparam("failed", type_=Integer),
+        unmet_count=groups.c.unmet_count - bindparam("unmet", type_=Integer),
+    )
+)
+
+
 async def _write_groups(
     session: Session, ids: Sequence[int], sources: Sources, targets: Targets, tally: Tally, following: Sources
 ) -> None:
     for row in await lock_groups(session, ids):
         tally.job_of[row.id] = row.job_id
         complete, failed, unmet = sources.opened[row.id], sources.failed[row.id], targets.groups[row.id]
-        await session.run(
-            update(groups)
-            .where(groups.c.id == row.id)
-            .values(
-                open_count=groups.c.open_count - complete,
-                failed_count=groups.c.failed_count + failed,
-                unmet_count=groups.c.unmet_count - unmet,
-            )
-        )
+        await session.run(_COUNT_GROUP, {"group": row.id, "complete": complete, "failed": failed, "unmet": unmet})
         if unmet and row.unmet_count == unmet:
             following.open.add(row.id)
         if complete and row.open_count == complete:

@@ -61,12 +61,12 @@ async def lock_groups(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]
     """Lock these groups, children before parents, and read them as they are now."""
     if not ids:
         return []
-    return await session.rows(
-        select(groups)
-        .where(session.any_of(groups.c.id, sorted(ids)))
-        .order_by(groups.c.depth.desc(), groups.c.id)
-        .with_for_update(key_share=True)
-    )
+    return await session.rows(session.built(_lock_groups), {"ids": session.dialect.pack(sorted(ids))})
+
+
+def _lock_groups(dialect: Dialect) -> Select[Any]:
+    chosen = select(groups).where(dialect.in_ids(groups.c.id))
+    return chosen.order_by(groups.c.depth.desc(), groups.c.id).with_for_update(key_share=True)
 
 
 async def move_tasks(

@@ -61,6 +61,15 @@ async def test_an_address_is_opened_once_and_closed_by_the_last(url: str) -> Non
     assert url not in opening._shared
 
 
+async def test_who_asks_for_what_is_open_waits_for_no_thread(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = await open_client(url)
+    with monkeypatch.context() as patched:
+        patched.setattr(opening, "asyncio", None)
+        assert await open_client(url) is client
+        await close_client(url)
+    await close_client(url)
+
+
 async def test_inside_kept_open_the_engine_waits_for_the_next_one(url: str) -> None:
     async with kept_open(), kept_open():
         first = await open_client(url)

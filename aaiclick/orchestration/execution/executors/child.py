@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -78,6 +78,8 @@ class Child:
         self.serials = itertools.count(1)
         self.answers: dict[int, Answer] = {}
         self.running: Running | None = None
+        self.called = False
+        """Whether the body has begun."""
         self.stdio = Stdio()
         self.growth = Growth()
 
@@ -126,17 +128,14 @@ class Child:
     def _report(self, claim: Claim) -> Report:
         data = RunData(claim)
         bind_process(**fields_of(claim))
-        with in_scope_of(claim):
-            return data.sign(self._outcome(claim, data))
+        with in_scope_of(claim), closing(asyncio.Runner()) as runner:  # one loop for all of a run, when it is needed
+            return data.sign(self._outcome(claim, data, runner))
 
-    def _outcome(self, claim: Claim, data: RunData) -> Report:
-        if refers_to_objects(claim):
-            try:
-                opened = asyncio.run(data.open_arguments())
-            except BaseException as error:
-                return _failed(claim, error)
-        else:
-            opened = {}
+    def _outcome(self, claim: Claim, data: RunData, runner: asyncio.Runner) -> Report:
+        try:
+            opened = runner.run(data.open_arguments()) if refers_to_objects(claim) else {}
+        except BaseException as error:
+            return _failed(claim, error)
         try:
             function, kwargs = prepare(claim, opened)
         except BaseException as error:  # an import is the user's code: it may raise anything
@@ -144,25 +143,37 @@ class Child:
         surroundings = Surroundings()
         self.growth.imported()
         staging = new_staging(claim)
+        self.called = True
         try:
-            with staged_in(staging):
-                return self._call(claim, function, kwargs, data, staging)
+            with staged_in(staging), closing(runner):  # what a body leaves in its loop ends with it
+                return self._call(claim, function, kwargs, data, staging, runner)
         except BaseException as error:  # whatever a body raises is its report
             return _failed(claim, error)
         finally:
+            self.called = False
             if os.getpid() == self.pid:
                 surroundings.restore()
 
     def _call(
-        self, claim: Claim, function: Callable[..., Any], kwargs: dict[str, Any], data: RunData, staging: Staging
+        self,
+        claim: Claim,
+        function: Callable[..., Any],
+        kwargs: dict[str, Any],
+        data: RunData,
+        staging: Staging,
+        runner: asyncio.Runner,
     ) -> Report:
         """Call it, and say what it returned; what takes no event loop gets none."""
         if inspect.iscoroutinefunction(function) or data.is_open or wanting_objects(function):
-            return asyncio.run(self._await(lambda: _with_data(claim, function, kwargs, data, staging)))
+            return self._run(runner, lambda: _with_data(claim, function, kwargs, data, staging))
         returned = function(**kwargs)
         if inspect.isawaitable(returned) or holds_data(returned):
-            return asyncio.run(self._await(lambda: _with_data(claim, lambda: returned, {}, data, staging)))
+            return self._run(runner, lambda: _with_data(claim, lambda: returned, {}, data, staging))
         return completed(claim, returned, staging)
+
+    def _run(self, runner: asyncio.Runner, begin: Callable[[], Awaitable[Report]]) -> Report:
+        """In the surroundings of now: the loop may be older."""
+        return runner.run(self._await(begin), context=contextvars.copy_context())
 
     async def _await(self, begin: Callable[[], Awaitable[Report]]) -> Report:
         """The coroutine's result; it is cancelled when the worker asks."""
@@ -197,9 +208,9 @@ class Child:
         self.ask(SecretsFound(next(self.serials), values))
 
     async def hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
-        """Ask the worker to hold tables for the run; on a thread, so that the body's loop goes on."""
+        """Ask the worker to hold tables for the run; on a thread once there is a body, so that its loop goes on."""
         wanted = TablesWanted(next(self.serials), list(inputs), list(outputs))
-        answer = await asyncio.to_thread(self.ask, wanted)
+        answer = await asyncio.to_thread(self.ask, wanted) if self.called else self.ask(wanted)
         assert isinstance(answer, TablesHeld)
         if answer.refusal:
             raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
