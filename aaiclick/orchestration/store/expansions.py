@@ -24,6 +24,7 @@ from aaiclick.orchestration.rules.states import LIVE_TASK, JobStatus
 from aaiclick.orchestration.store.endings import lock_graph
 from aaiclick.orchestration.store.extensions import Extension, doomed_by, tasks_inside
 from aaiclick.orchestration.store.graphs import keep_results, shape_of
+from aaiclick.orchestration.store.kept import keep_stored, named_by, returned_stored
 from aaiclick.orchestration.store.ripples import settle
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import pin_inputs
@@ -43,7 +44,15 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
     growing = {done.task_id: done for done in dones}
     parents = await _lock_parents_graph(session, growing)
     submission, told = await _submission(session, growing, parents)
-    growth = _Growth(session, submission, shape_of(submission), grown_by=frozenset(growing), told=frozenset(told))
+    giving = [done for done in dones if parents[done.task_id].kept and returned_stored(done)]
+    growth = _Growth(
+        session,
+        submission,
+        shape_of(submission),
+        grown_by=frozenset(growing),
+        told=frozenset(told),
+        kept=await named_by(session, giving),
+    )
     await growth.lock()
     for done in dones:
         row = growth.old_tasks.get(done.task_id)
@@ -58,6 +67,7 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
     if holding:
         await settle_tables(session, holding, [(done.task_id, done.epoch) for done in holding])
     await pin_inputs(session, await growth.arguments_of_those_who_wait())
+    await keep_stored(session, submission.job_id, giving, growth.kept)
     more = Counter(total_tasks=len(submission.tasks), open_tasks=len(submission.tasks))
     await note_growth(session, submission.job_id, JobStatus.RUNNING, len(submission.tasks))
     doomed = {submission.job_id: doomed_by(plan, growth)}
@@ -100,7 +110,7 @@ async def _submission(
         made = children.submission(job_id, task_id, done.epoch)
         made.edges += _edges(made, children.returned, told, inside)
         if parent.kept:
-            keep_results(made, children.returned)
+            keep_results(made, done.children.returned)
         whole.tasks += made.tasks
         whole.groups += made.groups
         whole.edges += made.edges

@@ -80,6 +80,8 @@ class Extension:
     """The tasks whose runs made all this, if runs did: they are locked too."""
     told: frozenset[int] = frozenset()
     """Who waits for those runs by now."""
+    kept: frozenset[int] = frozenset()
+    """Stored tasks that the job's result comes to name: locked too, so that one that completes knows it."""
 
     @property
     def job_id(self) -> int:
@@ -164,7 +166,7 @@ class Extension:
         old = {node: kind for node, kind in kinds.items() if not self._is_new(node)}
         task_ids = {node for node, kind in old.items() if kind == "task"} | self.unqueued
         task_ids |= await makers_to_come(self.session, self.submission, self.parents, grown=bool(self.grown_by))
-        task_ids |= self.grown_by
+        task_ids |= self.grown_by | self.kept
         group_ids = ancestors(self.parents, {node for node, kind in old.items() if kind == "group"}) | self.inside
         self.old_tasks = {row.id: row for row in await lock_tasks(self.session, sorted(task_ids))}
         if group_ids:
