@@ -6,7 +6,10 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from sqlalchemy import Column, Integer, create_engine, inspect
 
+from aaiclick.orchestration.store import schema
+from aaiclick.orchestration.store.connecting import connect
 from aaiclick.orchestration.store.migrations.steps import create_index, create_table, flag, must_be_repeatable
+from tests.migrations.pictures import ask, run
 
 
 def test_a_table_with_an_index_and_a_flag_that_is_false_at_first() -> None:
@@ -24,3 +27,22 @@ def test_only_mariadb_needs_steps_that_can_be_repeated() -> None:
     for dialect, repeated in (("mysql", True), ("mariadb", True), ("postgresql", False), ("sqlite", False)):
         with Operations.context(MigrationContext.configure(dialect_name=dialect)):
             assert must_be_repeatable() is repeated
+
+
+async def test_what_was_known_of_tables_outlives_a_registry_that_is_made_anew(sql_url: str) -> None:
+    rows = {
+        "table_context_refs": "(table_name, context_id, job_id, epoch, preserved, dropping, created_at) VALUES"
+        " ('t1_1_1', 1, 2, 1, true, false, '2026-01-01 00:00:00.000000'),"
+        " ('t1_1_2', 1, 2, 1, false, true, '2026-01-01 00:00:00.000000')",
+        "table_run_refs": "(task_id, epoch, table_name, worker_id, freed) VALUES (1, 1, 't1_1_1', 3, true)",
+        "table_pin_refs": "(task_id, table_name, freed) VALUES (4, 't1_1_1', false)",
+    }
+    await schema.upgrade(sql_url, "0007")
+    await run(sql_url, *(f"INSERT INTO {table} {values}" for table, values in rows.items()))
+    asked = {table: f"SELECT * FROM {table} ORDER BY table_name" for table in rows}
+    async with connect(sql_url, write=False) as connection:
+        before = await ask(connection, asked)
+    await schema.upgrade(sql_url)
+    async with connect(sql_url, write=False) as connection:
+        assert await ask(connection, asked) == before
+    assert [len(found) for found in before.values()] == [2, 1, 1]

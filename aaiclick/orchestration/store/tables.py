@@ -42,6 +42,11 @@ def _count(name: str) -> Column[int]:
     return Column(name, Integer, nullable=False, server_default=text("0"))
 
 
+def _few(name: str, flag: str) -> Index:
+    """The rows whose flag is set, which are few: where a database can, the others are not in the index."""
+    return Index(name, flag, postgresql_where=text(flag), sqlite_where=text(f"{flag} = 1"))
+
+
 def _flag(name: str) -> Column[bool]:
     return Column(name, Boolean(create_constraint=False), nullable=False, server_default=text("false"))
 
@@ -335,8 +340,9 @@ table_context_refs = _table(
     _flag("dropping"),
     Column("created_at", UtcTime, nullable=False),
     Index("ix_table_context_refs_job", "job_id"),
-    Index("ix_table_context_refs_dropping", "dropping"),
+    _few("ix_table_context_refs_dropping", "dropping"),
     postgres=_HOT,
+    with_rowid=False,
 )
 """The object tables that orchestration knows, each written down before it is made.
 
@@ -352,7 +358,7 @@ table_run_refs = _table(
     Column("worker_id", Id, nullable=False),
     _flag("freed"),
     Index("ix_table_run_refs_table", "table_name"),
-    Index("ix_table_run_refs_freed", "freed"),
+    _few("ix_table_run_refs_freed", "freed"),
     postgres=_HOT,
     with_rowid=False,
 )
@@ -367,7 +373,7 @@ table_pin_refs = _table(
     Column("table_name", String(100), primary_key=True),
     _flag("freed"),
     Index("ix_table_pin_refs_table", "table_name"),
-    Index("ix_table_pin_refs_freed", "freed"),
+    _few("ix_table_pin_refs_freed", "freed"),
     postgres=_HOT,
     with_rowid=False,
 )

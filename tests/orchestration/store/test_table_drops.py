@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select, update
+import pytest
+from sqlalchemy import select, text, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from aaiclick.orchestration.store import table_drops
 from aaiclick.orchestration.store.chores import look_for_chores
@@ -72,3 +74,20 @@ async def test_a_table_that_is_dropping_stays_so(band: Orchestra) -> None:
     await band.database.transact(lambda session: session.run(gone))
     await look(band)
     assert await band.database.read(table_drops.next_to_drop) == [table]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres"], indirect=True)
+async def test_the_few_that_are_marked_are_found_by_an_index_of_their_own(band: Orchestra, dialect: str) -> None:
+    """With a table so small PostgreSQL reads it all, unless that is forbidden."""
+    words = sqlite.dialect() if dialect == "sqlite" else postgresql.dialect()
+    async with band.transaction() as session:
+        if dialect == "postgres":
+            await session.run(text("SET LOCAL enable_seqscan = off"))
+        for build, index in (
+            (table_drops._freed_refs, "ix_table_run_refs_freed"),
+            (table_drops._freed_pins, "ix_table_pin_refs_freed"),
+        ):
+            said = build(session.dialect).limit(5)
+            asked = said.compile(dialect=words, compile_kwargs={"literal_binds": True})
+            plan = await session.rows(text(f"EXPLAIN {'QUERY PLAN' if dialect == 'sqlite' else ''} {asked}"))
+            assert index in str(plan)

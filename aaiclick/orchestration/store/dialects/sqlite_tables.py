@@ -92,12 +92,17 @@ class SqliteTables:
 
     async def change(self, session: Session, changes: Changes) -> None:
         driver = driver_of(session.connection)
-        driver.executemany(_PIN, changes.pinned)
-        driver.executemany(_UNPIN, changes.unpinned)
-        driver.executemany(_FREE, changes.freed)
-        driver.executemany(_END, changes.ended)
-        driver.executemany(_GONE, changes.gone)
-        driver.executemany(_FORGET, [(table,) for table in changes.forgotten])
+        steps: tuple[tuple[str, Sequence[Sequence[object]]], ...] = (
+            (_PIN, changes.pinned),
+            (_UNPIN, changes.unpinned),
+            (_FREE, changes.freed),
+            (_END, changes.ended),
+            (_GONE, changes.gone),
+            (_FORGET, [(table,) for table in changes.forgotten]),
+        )
+        for sql, rows in steps:
+            if rows:
+                driver.executemany(sql, rows)
 
     async def delete_freed(self, session: Session, refs: Sequence[Ref], pins: Sequence[Pin]) -> None:
         driver = driver_of(session.connection)
