@@ -47,6 +47,8 @@ def serve(
     from aaiclick.errors import Conflict  # here, to keep start-up light
 
     directory = path or _configured_directory()
+    if directory.is_absolute():
+        _stand_somewhere()
     with _signals() as told:
         serving = serve_directory(directory, port=port)
         if serving is None:
@@ -62,6 +64,14 @@ def serve(
             _wait_for_the_end(serving.gateway, told, idle_exit)
         finally:
             serving.close()
+
+
+def _stand_somewhere() -> None:
+    """chdb wants a current directory, whichever; the one where we were started may have been removed."""
+    try:
+        os.getcwd()
+    except OSError:
+        os.chdir("/")
 
 
 def _configured_directory() -> Path:

@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from aaiclick.cli.errors import INTERRUPTED
+
 if TYPE_CHECKING:
+    from types import FrameType
+
     from aaiclick.orchestration.short_ids import Kind
 
 T = TypeVar("T")
 
+STDERR = 2
+
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end."""
+    """Run a coroutine to its end. Ctrl-C lets it close what it has opened; a second one does not wait for that."""
     import asyncio  # a third of what `aaiclick --help` takes, which needs none
 
-    return asyncio.run(work)
+    try:
+        return asyncio.run(_hurried(work))
+    finally:
+        if signal.getsignal(signal.SIGINT) is _leave_now:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+async def _hurried(work: Coroutine[Any, Any, T]) -> T:
+    """asyncio obeys the first Ctrl-C; the next would raise wherever the closing is, and be told with a traceback."""
+    obey = signal.getsignal(signal.SIGINT)
+    if not callable(obey) or obey is signal.default_int_handler:  # nobody hears it, or not in this thread
+        return await work
+
+    def once(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, _leave_now)
+        obey(number, frame)
+
+    signal.signal(signal.SIGINT, once)
+    try:
+        return await work
+    finally:
+        if signal.getsignal(signal.SIGINT) is once:
+            signal.signal(signal.SIGINT, obey)
+
+
+def _leave_now(*_: object) -> None:
+    with suppress(OSError):
+        os.write(STDERR, b"aaiclick: interrupted\n")  # print() may be what is interrupted
+    os._exit(INTERRUPTED)
 
 
 def with_id(kind: Kind, typed: str, work: Callable[[int], Coroutine[Any, Any, T]]) -> T:

@@ -122,6 +122,8 @@ class Engine:
             raise self._unavailable("chdb takes what follows a question mark for settings", "Name it otherwise.")
         try:
             return self._open(settings)
+        except FileNotFoundError:  # chdb asks for it while it is loaded
+            raise self._unavailable("the current directory does not exist", "Change to one that does.") from None
         except RuntimeError as error:
             told = str(error).removeprefix("Failed to create connection: ").partition(", Stack trace")[0]
             cause = told.strip().rstrip(".")
