@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from aaiclick.config import Settings, reset_settings, settings
-from aaiclick.config_docs import BY_NAME, settings_table
+from aaiclick.config_docs import BY_NAME, SETTINGS
 from aaiclick.errors import ConfigError, ConfigErrors
 
 HOME = "/ada"
 PROJECT = Path(__file__).parents[1]
-NUMBERS = [setting for setting in settings_table() if setting.low is not None]
+NUMBERS = [setting for setting in SETTINGS if setting.low is not None]
 
 
 def read(variables: Mapping[str, str] | None = None, /, **more: str) -> Settings:

@@ -90,29 +90,24 @@ def _refused(given: object, rule: str) -> InputError:
 # ---------------------------------------------------------------- to Arrow
 
 
-def arrow_type(type: str) -> pa.DataType:
+def arrow_of(kind: Type) -> pa.DataType:
     """What to send over Arrow for an insert into a column of this type.
 
     A String may be sent as binary too. Integers of 128 and more bits are little-endian bytes, an IPv6 address is its
     16 bytes, an Enum its number, and all times are in UTC.
     """
-    return arrow_of(parse(type))
-
-
-def arrow_of(kind: Type, *, raw: bool = False) -> pa.DataType:
-    """The same for a type taken apart; `raw` sends texts as bytes."""
     import pyarrow as pa  # here, to keep start-up light
 
     match kind.name:
         case "Nullable" | "LowCardinality":
-            return arrow_of(kind.parts[0], raw=raw)
+            return arrow_of(kind.parts[0])
         case "Array":
-            return pa.list_(arrow_of(kind.parts[0], raw=raw))
+            return pa.list_(arrow_of(kind.parts[0]))
         case "Map":
-            return pa.map_(arrow_of(kind.parts[0], raw=raw), arrow_of(kind.parts[1], raw=raw))
+            return pa.map_(arrow_of(kind.parts[0]), arrow_of(kind.parts[1]))
         case "Tuple":
             labels = kind.labels or [str(number) for number in range(1, len(kind.parts) + 1)]
-            parts = [arrow_of(part, raw=raw) for part in kind.parts]
+            parts = [arrow_of(part) for part in kind.parts]
             return pa.struct(list(zip(labels, parts, strict=True)))
         case "Decimal":
             return (pa.decimal128 if kind.numbers[0] <= 38 else pa.decimal256)(*kind.numbers)
@@ -126,8 +121,6 @@ def arrow_of(kind: Type, *, raw: bool = False) -> pa.DataType:
             return pa.timestamp("s", "UTC")
         case "IPv6":
             return pa.binary(16)
-        case "String" if raw:
-            return pa.binary()
     return pa.type_for_alias(_ARROW.get(kind.name) or kind.name.lower())
 
 
@@ -137,17 +130,12 @@ _ARROW = {"Date": "date32", "Date32": "date32", "UUID": "string", "IPv4": "uint3
 # ---------------------------------------------------------------- from Arrow
 
 
-def type_of_arrow(data_type: pa.DataType, nullable: bool) -> str:
+def kind_of_arrow(data_type: pa.DataType, has_nulls: bool) -> Type:
     """The ClickHouse type for an Arrow field.
 
     A time without a zone is taken as UTC. A dictionary of texts becomes LowCardinality, another one its values' type.
-    Lists, maps and structs cannot be nullable in ClickHouse: for them `nullable` says nothing.
+    Lists, maps and structs cannot be nullable in ClickHouse: for them `has_nulls` says nothing.
     """
-    return str(kind_of_arrow(data_type, nullable))
-
-
-def kind_of_arrow(data_type: pa.DataType, has_nulls: bool) -> Type:
-    """The same, taken apart."""
     import pyarrow as pa  # here, to keep start-up light
 
     if pa.types.is_dictionary(data_type):

@@ -14,7 +14,7 @@ from typing import Any
 from aaiclick.data.schema import VALUE, Schema
 from aaiclick.errors import InputError
 from aaiclick.orchestration.callbacks import Callback, name_callback, refuse_nothing
-from aaiclick.orchestration.context import Context
+from aaiclick.orchestration.context import Context, staging_around
 from aaiclick.orchestration.decorators import TaskFactory
 from aaiclick.orchestration.expansions import _expand_map, _expand_reduce
 from aaiclick.orchestration.models import Group, Task
@@ -113,14 +113,33 @@ def reduce(
 
 
 async def create_result_collector(
-    job_id: int | None, tasks: Task | Group | Sequence[Task | Group], *, name: str | None = None
+    job_id: int | None, tasks: Task | Group | Sequence[Task | Group] | int, *, name: str | None = None
 ) -> Task:
-    """A task of the job that gives the results of these: one Object if all are Objects, else a list."""
-    items = list(tasks) if isinstance(tasks, list | tuple) else [tasks]
+    """A task of the job that gives the results of these: one Object if all are Objects, else a list.
+
+    In a running task, a number stands for as many tasks: those that it has made last.
+    """
+    if type(tasks) is int:
+        items: list[Any] = _made_last(tasks, job_id)
+    else:
+        items = list(tasks) if isinstance(tasks, list | tuple) else [tasks]
     if not all(isinstance(item, Task | Group) for item in items):
         raise InputError(field="tasks", value=shorten(tasks), rule="Tasks and Groups, or a list of them", hint="")
     made = Task(_gather_results.entrypoint, {"results": items}, name=name or "collect", references=False)
     return made if job_id is None else await Context(job_id).apply(made)
+
+
+def _made_last(count: int, job_id: int | None) -> list[Task]:
+    """So many tasks of those that the run around has made, in their order."""
+    staging = staging_around()
+    if staging is None or job_id not in (None, staging.job_id):
+        rule = "a number counts the tasks that a running task has made for its own job"
+        raise InputError(field="tasks", value=str(count), rule=rule, hint="Give the tasks.")
+    made = [node for node in staging if isinstance(node, Task)]
+    if not 0 <= count <= len(made):
+        rule = f"this task has made {len(made)}"
+        raise InputError(field="tasks", value=str(count), rule=rule, hint="Give their number, or the tasks.")
+    return made[len(made) - count :]
 
 
 def _expanded(

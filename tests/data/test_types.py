@@ -11,7 +11,7 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from aaiclick.data.types import arrow_type, is_bool, is_nullable, read_type, type_of_arrow
+from aaiclick.data.types import arrow_of, is_bool, is_nullable, kind_of_arrow, read_kind, read_type
 from aaiclick.errors import InputError
 
 
@@ -87,7 +87,7 @@ def test_a_type_tells_whether_it_can_be_null() -> None:
     ],
 )
 def test_a_type_travels_as_an_arrow_type(type_: str, expected: pa.DataType) -> None:
-    assert arrow_type(type_) == expected
+    assert arrow_of(read_kind(type_)) == expected
 
 
 @pytest.mark.parametrize(
@@ -122,13 +122,13 @@ def test_a_type_travels_as_an_arrow_type(type_: str, expected: pa.DataType) -> N
     ],
 )
 def test_an_arrow_type_has_a_clickhouse_type(given: pa.DataType, expected: str) -> None:
-    assert type_of_arrow(given, False) == expected
+    assert str(kind_of_arrow(given, False)) == expected
 
 
 def test_a_nullable_arrow_field_becomes_nullable() -> None:
-    assert type_of_arrow(pa.int8(), True) == "Nullable(Int8)"
-    assert type_of_arrow(pa.dictionary(pa.int8(), pa.string()), True) == "LowCardinality(Nullable(String))"
-    assert type_of_arrow(pa.list_(pa.field("item", pa.int8(), nullable=False)), True) == "Array(Int8)"
+    assert str(kind_of_arrow(pa.int8(), True)) == "Nullable(Int8)"
+    assert str(kind_of_arrow(pa.dictionary(pa.int8(), pa.string()), True)) == "LowCardinality(Nullable(String))"
+    assert str(kind_of_arrow(pa.list_(pa.field("item", pa.int8(), nullable=False)), True)) == "Array(Int8)"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_nullable_arrow_field_becomes_nullable() -> None:
 )
 def test_other_arrow_types_are_refused(given: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        type_of_arrow(given, False)
+        kind_of_arrow(given, False)
 
 
 def test_importing_does_not_load_arrow() -> None:

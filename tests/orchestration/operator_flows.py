@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aaiclick.data import Object, create_object_from_value
-from aaiclick.orchestration import Group, RetryPolicy, job, operators, task
+from aaiclick.orchestration import Group, RetryPolicy, create_task, get_current_context, job, operators, task
 
 # ---------------------------------------------------------------- callbacks
 
@@ -234,6 +234,29 @@ def retried(n: int, marks: str) -> Any:
 async def collects(n: int) -> Any:
     made = [numbers(n=n), numbers(n=2)]
     return await operators.create_result_collector(None, made)
+
+
+@task
+async def count_of(chunk: Object) -> int:
+    return await chunk.count()
+
+
+@task
+async def in_chunks(rows: Object, size: int) -> Any:
+    """As the specification has it: views by offset and limit, and a number of them to collect."""
+    context = get_current_context()
+    total_rows = await rows.count()
+    made = [numbers(n=1)]
+    for offset in range(0, total_rows, size):
+        chunk = {"object_type": "view", "table_id": rows.table_id, "offset": offset, "limit": size}
+        made.append(create_task(callback=count_of, kwargs={"chunk": chunk}))
+    await context.apply(made)
+    return await operators.create_result_collector(context.job_id, (total_rows + size - 1) // size)
+
+
+@job("chunks")
+def chunks(n: int, size: int) -> Any:
+    return in_chunks(rows=numbers(n=n), size=size)
 
 
 @job("collector")

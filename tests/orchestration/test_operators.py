@@ -243,3 +243,8 @@ async def test_a_callback_marked_as_a_task_gives_its_options_to_the_parts(local:
 
 async def test_a_collector_joins_what_tasks_give(local: Path) -> None:
     assert (await result_of(await flows.collector.submit(3)))["data"] == [0, 1, 2, 0, 1]
+
+
+async def test_a_collector_of_so_many_gathers_those_that_were_made_last(local: Path) -> None:
+    assert await result_of(await flows.chunks.submit(7, 3)) == [3, 3, 1]
+    assert await result_of(await flows.chunks.submit(0, 3)) == []

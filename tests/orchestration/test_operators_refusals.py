@@ -12,6 +12,7 @@ from aaiclick import operators as older
 from aaiclick.data import create_object_from_value, data_context
 from aaiclick.errors import EntrypointError, InputError, SignatureMismatch, ValueNotPortable
 from aaiclick.orchestration import Group, filter, foreach, map, operators, reduce
+from aaiclick.orchestration.context import Staging, staged_in
 from tests.orchestration import operator_flows as flows
 from tests.support.front_door import local
 
@@ -123,7 +124,19 @@ async def test_a_query_that_has_not_run_is_awaited_first(local: Path) -> None:
             map(flows.double, rows * 2)
 
 
-@pytest.mark.parametrize("tasks", [3, [1], "tasks"])
+@pytest.mark.parametrize("tasks", [True, 3.0, [1], "tasks"])
 async def test_a_collector_gathers_tasks(tasks: Any) -> None:
     with pytest.raises(InputError, match="Tasks and Groups"):
         await operators.create_result_collector(None, tasks)
+
+
+async def test_a_number_of_tasks_to_collect_counts_those_of_a_running_task() -> None:
+    with pytest.raises(InputError, match="that a running task has made"):
+        await operators.create_result_collector(None, 3)
+    with staged_in(Staging(7, 100)):
+        flows.numbers(n=1)
+        for wrong in (-1, 2, 2**70):
+            with pytest.raises(InputError, match="has made 1"):
+                await operators.create_result_collector(None, wrong)
+        with pytest.raises(InputError, match="for its own job"):
+            await operators.create_result_collector(8, 1)
