@@ -296,11 +296,6 @@ SETTINGS: tuple[Setting, ...] = (
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
-def settings_table() -> list[Setting]:
-    """All settings, in the order of the manual."""
-    return list(SETTINGS)
-
-
 def settings_markdown() -> str:
     """The page docs/reference/settings.md."""
     rows = [f"| `{each.name}` | {each.default} | {each.rule} | {each.meaning} |" for each in SETTINGS]
