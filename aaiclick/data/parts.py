@@ -94,6 +94,15 @@ async def number_rows(frame: Frame, part_rows: int | None = None) -> Numbered:
     return Numbered(copy, key, await copy.count(), shape)
 
 
+async def size_bytes(rows: Numbered) -> int:
+    """How much the copy takes in memory, about: as it was before it was compressed."""
+    found = await rows.copy._context.client.rows(
+        "SELECT sum(data_uncompressed_bytes) FROM system.parts WHERE active AND database = currentDatabase()"
+        f" AND table = {sql.text(rows.copy.table)}"
+    )
+    return int(found.columns[0][0])
+
+
 def cut(rows: Object | View, key: str, start: int, stop: int, names: Sequence[str]) -> View:
     """The rows whose number is in a range, in order, with these columns."""
     number = sql.name(key)

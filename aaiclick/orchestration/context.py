@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -156,10 +156,15 @@ def get_current_job_id() -> int:
 class Staging(list[Node]):
     """The tasks and groups that a run makes: they are committed with its completion, in the same transaction."""
 
-    def __init__(self, job_id: int, most: int) -> None:
+    def __init__(self, job_id: int, most: int, count_slots: Callable[[], Awaitable[int]] | None = None) -> None:
         super().__init__()
         self.job_id = job_id
         self.most = most
+        self._count_slots = count_slots
+
+    async def slots(self) -> int:
+        """How many of the tasks that are made here may run at a time, as far as anybody knows."""
+        return 1 if self._count_slots is None else await self._count_slots()
 
     def append(self, node: Node) -> None:
         """One more, if it is not one too many."""

@@ -7,10 +7,11 @@ from typing import Any
 from aaiclick.data.context import current_context
 from aaiclick.data.frames import Frame
 from aaiclick.data.objects import Object
-from aaiclick.data.parts import number_rows
+from aaiclick.data.parts import Numbered, number_rows, size_bytes
 from aaiclick.data.views import View
 from aaiclick.errors import InputError
 from aaiclick.orchestration.callbacks import Loaded, load_callback, returned_fields
+from aaiclick.orchestration.context import staging_around
 from aaiclick.orchestration.decorators import TaskFactory, task
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.parts import (
@@ -24,22 +25,12 @@ from aaiclick.orchestration.parts import (
     schema_of,
 )
 from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.partitions import PART_ROWS, part_rows
 from aaiclick.orchestration.rules.secrets import keeping_secrets
-
-PART_ROWS = 50_000
-"""Rows of a part at least: a task costs what some ten thousand calls of a small function cost."""
-
-PARTS = 16
-PART_ROWS_MAX = 1_000_000
 
 EMPTY_REDUCE = "reduce() of empty sequence with no initial value"
 
 _PARTS = {"map": _map_part, "filter": _filter_part, "foreach": _foreach_part}
-
-
-def part_rows(count: int) -> int:
-    """How many rows a part has where nobody says: enough to be worth a task, few enough for memory and many workers."""
-    return min(max(PART_ROWS, -(-count // PARTS)), PART_ROWS_MAX)
 
 
 @task("expand")
@@ -61,7 +52,7 @@ async def _expand_map(
     if _is_empty_list(obj) and (verb == "foreach" or fields):
         return await _nothing(verb, None, fields)
     rows = await number_rows(await _readable(obj), partition)
-    size = partition or part_rows(rows.count)
+    size = partition or await _usual_size(rows)
     if not rows.count and not (verb == "map" and batch):
         return await _nothing(verb, rows.nothing, fields)
     call = {"cbk": cbk, "key": rows.key, "args": args, "kwargs": kwargs, "batch": batch}
@@ -74,6 +65,13 @@ async def _expand_map(
     if verb == "foreach":
         return _finish(parts)
     return _collect(parts, rows.nothing, rows.shape) if verb == "filter" else _collect(parts)
+
+
+async def _usual_size(rows: Numbered) -> int:
+    """How many rows a part has where nobody says; asked anew when this runs again, which makes all parts anew."""
+    run = staging_around() if rows.count > PART_ROWS else None
+    slots = 1 if run is None else await run.slots()
+    return part_rows(rows.count, slots, await size_bytes(rows))
 
 
 def _part(make: TaskFactory, callback: Loaded, number: int, kwargs: dict[str, object]) -> Task:
@@ -115,7 +113,7 @@ async def _expand_reduce(
     rows = await number_rows(await _readable(obj), partition)
     if not rows.count:
         raise TypeError(EMPTY_REDUCE)
-    size = partition or part_rows(rows.count)
+    size = partition or await _usual_size(rows)
     call = {"cbk": cbk, "args": args, "kwargs": kwargs, "fields": fields or rows.schema.types, "shape": rows.shape}
     inputs: list[Any] = [rows.part(start, min(start + size, rows.count)) for start in range(0, rows.count, size)]
     depth = 0

@@ -114,6 +114,16 @@ async def test_a_session_is_renewed_until_it_is_over(coordinator: Coordinator) -
     assert not (await coordinator.beat(12345)).alive
 
 
+async def test_the_slots_are_those_of_workers_that_take_tasks(coordinator: Coordinator) -> None:
+    assert await coordinator.slots() == 0
+    first = await coordinator.register(hostname="here", pid=1, concurrency=4)
+    await coordinator.register(hostname="here", pid=2, concurrency=3)
+    await coordinator.register(hostname="here", pid=3, concurrency=0)
+    assert await coordinator.slots() == 7
+    await coordinator.deregister(first.id)
+    assert await coordinator.slots() == 3
+
+
 # ---------------------------------------------------------------- claim and report
 
 

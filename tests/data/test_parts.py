@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from aaiclick.data import Context, Object
-from aaiclick.data.parts import ATTACHED_MAX, Part, chosen, join_parts, number_rows, shaped, united
+from aaiclick.data.parts import ATTACHED_MAX, Part, chosen, join_parts, number_rows, shaped, size_bytes, united
 from aaiclick.data.schema import Schema
 from aaiclick.data.views import View
 from aaiclick.errors import DataRefused, InputError
@@ -48,6 +48,13 @@ async def test_a_copy_of_a_view_and_of_ordered_rows_is_in_their_order(context: C
     assert await (await number_rows(rows)).part(0, 3).data() == {"a": [3, 1, 2]}
     seen = rows.where("a > 1").order_by("a").limit(2)
     assert await (await number_rows(seen)).part(1, 2).data() == {"a": [3]}
+
+
+async def test_a_copy_says_how_much_it_takes(context: Context) -> None:
+    rows = await context.create_object_from_value({"a": list(range(1_000)), "b": ["x" * 100] * 1_000})
+    size = await size_bytes(await number_rows(rows))
+    assert 1_000 * (8 + 8 + 100) <= size < 1_000 * (8 + 8 + 110)
+    assert await size_bytes(await number_rows(rows.where("a < 0"))) == 0
 
 
 @pytest.mark.parametrize("size", [10, 100, 8192, 20_000])

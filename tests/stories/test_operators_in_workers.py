@@ -58,6 +58,16 @@ async def test_through_children(local: Path, state: str, server: None) -> None:
     assert summed["data"] == 42
 
 
+async def test_there_are_two_parts_for_each_slot_where_the_rows_are_enough(local: Path, server: None) -> None:
+    count = 400_001
+    job = await flows.apply_one.submit("reduce", f"{flows.__name__}.total", count)
+    parts = 4  # of two slots
+    found = await through_workers(job, 1 + (1 + parts + 1) + 1)
+    assert found["data"] == count * (count - 1) // 2
+    layers = Counter(task.name for task in await get_tasks_for_job(job.id))
+    assert [layers[f"part {number}"] for number in range(parts + 1)] == [2, 1, 1, 1, 0]
+
+
 async def test_a_part_that_runs_again_adds_nothing_twice(local: Path) -> None:
     kept = flows.apply_one.options(preservation_mode="FULL")
     job = await kept.submit("map", f"{flows.__name__}.double", 10, {"partition": 4})

@@ -79,6 +79,13 @@ async def holds() -> str:
     return await desk.hold(_of_this_process[0].claim, ["t1_1_1"], ["t2_1_1"])
 
 
+async def counts_slots() -> int:
+    """All there are."""
+    desk = current_desk()
+    assert desk is not None
+    return await desk.slots()
+
+
 async def holds_and_counts() -> int:
     """Its loop goes on meanwhile."""
     holding = asyncio.ensure_future(holds())

@@ -55,6 +55,9 @@ class Coordinator(Protocol):
         Refused if the claim is not live any more. Gives what this installation is called.
         """
 
+    async def slots(self) -> int:
+        """How many bodies the live workers run at a time."""
+
     async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
         """Say that the bodies of these runs, (task, epoch), are dead, and report nothing."""
 

@@ -15,6 +15,7 @@ from aaiclick.orchestration.store import (
     clears,
     dead_letters,
     endings,
+    health,
     jobs,
     queue,
     ripples,
@@ -91,20 +92,8 @@ class DirectCoordinator:
             )
         )
         if orders.alive and held is not None:
-            orders.stop = await self._compare(worker_id, known_call, held)
+            orders.stop = await _compare(self.database, worker_id, known_call, held)
         return orders
-
-    async def _compare(self, worker_id: int, known_call: int, held: Sequence[Held]) -> dict[tuple[int, int], Stop]:
-        claimed = await self.database.read(lambda session: held_runs.claimed_by(session, worker_id))
-        listed = {(run.task_id, run.epoch) for run in held}
-        unknown = [run for run, call in claimed.items() if 0 < call <= known_call and run not in listed]
-        if unknown:  # claimed by a call whose answer the worker never got (pitfall T22)
-            await self.database.transact(lambda session: release_claims(session, worker_id, dict(unknown)))
-        started = [run for run in held if run.started and (run.task_id, run.epoch) in claimed]
-        if started:
-            await self.database.transact(lambda session: held_runs.start_runs(session, worker_id, started))
-        lost = [run for run in held if (run.task_id, run.epoch) not in claimed]
-        return await self.database.read(lambda session: held_runs.lost_runs(session, lost)) if lost else {}
 
     async def deregister(self, worker_id: int) -> bool:
         return await self.database.transact(lambda session: workers.stop_worker(session, worker_id))
@@ -157,6 +146,9 @@ class DirectCoordinator:
         if not self._installation:
             self._installation = await self.database.transact(name_of_installation)
         return self._installation
+
+    async def slots(self) -> int:
+        return await self.database.read(health.count_slots)
 
     async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
         await self.database.transact(lambda session: free_runs(session, runs))
@@ -214,6 +206,21 @@ def _remember(started: set[int], job_ids: set[int]) -> None:
     if len(started) > STARTED_JOBS_MAX:
         started.clear()
     started |= job_ids
+
+
+async def _compare(
+    database: Database, worker_id: int, known_call: int, held: Sequence[Held]
+) -> dict[tuple[int, int], Stop]:
+    claimed = await database.read(lambda session: held_runs.claimed_by(session, worker_id))
+    listed = {(run.task_id, run.epoch) for run in held}
+    unknown = [run for run, call in claimed.items() if 0 < call <= known_call and run not in listed]
+    if unknown:  # claimed by a call whose answer the worker never got (pitfall T22)
+        await database.transact(lambda session: release_claims(session, worker_id, dict(unknown)))
+    started = [run for run in held if run.started and (run.task_id, run.epoch) in claimed]
+    if started:
+        await database.transact(lambda session: held_runs.start_runs(session, worker_id, started))
+    lost = [run for run in held if (run.task_id, run.epoch) not in claimed]
+    return await database.read(lambda session: held_runs.lost_runs(session, lost)) if lost else {}
 
 
 async def _clear(

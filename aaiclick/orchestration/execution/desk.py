@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Protocol, TypeVar
 
 from aaiclick.clock import Clock
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.trouble import Trouble
 from aaiclick.orchestration.models import Claim
+
+T = TypeVar("T")
 
 
 class Desk(Protocol):
@@ -21,6 +23,9 @@ class Desk(Protocol):
 
         Refused (ClaimLost) where the run is not its task's any more.
         """
+
+    async def slots(self) -> int:
+        """How many bodies all live workers run at a time."""
 
 
 class WorkersDesk:
@@ -38,19 +43,29 @@ class WorkersDesk:
 
     async def hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
         """A body on a thread may have a loop of its own: the question goes to the worker's."""
-        asking = self._hold(claim, inputs, outputs)
+        return await self._at_home(self._hold(claim, inputs, outputs))
+
+    async def slots(self) -> int:
+        """Those of the whole fleet."""
+        return await self._at_home(self._until_answered("the slots cannot be counted", self._coordinator.slots))
+
+    async def _at_home(self, asking: Coroutine[Any, Any, T]) -> T:
         if self._home is None or self._home is asyncio.get_running_loop():
             return await asking
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asking, self._home))
 
     async def _hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
         self._noted((claim.task_id, claim.epoch))  # before: the answer may be lost
+        what = f"task {claim.task_id}: its tables cannot be held"
+        return await self._until_answered(what, lambda: self._coordinator.hold(claim, inputs=inputs, outputs=outputs))
+
+    async def _until_answered(self, what: str, ask: Callable[[], Awaitable[T]]) -> T:
         trouble = Trouble()
         while True:
             try:
-                return await self._coordinator.hold(claim, inputs=inputs, outputs=outputs)
+                return await ask()
             except ClaimLost:
                 raise
             except Exception as error:
-                trouble.met(f"task {claim.task_id}: its tables cannot be held", error)
+                trouble.met(what, error)
                 await self._clock.sleep(trouble.pause_s)

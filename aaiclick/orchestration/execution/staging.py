@@ -6,6 +6,7 @@ from aaiclick.config import settings
 from aaiclick.errors import ValueExposed, ValueNotPortable
 from aaiclick.orchestration.checks import check_entrypoints
 from aaiclick.orchestration.context import Staging, gather
+from aaiclick.orchestration.execution.current import current_desk
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.models import Claim, Done, Report, Task
 from aaiclick.orchestration.models.children import Children
@@ -18,7 +19,8 @@ from aaiclick.telemetry.masks import is_mentioned
 
 def new_staging(claim: Claim) -> Staging:
     """Where a run of this claim gathers what it makes."""
-    return Staging(claim.job_id, settings().task_children_max)
+    desk = current_desk()
+    return Staging(claim.job_id, settings().task_children_max, None if desk is None else desk.slots)
 
 
 def completed(claim: Claim, value: object, staging: Staging) -> Report:

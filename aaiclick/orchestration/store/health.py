@@ -43,6 +43,17 @@ async def count_live_workers(session: Session) -> int:
     return await _count(session, live.where(takes_tasks()))
 
 
+async def count_slots(session: Session) -> int:
+    """How many bodies the live workers run at a time; those that drain take no more."""
+    now = await session.now()
+    slots = select(func.coalesce(func.sum(workers.c.concurrency), 0))
+    return int(
+        await session.scalar(
+            slots.where(takes_tasks(), workers.c.status == WorkerStatus.ACTIVE, workers.c.expires_at > now)
+        )
+    )
+
+
 async def has_work(session: Session) -> bool:
     """Whether a task is ready, or claimed, or runs."""
     return bool(await session.scalar(select(or_(exists(select(ready.c.task_id)), exists(select(claims.c.task_id))))))

@@ -27,6 +27,12 @@ class State:
             raise self.failures.pop(0)
         return "ours"
 
+    async def slots(self) -> int:
+        self.loops.append(asyncio.get_running_loop())
+        if self.failures:
+            raise self.failures.pop(0)
+        return 5
+
 
 def desk_of(state: State, noted: list[tuple[int, int]]) -> WorkersDesk:
     desk = WorkersDesk(state, SYSTEM_CLOCK, noted.append)  # type: ignore[arg-type]
@@ -56,3 +62,10 @@ async def test_a_run_that_is_lost_is_told_at_once_and_noted_all_the_same() -> No
     with pytest.raises(ClaimLost):
         await desk.hold(bodies.claim_of(bodies.nothing), [], [])
     assert len(noted) == 1
+
+
+async def test_slots_are_asked_for_in_the_workers_loop_until_there_is_an_answer() -> None:
+    state = State(OSError("away"))
+    desk = desk_of(state, [])
+    assert await asyncio.to_thread(lambda: asyncio.run(desk.slots())) == 5
+    assert state.loops == [asyncio.get_running_loop()] * 2

@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
@@ -35,6 +35,8 @@ from aaiclick.orchestration.execution.executors.wire import (
     Question,
     Run,
     SecretsFound,
+    Slots,
+    SlotsWanted,
     Stop,
     TablesHeld,
     TablesWanted,
@@ -165,15 +167,11 @@ class Child:
     ) -> Report:
         """Call it, and say what it returned; what takes no event loop gets none."""
         if inspect.iscoroutinefunction(function) or data.is_open or wanting_objects(function):
-            return self._run(runner, lambda: _with_data(claim, function, kwargs, data, staging))
+            return _run(runner, self._await(lambda: _with_data(claim, function, kwargs, data, staging)))
         returned = function(**kwargs)
         if inspect.isawaitable(returned) or holds_data(returned):
-            return self._run(runner, lambda: _with_data(claim, lambda: returned, {}, data, staging))
+            return _run(runner, self._await(lambda: _with_data(claim, lambda: returned, {}, data, staging)))
         return completed(claim, returned, staging)
-
-    def _run(self, runner: asyncio.Runner, begin: Callable[[], Awaitable[Report]]) -> Report:
-        """In the surroundings of now: the loop may be older."""
-        return runner.run(self._await(begin), context=contextvars.copy_context())
 
     async def _await(self, begin: Callable[[], Awaitable[Report]]) -> Report:
         """The coroutine's result; it is cancelled when the worker asks."""
@@ -216,6 +214,12 @@ class Child:
             raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
         return answer.installation
 
+    async def slots(self) -> int:
+        """Ask the worker how many bodies run at a time, in all workers."""
+        answer = await asyncio.to_thread(self.ask, SlotsWanted(next(self.serials)))
+        assert isinstance(answer, Slots)
+        return answer.count
+
     def ask(self, question: Question) -> Answer:
         """What the worker answers. Any thread may ask; a Stop that comes meanwhile is remembered.
 
@@ -232,7 +236,7 @@ class Child:
             with self.lock:
                 if question.serial in self.answers:
                     return self.answers.pop(question.serial)
-            if self.stop_asked and isinstance(question, TablesWanted):
+            if self.stop_asked and isinstance(question, TablesWanted | SlotsWanted):
                 break
             poller.poll(LISTEN_MS)
         raise ConnectionError("the worker is gone" if self.gone else "the run is to end")
@@ -302,6 +306,11 @@ def _said(claim: Claim, report: Report, spent: bool) -> bytes:
         return said
     error = ValueTooLarge(path="what the task made", size=len(said), limit=most, setting="AAICLICK_TASK_CHILDREN_MAX")
     return packed(Ended(None, failure_of(claim, error, permanent=True), spent))
+
+
+def _run(runner: asyncio.Runner, call: Coroutine[Any, Any, Report]) -> Report:
+    """In the surroundings of now: the loop may be older."""
+    return runner.run(call, context=contextvars.copy_context())
 
 
 async def _with_data(

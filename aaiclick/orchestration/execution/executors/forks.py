@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -33,6 +34,8 @@ from aaiclick.orchestration.execution.executors.wire import (
     SecretsFound,
     SecretsMasked,
     Signal,
+    Slots,
+    SlotsWanted,
     Stop,
     TablesHeld,
     TablesWanted,
@@ -312,14 +315,22 @@ class ChildHandle:
                 masks.remember(values)
                 self._say(SecretsMasked(serial))
             case TablesWanted() if self._claim is not None:
-                asking = self._loop.create_task(self._hold(message, self._claim))
-                self._asking.add(asking)
-                asking.add_done_callback(self._asking.discard)
+                self._ask_desk(self._hold(message, self._claim))
+            case SlotsWanted(serial=serial):
+                self._ask_desk(self._count_slots(serial))
             case Ended():
                 self.spent = self.spent or message.spent
                 self._settle(message)
             case _:
                 raise Broken(f"a child does not say {type(message).__name__}")
+
+    def _ask_desk(self, work: Coroutine[Any, Any, None]) -> None:
+        asking = self._loop.create_task(work)
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+
+    async def _count_slots(self, serial: int) -> None:
+        self._say(Slots(serial, 0 if self._desk is None else await self._desk.slots()))
 
     async def _hold(self, wanted: TablesWanted, claim: Claim) -> None:
         """Ask the desk for the child, which has no way to the state of its own."""

@@ -126,10 +126,23 @@ class SecretsMasked(msgspec.Struct, tag=15, array_like=True):
     serial: int
 
 
-Question = IdsWanted | TablesWanted | SecretsFound
+class SlotsWanted(msgspec.Struct, tag=16, array_like=True):
+    """From a child: how many bodies run at a time, in all workers?"""
+
+    serial: int
+
+
+class Slots(msgspec.Struct, tag=17, array_like=True):
+    """To a child: so many."""
+
+    serial: int
+    count: int
+
+
+Question = IdsWanted | TablesWanted | SecretsFound | SlotsWanted
 """What a child asks while a body runs."""
 
-Answer = Ids | TablesHeld | SecretsMasked
+Answer = Ids | TablesHeld | SecretsMasked | Slots
 """What it is told; the serial is that of its question."""
 
 Message = Fork | Signal | Ready | Born | Died | Run | Stop | Ended | EngineWanted | Question | Answer

@@ -82,6 +82,16 @@ class Desk:
                 self.given_up += 1
         return "ours"
 
+    async def slots(self) -> int:
+        return 5
+
+
+async def test_a_body_learns_through_its_worker_how_many_slots_there_are(executor: ProcessExecutor) -> None:
+    executor.desk = Desk()
+    assert result_in(await run(executor, claim_of(asking.counts_slots))) == 5
+    executor.desk = None
+    assert result_in(await run(executor, claim_of(asking.counts_slots))) == 0
+
 
 async def test_a_body_holds_tables_through_its_worker(executor: ProcessExecutor) -> None:
     executor.desk = desk = Desk()
