@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from aaiclick.backend import get_ch_url
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.local import LocalClient
 from aaiclick.data.clients.pool import PooledClient
@@ -38,13 +39,15 @@ SETTINGS = {
 STARTING_S_MAX = 30.0
 IDLE_EXIT_S = 60
 TRIES = 5
-LOOK_EVERY_S = 0.02
+ASK_EVERY_S = 1.0
+"""An owner that is on its way out still lives when it is asked for: then no other is started."""
 
 _lock = threading.Lock()
 _shared: dict[str, _Shared] = {}
 _ask_for_owner: Callable[[], None] | None = None
 _kept_open = 0
-_starting: subprocess.Popen[bytes] | None = None
+_started: dict[str, subprocess.Popen[bytes]] = {}
+"""The owners that we started, by what they own: that of another installation is no use."""
 
 
 @dataclass
@@ -191,11 +194,12 @@ def _asked_for(directory: Path) -> Endpoint | None:
     """The gateway of an owner that was started because we asked; None if it does not come."""
     if _ask_for_owner is None:
         return None
-    _ask_for_owner()
     deadline = time.monotonic() + STARTING_S_MAX
-    while (endpoint := find_gateway(directory, 1.0)) is None and time.monotonic() < deadline:
-        time.sleep(LOOK_EVERY_S)
-    return endpoint
+    while time.monotonic() < deadline:
+        _ask_for_owner()
+        if (endpoint := find_gateway(directory, ASK_EVERY_S, expected=True)) is not None:
+            return endpoint
+    return None
 
 
 def _embedded(directory: Path) -> PooledClient:
@@ -214,13 +218,14 @@ def _borrow(endpoint: Endpoint) -> PooledClient:
 
 def start_owner() -> None:
     """Start a process that serves this installation's engine, and ends when nobody has asked for a while."""
-    global _starting
     if _ask_for_owner is not None:  # this process only asks, also for its children
         _ask_for_owner()
         return
-    if _starting is not None and _starting.poll() is None:
+    address = get_ch_url()
+    before = _started.get(address)
+    if before is not None and before.poll() is None:
         return
-    _starting = subprocess.Popen(
+    _started[address] = subprocess.Popen(
         [sys.executable, "-m", "aaiclick", "data", "serve", "--idle-exit", str(IDLE_EXIT_S)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -8,15 +8,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from aaiclick.config import reset_settings
 from aaiclick.data import data_context
 from aaiclick.data.clients import opening
 from aaiclick.data.clients.local import LocalClient
 from aaiclick.data.clients.opening import close_client, kept_open, open_client
 from aaiclick.data.clients.pool import PooledClient
 from aaiclick.data.gateway import serve_directory
+from aaiclick.data.gateway.serving import Serving
 
 OWNS_AND_WAITS = """
 import sys
@@ -123,6 +126,42 @@ def test_the_local_client_is_that_of_directories(url: str) -> None:
 def test_who_only_borrows_starts_no_owner_either(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(opening, "_ask_for_owner", lambda: asked.append("please"))
-    monkeypatch.setattr(opening, "_starting", None)
+    monkeypatch.setattr(opening, "_started", {})
     opening.start_owner()
-    assert (asked, opening._starting) == (["please"], None)
+    assert (asked, opening._started) == (["please"], {})
+
+
+def test_an_owner_is_started_for_each_directory_while_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of another directory lives on, and is no use."""
+    started: list[mock.Mock] = []
+
+    def start(*_: object, **__: object) -> mock.Mock:
+        started.append(mock.Mock(poll=mock.Mock(return_value=None)))
+        return started[-1]
+
+    monkeypatch.setattr(opening, "_started", {})
+    monkeypatch.setattr(subprocess, "Popen", start)
+    for root in ("one", "other", "one", "other"):
+        monkeypatch.setenv("AAICLICK_LOCAL_ROOT", str(tmp_path / root))
+        reset_settings()
+        opening.start_owner()
+    assert len(started) == 2
+    started[1].poll.return_value = 0
+    opening.start_owner()
+    assert len(started) == 3
+
+
+def test_who_asks_while_an_owner_is_on_its_way_out_asks_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It still lives when it is asked for, so that no other is started then."""
+    asked: list[Serving | None] = []
+    monkeypatch.setattr(opening, "STARTING_S_MAX", 10.0)
+    monkeypatch.setattr(
+        opening, "_ask_for_owner", lambda: asked.append(serve_directory(tmp_path / "data") if asked else None)
+    )
+    found = opening._asked_for(tmp_path / "data")
+    assert len(asked) == 2
+    assert asked[1] is not None
+    assert found == asked[1].endpoint
+    asked[1].close()
