@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from itertools import pairwise, takewhile
+from itertools import pairwise, product, takewhile
 
 import pytest
 from hypothesis import given
@@ -117,26 +117,32 @@ def passed_over(zone: str, year: int) -> dict[datetime, list[datetime]]:
     return found
 
 
-def counted(schedule: Schedule, zone: str, year: int) -> list[datetime]:
-    """The same question, answered by looking at every minute of the year."""
-    fits: dict[date, bool] = {}
-    hours, minutes = frozenset(schedule.hours), frozenset(schedule.minutes)
-
-    def matches(wall: datetime) -> bool:
-        if wall.minute not in minutes or wall.hour not in hours:
-            return False
-        day = wall.date()
-        if day not in fits:
-            fits[day] = schedule.fits_day(day)
-        return fits[day]
-
-    left_out, seen, found = passed_over(zone, year), set(), []
+@cache
+def by_time_of_day(zone: str, year: int) -> dict[tuple[int, int], list[tuple[datetime, date, bool]]]:
+    """The same minutes by what the clock on the wall shows: the moment, the day, and whether that was shown before."""
+    found: dict[tuple[int, int], list[tuple[datetime, date, bool]]] = {}
+    seen: set[datetime] = set()
     for moment, wall in walls(zone, year):
-        late = moment in left_out and any(map(matches, left_out[moment])) and not schedule.every_hour
-        if late or (matches(wall) and (schedule.every_hour or wall not in seen)):
-            found.append(moment)
+        found.setdefault((wall.hour, wall.minute), []).append((moment, wall.date(), wall in seen))
         seen.add(wall)
     return found
+
+
+def counted(schedule: Schedule, zone: str, year: int) -> list[datetime]:
+    """The same question, answered by looking at every minute of the year whose time of day is named."""
+    fits = cache(schedule.fits_day)
+
+    def matches(wall: datetime) -> bool:
+        return wall.minute in schedule.minutes and wall.hour in schedule.hours and fits(wall.date())
+
+    found = set()
+    for time_of_day in product(schedule.hours, schedule.minutes):
+        for moment, day, again in by_time_of_day(zone, year).get(time_of_day, []):
+            if fits(day) and (schedule.every_hour or not again):
+                found.add(moment)
+    if not schedule.every_hour:
+        found.update(moment for moment, out in passed_over(zone, year).items() if any(map(matches, out)))
+    return sorted(found)
 
 
 @pytest.mark.parametrize("zone", [BERLIN, "America/New_York", "Australia/Lord_Howe"])
