@@ -60,6 +60,7 @@ class Settings:
     job_tasks_max: int
     machine_id: int | None
     job_ttl_s: float
+    event_ttl_s: float
     sweep_age_s: float
     engine_memory_mb: int
     oplog: bool
@@ -204,6 +205,7 @@ def _settings(reader: _Reader) -> Settings:
         job_tasks_max=reader.whole("AAICLICK_JOB_TASKS_MAX"),
         machine_id=None if machine_id is None else int(machine_id),
         job_ttl_s=reader.seconds("AAICLICK_JOB_TTL"),
+        event_ttl_s=reader.seconds("AAICLICK_EVENT_TTL"),
         sweep_age_s=reader.seconds("AAICLICK_SWEEP_AGE"),
         engine_memory_mb=reader.whole("AAICLICK_ENGINE_MEMORY_MB"),
         oplog=bool(reader.whole("AAICLICK_OPLOG")),

@@ -213,6 +213,14 @@ SETTINGS: tuple[Setting, ...] = (
         high=YEARS_S,
     ),
     _seconds(
+        "AAICLICK_EVENT_TTL",
+        "event_ttl_s",
+        "2592000",
+        "Seconds after which events go, the newest excepted; jobs, tasks, runs and metrics stay.",
+        low=3600,
+        high=YEARS_S,
+    ),
+    _seconds(
         "AAICLICK_SWEEP_AGE",
         "sweep_age_s",
         "3600",

@@ -19,6 +19,7 @@ log = logging.getLogger("aaiclick")
 EVERY_S = 2.0
 MEND_EVERY_S = 30.0
 COUNT_EVERY_S = 10.0
+PRUNE_EVERY_S = 60.0
 TTL_S_MAX = 10.0
 
 
@@ -44,7 +45,7 @@ class Control:
         self._since: float | None = None
         """Since when the database has been in reach without a gap."""
         self._seen = float("-inf")
-        self._mended = self._counted = clock.monotonic()
+        self._mended = self._counted = self._pruned = clock.monotonic()
         self._said = ""
 
     async def run(self) -> None:
@@ -85,6 +86,9 @@ class Control:
         if now - self._counted >= COUNT_EVERY_S:
             self._counted = now
             await reconcilers.count_events(self.database)
+        if now - self._pruned >= PRUNE_EVERY_S:
+            gone = await reconcilers.prune_events(self.database)
+            self._pruned = self._pruned if gone else now  # where there was some, there may be more
         await self.sweeper.now_and_then()
         if self.schedules.unfinished:
             return 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select, update
 
-from aaiclick.orchestration.control.loop import COUNT_EVERY_S, MEND_EVERY_S, Control
+from aaiclick.orchestration.control.loop import COUNT_EVERY_S, MEND_EVERY_S, PRUNE_EVERY_S, Control
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store import metrics
 from aaiclick.orchestration.store.database import Database
@@ -199,3 +199,15 @@ async def test_whoever_leads_counts_what_has_happened(band: Orchestra) -> None:
     assert await band.database.read(metrics.is_behind)
     await rounds(loop, clock, 6)
     assert not await band.database.read(metrics.is_behind)
+
+
+async def test_whoever_leads_removes_old_events(band: Orchestra) -> None:
+    clock = HandClock()
+    loop = control(band, clock)
+    await band.submit(make("a"))
+    await band.submit(make("b"))
+    await band.database.transact(lambda session: session.run(update(events).values(at=LONG_AGO)))
+    await rounds(loop, clock, PRUNE_EVERY_S - 5)
+    assert len(await band.rows(select(events.c.id))) == 2
+    await rounds(loop, clock, 10)
+    assert len(await band.rows(select(events.c.id))) == 1  # the newest stays
