@@ -29,9 +29,7 @@ ALL_TYPED: Untyped = MappingProxyType({})
 
 def unknown_kind(column: list[Any]) -> Type | None:
     """The type of values as far as they tell it; None if they tell all of it, or are to be refused."""
-    if not column or any(_tells(value, 0) for value in column):
-        return None
-    return _kind(column)
+    return None if any(_tells(value, 0) for value in column) else _kind(column)
 
 
 def _tells(value: Any, depth: int) -> bool:
@@ -89,6 +87,8 @@ def read_unknown(text: str) -> Type:
 
 def known_as(value: str, kind: Type, wanted: Type, depth: int = 0) -> str:
     """SQL for a value of such a type, as one of a type that is known."""
+    if kind == NOTHING:  # there is none
+        return f"defaultValueOfTypeName({sql.text(str(wanted))})"
     if kind == ONLY_NONE:
         return f"CAST(NULL, {sql.text(str(wanted))})"
     inner, as_wanted = kind.parts[-1], wanted.parts[-1]

@@ -46,8 +46,16 @@ def name_callback(callback: Callback, given: int, args: Sequence[object], kwargs
             raise
         log.warning("%s Workers must be able to import it.", error)
         return name
+    _refuse_generator(name, function)
     _check_arguments(name, function, given, args, kwargs)
     return name
+
+
+def _refuse_generator(name: str, function: Any) -> None:
+    """A call of such a function does nothing yet: `foreach` would do nothing at all, `filter` would keep every row."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        cause = "it has yield: calling it for a row does nothing and gives a generator"
+        raise EntrypointError(entrypoint=name, cause=cause, hint="Return a value, or a list of values.")
 
 
 def _check_arguments(
@@ -134,23 +142,36 @@ async def call_once(callback: Loaded, *given: object, **named: object) -> Any:
 
 
 async def call_for_rows(
-    callback: Loaded, rows: list[Any], first: int, args: Sequence[object], kwargs: Mapping[str, object]
+    callback: Loaded,
+    rows: list[Any],
+    first: int,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    *,
+    kept: bool = False,
 ) -> list[Any]:
     """What it returns for each row, in their order. An error is told with the number of its row.
 
     A plain function is called for one row after the other; of coroutines, several are under way at the same time.
+    A plain function may give some as well. Where values are `kept`, only the first is looked at: a later one among them
+    is refused as a value, and nobody takes it for true.
     """
     if callback.is_async:
         function = callback.function
         return await _await_for_rows(callback, rows, first, lambda at: function(rows[at], *args, **kwargs))
     returned: list[Any] = await _on_thread(callback, lambda: _call_for_rows(callback, rows, first, args, kwargs))
-    if returned and isinstance(returned[0], types.CoroutineType):  # a plain function that gives a coroutine
-        try:
-            return await _await_for_rows(callback, rows, first, returned.__getitem__)
-        finally:
-            for each in returned:  # those that were not begun
-                each.close()
-    return returned
+    if types.CoroutineType not in set(map(type, returned[:1] if kept else returned)):
+        return returned
+    try:
+        return await _await_for_rows(callback, rows, first, lambda at: _value_of(returned[at]))
+    finally:
+        for each in returned:
+            if isinstance(each, types.CoroutineType):
+                each.close()  # those that were not begun
+
+
+async def _value_of(given: Any) -> Any:
+    return await given if isinstance(given, types.CoroutineType) else given
 
 
 async def _on_thread(callback: Loaded, call: Callable[[], Any]) -> Any:

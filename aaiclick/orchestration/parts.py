@@ -18,6 +18,7 @@ from aaiclick.data.views import View
 from aaiclick.errors import InputError
 from aaiclick.orchestration.callbacks import Loaded, call_for_rows, call_once, load_callback, refuse_returned
 from aaiclick.orchestration.decorators import task
+from aaiclick.orchestration.rules.names import shorten
 
 Types = dict[str, str]
 """Columns and their ClickHouse types."""
@@ -45,15 +46,18 @@ async def _map_part(
     kwargs: dict[str, Any],
     batch: bool,
     fields: Types,
-) -> dict[str, Any]:
-    """A table of what the callback returns for the rows of a part."""
+) -> dict[str, Any] | None:
+    """A table of what the callback returns for the rows of a part; None if that is an empty list, which has no type."""
     callback = load_callback(cbk)
     outputs: list[Output] = []
     if batch:
-        outputs.append(_batch_output(callback, await call_once(callback, await part.arrow(), *args, **kwargs), fields))
+        returned = await call_once(callback, await part.arrow(), *args, **kwargs)
+        if type(returned) in (list, tuple) and not returned and not fields:
+            return None
+        outputs.append(_batch_output(callback, returned, fields))
     else:
         async for first, values in _read(part, key, *rows):
-            returned = await call_for_rows(callback, values, first, args, kwargs)
+            returned = await call_for_rows(callback, values, first, args, kwargs, kept=True)
             outputs.append(await asyncio.to_thread(_values_output, returned, fields, first))
     made = await store(await current_context(), outputs)
     return {"rows": made.rows, "untyped": dict(made.untyped)}
@@ -101,7 +105,10 @@ def _mask(callback: Loaded, returned: Any, count: int) -> list[Any] | None:
     """The truths that a batch callback gave, one for each row; None if it gave a table."""
     if hasattr(returned, "column_names") or hasattr(returned, "columns") or isinstance(returned, Mapping):
         return None
-    truths = returned.to_pylist() if hasattr(returned, "to_pylist") else list(returned) if returned is not None else []
+    if returned is None or isinstance(returned, str | bytes) or not hasattr(returned, "__iter__"):
+        cause = f"as a batch callback of filter it gave {shorten(returned)}"
+        refuse_returned(callback, cause, "Give a truth for each row, or a table of the rows to keep.")
+    truths = returned.to_pylist() if hasattr(returned, "to_pylist") else list(returned)
     if len(truths) != count:
         cause = f"as a batch callback of filter it gave {len(truths)} truths for {count} rows"
         refuse_returned(callback, cause, "Give one for each row, or a table of the rows to keep.")
@@ -148,6 +155,9 @@ async def _collect(parts: list[dict[str, Any] | None], like: View | None = None,
     ClickHouse tells the types of the other: it may have some that are not known here.
     """
     found = [Part(part["rows"], part["untyped"]) for part in parts if part is not None]
+    if like is None and not found:
+        rule, hint = "nothing tells the type of its values", "Give it with fields=…, or return empty tables."
+        raise InputError(field="parts", value="[]", rule=rule, hint=hint)
     if like is None:
         return await join_parts(await current_context(), found)
     return await fill(await shaped(like, shape).materialize(), found)

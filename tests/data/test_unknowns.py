@@ -20,6 +20,7 @@ WITHIN.append(WITHIN)
 @pytest.mark.parametrize(
     ("column", "kind", "stored"),
     [
+        ([], "Nothing", "UInt8"),
         ([None], "Nullable(Nothing)", "Nullable(UInt8)"),
         ([[], ()], "Array(Nothing)", "Array(UInt8)"),
         ([[], [[], []]], "Array(Array(Nothing))", "Array(Array(UInt8))"),
@@ -37,7 +38,7 @@ def test_what_is_known_and_how_it_is_stored(column: list[Any], kind: str, stored
     assert tabulate({"v": column}, {"v": stored}).schema.types == {"v": stored}
 
 
-@pytest.mark.parametrize("column", [[], [1], [None, 1], [[], [1]], [[], None], [{}, []], [{1: []}], [WITHIN], ["", []]])
+@pytest.mark.parametrize("column", [[1], [None, 1], [[], [1]], [[], None], [{}, []], [{1: []}], [WITHIN], ["", []]])
 def test_the_rest_is_known_or_refused_elsewhere(column: list[Any]) -> None:
     assert unknown_kind(column) is None
 
@@ -45,6 +46,7 @@ def test_the_rest_is_known_or_refused_elsewhere(column: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("unknown", "other", "both"),
     [
+        ("Nothing", "Array(Int64)", "Array(Int64)"),
         ("Nullable(Nothing)", "Int64", "Nullable(Int64)"),
         ("Nullable(Nothing)", "LowCardinality(String)", "Nullable(String)"),
         ("Array(Nothing)", "Array(Array(String))", "Array(Array(String))"),
@@ -63,6 +65,7 @@ def test_others_tell_it(unknown: str, other: str, both: str) -> None:
 @pytest.mark.parametrize(
     ("column", "wanted"),
     [
+        ([], "Array(Tuple(a Int8, b String))"),
         ([None], "Nullable(String)"),
         ([[], []], "Array(Tuple(a Int8, b String))"),
         ([[[], []], []], "Array(Array(Array(Int8)))"),

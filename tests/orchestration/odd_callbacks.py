@@ -77,6 +77,40 @@ async def minus(partition: Object, output: Object) -> None:
     await output.insert(first - sum(others))
 
 
+def yields(x: int) -> Any:
+    yield x
+
+
+async def yields_later(x: int) -> Any:
+    yield x
+
+
+def sometimes_later(x: int) -> Any:
+    return is_odd(x) if x < 3 else answered(x)
+
+
+async def answered(x: int) -> int:
+    return is_odd(x)
+
+
+def found_rows(table: Any) -> Any:
+    """Nothing for some parts, and then without a type."""
+    return [{"n": n, "tags": [str(n)]} for n in table["value"].to_pylist() if n > 4]
+
+
+def found_columns(table: Any) -> Any:
+    found = found_rows(table)
+    return {"n": [row["n"] for row in found], "tags": [row["tags"] for row in found]}
+
+
+def one_truth(table: Any) -> bool:
+    return True
+
+
+def a_text(table: Any) -> str:
+    return "x" * len(table)
+
+
 class Holder:
     """Something with functions."""
 
