@@ -13,6 +13,29 @@ from tests.simulation.world import Weather
 SEEDS_MAX = 30
 """Within how many seeds; each is found by one in two to four."""
 
+FOUND_BY = {
+    "fence_by_status_only": 3,
+    "session_that_comes_back": 1,
+    "beat_that_asks_for_nothing": 1,
+    "beat_that_takes_what_is_on_its_way": 3,
+    "worker_that_never_lets_go": 1,
+    "scan_and_write_apart": 12,
+    "only_sessions_that_just_ended": 5,
+    "shallow_clear": 2,
+    "clear_that_keeps_the_children": 5,
+    "references_by_task": 1,
+    "references_that_end_with_the_claim": 4,
+    "dropper_that_does_not_look": 4,
+    "publication_without_pins": 1,
+    "clear_that_pins_nothing": 20,
+    "clear_that_does_not_ask": 4,
+    "sweeper_that_never_comes": 4,
+}
+"""Seeds that have found a mistake: they are tried first where time is short, then all others as without them.
+
+Whatever changes the order of things in the simulator may change these; the long run prints which seed finds what.
+"""
+
 LONG = "TEST_LONG" in os.environ
 HARMLESS_SEEDS = range(200 if LONG else 5)
 pytestmark = pytest.mark.timeout(1200 if LONG else 120)
@@ -21,7 +44,7 @@ pytestmark = pytest.mark.timeout(1200 if LONG else 120)
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_planted_mistake_is_found(name: str) -> None:
     weather = WEATHER.get(name, Weather())
-    for seed in range(SEEDS_MAX):
+    for seed in in_turn(name):
         with planted(MISTAKES[name]):
             outcome = simulate(seed, weather)
         if outcome.violations:
@@ -29,6 +52,12 @@ def test_a_planted_mistake_is_found(name: str) -> None:
             assert not simulate(seed, weather).violations, "it was not the mistake that was found"
             return
     pytest.fail(f"{name} was not found in {SEEDS_MAX} seeds")
+
+
+def in_turn(name: str) -> list[int]:
+    """The seeds to try; in the long run nothing is known beforehand."""
+    first = 0 if LONG else FOUND_BY.get(name, 0)
+    return [first, *(seed for seed in range(SEEDS_MAX) if seed != first)]
 
 
 @pytest.mark.parametrize("name", HARMLESS)
