@@ -157,7 +157,7 @@ async def test_a_body_that_grows_too_large_is_refused(client: Client) -> None:
     assert sent < 100
 
 
-@pytest.mark.parametrize("path", ["/jobs", "/health", "/events/stream", "/jobs/1", "/nowhere"])
+@pytest.mark.parametrize("path", ["/jobs", "/registered-jobs", "/events/stream", "/jobs/1", "/nowhere"])
 async def test_head_is_answered_as_get_without_the_body(client: Client, path: str) -> None:
     client.server.state.streams.ending.set()  # streams end at once
     head, whole = await client.head(path), await client.get(path)
