@@ -9,7 +9,7 @@ PARTS_MAX = 256
 """However many slots there are; more rows than these hold still make more parts."""
 
 PART_ROWS = 100_000
-"""Rows of a part at least: a task costs as much as some ten thousand calls of a small function."""
+"""Rows of a part at least: a task costs as much as some fifty thousand calls of a small function."""
 
 PART_ROWS_MIN = 2
 """However wide they are: the layers of a reduction become smaller."""
