@@ -161,10 +161,23 @@ def _fits(value: Decimal, precision: int, scale: int) -> bool:
 def _texts(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
     import pyarrow as pa  # here, to keep start-up light
 
+    if bytes in kinds and any(map(_is_no_text, column)):
+        hint = 'Encode it, for example by base64; bytes of one length are kept by a type such as "FixedString(16)".'
+        raise first(column, _is_no_text, "its bytes are no text in UTF-8, and would come back as another", hint)
     try:
         return pa.array(column, pa.binary() if bytes in kinds else pa.string())
     except UnicodeEncodeError:
         raise first(column, _has_half_a_pair, "it has half of a surrogate pair") from None
+
+
+def _is_no_text(value: object) -> bool:
+    if not isinstance(value, bytes):
+        return False
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def _has_half_a_pair(value: object) -> bool:

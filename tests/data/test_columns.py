@@ -20,6 +20,7 @@ from aaiclick.data.columns import build
 from aaiclick.data.grammar import parse
 from aaiclick.data.inference import Unfit
 from aaiclick.data.values import Tabulated, conform, tabulate
+from aaiclick.errors import InputError
 
 NUMBERS = count()
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -137,9 +138,20 @@ def test_what_clickhouse_sends_can_be_inserted_again(engine: Engine, type_: str,
     assert str(engine.arrow(again).to_pylist()) == str(received.to_pylist())  # as texts: NaN is not equal to itself
 
 
-def test_bytes_that_are_no_text_are_kept(engine: Engine) -> None:
-    table = engine.store(tabulate([b"\xff\0", b""]))
-    assert engine.rows(f"SELECT hex(value) FROM {table}") == ["FF00", ""]
+def test_bytes_that_are_a_text_come_back_as_one(engine: Engine) -> None:
+    table = engine.store(tabulate([b"a\0", "ä".encode(), b""]))
+    assert engine.rows(f"SELECT value FROM {table}") == ["a\0", "ä", ""]
+
+
+@pytest.mark.parametrize("values", [[b"fine", b"\xff\0"], [None, b"\xff"], [[b"fine"], [b"\xff"]]])
+def test_bytes_that_are_no_text_are_refused_and_not_changed(values: list[Any]) -> None:
+    with pytest.raises(InputError, match=r"row 1.*no text in UTF-8.*FixedString"):
+        tabulate({"value": values})
+
+
+def test_bytes_of_one_length_are_kept(engine: Engine) -> None:
+    table = engine.store(tabulate({"value": [b"\xff\0", b"ab"]}, {"value": "FixedString(2)"}))
+    assert engine.rows(f"SELECT hex(value) FROM {table} ORDER BY 1") == ["6162", "FF00"]
 
 
 ZONES = st.sampled_from([UTC, BERLIN, timezone(timedelta(hours=-3, seconds=7)), ZoneInfo("Asia/Kathmandu")])
