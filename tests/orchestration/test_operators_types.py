@@ -54,7 +54,7 @@ async def test_nothing_but_empty_lists_needs_a_type(local: Path) -> None:
 async def test_bytes_are_refused_or_come_back(local: Path) -> None:
     said = await error_of("map", "as_bytes", [1, 2, 3], partition=2)
     assert "column value, row 0" in said
-    assert "would keep bytes as a text" in said
+    assert "its bytes are no text in UTF-8" in said
     assert "column raw, row 0" in await error_of("map", "some_bytes", list(range(8)), partition=5)
     async with data_context():
         rows = await create_object_from_value([1, 2])

@@ -15,7 +15,7 @@ from unittest import mock
 from sqlalchemy import Column, Row, select, update
 
 from aaiclick.orchestration.control import leader, loop, reconcilers
-from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.execution.holdings import Holdings
 from aaiclick.orchestration.models import Done, Orders, Receipt, Stop
 from aaiclick.orchestration.rules.states import LIVE_TASK
@@ -130,10 +130,10 @@ def outage_taken_for_a_crash() -> Replacements:
 def beat_that_asks_for_nothing() -> Replacements:
     """Claims whose answer was lost are never found."""
 
-    async def compare(self: DirectCoordinator, *_: Any) -> dict[tuple[int, int], Stop]:
+    async def compare(*_: Any) -> dict[tuple[int, int], Stop]:
         return {}
 
-    return [(DirectCoordinator, "_compare", compare)]
+    return [(direct, "_compare", compare)]
 
 
 def beat_that_takes_what_is_on_its_way() -> Replacements:

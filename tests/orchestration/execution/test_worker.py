@@ -13,6 +13,7 @@ from aaiclick.orchestration.models import Claim, Done, Failure, Orders, Report, 
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store import recoveries
 from aaiclick.orchestration.store import workers as store_workers
+from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import jobs, runs, tasks, workers
 from tests.support.band import band
 from tests.support.crewing import ScriptedExecutor, completes, hangs, working
@@ -214,10 +215,12 @@ async def test_a_session_that_was_swept_kills_its_runs_and_begins_anew(band: Orc
     async with working(band, executor) as worker:
         await until(lambda: _truth(len(executor.running) == 2))
         old = worker.id
-        await band.database.transact(
-            lambda session: session.run(update(workers).where(workers.c.id == old).values(expires_at=LONG_AGO))
-        )
-        await band.database.transact(store_workers.expire_sessions)
+
+        async def pass_away(session: Session) -> None:  # at once: between the two, a heartbeat would prolong it
+            await session.run(update(workers).where(workers.c.id == old).values(expires_at=LONG_AGO))
+            await store_workers.expire_sessions(session)
+
+        await band.database.transact(pass_away)
 
         async def swept_and_ended() -> bool:  # what the old session claimed late is swept too
             await band.database.transact(lambda session: recoveries.recover_claims(session, 10))
