@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import Insert, Table
 from sqlalchemy import insert as plain_insert
-from sqlalchemy.dialects import postgresql, sqlite
 
 from aaiclick.orchestration.store.session import Session
 
@@ -22,7 +21,11 @@ async def insert_absent(session: Session, table: Table, rows: Sequence[Mapping[s
 @cache
 def _statement(dialect: str, table: Table) -> Insert:
     if dialect == "postgresql":
+        from sqlalchemy.dialects import postgresql  # only who keeps the state there pays for loading it
+
         return postgresql.insert(table).on_conflict_do_nothing()
     if dialect == "sqlite":
+        from sqlalchemy.dialects import sqlite  # as above
+
         return sqlite.insert(table).on_conflict_do_nothing()
     return plain_insert(table).prefix_with("IGNORE")

@@ -5,17 +5,26 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Integer, String, Text
-from sqlalchemy.dialects import mysql, postgresql
+from sqlalchemy import BigInteger, DateTime, Integer, String, Text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 Id = BigInteger().with_variant(Integer, "sqlite")
 """A snowflake. INTEGER on SQLite is 64 bits wide and makes the primary key the row id."""
 
-LongText = Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
-
 SQLITE_TIME = "%Y-%m-%d %H:%M:%S.%f"
+
+
+class _MariadbLongText(UserDefinedType[str]):
+    """MariaDB's LONGTEXT, without all that SQLAlchemy knows of MariaDB, which takes a while to load."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        return "LONGTEXT"
+
+
+LongText = Text().with_variant(_MariadbLongText(), "mysql", "mariadb")
 
 
 class _PostgresJson(UserDefinedType[str]):
@@ -37,7 +46,7 @@ class JsonText(TypeDecorator[str]):
         if dialect.name == "postgresql":
             return _PostgresJson()
         if dialect.name in ("mysql", "mariadb"):
-            return mysql.LONGTEXT()
+            return _MariadbLongText()
         return Text()
 
 
@@ -49,8 +58,10 @@ class UtcTime(TypeDecorator[datetime]):
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         if dialect.name == "postgresql":
-            return postgresql.TIMESTAMP(timezone=True)
+            return DateTime(timezone=True)
         if dialect.name in ("mysql", "mariadb"):
+            from sqlalchemy.dialects import mysql  # only who keeps the state there pays for loading it
+
             return mysql.DATETIME(fsp=6)
         return String(26)
 

@@ -7,15 +7,18 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import event
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from aaiclick.errors import AaiclickError, BackendUnreachable, DatabaseFileError, MissingExtra
 from aaiclick.urls import mask_url, sqlite_file
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 SQLITE_WAIT_S = 60
 """How long to wait for a SQLite file that another process is writing to."""
@@ -52,6 +55,8 @@ async def connect(url: str, *, write: bool) -> AsyncIterator[AsyncConnection]:
 
 
 def _engine(url: str, *, begin: str) -> AsyncEngine:
+    from sqlalchemy.ext.asyncio import create_async_engine  # it loads the mapper too, which most never need
+
     if sqlite_file(url) is None:
         return create_async_engine(url, poolclass=NullPool)
     engine = create_async_engine(

@@ -8,12 +8,11 @@ import threading
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import Column, MetaData, String, Table, inspect, select, text
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from aaiclick.errors import Conflict, InputError, SchemaError
 from aaiclick.orchestration.store import access_tables as access_tables  # its tables join the others
@@ -22,6 +21,9 @@ from aaiclick.orchestration.store.connecting import missing_driver as missing_dr
 from aaiclick.orchestration.store.inline import InlineConnection
 from aaiclick.orchestration.store.tables import metadata
 from aaiclick.urls import mask_url, sqlite_file
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 _STEPS = Path(__file__).parent / "migrations"
 

@@ -1,20 +1,20 @@
-"""The databases that can hold the state."""
+"""The databases that can hold the state. Each is loaded by whoever uses it: SQLAlchemy knows much of the others."""
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from aaiclick.errors import ConfigError
 from aaiclick.orchestration.store.dialects.contract import Dialect
-from aaiclick.orchestration.store.dialects.mariadb import MariadbDialect
-from aaiclick.orchestration.store.dialects.postgres import PostgresDialect
-from aaiclick.orchestration.store.dialects.sqlite import SqliteDialect
 from aaiclick.urls import mask_url
 
-_BY_SCHEME: dict[str, type[Dialect]] = {
-    "sqlite": SqliteDialect,
-    "postgresql": PostgresDialect,
-    "mariadb": MariadbDialect,
-    "mysql": MariadbDialect,
+_BY_SCHEME = {
+    "sqlite": ("sqlite", "SqliteDialect"),
+    "postgresql": ("postgres", "PostgresDialect"),
+    "mariadb": ("mariadb", "MariadbDialect"),
+    "mysql": ("mariadb", "MariadbDialect"),
 }
+"""The file and the name of each."""
 
 
 def dialect_of(url: str) -> Dialect:
@@ -25,4 +25,6 @@ def dialect_of(url: str) -> Dialect:
         raise ConfigError(
             setting="AAICLICK_SQL_URL", value=mask_url(url), rule=f"its scheme is one of {known}", hint=""
         )
-    return _BY_SCHEME[scheme]()
+    module, name = _BY_SCHEME[scheme]
+    dialect: Dialect = getattr(import_module(f"{__name__}.{module}"), name)()
+    return dialect

@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from sqlalchemy import ColumnElement, Table
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from aaiclick.config import settings
 from aaiclick.orchestration.store.dialects.table_moves import TableMoves
 from aaiclick.orchestration.store.inline import InlineConnection, InlineEngine
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
     from aaiclick.orchestration.models import Done
     from aaiclick.orchestration.store.session import Session
 
 
-Connection = AsyncConnection | InlineConnection
-Engine = AsyncEngine | InlineEngine
+Connection: TypeAlias = "AsyncConnection | InlineConnection"
+Engine: TypeAlias = "AsyncEngine | InlineEngine"
 
 
 class ReadyKey(NamedTuple):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from sqlalchemy.exc import DBAPIError
 
@@ -56,3 +59,13 @@ def test_a_url_of_another_database_is_refused_without_its_password() -> None:
     with pytest.raises(ConfigError, match="scheme is one of") as caught:
         dialect_of("oracle://me:secret@h/d")
     assert "secret" not in str(caught.value)
+
+
+def test_a_local_state_loads_neither_the_mapper_nor_the_other_databases() -> None:
+    heavy = {"sqlalchemy.orm", "sqlalchemy.ext.asyncio", "asyncpg", "asyncmy"}
+    heavy |= {f"aaiclick.orchestration.store.dialects.{name}" for name in ("postgres", "mariadb")}
+    steps = "import aaiclick.orchestration.context; from aaiclick.orchestration.store.dialects import dialect_of"
+    asked = f"{heavy!r} & set(sys.modules)"
+    code = f"import sys; {steps}; dialect_of('sqlite+aiosqlite:///x'); print(sorted({asked}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
