@@ -32,6 +32,8 @@ CHILDREN_MAX = 2
 
 _INSPECTION = "aaiclick.orchestration.inspection"
 _known: dict[str, tuple[float, dict[str, Any]]] = {}
+_looks: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Task[dict[str, Any]]] = {}
+"""Those that are under way."""
 
 
 @asynccontextmanager
@@ -74,7 +76,7 @@ async def look_at(entrypoint: str) -> dict[str, Any] | None:
     known = _known.get(entrypoint)
     if known is not None and SYSTEM_CLOCK.monotonic() - known[0] < KNOWN_S:
         return known[1]
-    found = await _ask(entrypoint)
+    found = await _ask_once(entrypoint)
     if "refused" in found:
         if found["missing"] and not is_local():
             return None
@@ -83,6 +85,21 @@ async def look_at(entrypoint: str) -> dict[str, Any] | None:
         _known.clear()
     _known[entrypoint] = (SYSTEM_CLOCK.monotonic(), found)
     return found
+
+
+async def _ask_once(entrypoint: str) -> dict[str, Any]:
+    """Whoever asks while somebody looks gets the same answer; who leaves meanwhile does not end it for the others."""
+    key = (asyncio.get_running_loop(), entrypoint)
+    if key not in _looks:
+        _looks[key] = asyncio.create_task(_ask(entrypoint))
+        _looks[key].add_done_callback(lambda look: _end_look(key, look))
+    return await asyncio.shield(_looks[key])
+
+
+def _end_look(key: tuple[asyncio.AbstractEventLoop, str], look: asyncio.Task[dict[str, Any]]) -> None:
+    del _looks[key]
+    if not look.cancelled():
+        look.exception()  # all who asked may have left
 
 
 async def _ask(entrypoint: str) -> dict[str, Any]:

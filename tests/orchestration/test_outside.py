@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,6 +149,25 @@ async def test_what_was_found_is_known_for_a_while(allowed: Path) -> None:
     found = await look_at("user_flows.load")
     (allowed / "user_flows.py").unlink()
     assert await look_at("user_flows.load") is found
+
+
+async def test_who_asks_while_somebody_looks_gets_the_same_answer(allowed: Path) -> None:
+    """Also when the one who asked first has left."""
+    counted = "import pathlib\npathlib.Path(__file__).with_suffix('.log').open('a').write('x')\n"
+    (allowed / "user_flows.py").write_text(counted + MODULE.format(mark="@task", imports="os"))
+    first, *others = [asyncio.create_task(look_at("user_flows.load")) for _ in range(5)]
+    await asyncio.sleep(0)
+    first.cancel()
+    found = await asyncio.gather(*others)
+    assert all(each is found[0] for each in found)
+    assert (allowed / "user_flows.log").read_text() == "x"
+    assert not outside._looks
+
+
+async def test_who_asks_while_somebody_looks_is_refused_alike(allowed: Path) -> None:
+    said = await asyncio.gather(*(look_at("user_flows.load") for _ in range(3)), return_exceptions=True)
+    assert [type(each) for each in said] == [EntrypointError] * 3
+    assert not outside._looks
 
 
 async def test_what_is_stored_already_needs_no_mark(allowed: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.simulation.simulate import Outcome, simulate
 
 LONG = "TEST_LONG" in os.environ
-SEEDS = range(1000 if LONG else 25)
+SEEDS = range(1000 if LONG else 15)
 
 HAPPENED = (
     "crash before",

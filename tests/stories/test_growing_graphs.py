@@ -19,7 +19,7 @@ from aaiclick.orchestration.store import ripples
 from aaiclick.orchestration.store.tables import events
 from tests.support.orchestra import Orchestra, done, failure, make, orchestra
 
-SEEDS = range(60 if os.environ.get("TEST_LONG") == "1" else 3)
+SEEDS = range(60 if os.environ.get("TEST_LONG") == "1" else 2)
 SERVERS = pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
 REFUSALS = (AlreadyStarted, GroupComplete, CircularDependencyError)
 """What may well be refused, depending on how far the job is."""

@@ -21,7 +21,7 @@ from tests.support import bodies, hostile
 from tests.support.bodies import claim_of, result_in, until
 
 LONG = "TEST_LONG" in os.environ
-BODIES = 2_000 if LONG else 200
+BODIES = 2_000 if LONG else 100
 HANDS = 8
 GROWTH_MB = 24
 

@@ -12,7 +12,7 @@ from tests.support.orchestra import Orchestra, orchestra
 from tests.support.walk import Walk, walk
 
 LONG = "TEST_LONG" in os.environ
-SEEDS = range(400 if LONG else 16)
+SEEDS = range(400 if LONG else 8)
 
 
 @pytest.fixture

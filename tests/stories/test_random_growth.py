@@ -22,7 +22,7 @@ from aaiclick.orchestration.store.tables import groups, tasks
 from tests.support.growing import grown
 from tests.support.orchestra import Orchestra, done, failure, make, orchestra
 
-SEEDS = range(300 if os.environ.get("TEST_LONG") == "1" else 4)
+SEEDS = range(300 if os.environ.get("TEST_LONG") == "1" else 2)
 STEPS = 40
 TASKS_MAX = 60
 

@@ -26,7 +26,7 @@ __all__ = ["fleet"]
 
 LONG = "TEST_LONG" in os.environ
 pytestmark = pytest.mark.timeout(600 if LONG else 120)
-SEEDS = range(20 if LONG else 2)
+SEEDS = range(20 if LONG else 1)
 CHAINS = 12
 KILLS = 8 if LONG else 4
 SETTINGS = {
