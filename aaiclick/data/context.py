@@ -238,7 +238,7 @@ def _opened(context: Context, reference: Mapping[str, Any], schema: Schema | Non
     window = window_in(reference, found.columns)
     shape: Shape = found.shape
     if window.fields is not None and found.shape in ("table", "list"):
-        shape = "list" if len(window.fields) == 1 else "table"
+        shape = "list" if len(window.fields) == 1 and reference.get("shape") != "table" else "table"
     return View(context, found._table, window, shape)
 
 

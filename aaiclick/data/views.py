@@ -119,7 +119,7 @@ class Windowed(Frame):
         """What a task's arguments or result keep of it: where it is, not what is in it."""
         _ = self._context.client  # a stale one says so
         self._context.referred.add(self._table.keeper)
-        return reference_of(self._table, self._window)
+        return reference_of(self._table, self._window, self._shape)
 
     __aaiclick_reference__ = reference
 
@@ -140,8 +140,11 @@ class View(Windowed):
 # ---------------------------------------------------------------- as JSON
 
 
-def reference_of(table: Table, window: Window) -> dict[str, Any]:
-    """A reference in its written form; `selected_fields`, `where` … only where there are any."""
+def reference_of(table: Table, window: Window, shape: Shape) -> dict[str, Any]:
+    """A reference in its written form; `selected_fields`, `where` … only where there are any.
+
+    One field alone is a list; `shape` says where it is a table of one column.
+    """
     if window == Window():
         return {"object_type": "object", "table": table.name}
     found: dict[str, Any] = {"object_type": "view", "table": table.name}
@@ -155,6 +158,8 @@ def reference_of(table: Table, window: Window) -> dict[str, Any]:
         found["offset"] = window.offset
     if window.fields is not None:
         found["selected_fields"] = list(window.fields)
+        if len(window.fields) == 1 and shape == "table":
+            found["shape"] = shape
     return found
 
 

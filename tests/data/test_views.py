@@ -94,6 +94,14 @@ async def test_an_object_travels_by_its_table(context: Context, sales: Object) -
     assert await opened.data() == await sales.data()
 
 
+async def test_a_column_and_a_table_of_one_column_arrive_as_they_left(context: Context, sales: Object) -> None:
+    for seen in (sales["price"], sales[["price"]], sales[["price", "city"]], sales[["price"]].where("price > 1")):
+        assert isinstance(seen, View)
+        opened = await context.open_reference(seen.reference())
+        assert (opened.shape, await opened.data()) == (seen.shape, await seen.data())
+    assert "shape" not in sales["price"].reference()
+
+
 async def test_a_view_that_looks_elsewhere_does_not_travel(sales: Object) -> None:
     for seen in (sales.where(col("price") > sales["price"].mean()), sales.where(col("city").isin(sales["city"]))):
         assert isinstance(seen, View)

@@ -50,6 +50,12 @@ def _sql(value: object, field: str) -> str:
     return value
 
 
+def _shape(value: object, field: str) -> str:
+    if value != "table":
+        _refuse(field, value, 'it can only be "table", where a field alone would be a list')
+    return "table"
+
+
 def _columns(value: object, field: str) -> list[str]:
     if not isinstance(value, list | tuple) or not value:
         _refuse(field, value, "it must be a list of column names")
@@ -66,5 +72,13 @@ _OBJECT: dict[str, _Check] = {"table": check_name, "job_id": check_id}
 _FIELDS: dict[str, dict[str, _Check]] = {
     "pyobj": {"value": _value},
     "object": _OBJECT,
-    "view": _OBJECT | {"where": _sql, "limit": _count, "offset": _count, "order_by": _sql, "selected_fields": _columns},
+    "view": _OBJECT
+    | {
+        "where": _sql,
+        "limit": _count,
+        "offset": _count,
+        "order_by": _sql,
+        "selected_fields": _columns,
+        "shape": _shape,
+    },
 }

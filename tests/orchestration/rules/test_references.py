@@ -80,6 +80,7 @@ def test_other_object_types_are_plain_dicts(kind: object) -> None:
         ({"object_type": "view", "table": "t1", "where": "a = '\0'"}, "kwargs.x.where"),
         ({"object_type": "view", "table": "t1", "order_by": ""}, "kwargs.x.order_by"),
         ({"object_type": "view", "table": "t1", "selected_fields": "a"}, "kwargs.x.selected_fields"),
+        ({"object_type": "view", "table": "t1", "selected_fields": ["a"], "shape": "list"}, "kwargs.x.shape"),
         ({"object_type": "view", "table": "t1", "selected_fields": ["a", 5]}, "selected_fields[1]"),
     ],
 )
