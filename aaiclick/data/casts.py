@@ -118,11 +118,15 @@ def _cast_texts(array: pa.Array) -> pa.Array | None:
     import pyarrow as pa  # here, to keep start-up light
 
     given = str(array.type)
-    if given in ("string", "large_string", "binary", "large_binary"):
+    if given in ("string", "large_string"):
         return array
     if given == "string_view":
         return array.cast(pa.large_string())
-    return array.cast(pa.large_binary()) if given == "binary_view" or given.startswith("fixed_size_binary") else None
+    if "binary" not in given:
+        return None
+    array = array if given in ("binary", "large_binary") else array.cast(pa.large_binary())
+    array.cast(pa.large_string())  # refused by Arrow where it is no text; then the slow way names the row
+    return array
 
 
 def _cast_nested(array: pa.Array, kind: Type) -> pa.Array | None:

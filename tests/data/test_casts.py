@@ -104,6 +104,9 @@ NANOS = pa.array(np.array(["2024-01-01T00:00:00.000000000", "2024-01-01T00:00:00
         (pa.array([b"abcd"], pa.binary(4)), "FixedString(3)", 0),
         (pa.array([7], pa.int8()), "Enum8('a' = 1)", 0),
         (pa.array([0, 86_400_005], pa.date64()), "Date32", 1),
+        (pa.array([b"fine", b"\xff"]), "String", 1),
+        (pa.array([b"ab", b"\xff\0"], pa.binary(2)), "String", 1),
+        (pa.array([[b"fine"], [b"\xff"]], pa.list_(pa.large_binary())), "Array(String)", 1),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )
