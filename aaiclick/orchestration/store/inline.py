@@ -64,8 +64,14 @@ class InlineEngine:
 
     def __init__(self, url: str) -> None:
         plain = make_url(url).set(drivername="sqlite")
+        # without a limit of its own: whoever waited for the pool here would stop the loop in which others give back
+        unlimited = {"max_overflow": -1} if plain.database else {}
         self.sync_engine = create_engine(
-            plain, isolation_level="AUTOCOMMIT", connect_args={"check_same_thread": False}, hide_parameters=True
+            plain,
+            isolation_level="AUTOCOMMIT",
+            connect_args={"check_same_thread": False},
+            hide_parameters=True,
+            **unlimited,
         )
 
     async def connect(self) -> InlineConnection:

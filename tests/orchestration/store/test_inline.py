@@ -41,6 +41,16 @@ async def test_a_closed_connection_says_so(sql_url):
     await engine.dispose()
 
 
+async def test_many_connections_at_once_do_not_stop_the_loop(sql_url):
+    """Who may have one is decided by the line of the database, which does not block."""
+    engine = InlineEngine(sql_url)
+    engine.sync_engine.pool._timeout = 0.01
+    opened = [await engine.connect() for _ in range(60)]
+    for connection in opened:
+        await connection.close()
+    await engine.dispose()
+
+
 async def test_the_loop_goes_on_while_another_process_holds_the_write_lock(migrated_sql_url):
     database = await Database.open(migrated_sql_url)
     other = sqlite3.connect(migrated_sql_url.partition(":///")[2], isolation_level=None)
