@@ -72,6 +72,16 @@ def asks_until_killed() -> None:
         time.sleep(0.001)
 
 
+def in_a_loop_of_its_own(value: object) -> object:
+    """As a plain function may have one."""
+
+    async def gives() -> object:
+        await asyncio.sleep(0)
+        return value
+
+    return asyncio.run(gives())
+
+
 async def holds() -> str:
     """Two tables, of which one is to be made."""
     desk = current_desk()

@@ -97,13 +97,13 @@ class RunData:
 
     async def open_arguments(self) -> Opened:
         """The Objects and Views that the arguments refer to."""
-        texts = [self._claim.kwargs_json, *self._claim.inputs.values()]
+        texts = (self._claim.kwargs_json, *self._claim.inputs.values())
         context = await self.context()
-        wanted: dict[str, dict[str, Any]] = {}
-        for text in texts:
-            for kind, payload in marks_of(text) if text is not None else ():
-                if kind in ("object", "view") and isinstance(payload, dict):
-                    wanted[key_of(kind, payload)] = {"object_type": kind, **payload}
+        wanted = {
+            key_of(kind, payload): {"object_type": kind, **payload}
+            for text in texts
+            for kind, payload in _referred(text)
+        }
         return dict(zip(wanted, await context.open_references(list(wanted.values())), strict=True))
 
     async def convert(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -140,9 +140,8 @@ class RunData:
         children = report.children if isinstance(report, Done) else None
         if self._lifetime is not None and children is not None:
             for new in children.tasks:
-                for kind, payload in marks_of(new.kwargs_json) if mentions_objects(new.kwargs_json) else ():
-                    if kind in ("object", "view") and isinstance(payload, dict):
-                        self._lifetime.keep(payload["table"])
+                for _, payload in _referred(new.kwargs_json):
+                    self._lifetime.keep(payload["table"])
         return report
 
     def sign(self, report: Report) -> Report:
@@ -172,8 +171,14 @@ async def with_data(data: RunData, call: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def refers_to_objects(claim: Claim) -> bool:
-    """Whether the arguments may refer to Objects or Views."""
-    return mentions_objects(claim.kwargs_json) or any(map(mentions_objects, claim.inputs.values()))
+    """Whether the arguments refer to Objects or Views; a text with one of these words does not."""
+    return any(map(_referred, (claim.kwargs_json, *claim.inputs.values())))
+
+
+def _referred(text: str | None) -> list[tuple[str, dict[str, Any]]]:
+    """The Objects and Views that a text of values refers to, as kind and payload."""
+    marks = marks_of(text) if text is not None and mentions_objects(text) else ()
+    return [(kind, payload) for kind, payload in marks if kind in ("object", "view") and isinstance(payload, dict)]
 
 
 def key_of(kind: str, payload: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Optional
 
 import pyarrow as pa
@@ -12,6 +13,9 @@ from aaiclick.data import Object, View
 from aaiclick.orchestration import TaskResult
 from aaiclick.orchestration.execution.run_data import RunData, holds_data, key_of, refers_to_objects, wanting_objects
 from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.rules.values import encode_value
+from tests.support import bodies
+from tests.support.bodies import claim_of
 from tests.support.front_door import local
 
 __all__ = ["local"]
@@ -87,6 +91,18 @@ async def test_nothing_is_opened_before_it_is_needed(local: Any) -> None:
     assert not run.is_open
     await run.end()
     assert not (local / "chdb_data").exists()
+
+
+@pytest.mark.parametrize("value", ["object", ["view"], {"object": 1}, {"object_type": "object", "table": "t"}])
+def test_texts_refer_to_nothing(value: Any) -> None:
+    assert not refers_to_objects(claim_of(bodies.echo, value=value))
+    assert not refers_to_objects(replace(claim(), inputs={3: encode_value(value, bytes_max=1000)}))
+
+
+def test_references_are_found_in_arguments_and_in_results() -> None:
+    text = '{"object_type": "view", "table": "t", "limit": 1}'
+    assert refers_to_objects(replace(claim(), inputs={3: text}))
+    assert refers_to_objects(replace(claim(), kwargs_json=f'{{"value": {text}}}'))
 
 
 async def test_tables_carry_the_numbers_of_the_run_and_stay_if_they_are_returned(local: Any) -> None:

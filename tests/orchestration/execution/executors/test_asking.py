@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from aaiclick.ids import new_id
 from aaiclick.orchestration.execution.executors.process import ProcessExecutor
 from aaiclick.orchestration.models import Claim
 from tests.support import asking
-from tests.support.bodies import claim_of, failure_in, result_in
+from tests.support.bodies import claim_of, failure_in, result_in, until
 from tests.support.executors import child_of, run
 from tests.support.ids import assert_rising, machine_of
 
@@ -122,3 +123,26 @@ async def test_a_body_may_do_other_things_while_it_waits_for_an_answer(executor:
 
 async def test_where_nobody_keeps_account_everything_may_be_held(executor: ProcessExecutor) -> None:
     assert result_in(await run(executor, claim_of(asking.holds))) == ""
+
+
+@pytest.mark.parametrize("word", ["object", "view"])
+async def test_a_text_that_looks_like_the_beginning_of_a_reference_is_a_text(
+    executor: ProcessExecutor, word: str
+) -> None:
+    executor.desk = desk = Desk()
+    assert result_in(await run(executor, claim_of(asking.in_a_loop_of_its_own, value={word: word}))) == {word: word}
+    assert not desk.held
+
+
+async def test_a_run_is_stopped_while_its_arguments_wait_for_their_tables(executor: ProcessExecutor) -> None:
+    executor.desk = desk = Desk()
+    desk.waits = True
+    pid = await child_of(executor)
+    claim = replace(claim_of(asking.holds), kwargs_json='{"value": {"object_type": "object", "table": "t1_1_1"}}')
+    running = asyncio.ensure_future(run(executor, claim))
+    await until(lambda: desk.held)
+    running.cancel()
+    await asyncio.wait([running])
+    assert running.cancelled()
+    assert desk.given_up == 1
+    assert await child_of(executor) == pid
