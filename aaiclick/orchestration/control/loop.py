@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.orchestration.control import reconcilers
@@ -47,6 +48,8 @@ class Control:
         self._seen = float("-inf")
         self._mended = self._counted = self._pruned = clock.monotonic()
         self._said = ""
+        self._troubles: dict[str, str] = {}
+        """What of the books cannot be kept, and why."""
 
     async def run(self) -> None:
         """Go on until cancelled."""
@@ -71,7 +74,7 @@ class Control:
             self._say(f"the control loop cannot go on: {type(error).__name__}: {error}")
             return self.every_s
         self._in_reach()
-        self._say("")
+        self._say("; ".join(self._troubles.values()))
         return pause_s
 
     async def _repair(self) -> float:
@@ -85,14 +88,25 @@ class Control:
             await self.tables.free_idle_pins()
         if now - self._counted >= COUNT_EVERY_S:
             self._counted = now
-            await reconcilers.count_events(self.database)
+            await self._keep_books(reconcilers.count_events)
         if now - self._pruned >= PRUNE_EVERY_S:
-            gone = await reconcilers.prune_events(self.database)
+            gone = await self._keep_books(reconcilers.prune_events)
             self._pruned = self._pruned if gone else now  # where there was some, there may be more
         await self.sweeper.now_and_then()
         if self.schedules.unfinished:
             return 0.0
         return min(self.every_s, chores.due_s or self.every_s, chores.fire_s or self.every_s)
+
+    async def _keep_books(self, work: Callable[[Database], Awaitable[int]]) -> int:
+        """What is wrong in the books is no outage: whoever is lost is recovered all the same."""
+        name = work.__name__
+        try:
+            done = await work(self.database)
+        except Exception as error:
+            self._troubles[name] = f"{name} cannot go on: {type(error).__name__}: {error}"
+            return 0
+        self._troubles.pop(name, None)
+        return done
 
     async def _attend(self, chores: Chores) -> None:
         if chores.due_s == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select, update
 
+from aaiclick.orchestration.control import reconcilers
 from aaiclick.orchestration.control.loop import COUNT_EVERY_S, MEND_EVERY_S, PRUNE_EVERY_S, Control
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store import metrics
@@ -188,6 +189,28 @@ async def test_trouble_is_said_once(
     monkeypatch.setattr(Database, "read", away)
     await rounds(loop, clock, 20)
     assert caplog.text.count("ConnectionRefusedError: no (trying again)") == 1
+
+
+@pytest.mark.parametrize("books", ["count_events", "prune_events"])
+async def test_books_that_cannot_be_kept_leave_no_lost_run_behind(
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, books: str
+) -> None:
+    """An error in what is counted was taken for an outage, after which nobody is taken for dead: again and again."""
+
+    async def wrong(_: Database) -> int:
+        raise ValueError("what is this?")
+
+    wrong.__name__ = books
+    monkeypatch.setattr(reconcilers, books, wrong)
+    clock = HandClock()
+    loop = control(band, clock)
+    job = await band.submit(make("a"))
+    await band.claim()
+    await rounds(loop, clock, PRUNE_EVERY_S + 1)
+    await expire_sessions(band)
+    await rounds(loop, clock, SESSION_S)
+    assert await band.statuses(job) == {"a": "pending"}
+    assert caplog.text.count(f"{books} cannot go on: ValueError: what is this? (trying again)") == 1
 
 
 async def test_whoever_leads_counts_what_has_happened(band: Orchestra) -> None:
