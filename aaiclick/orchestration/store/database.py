@@ -109,8 +109,7 @@ class Database:
         if _is_lost(connection):
             dropped += self._idle
             self._idle.clear()
-        for each in dropped:
-            await asyncio.shield(_discard(each))
+        await asyncio.shield(_discard(dropped))  # all of them, also if the caller is told again that it is over
 
     async def _connect(self) -> Connection:
         connection = await self.engine.connect()
@@ -194,7 +193,8 @@ def _is_lost(connection: Connection) -> bool:
     return connection.invalidated or bool(getattr(driver_of(connection), "is_closed", bool)())
 
 
-async def _discard(connection: Connection) -> None:
-    """Who knows what state it is in: the next one is new."""
-    await connection.invalidate()
-    await connection.close()
+async def _discard(connections: Iterable[Connection]) -> None:
+    """Who knows what state they are in: the next ones are new."""
+    for connection in connections:
+        await connection.invalidate()
+        await connection.close()

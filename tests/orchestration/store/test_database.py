@@ -15,6 +15,7 @@ from aaiclick.orchestration.store import database as store_database
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, tasks
+from tests.support.bodies import until
 from tests.support.orchestra import Orchestra, make, orchestra
 
 servers_only = pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
@@ -267,6 +268,41 @@ async def test_who_waits_too_long_for_a_connection_is_told(
         assert await database.read(partial(echo, number=2)) == 2
     finally:
         await database.close()
+
+
+class Dead:
+    """A connection that the server has ended; to notice that takes a while."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    async def invalidate(self) -> None:
+        await asyncio.sleep(0.001)
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+async def test_who_is_cancelled_twice_loses_no_connection(stage: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When one is lost, those that are idle are given back too, whatever becomes of the caller."""
+    monkeypatch.setattr(store_database, "_is_lost", lambda _: True)
+    dead, inside = [Dead(), Dead(), Dead()], asyncio.Event()
+
+    async def use() -> None:
+        async with stage.database.connection():
+            stage.database._idle[:0] = dead  # type: ignore[list-item]
+            inside.set()
+            await asyncio.Event().wait()
+
+    using = asyncio.create_task(use())
+    await inside.wait()
+    using.cancel()
+    await asyncio.sleep(0)
+    using.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await using
+    await until(lambda: all(each.closed for each in dead), limit_s=10)
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
