@@ -11,9 +11,15 @@ from aaiclick.orchestration.store.feed import FeedPage
 
 
 async def newest_event() -> int:
-    """The id of the newest event, after which only what is new comes."""
+    """The id of the newest event; what was begun before it, and is committed later, has an earlier one."""
     async with connected() as coordinator:
         return await coordinator.database.read(store.newest)
+
+
+async def settled_event() -> int:
+    """The id after which all that is committed from now on comes; also some of what was just before."""
+    async with connected() as coordinator:
+        return await coordinator.database.read(store.newest_settled)
 
 
 def refuse_future(after: int, newest: int, field: str) -> int:

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration.feed import newest_event, read_feed, refuse_future
+from aaiclick.orchestration.feed import newest_event, read_feed, refuse_future, settled_event
 from aaiclick.orchestration.rules.names import check_id, shorten
 from aaiclick.server import models, requests
 from aaiclick.server.answers import answer
@@ -52,9 +52,11 @@ async def stream(
     A stream ends after a quarter of an hour, when the server ends, and soon after its token counts no more. An id
     beyond the newest event is refused: it is another database's, or that of an event which a restored one has lost.
     """
-    newest = await newest_event()
     field, given = ("after", asked.after) if last_event_id is None else ("Last-Event-ID", last_event_id)
-    after = newest if given is None else refuse_future(_place(given, field), newest, field)
+    if given is None:
+        after = await settled_event()
+    else:
+        after = refuse_future(_place(given, field), await newest_event(), field)
     return Stream(
         request,
         _events(request.app.state.reader, after, to_id(asked.job_id)),

@@ -10,7 +10,7 @@ from sqlalchemy import insert
 from aaiclick.errors import InputError
 from aaiclick.orchestration import cancel_job, create_job, get_events_for_job
 from aaiclick.orchestration.context import connected
-from aaiclick.orchestration.feed import newest_event, read_feed, read_job_events
+from aaiclick.orchestration.feed import newest_event, read_feed, read_job_events, settled_event
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events
 from tests.orchestration import sample_flows as flows
@@ -33,7 +33,7 @@ async def test_pages_join_without_gaps(state: str) -> None:
         seen += page.events
         place = page.cursor
     assert seen == stored
-    assert place == await newest_event() == stored[-1].id
+    assert place == await newest_event() == await settled_event() == stored[-1].id
     assert (await read_feed(stored[0].id - 1, job_id=job.id + 1)).cursor == place
 
 
@@ -56,6 +56,7 @@ async def test_an_event_that_commits_later_is_not_left_out(state: str) -> None:
         await database.transact(note)
         assert await newest_event() == start + 2
         assert await read_feed(start) == ([], start)
+        assert await settled_event() == start  # whoever begins to listen now hears of both
         go_on.set()
         await late
         page = await read_feed(start)
@@ -69,7 +70,7 @@ async def test_a_place_that_is_none(local: None, after: int) -> None:
 
 
 async def test_nothing_has_happened(local: None) -> None:
-    assert await newest_event() == 0
+    assert (await newest_event(), await settled_event()) == (0, 0)
     assert await read_feed() == ([], 0)
 
 

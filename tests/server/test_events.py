@@ -68,6 +68,20 @@ async def test_a_stream_tells_what_happens_from_now_on(client: Client) -> None:
     assert {event["move"] for event in heard} == {"cancel"}
 
 
+async def test_a_stream_begins_where_an_event_may_still_be_committed(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the newest, it would never tell what a slower transaction has begun before and commits now."""
+    first = (await get_events_for_job((await new_job()).id))[-1].id
+    later = await new_job()
+
+    async def settled_event() -> int:
+        return first
+
+    monkeypatch.setattr(events, "settled_event", settled_event)
+    assert {event["job_id"] for event in read(await listen(client))} == {str(later.id)}
+
+
 async def test_a_stream_is_taken_up_where_it_was_left(client: Client) -> None:
     job = await new_job()
     await cancel_job(job.id)

@@ -11,6 +11,8 @@ from aaiclick.orchestration.rules.feed import settled
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events
 
+LAST = 1_000
+
 
 class FeedPage(NamedTuple):
     """Events, and the id after which the next page begins."""
@@ -22,6 +24,20 @@ class FeedPage(NamedTuple):
 async def newest(session: Session) -> int:
     """The id of the newest event; 0 if there is none."""
     return int(await session.scalar(select(func.max(events.c.id))) or 0)
+
+
+async def newest_settled(session: Session) -> int:
+    """The newest event behind which all is yet to come: one that is committed late may have an earlier id than newest.
+
+    Found among the last events: what more of them happen in the time of a commit is not looked through.
+    """
+    last = select(events.c.id, events.c.at).order_by(events.c.id.desc()).limit(LAST)
+    rows = (await session.rows(last))[::-1]
+    if not rows:
+        return 0
+    first, *later = rows
+    count = settled(((row.id, row.at) for row in later), first.id, await session.now())
+    return int(rows[count].id)
 
 
 async def read_page(session: Session, after: int, limit: int, job_id: int | None) -> FeedPage:

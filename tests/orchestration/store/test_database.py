@@ -291,7 +291,7 @@ async def test_who_is_cancelled_twice_loses_no_connection(stage: Orchestra, monk
 
     async def use() -> None:
         async with stage.database.connection():
-            stage.database._idle[:0] = dead  # type: ignore[list-item]
+            stage.database._idle[:0] = dead  # type: ignore[assignment]
             inside.set()
             await asyncio.Event().wait()
 
