@@ -18,6 +18,9 @@ T = TypeVar("T")
 Open = Callable[[], tuple[PooledClient, Callable[[], None]]]
 """Finds or starts the engine: a client for it, and how to give back what that took. It blocks."""
 
+_of_the_parent: list[object] = []
+"""What a forked process leaves alone, and keeps: it would be closed by whoever forgets it."""
+
 
 class LocalClient:
     """Goes on with the next owner when one is gone: what only reads is asked again, what writes is not."""
@@ -66,6 +69,12 @@ class LocalClient:
         with self._moving:
             self._closed = True
             self._leave()
+
+    def become_copy(self) -> None:
+        """In a process that was forked: find the engine anew, which is its parent's or of another."""
+        _of_the_parent.append((self._client, self._end))
+        self._client, self._end = None, lambda: None
+        self._moving = threading.Lock()
 
     @property
     def _now(self) -> PooledClient:

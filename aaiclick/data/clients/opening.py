@@ -7,6 +7,7 @@ process is gone, the next one that asks takes its place.
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -236,3 +237,14 @@ def start_owner() -> None:
 
 def _nothing() -> None:
     """Nothing is to be given back."""
+
+
+def _in_a_copy() -> None:
+    """In a process that was forked: who had the lock is not here."""
+    global _lock
+    _lock = threading.Lock()
+    for found in _shared.values():
+        found.client.become_copy()
+
+
+os.register_at_fork(after_in_child=_in_a_copy)

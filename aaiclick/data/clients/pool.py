@@ -32,6 +32,8 @@ AT_ONCE = 16
 PIECE_BYTES = 4 * 1024 * 1024
 PIECES_AHEAD = 4
 
+_of_the_parent: list[object] = []
+
 
 class PooledClient:
     """Statements on threads, each with a client of its own."""
@@ -110,6 +112,15 @@ class PooledClient:
             idle, self._idle = self._idle, []
         for client in idle:
             client.close()
+
+    def become_copy(self) -> None:
+        """In a process that was forked: what a client is connected to is its parent's, and its threads are not here.
+
+        That is left alone, and kept: it would be closed by whoever forgets it.
+        """
+        _of_the_parent.append((self._threads, self._idle))
+        self._lock, self._idle = threading.Lock(), []
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aaiclick-data")
 
     # ------------------------------------------------------------ lending
 

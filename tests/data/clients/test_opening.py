@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -15,11 +18,13 @@ import pytest
 from aaiclick.config import reset_settings
 from aaiclick.data import data_context
 from aaiclick.data.clients import opening
+from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.local import LocalClient
 from aaiclick.data.clients.opening import close_client, kept_open, open_client
 from aaiclick.data.clients.pool import PooledClient
 from aaiclick.data.gateway import serve_directory
 from aaiclick.data.gateway.serving import Serving
+from aaiclick.data.ownership import find_gateway
 
 OWNS_AND_WAITS = """
 import sys
@@ -30,6 +35,12 @@ serving = serve_directory(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 """
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[DataClient]:
+    yield await open_client(url)
+    await close_client(url)
 
 
 @pytest.fixture
@@ -52,6 +63,47 @@ def owner(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     yield process
     process.kill()
     process.wait()
+
+
+async def in_a_copy(work: Callable[[], Coroutine[Any, Any, str]]) -> str:
+    """What comes of it in a process that is forked here."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.write(writing, asyncio.run(asyncio.wait_for(work(), 20)).encode())
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)  # a thread that hangs would keep it
+    os.close(writing)
+    try:
+        return (await asyncio.to_thread(os.read, reading, 1000)).decode()
+    finally:
+        os.close(reading)
+        await asyncio.to_thread(os.waitpid, pid, 0)
+
+
+@pytest.mark.parametrize("how", ["by itself", "by another", "over http"])
+async def test_a_forked_process_reads_and_writes_and_so_does_its_parent(
+    url: str, how: str, request: pytest.FixtureRequest
+) -> None:
+    """The threads of a client are its parent's, and so are its engine and its connections."""
+    if how != "by itself":
+        request.getfixturevalue("owner")
+    if how == "over http":
+        endpoint = find_gateway(Path(url.removeprefix("chdb://")), 10)
+        assert endpoint is not None
+        url = endpoint.url.replace("://", f"://{endpoint.user}:{endpoint.password}@")
+    async with opened(url) as client:
+        await client.command("CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY ()")
+
+        async def work() -> str:
+            await client.command("INSERT INTO t VALUES (1)")
+            async with opened(url) as again:
+                return str((await again.rows("SELECT count() FROM t")).columns[0][0])
+
+        assert await in_a_copy(work) == "1"
+        assert await in_a_copy(work) == "2"
+        assert (await client.rows("SELECT count() FROM t")).columns == [[2]]
 
 
 async def test_an_address_is_opened_once_and_closed_by_the_last(url: str) -> None:
