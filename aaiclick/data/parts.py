@@ -95,12 +95,15 @@ async def number_rows(frame: Frame, part_rows: int | None = None) -> Numbered:
 
 
 async def size_bytes(rows: Numbered) -> int:
-    """How much the copy takes in memory, about: as it was before it was compressed."""
+    """How much the copy takes in memory, about: as it was before it was compressed.
+
+    Every user of a server may read `system.tables`, and needs a grant for `system.parts`.
+    """
     found = await rows.copy._context.client.rows(
-        "SELECT sum(data_uncompressed_bytes) FROM system.parts WHERE active AND database = currentDatabase()"
-        f" AND table = {sql.text(rows.copy.table)}"
+        "SELECT total_bytes_uncompressed FROM system.tables WHERE database = currentDatabase()"
+        f" AND name = {sql.text(rows.copy.table)}"
     )
-    return int(found.columns[0][0])
+    return int(found.columns[0][0] or 0)
 
 
 def cut(rows: Object | View, key: str, start: int, stop: int, names: Sequence[str]) -> View:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from aaiclick.data import Context, Object
+from aaiclick.data.clients.contract import Rows
 from aaiclick.data.parts import ATTACHED_MAX, Part, chosen, join_parts, number_rows, shaped, size_bytes, united
 from aaiclick.data.schema import Schema
 from aaiclick.data.views import View
@@ -57,6 +59,22 @@ async def test_a_copy_says_how_much_it_takes(context: Context) -> None:
     assert await size_bytes(await number_rows(rows.where("a < 0"))) == 0
 
 
+async def test_only_what_every_user_of_a_server_may_read_is_asked(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its system tables, a server shows these to everyone, and others to whom they are granted."""
+    rows, ask, asked = await number_rows(await context.create_object_from_value([1, 2])), context.client.rows, ""
+
+    async def rows_noted(statement: str) -> Rows:
+        nonlocal asked
+        asked += statement
+        return await ask(statement)
+
+    monkeypatch.setattr(context.client, "rows", rows_noted)
+    assert await size_bytes(rows) > 0
+    assert set(re.findall(r"system\.(\w+)", asked)) <= {"tables", "columns", "databases"}
+
+
 @pytest.mark.parametrize("size", [10, 100, 8192, 20_000])
 async def test_reading_a_part_reads_about_that_part(context: Context, size: int) -> None:
     rows = await context.create_object_from_value(list(range(60_000)))
@@ -71,8 +89,8 @@ async def test_a_part_travels_as_a_reference(context: Context) -> None:
     numbered = await number_rows(await context.create_object_from_value({"a": list(range(10))}))
     found = await context.open_reference(numbered.part(3, 6).reference())
     assert isinstance(found, View)
-    assert await found.data() == [3, 4, 5]
-    assert await shaped(found, "table").data() == {"a": [3, 4, 5]}
+    assert await found.data() == {"a": [3, 4, 5]}
+    assert await shaped(found, "list").data() == [3, 4, 5]
 
 
 async def test_chosen_rows_are_copied_with_their_types(context: Context) -> None:
