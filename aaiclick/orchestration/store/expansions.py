@@ -76,18 +76,21 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
 
 
 async def _lock_parents_graph(session: Session, growing: Mapping[int, Done]) -> dict[int, Row[Any]]:
-    """The tasks whose runs made tasks, as they are before their locks; their job's graph is locked from now on."""
-    facts = (tasks.c.id, tasks.c.job_id, tasks.c.group_id, tasks.c.name, tasks.c.kept)
-    rows = await session.rows(select(*facts).where(session.any_of(tasks.c.id, sorted(growing))))
-    found = {row.id: row for row in rows}
-    job_ids = {row.job_id for row in rows}
+    """Lock the graph of the job whose tasks grow; gives those tasks, as they are before their own locks.
+
+    They are read once the graph is locked: who had it may have made them give the job's result.
+    """
+    mine = session.any_of(tasks.c.id, sorted(growing))
+    job_ids = {row.job_id for row in await session.rows(select(tasks.c.job_id).where(mine).distinct())}
     assert len(job_ids) <= 1, "those who grow together are of one job"
-    for task_id, done in growing.items():
-        if task_id not in found:
-            raise _lost(done)
     for job_id in job_ids:
         if not await lock_graph(session, job_id):
             raise _lost(next(iter(growing.values())))
+    facts = (tasks.c.id, tasks.c.job_id, tasks.c.group_id, tasks.c.name, tasks.c.kept)
+    found = {row.id: row for row in await session.rows(select(*facts).where(mine))}
+    for task_id, done in growing.items():
+        if task_id not in found:
+            raise _lost(done)
     return found
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from sqlalchemy import select
 
 from aaiclick.orchestration.models import Group, Task
+from aaiclick.orchestration.store import expansions
 from aaiclick.orchestration.store.kept import returned_stored
+from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import tasks
 from tests.support.band import band, member
 from tests.support.clearing import finish
@@ -55,6 +58,27 @@ async def test_what_a_group_and_a_task_that_returned_tasks_stand_for_is_kept(ban
     await band.report(grown(claims["parent"], child, other, returns=child))
     await band.report(grown(claims["entry"], make("new"), returns=[parent, group]))
     assert await kept(band) == {"entry", "parent", "child", "inside"}
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
+async def test_a_task_that_comes_to_be_kept_while_it_waits_for_the_graph_keeps_what_it_returns(
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read before the lock is old: the job's result names the parent by now, and so what it returns."""
+    entry, parent = make("entry"), make("parent")
+    await band.submit_returning(entry, entry, parent)
+    claims = await band.claim_named()
+    lock_graph = expansions.lock_graph
+
+    async def slowly(session: Session, job_id: int) -> bool:
+        monkeypatch.setattr(expansions, "lock_graph", lock_graph)
+        await band.report(grown(claims["entry"], returns=parent))
+        return await lock_graph(session, job_id)
+
+    monkeypatch.setattr(expansions, "lock_graph", slowly)
+    child = make("child")
+    await band.report(grown(claims["parent"], child, make("other"), returns=child))
+    assert await kept(band) == {"entry", "parent", "child"}
 
 
 async def test_a_result_whose_tables_are_gone_is_refused(band: Orchestra) -> None:
