@@ -7,6 +7,7 @@ from sqlalchemy import select
 
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.store import expansions
+from aaiclick.orchestration.store.endings import lock_graph
 from aaiclick.orchestration.store.kept import returned_stored
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import tasks
@@ -68,7 +69,6 @@ async def test_a_task_that_comes_to_be_kept_while_it_waits_for_the_graph_keeps_w
     entry, parent = make("entry"), make("parent")
     await band.submit_returning(entry, entry, parent)
     claims = await band.claim_named()
-    lock_graph = expansions.lock_graph
 
     async def slowly(session: Session, job_id: int) -> bool:
         monkeypatch.setattr(expansions, "lock_graph", lock_graph)
