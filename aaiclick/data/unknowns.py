@@ -13,7 +13,7 @@ from typing import Any
 
 from aaiclick.data import sql
 from aaiclick.data.grammar import Type, nullable
-from aaiclick.data.inference import DEPTH_MAX, plain
+from aaiclick.data.inference import DEPTH_MAX, PLAIN, Unfit, plain
 from aaiclick.data.unions import NOTHING
 
 ONLY_NONE = nullable(NOTHING)
@@ -41,7 +41,13 @@ def _tells(value: Any, depth: int) -> bool:
         return any(_tells(each, depth + 1) for each in value)
     if isinstance(value, Mapping):
         return any(_tells(each, depth + 1) for each in value.values())
-    return not (hasattr(value, "tolist") and hasattr(value, "__len__") and not len(value))  # an empty array of numpy
+    if type(value) in PLAIN:
+        return True
+    try:
+        (told,), _ = plain([value])  # an empty array of numpy, or what pandas has for None
+    except Unfit:
+        return True
+    return _tells(told, depth + 1)
 
 
 def _kind(column: list[Any]) -> Type | None:

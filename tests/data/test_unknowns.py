@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from aaiclick.data.context import Context
@@ -28,6 +32,10 @@ WITHIN.append(WITHIN)
         ([{}, {}], "Map(String, Nothing)", "Map(String, UInt8)"),
         ([{"a": []}, {}], "Map(String, Array(Nothing))", "Map(String, Array(UInt8))"),
         ([np.array([]), []], "Array(Nothing)", "Array(UInt8)"),
+        ([np.zeros((1, 0)), deque()], "Array(Array(Nothing))", "Array(Array(UInt8))"),
+        ([MappingProxyType({})], "Map(String, Nothing)", "Map(String, UInt8)"),
+        ([pd.NA, pd.NaT, None], "Nullable(Nothing)", "Nullable(UInt8)"),
+        ([np.array([None])], "Array(Nullable(Nothing))", "Array(Nullable(UInt8))"),
     ],
 )
 def test_what_is_known_and_how_it_is_stored(column: list[Any], kind: str, stored: str) -> None:
@@ -38,7 +46,11 @@ def test_what_is_known_and_how_it_is_stored(column: list[Any], kind: str, stored
     assert tabulate({"v": column}, {"v": stored}).schema.types == {"v": stored}
 
 
-@pytest.mark.parametrize("column", [[1], [None, 1], [[], [1]], [[], None], [{}, []], [{1: []}], [WITHIN], ["", []]])
+TELLING = [[1], [None, 1], [[], [1]], [[], None], [{}, []], [{1: []}], [WITHIN], ["", []], [np.array(5)], [np.int8(1)]]
+REFUSED = [[set()], [[], set()], [pa.array([])], [np.timedelta64(1)], [np.longdouble("0.1")]]
+
+
+@pytest.mark.parametrize("column", [*TELLING, *REFUSED])
 def test_the_rest_is_known_or_refused_elsewhere(column: list[Any]) -> None:
     assert unknown_kind(column) is None
 
