@@ -33,8 +33,11 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
 
 async def _hurried(work: Coroutine[Any, Any, T]) -> T:
     """asyncio obeys the first Ctrl-C; the next would raise wherever the closing is, and be told with a traceback."""
+    import threading  # by now asyncio has loaded it
+
     obey = signal.getsignal(signal.SIGINT)
-    if not callable(obey) or obey is signal.default_int_handler:  # nobody hears it, or not in this thread
+    elsewhere = threading.current_thread() is not threading.main_thread()
+    if elsewhere or not callable(obey) or obey is signal.default_int_handler:  # nobody hears it, or not here
         return await work
 
     def once(number: int, frame: FrameType | None) -> None:

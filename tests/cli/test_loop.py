@@ -75,3 +75,13 @@ def test_in_a_thread_of_its_own_it_hears_no_signals() -> None:
     thread.start()
     thread.join()
     assert found == [5]
+
+
+async def test_in_a_thread_beside_a_loop_that_hears_them_it_leaves_them_to_that_loop() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    heard = signal.signal(signal.SIGINT, lambda *_: None)  # as asyncio.run does in the main thread
+    try:
+        assert await asyncio.to_thread(wait_for, answers()) == 5
+    finally:
+        signal.signal(signal.SIGINT, heard)
+    assert signal.getsignal(signal.SIGINT) is before
