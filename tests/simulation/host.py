@@ -113,6 +113,9 @@ class FaultyCoordinator:
     async def hold(self, claim: Claim, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> str:
         return await self._send(lambda: self.inner.hold(claim, inputs=inputs, outputs=outputs))
 
+    async def slots(self) -> int:
+        return await self._send(self.inner.slots)
+
     async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
         await self._send(lambda: self.inner.let_go(worker_id, runs))
 
