@@ -40,7 +40,8 @@ class Database:
         self.on_hints: Callable[[Iterable[str]], None] = _unheard
         """Told after each commit what others may want to know of it."""
         self._writer = asyncio.Lock()
-        self._room_max = settings().sql_pool_size + settings().sql_max_overflow
+        self._idle_max = settings().sql_pool_size
+        self._room_max = self._idle_max + settings().sql_max_overflow
         self._room = asyncio.Semaphore(self._room_max)
         self._idle: list[Connection] = []
         """Connections at hand: giving one back to the pool and taking it again costs as much as a short statement."""
@@ -83,7 +84,7 @@ class Database:
             except BaseException:
                 await self._drop(connection)
                 raise
-            self._idle.append(connection)
+            await self._keep(connection)
         finally:
             self._room.release()
 
@@ -103,6 +104,13 @@ class Database:
             return self._idle.pop()
         with in_our_words(self.url):
             return await self._connect()
+
+    async def _keep(self, connection: Connection) -> None:
+        """For the next caller; those beyond the pool's size were opened for a moment, and go."""
+        if len(self._idle) < self._idle_max:
+            self._idle.append(connection)
+        else:
+            await asyncio.shield(_discard([connection]))
 
     async def _drop(self, connection: Connection) -> None:
         dropped = [connection]

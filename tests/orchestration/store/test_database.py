@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 from sqlalchemy import func, insert, literal, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from aaiclick.config import reset_settings
 from aaiclick.errors import BackendUnreachable, TransientStoreError
@@ -250,7 +251,21 @@ async def test_more_callers_than_connections_take_turns(few: None, migrated_sql_
     database = await Database.open(migrated_sql_url)
     try:
         assert await asyncio.gather(*(database.read(partial(echo, number=each)) for each in range(50))) == [*range(50)]
-        assert len(database._idle) <= 3
+        assert len(database._idle) <= 2
+    finally:
+        await database.close()
+
+
+@servers_only
+async def test_connections_beyond_the_pools_size_are_open_for_a_moment(few: None, migrated_sql_url: str) -> None:
+    database = await Database.open(migrated_sql_url)
+    try:
+        async with database.connection() as first, database.connection(), database.connection():
+            assert not database._idle
+        assert len(database._idle) == 2
+        assert first not in database._idle
+        assert isinstance(first, AsyncConnection)
+        assert first.closed
     finally:
         await database.close()
 
