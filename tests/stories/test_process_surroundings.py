@@ -7,10 +7,7 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,12 +16,11 @@ from aaiclick.config import reset_settings
 from aaiclick.orchestration import get_job, run_job
 from aaiclick.orchestration.rules.states import JobStatus
 from tests.cli.conftest import Cli, cli, root
+from tests.support.program import GONE, ROOT, program
 
 __all__ = ["cli", "root"]
 
-ROOT = Path(__file__).parents[2]
 FLOWS = "tests.orchestration.sample_flows"
-GONE = 'cd "$PLACE" && rmdir "$PLACE" && exec "$0" "$@"'
 WAIT_S_MAX = 60
 
 WAITING = ["job wait ID", f"run-job other --entrypoint {FLOWS}.nothing --wait"]
@@ -43,25 +39,6 @@ NEED_A_ROOT = [
 def job_id(root: Path) -> str:
     """A job that nobody runs."""
     return str(asyncio.run(run_job("x", f"{FLOWS}.nothing")).id)
-
-
-@contextmanager
-def program(tmp_path: Path, typed: str, shell: str = "", **more: str) -> Iterator[subprocess.Popen[str]]:
-    """The command as a process; ended with the block."""
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "AAICLICK_LOCAL_ROOT": str(tmp_path / "root")}
-    command = [sys.executable, "-m", "aaiclick", *typed.split()]
-    process = subprocess.Popen(
-        ["sh", "-c", shell, *command] if shell else command,
-        env={name: value for name, value in (environment | more).items() if value},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def begun(process: subprocess.Popen[str]) -> None:
@@ -92,7 +69,7 @@ def assert_pending(job_id: str) -> None:
 @pytest.mark.parametrize(("typed", "pause_s"), [(WAITING[0], 0), (WATCHING[0], 0.05)])
 def test_ctrl_c_twice_is_told_as_once(tmp_path: Path, job_id: str, typed: str, pause_s: float) -> None:
     """The second comes while the first is obeyed, or while Python ends. To watch is ended so, a wait is cut short."""
-    with program(tmp_path, typed.replace("ID", job_id)) as process:
+    with program(tmp_path, *typed.replace("ID", job_id).split()) as process:
         begun(process)
         process.send_signal(signal.SIGINT)
         threading.Event().wait(pause_s)
@@ -104,7 +81,7 @@ def test_ctrl_c_twice_is_told_as_once(tmp_path: Path, job_id: str, typed: str, p
 
 @pytest.mark.parametrize(("typed", "number"), [(WAITING[1], signal.SIGTERM), (WATCHING[1], signal.SIGHUP)])
 def test_who_only_looks_ends_with_the_signal(tmp_path: Path, job_id: str, typed: str, number: signal.Signals) -> None:
-    with program(tmp_path, typed.replace("ID", job_id)) as process:
+    with program(tmp_path, *typed.replace("ID", job_id).split()) as process:
         begun(process)
         process.send_signal(number)
         assert (process.wait(WAIT_S_MAX), said_by(process).replace("1 of 1 jobs\n", "")) == (-number, "")
@@ -115,7 +92,7 @@ def test_who_only_looks_ends_with_the_signal(tmp_path: Path, job_id: str, typed:
 
 
 def test_whoever_reads_no_more_ends_the_watching(tmp_path: Path, job_id: str) -> None:
-    with program(tmp_path, f"job stats {job_id} --watch") as process:
+    with program(tmp_path, *f"job stats {job_id} --watch".split()) as process:
         assert process.stdout is not None
         process.stdout.close()
         assert (process.wait(WAIT_S_MAX), said_by(process)) == (141, "")
@@ -151,7 +128,7 @@ def test_in_a_directory_that_is_gone_the_engine_serves_and_others_are_told(
     """chdb cannot be loaded there: whose process it is may stand elsewhere, who is a guest says so."""
     gone = tmp_path / "gone"
     gone.mkdir()
-    with program(tmp_path, typed, shell=GONE, PLACE=str(gone)) as process:
+    with program(tmp_path, *typed.split(), shell=GONE, PLACE=str(gone)) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
         assert said in line
@@ -169,7 +146,7 @@ def test_what_is_made_belongs_to_its_owner_alone_whatever_the_umask(cli: Cli, ro
     try:
         assert cli("run-job", "x", "--entrypoint", f"{FLOWS}.nothing").code == 0
         assert cli("token", "create", "someone").code == 0
-        with program(tmp_path, f"worker start --max-tasks 1 --concurrency 1 --app-dir {ROOT}") as worker:
+        with program(tmp_path, *f"worker start --max-tasks 1 --concurrency 1 --app-dir {ROOT}".split()) as worker:
             worker.communicate(timeout=WAIT_S_MAX)
     finally:
         os.umask(before)

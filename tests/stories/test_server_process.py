@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.program import GONE, program
+
 CLOSED = 'exec "$0" "$@" >&- 2>&-'
-GONE = 'cd "$PLACE" && rmdir "$PLACE" && exec "$0" "$@"'
 WAIT_S_MAX = 60
-
-
-@contextmanager
-def program(tmp_path: Path, *arguments: str, shell: str = "", **more: str) -> Iterator[subprocess.Popen[str]]:
-    """The command as a process, with a local root of its own; ended with the block."""
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "AAICLICK_LOCAL_ROOT": str(tmp_path / "root")}
-    command = [sys.executable, "-m", "aaiclick", *arguments]
-    process = subprocess.Popen(
-        ["sh", "-c", shell, *command] if shell else command,
-        env={name: value for name, value in (environment | more).items() if value},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def free_port() -> int:
