@@ -2,10 +2,10 @@
 
 Chains of tasks, each reading the table of the one before and making one, reported as they end: without bodies and
 without an engine, so that nothing but the bookkeeping differs. The unit is a bare commit: one row of a table of two
-columns, changed in a transaction of the same pool. The three take turns in short blocks, and medians are compared: what
+columns, changed in a transaction of the same pool. The three take turns, task by task, and medians are compared: what
 else the machine does meanwhile falls on all of them. On SQLite, where all happens in this process and no commit waits
 for the disk, it is processor time; else it is time by the clock. Tables are dropped once in a round, as whoever leads
-does it.
+does it. A body asks for what was not held with its claim, as real ones do: the first of a chain has no input.
 
 Run: python -m tests.servers postgres mariadb -- python -m benchmarks.references [--tasks 1000] [--rounds 5]
 """
@@ -34,9 +34,10 @@ from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.machine_ids import provide_ids
 from benchmarks.setting import SERVERS, fresh_database, machine
 
-NAMES = 1
-BLOCKS = 10
-"""In a round: as many turns of each kind."""
+PLAIN, HELD = 1, 2
+"""From where the tasks of each kind are claimed."""
+
+BARE = text("UPDATE bare SET n = n + 1 WHERE id = 1")
 
 
 class Counted:
@@ -52,9 +53,9 @@ class Counted:
         return await self._transact(work, **options)
 
 
-async def submit_chains(coordinator: DirectCoordinator, count: int, width: int) -> None:
+async def submit_chains(coordinator: DirectCoordinator, count: int, width: int, placement: int) -> None:
     """So many tasks, in so many chains side by side."""
-    job = new_job("chains")
+    job = new_job("chains", placement=placement)
     tasks = [Task("benchmarks.bodies.noop") for _ in range(width)]
     for _ in range(count - width):
         tasks.append(Task("benchmarks.bodies.noop", {"x": tasks[-width]}))
@@ -62,22 +63,21 @@ async def submit_chains(coordinator: DirectCoordinator, count: int, width: int) 
     await coordinator.submit(Submission(job.id, tasks=tasks, edges=edges, new_job=job))
 
 
-async def work_off(
+async def step(
     coordinator: DirectCoordinator,
+    counted: Counted,
     worker: int,
     width: int,
+    placement: int,
     report: Callable[[Claim], Awaitable[Done]],
-    clock: Callable[[], float],
-) -> list[float]:
-    """Claim, run and report all, so many at a time: the seconds a task of each such step."""
-    steps = []
-    began = clock()
-    while claims := await coordinator.claim(worker, limit=width):
+) -> int:
+    """Claim, run and report so many; gives how many there were."""
+    claims = await coordinator.claim(worker, limit=width, placement=placement)
+    if any(claim.held for claim in claims) and coordinator.database.dialect.tables.at_once:
+        counted.commits += 1  # what is held with a claim that has committed by itself
+    if claims:
         await coordinator.report(worker, [await report(claim) for claim in claims])
-        ended = clock()
-        steps.append((ended - began) / len(claims))
-        began = ended
-    return steps
+    return len(claims)
 
 
 async def plain(claim: Claim) -> Done:
@@ -93,14 +93,8 @@ async def drop_all(database: Database) -> None:
         await database.transact(lambda session, gone=names: table_drops.forget_tables(session, gone))
 
 
-async def bare_commits_s(database: Database, count: int, clock: Callable[[], float]) -> list[float]:
-    change = text("UPDATE bare SET n = n + 1 WHERE id = 1")
-    each = []
-    for _ in range(count):
-        began = clock()
-        await database.transact(lambda session: session.run(change))
-        each.append(clock() - began)
-    return each
+async def bare_commit(database: Database) -> None:
+    await database.transact(lambda session: session.run(BARE))
 
 
 async def measure(kind: str, count: int, rounds: int, width: int) -> None:
@@ -118,10 +112,17 @@ async def measure(kind: str, count: int, rounds: int, width: int) -> None:
 
         async def with_tables(claim: Claim) -> Done:
             inputs = [json.loads(one)["table"] for one in narrowed(claim).inputs.values() if one is not None]
-            names = [run_table(claim.task_id, claim.epoch, number) for number in range(1, NAMES + 1)]
-            await coordinator.hold(claim, inputs=inputs, outputs=names)
-            result = json.dumps({"object_type": "object", "table": names[0]})
-            return Done(claim.task_id, claim.epoch, result, holds=True, made=(names[0],))
+            name = run_table(claim.task_id, claim.epoch, 1)
+            if not claim.held.issuperset((name, *inputs)):
+                await coordinator.hold(claim, inputs=inputs, outputs=[name])
+            result = json.dumps({"object_type": "object", "table": name})
+            return Done(claim.task_id, claim.epoch, result, holds=True, made=(name,))
+
+        async def timed(work: Awaitable[int | None], each: list[float]) -> int:
+            before, began = counted.commits, clock()
+            done = await work
+            each.append((clock() - began) / (done or 1))
+            return counted.commits - before
 
         ratios, commits = [], []
         for _ in range(rounds):
@@ -129,16 +130,12 @@ async def measure(kind: str, count: int, rounds: int, width: int) -> None:
             without: list[float] = []
             held: list[float] = []
             more = 0
-            for _ in range(BLOCKS):
-                bare += await bare_commits_s(database, count // BLOCKS, clock)
-                await submit_chains(coordinator, count // BLOCKS, width)
-                before = counted.commits
-                without += await work_off(coordinator, worker, width, plain, clock)
-                more -= counted.commits - before
-                await submit_chains(coordinator, count // BLOCKS, width)
-                before = counted.commits
-                held += await work_off(coordinator, worker, width, with_tables, clock)
-                more += counted.commits - before
+            await submit_chains(coordinator, count, width, PLAIN)
+            await submit_chains(coordinator, count, width, HELD)
+            for _ in range(count // width):
+                await timed(bare_commit(database), bare)
+                more -= await timed(step(coordinator, counted, worker, width, PLAIN, plain), without)
+                more += await timed(step(coordinator, counted, worker, width, HELD, with_tables), held)
             before, began = counted.commits, clock()
             await drop_all(database)
             dropped_s = (clock() - began) / count

@@ -10,8 +10,8 @@ from aaiclick.ids import new_id
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.models import Job, Task
 from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.rules.marks import mentions_objects
 from aaiclick.orchestration.rules.run_tables import run_table, tables_named, temporary_tables_named, with_tables
-from aaiclick.orchestration.rules.values import mentions_objects
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_drops import mark_given

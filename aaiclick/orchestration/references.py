@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from aaiclick.orchestration.rules.values import marks_of, mentions_objects
+from aaiclick.orchestration.rules.marks import marks_of, mentions_objects
 
 Opened = Callable[[str, Any], object]
 

@@ -10,8 +10,9 @@ from aaiclick.config import settings
 from aaiclick.errors import InputError, NotFound, ValueNotPortable
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.node import Node
+from aaiclick.orchestration.rules.marks import marks_of
 from aaiclick.orchestration.rules.names import shorten
-from aaiclick.orchestration.rules.values import decode_value, encode_value, marks_of, reference_in
+from aaiclick.orchestration.rules.values import decode_value, encode_value, reference_in
 
 
 @dataclass(slots=True)

@@ -22,13 +22,15 @@ Plant = Callable[[], Replacements]
 def unpin_at_start() -> Replacements:
     """A consumer needs its inputs no more once it has begun (pitfall T12)."""
 
-    async def hold_tables(session: Session, worker_id: int, holds: Sequence[table_holds.Hold]) -> set[tuple[int, int]]:
-        held = await real(session, worker_id, holds)
+    async def hold_tables(
+        session: Session, worker_id: int, holds: Sequence[table_holds.Hold], call: int = 0
+    ) -> set[tuple[int, int]]:
+        held = await real(session, worker_id, holds, call)
         await table_refs.free_pins(session, [hold.task_id for hold in holds])
         return held
 
     real = table_holds.hold_tables
-    return [(direct, "hold_tables", hold_tables)]
+    return [(module, "hold_tables", hold_tables) for module in (direct, table_holds)]
 
 
 def references_by_task() -> Replacements:

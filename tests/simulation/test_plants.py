@@ -17,7 +17,7 @@ FOUND_BY = {
     "fence_by_status_only": 3,
     "session_that_comes_back": 1,
     "beat_that_asks_for_nothing": 1,
-    "beat_that_takes_what_is_on_its_way": 3,
+    "beat_that_takes_what_is_on_its_way": 1,
     "worker_that_never_lets_go": 1,
     "scan_and_write_apart": 12,
     "only_sessions_that_just_ended": 5,
@@ -27,9 +27,9 @@ FOUND_BY = {
     "references_that_end_with_the_claim": 4,
     "dropper_that_does_not_look": 4,
     "publication_without_pins": 1,
-    "clear_that_pins_nothing": 20,
+    "clear_that_pins_nothing": 7,
     "clear_that_does_not_ask": 4,
-    "sweeper_that_never_comes": 4,
+    "sweeper_that_never_comes": 14,
 }
 """Seeds that have found a mistake: they are tried first where time is short, then all others as without them.
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from unittest.mock import patch
 
 import pytest
+from sqlalchemy import select
 
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.store import recoveries, table_drops, table_refs
+from aaiclick.orchestration.store import claims as store_claims
+from aaiclick.orchestration.store import endings, recoveries, table_drops, table_refs
 from aaiclick.orchestration.store.dialects.table_moves import Changes, TableMoves
 from aaiclick.orchestration.store.reports import take_reports
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_holds import Hold, hold_tables
-from aaiclick.orchestration.store.tables import table_run_refs
+from aaiclick.orchestration.store.tables import table_run_refs, tasks
 from tests.support.orchestra import Orchestra, make, orchestra
 from tests.support.tables import drop, failed, hold, pins, registered, returned, run_refs, table_of
 
@@ -28,8 +31,12 @@ async def stage(migrated_sql_url: str) -> AsyncIterator[Orchestra]:
         assert not await opened.violations(at_rest=False)
 
 
-async def published(stage: Orchestra) -> tuple[str, Claim]:
-    """A table that one consumer needs, and the claim of that consumer."""
+async def _nothing(*_: object) -> dict[int, frozenset[str]]:
+    return {}
+
+
+async def published_only(stage: Orchestra) -> str:
+    """A table that one consumer needs."""
     a = make("a")
     await stage.submit(a, make("b", kwargs={"x": a}))
     (claim,) = await stage.claim()
@@ -37,8 +44,43 @@ async def published(stage: Orchestra) -> tuple[str, Claim]:
     await stage.report(returned(claim, table))
     ended = {"task_id": claim.task_id, "epoch": 0, "table_name": table, "worker_id": stage.worker, "freed": True}
     await stage.database.transact(lambda session: session.insert(table_run_refs, [ended]))  # there is something to see
-    (consumer,) = await stage.claim()
+    return table
+
+
+async def published(stage: Orchestra) -> tuple[str, Claim]:
+    """The same, and the claim of that consumer, with which nothing was held: its body asks for itself."""
+    table = await published_only(stage)
+    with patch.object(store_claims, "hold_given", _nothing):
+        (consumer,) = await stage.claim()
     return table, consumer
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_consumer_that_is_claimed_while_someone_looks_finds_its_input(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    table = await published_only(stage)
+    claims: list[Claim] = []
+
+    async def claim() -> None:
+        claims.extend(await stage.claim())
+
+    await with_a_look(stage, monkeypatch, when, claim)
+    assert claims[0].held == {table, table_of(claims[0])}
+    assert await drop(stage) == set()
+    await stage.report(returned(claims[0], made=()))
+    assert await drop(stage) == {table}
+
+
+async def test_a_claim_that_commits_beside_a_cancel_holds_nothing_or_all(stage: Orchestra) -> None:
+    """Whoever comes second sees what the first did; what the claim held is let go by its worker."""
+    table = await published_only(stage)
+    (job,) = {row.job_id for row in await stage.rows(select(tasks.c.job_id))}
+    async with stage.transaction() as cancelling:
+        await endings.cancel_job(cancelling, job)
+        assert await stage.claim() == []
+    assert await run_refs(stage) == set()
+    assert await drop(stage) == {table}
 
 
 async def with_a_look(

@@ -56,7 +56,6 @@ class DirectCoordinator:
         self._ids_asked_for = float("-inf")
         self._claimed = 0
         """Tasks claimed since the queue was swept."""
-        self._installation = ""
 
     async def submit(self, submission: Submission) -> Job:
         return await submissions.submit(self.database, submission)
@@ -72,6 +71,7 @@ class DirectCoordinator:
                 concurrency=concurrency,
             )
 
+        await _installation(self.database)
         return await self.database.transact(work)
 
     async def beat(
@@ -83,7 +83,8 @@ class DirectCoordinator:
         completed: int = 0,
         failed: int = 0,
     ) -> Orders:
-        if self._clock.monotonic() >= self._ids_asked_for + ASK_FOR_IDS_EVERY_S:
+        is_time = self._clock.monotonic() >= self._ids_asked_for + ASK_FOR_IDS_EVERY_S
+        if is_time:
             await provide_ids(self.database)
             self._ids_asked_for = self._clock.monotonic()
         orders = await self.database.transact(
@@ -93,6 +94,10 @@ class DirectCoordinator:
         )
         if orders.alive and held is not None:
             orders.stop = await _compare(self.database, worker_id, known_call, held)
+            if is_time:
+                await self.database.transact(
+                    lambda session: held_runs.free_unknown(session, worker_id, known_call, held)
+                )
         return orders
 
     async def deregister(self, worker_id: int) -> bool:
@@ -103,6 +108,7 @@ class DirectCoordinator:
         began = self._clock.monotonic()
         after = front.begin(began) if self.database.dialect.dead_rows_linger else None
         started = self.database.started_jobs
+        installation = await _installation(self.database)
 
         async def work(session: Session) -> list[Claim]:
             return await claim_tasks(
@@ -113,6 +119,7 @@ class DirectCoordinator:
                 after=after,
                 started=started,
                 call=call,
+                installation=installation,
             )
 
         claims = await self.database.transact(work, at_once=self.database.dialect.claims_at_once)
@@ -143,9 +150,7 @@ class DirectCoordinator:
         )
         if not held:
             raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
-        if not self._installation:
-            self._installation = await self.database.transact(name_of_installation)
-        return self._installation
+        return await _installation(self.database)
 
     async def slots(self) -> int:
         return await self.database.read(health.count_slots)
@@ -206,6 +211,13 @@ def _remember(started: set[int], job_ids: set[int]) -> None:
     if len(started) > STARTED_JOBS_MAX:
         started.clear()
     started |= job_ids
+
+
+async def _installation(database: Database) -> str:
+    """What this installation is called."""
+    if not database.installation:
+        database.installation = await database.transact(name_of_installation)
+    return database.installation
 
 
 async def _compare(

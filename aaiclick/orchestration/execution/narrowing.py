@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.rules.values import marks_of
+from aaiclick.orchestration.rules.marks import marks_of
 
 
 def narrowed(claim: Claim) -> Claim:

@@ -20,8 +20,9 @@ from aaiclick.data.views import Windowed
 from aaiclick.errors import ValueTooLarge
 from aaiclick.orchestration.execution.current import current_desk
 from aaiclick.orchestration.models import Claim, Done, Report
+from aaiclick.orchestration.rules.marks import marks_of, mentions_objects
 from aaiclick.orchestration.rules.run_tables import run_prefix, run_table, tables_named
-from aaiclick.orchestration.rules.values import encode_value, marks_of, mentions_objects
+from aaiclick.orchestration.rules.values import encode_value
 from aaiclick.orchestration.views import TaskResult
 
 Opened = Mapping[str, object]
@@ -63,7 +64,7 @@ class RunData:
     async def _open(self) -> Context:
         """Before anything is opened, all that the arguments refer to is held, and the first names are taken."""
         claim = self._claim
-        installation = "" if self._desk is None else await self._hold(sorted(self._inputs()), 0)
+        installation = "" if self._desk is None else await self._hold(self._inputs(), 0)
         self._url = get_ch_url()
         client = await open_client(self._url)
         grant = None if self._desk is None else self._take_names
@@ -84,15 +85,18 @@ class RunData:
         """The tables of other runs that the arguments refer to."""
         return set().union(*map(tables_named, [self._claim.kwargs_json, *self._claim.inputs.values()]))
 
-    async def _hold(self, inputs: list[str], granted: int) -> str:
+    async def _hold(self, inputs: set[str], granted: int) -> str:
+        """What was held with the claim needs no question."""
         assert self._desk is not None
-        numbers = range(granted + 1, granted + _block(granted) + 1)
-        names = [run_table(self._claim.task_id, self._claim.epoch, number) for number in numbers]
-        return await self._desk.hold(self._claim, inputs, names)
+        claim, numbers = self._claim, range(granted + 1, granted + _block(granted) + 1)
+        names = [run_table(claim.task_id, claim.epoch, number) for number in numbers]
+        if claim.held.issuperset((*inputs, *names)):
+            return claim.installation
+        return await self._desk.hold(claim, sorted(inputs), names)
 
     async def _take_names(self, granted: int) -> int:
         """More names for tables, written down before they are used."""
-        await self._hold([], granted)
+        await self._hold(set(), granted)
         return granted + _block(granted)
 
     async def open_arguments(self) -> Opened:
@@ -146,7 +150,7 @@ class RunData:
 
     def sign(self, report: Report) -> Report:
         """The report with what the run leaves in ClickHouse; once it has ended."""
-        if self._desk is None or self._opening is None:
+        if self._desk is None or (self._opening is None and not self._claim.held):
             return report
         return replace(report, made=() if self._lifetime is None else self._lifetime.left)
 

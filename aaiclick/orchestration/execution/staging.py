@@ -11,8 +11,8 @@ from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.models import Claim, Done, Report, Task
 from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.models.node import Node
+from aaiclick.orchestration.rules.marks import marks_of
 from aaiclick.orchestration.rules.names import shorten
-from aaiclick.orchestration.rules.values import marks_of
 from aaiclick.orchestration.views import TaskResult, encode_returned
 from aaiclick.telemetry.masks import is_mentioned
 

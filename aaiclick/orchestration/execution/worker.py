@@ -344,6 +344,8 @@ class Worker:
                 log.info("task %s (epoch %s): %s, its run is stopped", *key, why, extra=fields)
                 self._stop_run(key)
             elif self._line.leave(key):
+                if self.holdings.holds_tables(key):
+                    self._outbox.put_dead(key)
                 self.holdings.drop([key])
         if orders.drain and not self._leaving.is_set():
             log.info("worker %s: asked to drain", self.id)

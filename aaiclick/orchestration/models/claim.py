@@ -31,6 +31,10 @@ class Claim:
     """Of those groups, the ones that have an output, each with the task that gives it."""
     generation: int = 0
     """How often the task was cleared."""
+    held: frozenset[str] = frozenset()
+    """Tables that were held together with the claim: those it is given, and the first that it may make."""
+    installation: str = ""
+    """What the installation is called, which its tables in ClickHouse carry in their comments."""
 
     @property
     def idempotency_key(self) -> str:

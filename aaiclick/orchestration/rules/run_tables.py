@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
-from aaiclick.orchestration.rules.values import marks_of, mentions_objects
+from aaiclick.orchestration.rules.marks import marks_of, mentions_objects
 
 _FORM = re.compile(r"t[1-9][0-9]{0,18}_[0-9]{1,10}_[1-9][0-9]{0,9}", re.ASCII)
 

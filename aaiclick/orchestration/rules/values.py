@@ -120,11 +120,6 @@ def reference_in(value: object) -> tuple[str, dict[str, Any]] | None:
     return found.pop("object_type"), found
 
 
-def mentions_objects(text: str | None) -> bool:
-    """Whether a text of values may refer to Objects or Views: a quick look."""
-    return text is not None and ('"object"' in text or '"view"' in text)
-
-
 class _Walk:
     """One walk over a value, which makes plain JSON of it and marks what JSON cannot say.
 
@@ -348,21 +343,6 @@ def decode_kwargs(text: str, resolve: Resolve | None = None) -> dict[str, object
     return {name: _open(envelope, resolve or Reference) for name, envelope in json.loads(text).items()}
 
 
-def marks_of(text: str) -> list[tuple[str, object]]:
-    """What the text of a value or of kwargs refers to, as (kind, payload): tasks, groups, objects, views."""
-    if not any(sign in text for sign in ('"marks"', '"object"', '"view"')):
-        return []
-    data = json.loads(text)
-    found: list[tuple[str, object]] = []
-    for envelope in [data] if type(data.get("object_type")) is str else data.values():
-        kind = envelope.pop("object_type")
-        if kind == "pyobj":
-            found += [(kind, payload[0]) for _, kind, *payload in envelope.get("marks", ()) if kind not in _BUILD]
-        else:
-            found.append((kind, envelope))
-    return found
-
-
 def _open(envelope: dict[str, Any], resolve: Resolve) -> object:
     kind = envelope.pop("object_type")
     if kind != "pyobj":
@@ -373,7 +353,7 @@ def _open(envelope: dict[str, Any], resolve: Resolve) -> object:
         last: Any = 0
         for step in path:
             place, last = place[last], step
-        build = _BUILD.get(kind)
+        build = BUILD.get(kind)
         try:
             place[last] = build(place[last], *payload) if build else resolve(kind, *payload)
         except UnknownZone as error:
@@ -382,7 +362,7 @@ def _open(envelope: dict[str, Any], resolve: Resolve) -> object:
     return holder[0]
 
 
-_BUILD: dict[str, Callable[..., object]] = {
+BUILD: dict[str, Callable[..., object]] = {
     "tuple": tuple,
     "set": set,
     "frozenset": frozenset,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from aaiclick.orchestration.models import Claim
 from aaiclick.orchestration.store.dialects.contract import ClaimedTask, ReadyKey
 from aaiclick.orchestration.store.results import Found, read_named
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_holds import hold_given
 from aaiclick.orchestration.store.transitions import start_jobs
 
 BEARABLE_S = 0.005
@@ -52,8 +54,12 @@ async def claim_tasks(
     after: ReadyKey | None,
     started: set[int],
     call: int = 0,
+    installation: str = "",
 ) -> list[Claim]:
-    """Claim up to `limit` tasks: by priority, then oldest job, then task. A job's first claim starts it."""
+    """Claim up to `limit` tasks: by priority, then oldest job, then task. A job's first claim starts it.
+
+    What they are given of tables is held with them.
+    """
     taken = await session.dialect.claim_ready(
         session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call
     )
@@ -80,10 +86,23 @@ async def claim_tasks(
             await start_jobs(session, sorted(fresh))
     needing = [task.kwargs for task in taken if task.needs_inputs]
     found = await read_named(session, needing) if needing else Found()
-    return [_claim(task, worker_id, found) for task in taken]
+    held = await _held(session, worker_id, taken, found, call)
+    return [_claim(task, worker_id, found, held.get(task.id, frozenset()), installation) for task in taken]
 
 
-def _claim(task: ClaimedTask, worker_id: int, found: Found) -> Claim:
+async def _held(
+    session: Session, worker_id: int, taken: Sequence[ClaimedTask], found: Found, call: int
+) -> dict[int, frozenset[str]]:
+    try:
+        return await hold_given(session, worker_id, taken, found, call)
+    except Exception as error:
+        # what was taken is committed by now: a run that holds nothing yet will ask for itself
+        if not (session.dialect.claims_at_once and session.dialect.is_transient(error)):
+            raise
+        return {}
+
+
+def _claim(task: ClaimedTask, worker_id: int, found: Found, held: frozenset[str], installation: str) -> Claim:
     return Claim(
         task_id=task.id,
         epoch=task.epoch,
@@ -100,4 +119,6 @@ def _claim(task: ClaimedTask, worker_id: int, found: Found) -> Claim:
         members=found.members if task.needs_inputs else {},
         outputs=found.outputs if task.needs_inputs else {},
         generation=task.generation,
+        held=held,
+        installation=installation,
     )

@@ -37,6 +37,8 @@ class Database:
         self.dialect = dialect
         self.started_jobs: set[int] = set()
         """Jobs known to have left PENDING, to which none returns: a claim need not look again."""
+        self.installation = ""
+        """What the installation is called, once someone has asked."""
         self.on_hints: Callable[[Iterable[str]], None] = _unheard
         """Told after each commit what others may want to know of it."""
         self._writer = asyncio.Lock()

@@ -18,7 +18,7 @@ from aaiclick.orchestration.rules.graph import (
     make_plan,
 )
 from aaiclick.orchestration.rules.hints import READY
-from aaiclick.orchestration.rules.values import marks_of, mentions_objects
+from aaiclick.orchestration.rules.marks import marks_of, mentions_objects
 from aaiclick.orchestration.store import rows as new_rows
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import pin_inputs

@@ -16,7 +16,7 @@ from aaiclick.orchestration.store.dialects.contract import EndedTask
 from aaiclick.orchestration.store.queue import make_ready
 from aaiclick.orchestration.store.ripples import settle
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_refs import settle_tables
+from aaiclick.orchestration.store.table_refs import free_runs, settle_tables
 from aaiclick.orchestration.store.tables import delayed, runs
 from aaiclick.orchestration.store.transitions import (
     end_claims,
@@ -171,8 +171,9 @@ async def _queue_again(session: Session, again: Sequence[tuple[Row[Any], dict[st
 
 
 async def release_claims(session: Session, worker_id: int, epochs: dict[int, int]) -> set[int]:
-    """Give these tasks back, as if they had not been claimed, for others to take at once."""
+    """Give these tasks back, as if they had not been claimed, for others to take at once: no body of theirs goes on."""
     rows = await lock_claims(session, worker_id, epochs)
+    await free_runs(session, list(epochs.items()))  # also of those that someone has taken away meanwhile
     if not rows:
         return set()
     now = await session.now()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import select
 
 from aaiclick.orchestration.rules.graph import descendants
-from aaiclick.orchestration.rules.values import marks_of
+from aaiclick.orchestration.rules.marks import marks_of
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import groups, tasks
 

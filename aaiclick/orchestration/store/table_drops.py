@@ -118,13 +118,14 @@ def _mark(dialect: Dialect) -> Update:
 
 async def next_to_drop(session: Session, after: str = "") -> list[str]:
     """Tables that are as good as gone, in the order of their names."""
-    chosen = (
-        select(table_context_refs.c.table_name)
-        .where(table_context_refs.c.dropping, table_context_refs.c.table_name > after)
-        .order_by(table_context_refs.c.table_name)
-        .limit(DROPPED_AT_ONCE)
-    )
-    return [row.table_name for row in await session.rows(chosen)]
+    rows = await session.rows(session.built(_to_drop), {"after": after, "most": DROPPED_AT_ONCE})
+    return [row.table_name for row in rows]
+
+
+def _to_drop(_: Dialect) -> Select[Any]:
+    known = table_context_refs.c
+    chosen = select(known.table_name).where(known.dropping, known.table_name > bindparam("after"))
+    return chosen.order_by(known.table_name).limit(bindparam("most"))
 
 
 # ---------------------------------------------------------------- what nobody said

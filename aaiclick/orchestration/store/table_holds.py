@@ -10,21 +10,52 @@ from typing import Any
 from sqlalchemy import select
 
 from aaiclick.errors import NotFound
+from aaiclick.orchestration.rules.marks import mentions_objects
+from aaiclick.orchestration.rules.run_tables import run_table
 from aaiclick.orchestration.rules.states import PreservationMode
 from aaiclick.orchestration.store.absent import insert_absent
+from aaiclick.orchestration.store.dialects.contract import ClaimedTask
 from aaiclick.orchestration.store.dialects.table_moves import Hold as Hold
 from aaiclick.orchestration.store.dialects.table_moves import Key
+from aaiclick.orchestration.store.results import Found
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_inputs import Reading
 from aaiclick.orchestration.store.tables import installation, jobs, table_context_refs
 
 
-async def hold_tables(session: Session, worker_id: int, holds: Sequence[Hold]) -> set[Key]:
+async def hold_tables(session: Session, worker_id: int, holds: Sequence[Hold], call: int = 0) -> set[Key]:
     """These runs use these tables from now on, and their outputs are known before they are made; gives those runs.
 
     A run that is not among them has lost its claim. Its inputs are there: its task is pinned on them as long as it is
     live, and it stays locked meanwhile.
     """
-    return await session.dialect.tables.hold(session, worker_id, holds)
+    return await session.dialect.tables.hold(session, worker_id, holds, call)
+
+
+async def hold_given(
+    session: Session, worker_id: int, taken: Sequence[ClaimedTask], found: Found, call: int
+) -> dict[int, frozenset[str]]:
+    """Hold what the arguments of these claims refer to, and the first name of each that is given any table.
+
+    Most that read a table make one: so they need no commit of their own.
+    """
+    if not any(map(mentions_objects, (*(task.kwargs for task in taken), *found.texts.values()))):
+        return {}
+    reading = Reading(found)
+    holds = [
+        Hold(task.id, task.epoch, sorted(given), [run_table(task.id, task.epoch, 1)])
+        for task in taken
+        if (given := _given(reading, task.kwargs))
+    ]
+    held = await hold_tables(session, worker_id, holds, call) if holds else set()
+    return {hold.task_id: frozenset((*hold.inputs, *hold.outputs)) for hold in holds if hold[:2] in held}
+
+
+def _given(reading: Reading, kwargs: str) -> set[str]:
+    try:
+        return reading.reached(kwargs)
+    except (ValueError, TypeError, LookupError, AttributeError):  # they cannot be read: the run will say so
+        return set()
 
 
 async def register_given(session: Session, job_id: int, names: Sequence[str], mode: str | None) -> None:

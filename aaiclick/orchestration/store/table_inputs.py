@@ -14,9 +14,9 @@ from sqlalchemy import select
 from aaiclick.errors import InputsGone
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.graph import Shape, descendants
+from aaiclick.orchestration.rules.marks import marks_of, mentions_objects
 from aaiclick.orchestration.rules.run_tables import tables_named
 from aaiclick.orchestration.rules.states import ENDED_TASK
-from aaiclick.orchestration.rules.values import marks_of, mentions_objects
 from aaiclick.orchestration.store.dialects.table_moves import Pin
 from aaiclick.orchestration.store.results import Found, read_named
 from aaiclick.orchestration.store.session import Session
@@ -33,7 +33,7 @@ async def tables_needed(session: Session, texts: Mapping[int, str], *, anew: Col
     Results of tasks that are to run anew do not count.
     """
     found = await read_named(session, texts.values(), but_not=anew)
-    reading = _Reading(found)
+    reading = Reading(found)
     return {(task, table) for task, text in texts.items() for table in reading.reached(text)}
 
 
@@ -45,7 +45,7 @@ class _Named(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Reading:
+class Reading:
     """Results that refer to results: each is looked at once."""
 
     found: Found

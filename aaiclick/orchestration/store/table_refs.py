@@ -39,12 +39,8 @@ async def settle_tables(session: Session, reports: Sequence[Report], accepted: I
     counted = set(accepted)
     done = [item for item in reports if isinstance(item, Done) and (item.task_id, item.epoch) in counted]
     named = {item.task_id: tables_named(item.result_json) for item in done}
-    seen = await session.dialect.tables.look(
-        session,
-        sorted({report.task_id for report in reports}),
-        sorted(named),
-        sorted(task for task, tables in named.items() if tables),
-    )
+    runs, makers = {report.task_id for report in reports}, {task for task, tables in named.items() if tables}
+    seen = await session.dialect.tables.look(session, runs, named.keys(), makers)
     held = _held_by([(report.task_id, report.epoch) for report in reports], seen)
     pins = _wanted(seen, {item.task_id: named[item.task_id] & held[item.task_id, item.epoch] for item in done})
     pins |= {pin for item in done for pin in _wanted_by_children(item, held)}

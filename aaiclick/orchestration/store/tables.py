@@ -357,6 +357,7 @@ table_run_refs = _table(
     Column("table_name", String(100), primary_key=True),
     Column("worker_id", Id, nullable=False),
     _flag("freed"),
+    _count("claim_call"),
     Index("ix_table_run_refs_table", "table_name"),
     _few("ix_table_run_refs_freed", "freed"),
     postgres=_HOT,
@@ -364,7 +365,8 @@ table_run_refs = _table(
 )
 """Which run reads or makes which table: kept until its worker says that the body is dead, or has lost its session.
 
-Then it is `freed`, which asks whoever leads to look whether the table is still needed.
+Then it is `freed`, which asks whoever leads to look whether the table is still needed. `claim_call` is the number of
+the worker's call that claimed the run and held this with it; 0 if the body asked for it.
 """
 
 table_pin_refs = _table(

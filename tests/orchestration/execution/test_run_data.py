@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Optional
 
@@ -11,8 +12,9 @@ import pytest
 from aaiclick import data
 from aaiclick.data import Object, View
 from aaiclick.orchestration import TaskResult
+from aaiclick.orchestration.execution import run_data as module
 from aaiclick.orchestration.execution.run_data import RunData, holds_data, key_of, refers_to_objects, wanting_objects
-from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.models import Claim, Done
 from aaiclick.orchestration.rules.values import encode_value
 from tests.support import bodies
 from tests.support.bodies import claim_of
@@ -117,3 +119,48 @@ async def test_tables_carry_the_numbers_of_the_run_and_stay_if_they_are_returned
     async with data.data_context() as other:
         found = await other.client.rows("SELECT name FROM system.tables WHERE database = currentDatabase()")
     assert names & set(found.columns[0]) == {kept.table}
+
+
+class Asked:
+    """A desk that notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.holds: list[tuple[list[str], list[str]]] = []
+
+    async def hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+        self.holds.append((list(inputs), list(outputs)))
+        return "asked"
+
+    async def slots(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize(
+    ("held", "asked"),
+    [
+        ({"t3_1_1", "t11_2_1"}, []),
+        ({"t3_1_1"}, [(["t3_1_1"], ["t11_2_1"])]),
+        ({"t11_2_1"}, [(["t3_1_1"], ["t11_2_1"])]),
+        (set(), [(["t3_1_1"], ["t11_2_1"])]),
+    ],
+)
+async def test_what_was_held_with_the_claim_is_not_asked_for(
+    local: Any, monkeypatch: pytest.MonkeyPatch, held: set[str], asked: list[Any]
+) -> None:
+    desk = Asked()
+    monkeypatch.setattr(module, "current_desk", lambda: desk)
+    text = '{"x": {"object_type": "object", "table": "t3_1_1"}}'
+    run = RunData(replace(claim(), kwargs_json=text, held=frozenset(held), installation="known"))
+    made = await (await run.context()).create_object_from_value([1])
+    assert desk.holds == asked
+    comment = f"SELECT comment FROM system.tables WHERE name = '{made.table}'"
+    ((found,),) = (await (await run.context()).client.rows(comment)).columns
+    assert ("asked" if asked else "known") in found
+    await run.end()
+
+
+async def test_a_run_that_opened_nothing_says_so_if_names_were_held_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "current_desk", lambda: Asked())
+    done = Done(11, 2)
+    assert RunData(replace(claim(), held=frozenset({"t11_2_1"}))).sign(done).made == ()
+    assert RunData(claim()).sign(done).made is None

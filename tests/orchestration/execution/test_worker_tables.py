@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from aaiclick.errors import ClaimLost
-from aaiclick.orchestration.models import Claim, Report
+from aaiclick.orchestration.execution.worker import Worker
+from aaiclick.orchestration.models import Claim, Orders, Report, Stop
 from tests.orchestration.execution.test_worker import ended
 from tests.support.band import band
 from tests.support.crewing import ScriptedExecutor, completes, working
 from tests.support.orchestra import Orchestra, done, make, until
-from tests.support.tables import drop, references_left, run_refs, table_of
+from tests.support.tables import drop, hold, references_left, returned, run_refs, table_of
 
 __all__ = ["band"]
 
@@ -132,3 +133,35 @@ async def test_a_run_that_lost_its_claim_is_told(band: Orchestra) -> None:
 
 async def _is(fact: bool) -> bool:
     return fact
+
+
+async def test_a_claim_that_leaves_the_line_without_a_run_lets_go_of_what_was_held_with_it(band: Orchestra) -> None:
+    maker = make("maker")
+    readers = [make(f"r{number}", kwargs={"x": maker}) for number in range(3)]
+    job = await band.submit(maker, *readers)
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table, made=(table,)))
+    gate = asyncio.Event()
+
+    async def body(claim: Claim) -> Report:
+        await gate.wait()
+        return await completes(claim)
+
+    worker = Worker(band.coordinator, ScriptedExecutor(body), concurrency=1, grace_s=0.0)
+    worker._line._run_s = 0.001
+    running = asyncio.create_task(worker.run())
+    await until(lambda: _is(len(worker.holdings) == 3))
+    assert len({task for task, _, _ in await run_refs(band)}) == 3
+    await band.coordinator.cancel(job.id)
+    worker.obey(Orders(stop=dict.fromkeys(list(worker._line._waiting), Stop.CANCELLED)))
+
+    async def only_the_body() -> bool:
+        return len({task for task, _, _ in await run_refs(band)}) == 1
+
+    await until(only_the_body)
+    gate.set()
+    worker.stop()
+    async with asyncio.timeout(20):
+        await running
+    assert await run_refs(band) == set()

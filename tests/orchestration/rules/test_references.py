@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration.rules.values import decode_kwargs, encode_kwargs, marks_of
+from aaiclick.orchestration.rules.marks import marks_of
+from aaiclick.orchestration.rules.values import decode_kwargs, encode_kwargs
 
 MB = 1_000_000
 

@@ -106,7 +106,7 @@ async def test_what_no_task_made_cannot_be_made_again(band: Orchestra) -> None:
     await band.submit(a)
     (claim,) = await band.claim()
     await hold(band, claim, given, outputs=0)
-    await band.report(returned(claim))
+    await band.report(returned(claim, made=()))
     assert await drop(band) == {given}
     with pytest.raises(InputsGone, match="cannot be made again"):
         await band.coordinator.clear(a.id, upstream=True)
@@ -151,7 +151,7 @@ async def test_inputs_by_way_of_a_group_and_of_returned_tasks_count(band: Orches
     made = {name: await run(band, claim) for name, claim in (await band.claim_named()).items()}
     (claim,) = await band.claim()
     await hold(band, claim, *made.values(), outputs=0)
-    await band.report(failed(claim))
+    await band.report(failed(claim, made=()))
     assert await drop(band) == set()
     await band.coordinator.clear(reader.id)
     assert await pins(band) == {(reader.id, table) for table in made.values()}
@@ -180,7 +180,7 @@ async def test_a_child_is_cleared_with_its_parent_where_the_parents_table_is_gon
     await band.report(replace(grown(claim, child), holds=True, made=(table,)))
     (claim,) = await band.claim()
     await hold(band, claim, table, outputs=0)
-    await band.report(returned(claim))
+    await band.report(returned(claim, made=()))
     assert await drop(band) == {table}
     with pytest.raises(InputsGone):
         await band.coordinator.clear(child.id)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from aaiclick.orchestration.models import Held, Stop
+from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.models import Claim, Held, Stop
 from tests.support.band import band
 from tests.support.orchestra import Orchestra, done, make
+from tests.support.tables import drop, hold, references_left, returned, run_refs
 
 __all__ = ["band"]
 
@@ -111,3 +113,45 @@ async def test_a_worker_that_is_asked_to_drain_hears_of_it(band: Orchestra) -> N
     orders = await band.coordinator.beat(band.worker)
     assert (orders.alive, orders.drain) == (True, True)
     assert await band.database.transact(lambda session: workers.drain_worker(session, 12345)) is None
+
+
+async def reading(band: Orchestra, **facts: int) -> tuple[int, Claim]:
+    """A claim that holds a table, of a job with this id."""
+    maker = make("maker")
+    job = await band.submit(maker, make("reader", kwargs={"x": maker}))
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table, made=(table,)))
+    (claim,) = await band.coordinator.claim(band.worker, limit=1, **facts)
+    assert table in claim.held
+    return job.id, claim
+
+
+async def test_what_a_lost_claim_held_is_let_go_also_where_someone_took_the_claim_away(band: Orchestra) -> None:
+    """Neither the worker nor the claim is left to say so."""
+    job, _ = await reading(band, call=2)
+    await band.coordinator.cancel(job)
+    await band.coordinator.beat(band.worker, known_call=2, held=[])
+    assert await run_refs(band) == set()
+    assert len(await drop(band)) == 2
+    assert await references_left(band) == 0
+
+
+async def test_what_is_listed_or_still_on_its_way_keeps_its_tables(band: Orchestra) -> None:
+    """Its body may go on, or begin."""
+    job, claim = await reading(band, call=2)
+    await band.coordinator.cancel(job)
+    await band.coordinator.beat(band.worker, known_call=2, held=held(claim))
+    assert len(await run_refs(band)) == 2
+    later = DirectCoordinator(band.database)
+    await later.beat(band.worker, known_call=1, held=[])
+    assert len(await run_refs(band)) == 2
+    assert await drop(band) == set()
+
+
+async def test_what_a_body_asked_for_itself_is_let_go_by_its_worker_alone(band: Orchestra) -> None:
+    await band.submit(make("a"))
+    (claim,) = await band.coordinator.claim(band.worker, limit=1, call=1)
+    await hold(band, claim)
+    await band.coordinator.beat(band.worker, known_call=5, held=held(claim))
+    assert len(await run_refs(band)) == 1

@@ -46,7 +46,7 @@ async def test_the_table_of_a_task_that_was_complete_before_is_kept(band: Orches
     await band.report(grown(claims["entry"], returns=[before]))
     assert await pins(band) == {(job.id, table), (reader.id, table)}
     (claim,) = await band.claim()
-    await band.report(returned(claim))
+    await band.report(returned(claim, made=()))
     assert await drop(band) == set()
 
 

@@ -45,7 +45,7 @@ async def failed_job(band: Orchestra) -> tuple[Job, int, str]:
     await band.report(returned(claim, table, made=(table,)))
     (claim,) = await band.claim()
     await hold(band, claim, table, outputs=0)
-    await band.report(failed(claim))
+    await band.report(failed(claim, made=()))
     return job, b.id, table
 
 

@@ -48,7 +48,7 @@ async def test_references_that_have_been_seen_are_deleted_and_live_ones_stay(ban
     await band.report(returned(claim, table))
     (claim,) = await band.claim()
     await hold(band, claim, table, outputs=0)
-    await band.report(failed(claim))
+    await band.report(failed(claim, made=()))
     assert len(await band.rows(select(table_run_refs))) == 1
     await look(band)
     assert await band.rows(select(table_run_refs)) == []

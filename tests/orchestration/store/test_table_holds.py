@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from aaiclick.errors import ClaimLost
+from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.store.table_holds import name_of_installation
-from aaiclick.orchestration.store.tables import installation, table_context_refs
+from aaiclick.orchestration.store.tables import installation, table_context_refs, tasks
 from tests.support.band import band
-from tests.support.orchestra import Orchestra, make
-from tests.support.tables import drop, hold, references_left, registered, run_refs
+from tests.support.orchestra import Orchestra, done, make
+from tests.support.tables import drop, hold, pins, references_left, registered, returned, run_refs, table_of
 
 __all__ = ["band"]
 
@@ -49,3 +50,74 @@ async def test_an_installation_keeps_its_name(band: Orchestra) -> None:
     first = await band.coordinator.hold(claim)
     assert first == await band.database.transact(name_of_installation)
     assert [row.id for row in await band.rows(select(installation))] == [first]
+
+
+# ---------------------------------------------------------------- with the claim
+
+
+async def given(band: Orchestra) -> tuple[Task, str]:
+    """A task that is ready and is given a table."""
+    maker = make("maker")
+    reader = make("reader", kwargs={"x": maker})
+    await band.submit(maker, reader)
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table, made=(table,)))
+    return reader, table
+
+
+async def test_what_a_run_is_given_is_held_with_its_claim_and_the_first_table_it_may_make(band: Orchestra) -> None:
+    _, table = await given(band)
+    (claim,) = await band.claim()
+    assert claim.held == {table, table_of(claim)}
+    assert claim.installation == await band.database.transact(name_of_installation)
+    assert await run_refs(band) == {(claim.task_id, claim.epoch, name) for name in claim.held}
+    assert await registered(band) == claim.held
+    await band.report(returned(claim, table_of(claim), made=(table_of(claim),)))
+    assert await drop(band) == {table, table_of(claim)}
+    assert await references_left(band) == 0
+
+
+async def test_a_run_that_makes_nothing_leaves_nothing(band: Orchestra) -> None:
+    _, table = await given(band)
+    (claim,) = await band.claim()
+    await band.report(returned(claim, made=()))
+    assert await registered(band) == {table}
+    assert await drop(band) == {table}
+    assert await references_left(band) == 0
+
+
+async def test_of_many_claims_each_holds_its_own(band: Orchestra) -> None:
+    makers = [make(f"m{number}") for number in range(3)]
+    both = make("both", kwargs={"x": makers[0], "y": [makers[1]]})
+    await band.submit(*makers, both, make("plain", kwargs={"n": makers[2]}), make("alone"))
+    claims = {claim.name: claim for claim in await band.claim(3)}
+    tables = {name: (await hold(band, claim))[0] for name, claim in claims.items() if name != "m2"}
+    reports = [returned(claims[name], table, made=(table,)) for name, table in tables.items()]
+    await band.report(*reports, done(claims["m2"]))
+    found = await band.claim_named()
+    assert found["both"].held == {*tables.values(), table_of(found["both"])}
+    assert (found["plain"].held, found["alone"].held) == (frozenset(), frozenset())
+
+
+async def test_what_is_given_back_is_let_go_also_where_someone_took_it_away_before(band: Orchestra) -> None:
+    reader, table = await given(band)
+    (claim,) = await band.claim()
+    await band.coordinator.release(band.worker, [claim])
+    assert await run_refs(band) == set()
+    assert await drop(band) == {table_of(claim)}
+    (claim,) = await band.claim()
+    assert claim.held == {table, table_of(claim)}
+    await band.coordinator.clear(reader.id)
+    assert await band.coordinator.release(band.worker, [claim]) == set()
+    assert await run_refs(band) == set()
+    assert await pins(band) == {(reader.id, table)}
+
+
+async def test_arguments_that_cannot_be_read_hold_nothing(band: Orchestra) -> None:
+    reader, _ = await given(band)
+    broken = '{"x": "object"}'
+    await band.database.transact(lambda session: session.run(update(tasks).values(kwargs=broken)))
+    await band.database.transact(lambda session: session.run(update(tasks).values(needs_inputs=False)))
+    (claim,) = await band.claim()
+    assert (claim.task_id, claim.held) == (reader.id, frozenset())

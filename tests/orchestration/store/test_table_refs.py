@@ -38,10 +38,10 @@ async def test_a_table_lives_from_its_maker_to_its_last_consumer(band: Orchestra
     assert await drop(band) == set()
     claims = await band.claim_named()
     await hold(band, claims["b"], table, outputs=0)
-    await band.report(returned(claims["b"]))
+    await band.report(returned(claims["b"], made=()))
     assert await drop(band) == set()
     await hold(band, claims["c"], table, outputs=0)
-    await band.report(returned(claims["c"]))
+    await band.report(returned(claims["c"], made=()))
     assert await drop(band) == {table}
     assert await references_left(band) == 0
 
@@ -60,7 +60,7 @@ async def test_a_consumer_that_dies_after_its_start_finds_its_input_again(band: 
         assert await drop(band) == {made}
     (claim,) = await band.claim()
     await hold(band, claim, table, outputs=0)
-    await band.report(returned(claim))
+    await band.report(returned(claim, made=()))
     assert await drop(band) == {table}
 
 
@@ -104,12 +104,12 @@ async def test_a_table_that_is_handed_on_is_pinned_for_the_next(band: Orchestra)
     await band.report(returned(claim, table))
     (claim,) = await band.claim()
     await hold(band, claim, table, outputs=0)
-    await band.report(returned(claim, table))
+    await band.report(returned(claim, table, made=()))
     assert await pins(band) == {(c.id, table)}
     assert await drop(band) == set()
     (claim,) = await band.claim()
     await hold(band, claim, table, outputs=0)
-    await band.report(returned(claim))
+    await band.report(returned(claim, made=()))
     assert await drop(band) == {table}
     assert await references_left(band) == 0
 
@@ -208,7 +208,7 @@ async def test_failed_and_doomed_consumers_keep_their_pins(band: Orchestra) -> N
     await band.report(returned(claim, table))
     (claim,) = await band.claim()
     await hold(band, claim, table, outputs=0)
-    await band.report(failed(claim))
+    await band.report(failed(claim, made=()))
     assert await pins(band) == {(b.id, table), (c.id, table)}
     assert await drop(band) == set()
 

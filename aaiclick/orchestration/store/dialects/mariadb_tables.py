@@ -6,13 +6,12 @@ finds no range, and reads all of a table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from aaiclick.orchestration.store.dialects.contract import driver_of
 from aaiclick.orchestration.store.dialects.table_moves import (
     AROUND,
-    LOOK,
     Changes,
     Hold,
     Key,
@@ -20,6 +19,7 @@ from aaiclick.orchestration.store.dialects.table_moves import (
     Ref,
     Seen,
     groups_of,
+    looking,
     packed,
     with_groups,
 )
@@ -35,7 +35,7 @@ _REFS = (
 )
 _WANTED = (
     "JSON_TABLE(%s, '$[*]' COLUMNS (task_id BIGINT PATH '$[0]', epoch INT PATH '$[1]',"
-    f" table_name {_NAME} PATH '$[2]', worker_id BIGINT PATH '$[3]')) AS said"
+    f" table_name {_NAME} PATH '$[2]', worker_id BIGINT PATH '$[3]', claim_call INT PATH '$[4]')) AS said"
 )
 _THAT_PIN = "STRAIGHT_JOIN table_pin_refs AS pin ON pin.task_id = said.task_id AND pin.table_name = said.table_name"
 _THAT_REF = (
@@ -53,8 +53,8 @@ _REGISTER = (
     f" FROM {_REFS} STRAIGHT_JOIN tasks ON tasks.id = said.task_id STRAIGHT_JOIN jobs ON jobs.id = tasks.job_id"
 )
 _REFER = (
-    "INSERT IGNORE INTO table_run_refs (task_id, epoch, table_name, worker_id)"
-    f" SELECT task_id, epoch, table_name, worker_id FROM {_WANTED}"
+    "INSERT IGNORE INTO table_run_refs (task_id, epoch, table_name, worker_id, claim_call)"
+    f" SELECT task_id, epoch, table_name, worker_id, claim_call FROM {_WANTED}"
 )
 _PIN = (
     f"INSERT INTO table_pin_refs (task_id, table_name, freed) SELECT task_id, table_name, false FROM {_PINS}"
@@ -75,21 +75,23 @@ class MariadbTables:
 
     at_once: ClassVar[bool] = False
 
-    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold]) -> set[Key]:
+    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], call: int = 0) -> set[Key]:
         ids = sorted(hold.task_id for hold in holds)
         rows = await _ask(session, _FENCE.format(ids=_listed(ids)), [worker_id])
         fenced = {(row[0], row[1]) for row in rows}
         passed = [hold for hold in holds if hold[:2] in fenced]
         outputs = [(hold.task_id, hold.epoch, table) for hold in passed for table in hold.outputs]
-        refs = [(*hold[:2], table, worker_id) for hold in passed for table in (*hold.inputs, *hold.outputs)]
+        refs = [(*hold[:2], table, worker_id, call) for hold in passed for table in (*hold.inputs, *hold.outputs)]
         await _together(session, {_REGISTER: outputs, _REFER: refs})
         return fenced & {(hold.task_id, hold.epoch) for hold in holds}
 
     async def look(
-        self, session: Session, runs: Sequence[int], done: Sequence[int], makers: Sequence[int]
+        self, session: Session, runs: Collection[int], done: Collection[int], makers: Collection[int]
     ) -> list[Seen]:
-        which = {"runs": runs or [0], "done": done or [0], "makers": makers or [0]}
-        sql = LOOK.format(**{name: f"IN ({_listed(ids)})" for name, ids in which.items()})
+        which = {"runs": runs, "done": done, "makers": makers}
+        if not any(which.values()):
+            return []
+        sql = looking(**{name: f"IN ({_listed(ids)})" if ids else "" for name, ids in which.items()})
         seen = [Seen._make(row) for row in await _ask(session, sql)]
         groups = groups_of(seen)
         if not groups:
@@ -112,7 +114,7 @@ class MariadbTables:
         await _together(session, {f"{_GONE} WHERE ref.freed": refs, f"{_UNPIN} WHERE pin.freed": pins})
 
 
-def _listed(ids: Sequence[int]) -> str:
+def _listed(ids: Collection[int]) -> str:
     """Numbers, as they are written."""
     return ", ".join(str(int(each)) for each in ids)
 

@@ -58,7 +58,7 @@ WITH picked AS MATERIALIZED (
     RETURNING task_id
 ), claimed AS (
     UPDATE tasks SET status = 'claimed', epoch = epoch + 1, worker_id = $3, claimed_at = clock_timestamp()
-    FROM picked WHERE tasks.id = picked.task_id AND tasks.status = 'pending'
+    WHERE id = ANY (ARRAY(SELECT task_id FROM picked)) AND status = 'pending'
     RETURNING id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s, needs_inputs, priority,
         generation, claimed_at
 ), held AS (
@@ -83,7 +83,7 @@ WITH done AS (
 ), moved AS (
     UPDATE tasks SET status = 'completed', result = done.result, log_path = done.log_path,
         completed_at = clock_timestamp(), started_at = coalesce(started_at, claimed_at)
-    FROM done WHERE tasks.id = done.id AND tasks.epoch = done.epoch AND tasks.worker_id = $1
+    FROM done WHERE tasks.id = ANY ($2) AND tasks.id = done.id AND tasks.epoch = done.epoch AND tasks.worker_id = $1
         AND tasks.status IN ('claimed', 'running')
     RETURNING tasks.id, job_id, group_id, dependents_count, critical, tasks.epoch, attempt, claimed_at, started_at,
         completed_at, tasks.log_path
@@ -130,11 +130,14 @@ class PostgresDialect:
     async def prepare(self, connection: Connection) -> None:
         """READ COMMITTED is the default unless someone changed it; times carry their zone.
 
-        A process that was paused in a transaction must not hold its locks for longer than its session lives.
+        A process that was paused in a transaction must not hold its locks for longer than its session lives. A plan
+        that reads whole tables is never right for long: it is made while they are small, and kept while they grow.
         """
-        driver = driver_of(connection)
-        await driver.execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        await driver.execute(f"SET idle_in_transaction_session_timeout = '{idle_transaction_s()}s'")
+        await driver_of(connection).execute(
+            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;"
+            f" SET idle_in_transaction_session_timeout = '{idle_transaction_s()}s';"
+            " SET enable_seqscan = off; SET jit = off"
+        )
 
     async def command(self, connection: Connection, sql: str) -> None:
         await driver_of(connection).execute(sql)

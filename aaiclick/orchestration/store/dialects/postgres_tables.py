@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from aaiclick.orchestration.store.dialects.contract import driver_of
 from aaiclick.orchestration.store.dialects.table_moves import (
     AROUND,
-    LOOK,
     Changes,
     Hold,
     Key,
@@ -16,6 +15,7 @@ from aaiclick.orchestration.store.dialects.table_moves import (
     Ref,
     Seen,
     groups_of,
+    looking,
     with_groups,
 )
 
@@ -50,13 +50,13 @@ WITH fenced AS MATERIALIZED (
     FROM run JOIN wanted ON wanted.task_id = run.id AND made JOIN jobs ON jobs.id = run.job_id
     ON CONFLICT DO NOTHING
 ), referred AS (
-    INSERT INTO table_run_refs (task_id, epoch, table_name, worker_id)
-    SELECT run.id, run.epoch, table_name, $1 FROM run JOIN wanted ON wanted.task_id = run.id
+    INSERT INTO table_run_refs (task_id, epoch, table_name, worker_id, claim_call)
+    SELECT run.id, run.epoch, table_name, $1, $7 FROM run JOIN wanted ON wanted.task_id = run.id
     ON CONFLICT DO NOTHING
 )
 SELECT id, epoch FROM run
 """
-_LOOK = LOOK.format(runs=_among(1), done=_among(2), makers=_among(3))
+_LOOK = looking(runs=_among(1), done=_among(2), makers=_among(3))
 _AROUND = AROUND.format(groups="groups", wanted=_among(1))
 
 
@@ -99,7 +99,7 @@ class PostgresTables:
 
     at_once: ClassVar[bool] = True
 
-    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold]) -> set[Key]:
+    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], call: int = 0) -> set[Key]:
         wanted = [
             (hold.task_id, table, made)
             for hold in holds
@@ -107,14 +107,15 @@ class PostgresTables:
             for table in tables
         ]
         runs = [hold[:2] for hold in holds]
-        rows = await driver_of(session.connection).fetch(_HOLD, worker_id, *_columns(runs, 2), *_columns(wanted, 3))
+        said = (worker_id, *_columns(runs, 2), *_columns(wanted, 3), call)
+        rows = await driver_of(session.connection).fetch(_HOLD, *said)
         return {(row[0], row[1]) for row in rows}
 
     async def look(
-        self, session: Session, runs: Sequence[int], done: Sequence[int], makers: Sequence[int]
+        self, session: Session, runs: Collection[int], done: Collection[int], makers: Collection[int]
     ) -> list[Seen]:
         driver = driver_of(session.connection)
-        seen = [Seen._make(row) for row in await driver.fetch(_LOOK, runs, done, makers)]
+        seen = [Seen._make(row) for row in await driver.fetch(_LOOK, list(runs), list(done), list(makers))]
         groups = groups_of(seen)
         return with_groups(seen, await driver.fetch(_AROUND, groups)) if groups else seen
 

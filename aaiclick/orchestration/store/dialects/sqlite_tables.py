@@ -6,13 +6,13 @@ A statement that looks for one task takes a few microseconds, and one that is gi
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
 from aaiclick.orchestration.store.dialects.contract import driver_of
 from aaiclick.orchestration.store.dialects.table_moves import (
     AROUND,
-    NEEDED,
     Changes,
     Hold,
     Key,
@@ -20,6 +20,7 @@ from aaiclick.orchestration.store.dialects.table_moves import (
     Ref,
     Seen,
     groups_of,
+    looking,
     with_groups,
 )
 
@@ -27,24 +28,25 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.store.session import Session
 
 _FENCE = """
-SELECT job_id, claimed_at FROM tasks
-WHERE id = ? AND epoch = ? AND worker_id = ? AND status IN ('claimed', 'running')
+SELECT job_id, claimed_at, preservation_mode = 'full' FROM tasks JOIN jobs ON jobs.id = tasks.job_id
+WHERE tasks.id = ? AND epoch = ? AND worker_id = ? AND tasks.status IN ('claimed', 'running')
 """
 _REGISTER = """
-INSERT INTO table_context_refs (table_name, context_id, job_id, epoch, preserved, created_at)
-SELECT ?, ?, id, ?, preservation_mode = 'full', ? FROM jobs WHERE id = ? ON CONFLICT DO NOTHING
+INSERT INTO table_context_refs (table_name, context_id, epoch, job_id, created_at, preserved) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
 """
 _REFER = """
-INSERT INTO table_run_refs (task_id, epoch, table_name, worker_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+INSERT INTO table_run_refs (task_id, epoch, table_name, worker_id, claim_call) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
 """
-_REFS = "SELECT 'ref', task_id, epoch, table_name FROM table_run_refs WHERE task_id = ?"
-_PINS = "SELECT 'pin', task_id, 0, table_name FROM table_pin_refs WHERE task_id = ?"
-_MAKER = "SELECT job_id, group_id, kept FROM tasks WHERE id = ?"
-_CONSUMERS = f"""
-SELECT 'consumer', edge.previous_id, edge.next_id, NULL FROM dependencies AS edge
-JOIN tasks AS consumer ON consumer.id = edge.next_id
-WHERE edge.previous_id = ? AND edge.next_type = 'task' AND {NEEDED}
-"""
+_THAT = {False: "", True: "= ?1"}
+_LOOK = {
+    which: looking(runs=_THAT[which[0]], done=_THAT[which[1]], makers=_THAT[which[2]])
+    for which in product((False, True), repeat=3)
+    if any(which)
+}
+"""By what a task is: a run, done, a maker."""
+
 _AROUND = AROUND.format(groups="groups", wanted="IN (SELECT value FROM json_each(?1))")
 _PIN = """
 INSERT INTO table_pin_refs (task_id, table_name, freed) VALUES (?, ?, false)
@@ -62,7 +64,7 @@ class SqliteTables:
 
     at_once: ClassVar[bool] = False
 
-    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold]) -> set[Key]:
+    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], call: int = 0) -> set[Key]:
         driver = driver_of(session.connection)
         passed: set[Key] = set()
         outputs, refs = [], []
@@ -70,23 +72,20 @@ class SqliteTables:
             facts = driver.execute(_FENCE, (task_id, epoch, worker_id)).fetchone()
             if facts is not None:
                 passed.add((task_id, epoch))
-                outputs += [(table, task_id, epoch, facts[1], facts[0]) for table in made]
-                refs += [(task_id, epoch, table, worker_id) for table in (*inputs, *made)]
+                outputs += [(table, task_id, epoch, *facts) for table in made]
+                refs += [(task_id, epoch, table, worker_id, call) for table in (*inputs, *made)]
         driver.executemany(_REGISTER, outputs)
         driver.executemany(_REFER, refs)
         return passed
 
     async def look(
-        self, session: Session, runs: Sequence[int], done: Sequence[int], makers: Sequence[int]
+        self, session: Session, runs: Collection[int], done: Collection[int], makers: Collection[int]
     ) -> list[Seen]:
         driver = driver_of(session.connection)
-        seen = [Seen._make(row) for task in runs for row in driver.execute(_REFS, (task,))]
-        seen += [Seen._make(row) for task in done for row in driver.execute(_PINS, (task,))]
-        for task in makers:
-            seen += map(Seen._make, driver.execute(_CONSUMERS, (task,)))
-            for job_id, group_id, kept in driver.execute(_MAKER, (task,)):
-                seen += [Seen("kept", task, job_id, None)] if kept else []
-                seen += [Seen("grouped", task, group_id, None)] if group_id is not None else []
+        seen: list[Seen] = []
+        for task in dict.fromkeys((*runs, *done, *makers)):
+            sql = _LOOK[task in runs, task in done, task in makers]
+            seen += map(Seen._make, driver.execute(sql, (task,)))
         groups = groups_of(seen)
         return with_groups(seen, driver.execute(_AROUND, (json.dumps(groups),)).fetchall()) if groups else seen
 

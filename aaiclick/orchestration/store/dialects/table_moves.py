@@ -6,7 +6,7 @@ Each of the four moves is a statement or a few, in the database's own words, sen
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -69,11 +69,14 @@ class TableMoves(Protocol):
     at_once: ClassVar[bool]
     """`hold` is one statement, and so needs no BEGIN and COMMIT around it."""
 
-    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold]) -> set[Key]:
-        """Lock the tasks; write down the tables of those runs whose fence holds; gives these."""
+    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], call: int = 0) -> set[Key]:
+        """Lock the tasks; write down the tables of those runs whose fence holds; gives these.
+
+        `call` is the number of the worker's call that claims them in the same transaction.
+        """
 
     async def look(
-        self, session: Session, runs: Sequence[int], done: Sequence[int], makers: Sequence[int]
+        self, session: Session, runs: Collection[int], done: Collection[int], makers: Collection[int]
     ) -> list[Seen]:
         """What the runs of these tasks use, what those that are done had pinned, and who needs the makers' results."""
 
@@ -95,13 +98,20 @@ NEEDED = "consumer.needs_inputs AND consumer.status NOT IN ('completed', 'cancel
 _REFS = "SELECT 'ref', task_id, epoch, table_name FROM table_run_refs WHERE task_id {runs}"
 _PINS = "SELECT 'pin', task_id, 0, table_name FROM table_pin_refs WHERE task_id {done}"
 _KEPT = "SELECT 'kept', id, job_id, NULL FROM tasks WHERE id {makers} AND kept"
+_IN_GROUPS = "SELECT 'grouped', id, group_id, NULL FROM tasks WHERE id {makers} AND group_id IS NOT NULL"
 _CONSUMERS = (
     "SELECT 'consumer', edge.previous_id, edge.next_id, NULL FROM dependencies AS edge"
     " JOIN tasks AS consumer ON consumer.id = edge.next_id"
     f" WHERE edge.previous_id {{makers}} AND edge.next_type = 'task' AND {NEEDED}"
 )
-_IN_GROUPS = "SELECT 'grouped', id, group_id, NULL FROM tasks WHERE id {makers} AND group_id IS NOT NULL"
-LOOK = " UNION ALL ".join([_REFS, _PINS, _KEPT, _IN_GROUPS, _CONSUMERS])
+
+
+def looking(*, runs: str, done: str, makers: str) -> str:
+    """The statement of a look, with the condition on each kind of tasks; there are none of a kind without one."""
+    parts = [*[_REFS] * bool(runs), *[_PINS] * bool(done), *[_KEPT, _IN_GROUPS, _CONSUMERS] * bool(makers)]
+    return " UNION ALL ".join(parts).format(runs=runs, done=done, makers=makers)
+
+
 AROUND = f"""
 WITH RECURSIVE around (inner_id, group_id) AS (
     SELECT id, id FROM {{groups}} WHERE id {{wanted}}

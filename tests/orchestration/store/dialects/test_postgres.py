@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 
 import asyncpg
@@ -144,3 +145,22 @@ async def _pages_of_ready(stage: Orchestra) -> int:
     """A vacuum gives the pages behind the last row back."""
     rows = await stage.database.read(lambda session: session.rows(text("SELECT pg_relation_size('ready')")))
     return int(rows[0][0])
+
+
+@pytest.mark.parametrize("sql", [module._CLAIM_FRONT, module._CLAIM_AFTER, module._COMPLETE])
+async def test_plans_that_are_made_while_tables_are_small_do_not_read_all_of_them_later(
+    stage: Orchestra, sql: str
+) -> None:
+    """A plan is made once, and kept while tables grow: until someone analyses them, it would read each row."""
+    numbers = sorted({int(number) for number in re.findall(r"\$(\d+)", sql)})
+    await stage.submit(make("alone"))
+    async with stage.database.connection() as connection:
+        driver = driver_of(connection)
+        await driver.execute("ANALYZE tasks")
+        await driver.execute("SET plan_cache_mode = force_generic_plan")
+        await driver.execute(f"PREPARE looked_at AS {sql}")
+        plan = await driver.fetch(f"EXPLAIN EXECUTE looked_at ({', '.join(['NULL'] * len(numbers))})")
+        await driver.execute("DEALLOCATE looked_at; RESET plan_cache_mode")
+    lines = [row[0] for row in plan]
+    assert not [line for line in lines if "Seq Scan on tasks" in line], lines
+    assert any("Index Cond: (id = ANY" in line for line in lines), lines
