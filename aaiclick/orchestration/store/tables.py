@@ -365,8 +365,7 @@ table_run_refs = _table(
 )
 """Which run reads or makes which table: kept until its worker says that the body is dead, or has lost its session.
 
-Then it is `freed`, which asks whoever leads to look whether the table is still needed. `claim_call` is the number of
-the worker's call that claimed the run and held this with it; 0 if the body asked for it.
+Then it is `freed`, which asks for a look. `claim_call`: which claim call held it with the run; 0 if the body asked.
 """
 
 table_pin_refs = _table(

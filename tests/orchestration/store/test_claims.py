@@ -385,24 +385,3 @@ async def test_blocked_and_finished_and_delayed_tasks_are_not_in_the_queue(stage
     await stage.fail(claims["retried"])
     await stage.coordinator.release(stage.worker, [claims["free"]])
     assert await stage.ready_names() == ["free"]
-
-
-# ---------------------------------------------------------------- tables
-
-
-@postgres_only
-@pytest.mark.parametrize("transient", [True, False])
-async def test_a_claim_that_committed_is_not_lost_because_its_tables_could_not_be_held(
-    stage: Orchestra, monkeypatch: pytest.MonkeyPatch, transient: bool
-) -> None:
-    async def hold_given(*_: object) -> dict[int, frozenset[str]]:
-        raise asyncpg.DeadlockDetectedError("met") if transient else RuntimeError("a mistake")
-
-    await stage.submit(make("a"))
-    monkeypatch.setattr(store_claims, "hold_given", hold_given)
-    if transient:
-        (claim,) = await stage.claim()
-        assert claim.held == frozenset()
-    else:
-        with pytest.raises(RuntimeError, match="a mistake"):
-            await stage.claim()

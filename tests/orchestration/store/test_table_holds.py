@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncpg
 import pytest
 from sqlalchemy import select, update
 
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.models import Task
+from aaiclick.orchestration.store import claims as store_claims
 from aaiclick.orchestration.store.table_holds import name_of_installation
 from aaiclick.orchestration.store.tables import installation, table_context_refs, tasks
 from tests.support.band import band
@@ -121,3 +123,21 @@ async def test_arguments_that_cannot_be_read_hold_nothing(band: Orchestra) -> No
     await band.database.transact(lambda session: session.run(update(tasks).values(needs_inputs=False)))
     (claim,) = await band.claim()
     assert (claim.task_id, claim.held) == (reader.id, frozenset())
+
+
+@pytest.mark.parametrize("dialect", ["postgres"], indirect=True)
+@pytest.mark.parametrize("transient", [True, False])
+async def test_a_claim_that_committed_is_not_lost_because_its_tables_could_not_be_held(
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch, transient: bool
+) -> None:
+    async def hold_given(*_: object) -> dict[int, frozenset[str]]:
+        raise asyncpg.DeadlockDetectedError("met") if transient else RuntimeError("a mistake")
+
+    await band.submit(make("a"))
+    monkeypatch.setattr(store_claims, "hold_given", hold_given)
+    if transient:
+        (claim,) = await band.claim()
+        assert claim.held == frozenset()
+    else:
+        with pytest.raises(RuntimeError, match="a mistake"):
+            await band.claim()
