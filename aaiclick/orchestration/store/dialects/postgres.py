@@ -49,7 +49,8 @@ TRANSIENT = {"40001", "40P01", "55P03"}
 COPY_FROM = 100
 """From this many rows on, COPY beats INSERT."""
 
-# The rows of `ready` are never updated, so a locked row keeps its ctid until it is deleted here.
+# The rows of `ready` are never updated, so a locked row keeps its ctid until it is deleted here. No index may be used
+# for «IS TRUE»: that of the status would go through all jobs that wait, if there were few when the plan was made.
 _CLAIM = """
 WITH picked AS MATERIALIZED (
     DELETE FROM ready WHERE ctid = ANY (ARRAY(
@@ -65,7 +66,7 @@ WITH picked AS MATERIALIZED (
     INSERT INTO claims (worker_id, task_id, epoch, claim_call) SELECT $3, id, epoch, $4 FROM claimed
 ), started AS (
     UPDATE jobs SET status = 'running', started_at = clock_timestamp()
-    WHERE id IN (SELECT job_id FROM claimed) AND status = 'pending' RETURNING id, started_at
+    WHERE id = ANY (ARRAY(SELECT job_id FROM claimed)) AND (status = 'pending') IS TRUE RETURNING id, started_at
 ), noted AS (
     INSERT INTO events (job_id, task_id, epoch, move, status, worker_id, at)
     SELECT id, NULL, NULL, 'start', 'running', NULL, started_at FROM started
@@ -77,18 +78,19 @@ SELECT id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s
 _CLAIM_FRONT = _CLAIM.format(after="")
 _CLAIM_AFTER = _CLAIM.format(after="AND (rank, job_id, task_id) > ($5, $6, $7)")
 
+# The ids are in order: `width_bucket` gives the place of each in a few steps. Joined to the rows of the arrays instead,
+# of which PostgreSQL expects one, each task would be compared with each.
 _COMPLETE = """
-WITH done AS (
-    SELECT * FROM unnest($2::bigint[], $3::int[], $4::json[], $5::text[]) AS d(id, epoch, result, log_path)
-), moved AS (
-    UPDATE tasks SET status = 'completed', result = done.result, log_path = done.log_path,
+WITH moved AS (
+    UPDATE tasks SET status = 'completed', result = ($4::json[])[width_bucket(id, $2::bigint[])],
+        log_path = ($5::text[])[width_bucket(id, $2::bigint[])],
         completed_at = clock_timestamp(), started_at = coalesce(started_at, claimed_at)
-    FROM done WHERE tasks.id = ANY ($2) AND tasks.id = done.id AND tasks.epoch = done.epoch AND tasks.worker_id = $1
-        AND tasks.status IN ('claimed', 'running')
-    RETURNING tasks.id, job_id, group_id, dependents_count, critical, tasks.epoch, attempt, claimed_at, started_at,
-        completed_at, tasks.log_path
+    WHERE id = ANY ($2::bigint[]) AND epoch = ($3::int[])[width_bucket(id, $2::bigint[])] AND worker_id = $1
+        AND status IN ('claimed', 'running')
+    RETURNING id, job_id, group_id, dependents_count, critical, epoch, attempt, claimed_at, started_at, completed_at,
+        log_path
 ), freed AS (
-    DELETE FROM claims USING moved WHERE claims.worker_id = $1 AND claims.task_id = moved.id
+    DELETE FROM claims WHERE worker_id = $1 AND task_id = ANY (ARRAY(SELECT id FROM moved))
 ), history AS (
     INSERT INTO runs (task_id, epoch, attempt, worker_id, claimed_at, started_at, ended_at, outcome, log_path)
     SELECT id, epoch, attempt, $1, claimed_at, started_at, completed_at, 'completed', log_path FROM moved
