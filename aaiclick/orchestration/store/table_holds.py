@@ -22,6 +22,9 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import Reading
 from aaiclick.orchestration.store.tables import installation, jobs, table_context_refs
 
+HELD_AT_ONCE = 2_000
+"""How many tables are held together with claims."""
+
 
 async def hold_tables(session: Session, worker_id: int, holds: Sequence[Hold], call: int = 0) -> set[Key]:
     """These runs use these tables from now on, and their outputs are known before they are made; gives those runs.
@@ -37,16 +40,17 @@ async def hold_given(
 ) -> dict[int, frozenset[str]]:
     """Hold what the arguments of these claims refer to, and the first name of each that is given any table.
 
-    Most that read a table make one: so they need no commit of their own.
+    Most that read a table make one: so they need no commit of their own. Runs that are given very many ask for
+    themselves: the claims of all others would wait for them, and a statement may be only so large.
     """
     if not any(map(mentions_objects, (*(task.kwargs for task in taken), *found.texts.values()))):
         return {}
-    reading = Reading(found)
-    holds = [
-        Hold(task.id, task.epoch, sorted(given), [run_table(task.id, task.epoch, 1)])
-        for task in taken
-        if (given := _given(reading, task.kwargs))
-    ]
+    reading, holds, room = Reading(found), list[Hold](), HELD_AT_ONCE
+    for task in taken:
+        given = _given(reading, task.kwargs)
+        if given and len(given) < room:
+            holds.append(Hold(task.id, task.epoch, sorted(given), [run_table(task.id, task.epoch, 1)]))
+            room -= len(given) + 1
     held = await hold_tables(session, worker_id, holds, call) if holds else set()
     return {hold.task_id: frozenset((*hold.inputs, *hold.outputs)) for hold in holds if hold[:2] in held}
 

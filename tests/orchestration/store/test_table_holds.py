@@ -9,6 +9,7 @@ from sqlalchemy import select, update
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.store import claims as store_claims
+from aaiclick.orchestration.store import table_holds
 from aaiclick.orchestration.store.table_holds import name_of_installation
 from aaiclick.orchestration.store.tables import installation, table_context_refs, tasks
 from tests.support.band import band
@@ -100,6 +101,24 @@ async def test_of_many_claims_each_holds_its_own(band: Orchestra) -> None:
     found = await band.claim_named()
     assert found["both"].held == {*tables.values(), table_of(found["both"])}
     assert (found["plain"].held, found["alone"].held) == (frozenset(), frozenset())
+
+
+async def test_runs_that_are_given_very_many_tables_ask_for_themselves_and_the_others_do_not_wait(
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All runs of a claim, each with thousands, would be more than one statement may say."""
+    monkeypatch.setattr(table_holds, "HELD_AT_ONCE", 5)
+    maker = make("maker")
+    readers = [make(f"r{number}", kwargs={"x": maker}) for number in range(3)]
+    await band.submit(maker, *readers)
+    (claim,) = await band.claim()
+    tables = await hold(band, claim, outputs=2)
+    await band.report(returned(claim, *tables, made=tuple(tables)))
+    claims = await band.claim()
+    assert [len(each.held) for each in claims] == [3, 0, 0]
+    assert len(await run_refs(band)) == 3
+    await hold(band, claims[1], *tables)
+    assert len(await run_refs(band)) == 6
 
 
 async def test_what_is_given_back_is_let_go_also_where_someone_took_it_away_before(band: Orchestra) -> None:
