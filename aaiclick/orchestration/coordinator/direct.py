@@ -54,6 +54,8 @@ class DirectCoordinator:
         self._clock = clock
         self._fronts: dict[int, QueueFront] = {}
         self._ids_asked_for = float("-inf")
+        self._freed_for: dict[int, float] = {}
+        """When each worker was last freed of what it never knew that it held."""
         self._claimed = 0
         """Tasks claimed since the queue was swept."""
 
@@ -83,8 +85,8 @@ class DirectCoordinator:
         completed: int = 0,
         failed: int = 0,
     ) -> Orders:
-        is_time = self._clock.monotonic() >= self._ids_asked_for + ASK_FOR_IDS_EVERY_S
-        if is_time:
+        began = self._clock.monotonic()
+        if began >= self._ids_asked_for + ASK_FOR_IDS_EVERY_S:
             await provide_ids(self.database)
             self._ids_asked_for = self._clock.monotonic()
         orders = await self.database.transact(
@@ -94,13 +96,17 @@ class DirectCoordinator:
         )
         if orders.alive and held is not None:
             orders.stop = await _compare(self.database, worker_id, known_call, held)
-            if is_time:
+            if began >= self._freed_for.get(worker_id, float("-inf")) + FREE_EVERY_S:
                 await self.database.transact(
                     lambda session: held_runs.free_unknown(session, worker_id, known_call, held)
                 )
+                self._freed_for[worker_id] = began
+        if not orders.alive:
+            self._freed_for.pop(worker_id, None)
         return orders
 
     async def deregister(self, worker_id: int) -> bool:
+        self._freed_for.pop(worker_id, None)
         return await self.database.transact(lambda session: workers.stop_worker(session, worker_id))
 
     async def claim(self, worker_id: int, *, limit: int, placement: int = 0, call: int = 0) -> list[Claim]:
@@ -204,6 +210,8 @@ STARTED_JOBS_MAX = 10_000
 SWEEP_EVERY = 20_000
 ASK_FOR_IDS_EVERY_S = 20.0
 """A process takes its ids a minute or two ahead; see store/machine_ids."""
+FREE_EVERY_S = 20.0
+"""What a worker never knew that it held is looked for this often: it is rare, and nobody waits for it."""
 
 
 def _remember(started: set[int], job_ids: set[int]) -> None:

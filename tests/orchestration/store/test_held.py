@@ -137,6 +137,16 @@ async def test_what_a_lost_claim_held_is_let_go_also_where_someone_took_the_clai
     assert await references_left(band) == 0
 
 
+async def test_what_a_lost_claim_held_is_let_go_for_each_worker_of_a_coordinator(band: Orchestra) -> None:
+    """One that beats often must not take the turn of all others."""
+    other = await band.coordinator.register(hostname="other", pid=2)
+    await band.coordinator.beat(other.id, known_call=1, held=[])
+    job, _ = await reading(band, call=2)
+    await band.coordinator.cancel(job)
+    await band.coordinator.beat(band.worker, known_call=2, held=[])
+    assert await run_refs(band) == set()
+
+
 async def test_what_is_listed_or_still_on_its_way_keeps_its_tables(band: Orchestra) -> None:
     """Its body may go on, or begin."""
     job, claim = await reading(band, call=2)
