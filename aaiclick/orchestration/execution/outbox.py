@@ -95,9 +95,9 @@ class Outbox:
 
     async def _let_go(self, session: int) -> None:
         if self._dead:
-            dead = self._dead.copy()
-            await self.coordinator.let_go(session, dead)
-            self._dead = self._dead[len(dead) :]
+            dead, told = self._dead, self._dead.copy()
+            await self.coordinator.let_go(session, told)
+            del dead[: len(told)]  # of these: whoever has emptied this meanwhile began another list
 
     def close(self) -> None:
         """Nobody waits for a promotion any more: the control loop will see to it."""

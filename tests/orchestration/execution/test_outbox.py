@@ -185,3 +185,16 @@ async def test_dead_runs_are_told_of_with_and_without_reports() -> None:
         await until(lambda: empty(outbox))
     assert desk.dead == [(1, 1), (2, 1), (4, 1)]
     assert desk.batches == [[Done(3, 1)]]
+
+
+async def test_dead_runs_of_a_new_session_are_told_of_though_those_of_the_last_were_on_their_way() -> None:
+    desk = Desk()
+    desk.open.clear()
+    async with sending(desk) as outbox:
+        outbox.put_dead((1, 1))
+        await asyncio.sleep(0)  # on its way
+        outbox.empty()
+        outbox.put_dead((2, 1))
+        desk.open.set()
+        await until(lambda: empty(outbox))
+    assert desk.dead == [(1, 1), (2, 1)]
