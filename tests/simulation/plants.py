@@ -256,7 +256,7 @@ def clear_that_keeps_the_children() -> Replacements:
 
 
 def consumers_that_do_not_wait_for_what_is_returned() -> Replacements:
-    return [(expansions, "_edges", lambda submission, returned, waiting: [])]
+    return [(expansions, "_edges", lambda *_: [])]
 
 
 MISTAKES: dict[str, Plant] = {

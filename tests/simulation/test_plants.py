@@ -49,6 +49,7 @@ def test_a_planted_mistake_is_found(name: str) -> None:
             outcome = simulate(seed, weather)
         if outcome.violations:
             print(f"{name}: seed {seed}: {outcome.violations[0]}")
+            assert "TypeError" not in outcome.violations[0], "the plant does not fit the code any more"
             assert not simulate(seed, weather).violations, "it was not the mistake that was found"
             return
     pytest.fail(f"{name} was not found in {SEEDS_MAX} seeds")
