@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, bindparam, select
 
 from aaiclick.orchestration.rules.graph import descendants
 from aaiclick.orchestration.rules.marks import marks_of
+from aaiclick.orchestration.store.dialects.contract import Dialect
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import groups, tasks
 
@@ -45,16 +47,20 @@ async def read_named(session: Session, texts: Iterable[str], *, but_not: Collect
         wanted = sorted(task for task in task_ids - found.texts.keys() if task not in but_not)
         if not wanted:
             break
-        which = session.any_of(tasks.c.id, wanted)
-        fresh = {row.id: row.result for row in await session.rows(select(tasks.c.id, tasks.c.result).where(which))}
+        rows = await session.rows(session.built(_results), {"ids": session.dialect.pack(wanted)})
+        fresh = {row.id: row.result for row in rows}
         found.texts |= fresh
         left = [text for text in fresh.values() if text is not None]
     return found
 
 
+def _results(dialect: Dialect) -> Select[Any]:
+    return select(tasks.c.id, tasks.c.result).where(dialect.in_ids(tasks.c.id))
+
+
 async def _read_group(session: Session, group: int, found: Found) -> list[int]:
     """What a group stands for: its output, or the tasks inside it; nothing if it is gone."""
-    row = await session.first(select(groups.c.job_id, groups.c.output_task_id).where(groups.c.id == group))
+    row = await session.first(session.built(_group), {"group": group})
     if row is None:
         return []
     if row.output_task_id is not None:
@@ -64,20 +70,29 @@ async def _read_group(session: Session, group: int, found: Found) -> list[int]:
     return found.members[group]
 
 
+def _group(_: Dialect) -> Select[Any]:
+    return select(groups.c.job_id, groups.c.output_task_id).where(groups.c.id == bindparam("group"))
+
+
 async def _inside(session: Session, job_id: int, group: int) -> list[int]:
     """The tasks in a group, at any depth, in the order in which they were made.
 
     Those that others inside have made while they ran are part of what these returned, or not wanted.
     """
-    rows = await session.rows(select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == job_id))
+    rows = await session.rows(session.built(_parents), {"job": job_id})
     inside = descendants({row.id: row.parent_group_id for row in rows}, [group])
-    found = await session.rows(
-        select(tasks.c.id, tasks.c.parent_task_id)
-        .where(session.any_of(tasks.c.group_id, sorted(inside)))
-        .order_by(tasks.c.id)
-    )
+    found = await session.rows(session.built(_members), {"ids": session.dialect.pack(sorted(inside))})
     members = {row.id for row in found}
     return [row.id for row in found if row.parent_task_id not in members]
+
+
+def _parents(_: Dialect) -> Select[Any]:
+    return select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == bindparam("job"))
+
+
+def _members(dialect: Dialect) -> Select[Any]:
+    chosen = select(tasks.c.id, tasks.c.parent_task_id).where(dialect.in_ids(tasks.c.group_id))
+    return chosen.order_by(tasks.c.id)
 
 
 async def returned_by(session: Session, task_ids: Iterable[int]) -> dict[int, set[tuple[str, int]]]:
