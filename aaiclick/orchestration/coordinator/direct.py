@@ -115,6 +115,7 @@ class DirectCoordinator:
         after = front.begin(began) if self.database.dialect.dead_rows_linger else None
         started = self.database.started_jobs
         installation = await _installation(self.database)
+        looked: list[float] = []
 
         async def work(session: Session) -> list[Claim]:
             return await claim_tasks(
@@ -126,16 +127,16 @@ class DirectCoordinator:
                 started=started,
                 call=call,
                 installation=installation,
+                on_taken=lambda: looked.append(self._clock.monotonic()),
             )
 
         claims = await self.database.transact(work, at_once=self.database.dialect.claims_at_once)
         _remember(started, {claim.job_id for claim in claims})
         self._claimed += len(claims)
         if self.database.dialect.dead_rows_linger:
-            ended = self._clock.monotonic()
             last = claims[-1] if claims else None
             taken = None if last is None else ReadyKey(-last.priority, last.job_id, last.task_id)
-            front.learn(after, taken, ended, ended - began)
+            front.learn(after, taken, looked[-1], looked[-1] - began)
         return claims
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:

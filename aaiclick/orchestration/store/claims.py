@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from aaiclick.orchestration.models import Claim
@@ -55,10 +55,12 @@ async def claim_tasks(
     started: set[int],
     call: int = 0,
     installation: str = "",
+    on_taken: Callable[[], None] = lambda: None,
 ) -> list[Claim]:
     """Claim up to `limit` tasks: by priority, then oldest job, then task. A job's first claim starts it.
 
-    What they are given of tables is held with them.
+    What they are given of tables is held with them. `on_taken` is called in between: to hold takes a while too, and
+    says nothing of the queue.
     """
     taken = await session.dialect.claim_ready(
         session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call
@@ -77,6 +79,7 @@ async def claim_tasks(
             # what was taken is committed by now: tried again as a whole, it would be left with nobody
             if not (taken and session.dialect.claims_at_once and session.dialect.is_transient(error)):
                 raise
+    on_taken()
     if not taken:
         return []
     taken.sort(key=lambda task: (-task.priority, task.job_id, task.id))

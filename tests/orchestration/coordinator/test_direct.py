@@ -9,7 +9,8 @@ import pytest
 from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.rules.retries import RetryPolicy
-from aaiclick.orchestration.store import ripples
+from aaiclick.orchestration.store import claims, ripples
+from tests.support.clocks import HandClock
 from tests.support.orchestra import Orchestra, make, orchestra
 
 
@@ -83,3 +84,23 @@ async def test_each_placement_has_a_front_of_its_own(stage: Orchestra) -> None:
     await stage.submit(make("free"))
     assert [claim.name for claim in await stage.claim(1, placement=7)] == ["kept"]
     assert [claim.name for claim in await stage.claim(1)] == ["free"]
+
+
+@pytest.mark.parametrize("dialect", ["postgres"], indirect=True)
+async def test_claims_that_take_long_to_hold_their_tables_do_not_make_others_overlook_what_is_urgent(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the queue's front that may be slow to look at, and then is looked at less often."""
+    clock = HandClock()
+
+    async def hold_given(*_: object) -> dict[int, frozenset[str]]:
+        clock.now += 1
+        return {}
+
+    monkeypatch.setattr(claims, "hold_given", hold_given)
+    stage.coordinator = DirectCoordinator(stage.database, clock=clock)
+    await stage.submit(*(make(f"t{number}") for number in range(5)))
+    for _ in range(3):
+        await stage.claim(1)
+    await stage.submit(make("urgent"), priority=9)
+    assert [claim.name for claim in await stage.claim(1)] == ["urgent"]
