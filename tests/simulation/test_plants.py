@@ -10,25 +10,29 @@ from tests.simulation.plants import HARMLESS, MISTAKES, WEATHER, planted
 from tests.simulation.simulate import simulate
 from tests.simulation.world import Weather
 
-SEEDS_MAX = 30
-"""Within how many seeds; each is found by one in two to four."""
+SEEDS_MAX = 60
+"""Within how many seeds; most are found by one in two to four, some by one in forty."""
 
 FOUND_BY = {
-    "fence_by_status_only": 3,
-    "session_that_comes_back": 1,
+    "no_new_epoch_at_retry": 2,
+    "fence_by_status_only": 5,
+    "outage_taken_for_a_crash": 1,
     "beat_that_asks_for_nothing": 1,
     "beat_that_takes_what_is_on_its_way": 1,
     "worker_that_never_lets_go": 1,
-    "scan_and_write_apart": 12,
-    "only_sessions_that_just_ended": 5,
+    "only_sessions_that_just_ended": 7,
     "shallow_clear": 2,
-    "clear_that_keeps_the_children": 5,
+    "lost_decrement": 1,
+    "children_before_the_completion": 2,
+    "clear_that_keeps_the_children": 10,
+    "consumers_that_do_not_wait_for_what_is_returned": 4,
+    "unpin_at_start": 3,
     "references_by_task": 1,
     "references_that_end_with_the_claim": 4,
-    "dropper_that_does_not_look": 4,
-    "publication_without_pins": 1,
+    "dropper_that_does_not_look": 10,
+    "publication_without_pins": 4,
     "clear_that_pins_nothing": 7,
-    "clear_that_does_not_ask": 4,
+    "clear_that_does_not_ask": 3,
     "sweeper_that_never_comes": 14,
 }
 """Seeds that have found a mistake: they are tried first where time is short, then all others as without them.
@@ -38,7 +42,7 @@ Whatever changes the order of things in the simulator may change these; the long
 
 LONG = "TEST_LONG" in os.environ
 HARMLESS_SEEDS = range(200 if LONG else 5)
-pytestmark = pytest.mark.timeout(1200 if LONG else 120)
+pytestmark = pytest.mark.timeout(1200 if LONG else 300)
 
 
 @pytest.mark.parametrize("name", MISTAKES)
