@@ -200,7 +200,7 @@ async def test_what_a_live_worker_holds_stays_whatever_became_of_the_claim(
 ) -> None:
     """RULINGS 10: its body may go on."""
     claim, _ = await held(band)
-    await band.coordinator.release(band.worker, [claim])
+    await band.coordinator.clear(claim.task_id)
     assert await dropper.free_strays() == 0
     assert await dropper.drop_unneeded() == 0
     await band.database.transact(lambda session: session.run(update(workers).values(status="stopped")))
