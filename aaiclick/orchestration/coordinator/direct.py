@@ -96,11 +96,9 @@ class DirectCoordinator:
         )
         if orders.alive and held is not None:
             orders.stop = await _compare(self.database, worker_id, known_call, held)
-            if began >= self._freed_for.get(worker_id, float("-inf")) + FREE_EVERY_S:
-                await self.database.transact(
-                    lambda session: held_runs.free_unknown(session, worker_id, known_call, held)
-                )
+            if began >= self._freed_for.setdefault(worker_id, began) + FREE_EVERY_S:
                 self._freed_for[worker_id] = began
+                await _free_unknown(self.database, worker_id, known_call, held)
         if not orders.alive:
             self._freed_for.pop(worker_id, None)
         return orders
@@ -211,7 +209,7 @@ STARTED_JOBS_MAX = 10_000
 SWEEP_EVERY = 20_000
 ASK_FOR_IDS_EVERY_S = 20.0
 """A process takes its ids a minute or two ahead; see store/machine_ids."""
-FREE_EVERY_S = 20.0
+FREE_EVERY_S = 60.0
 """What a worker never knew that it held is looked for this often: it is rare, and nobody waits for it."""
 
 
@@ -242,6 +240,12 @@ async def _compare(
         await database.transact(lambda session: held_runs.start_runs(session, worker_id, started))
     lost = [run for run in held if (run.task_id, run.epoch) not in claimed]
     return await database.read(lambda session: held_runs.lost_runs(session, lost)) if lost else {}
+
+
+async def _free_unknown(database: Database, worker_id: int, known_call: int, held: Sequence[Held]) -> None:
+    unknown = await database.read(lambda session: held_runs.unknown_holders(session, worker_id, known_call, held))
+    if unknown:
+        await database.transact(lambda session: free_runs(session, unknown))
 
 
 async def _clear(

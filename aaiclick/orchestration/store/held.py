@@ -9,7 +9,6 @@ from sqlalchemy import select
 from aaiclick.orchestration.models import Held, Stop, TaskStatus
 from aaiclick.orchestration.store.reports import lock_claims
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_refs import free_runs
 from aaiclick.orchestration.store.tables import claims, table_run_refs, tasks
 from aaiclick.orchestration.store.transitions import move_each
 
@@ -20,16 +19,18 @@ async def claimed_by(session: Session, worker_id: int) -> dict[tuple[int, int], 
     return {(row.task_id, row.epoch): row.claim_call for row in rows}
 
 
-async def free_unknown(session: Session, worker_id: int, known_call: int, held: Sequence[Held]) -> None:
-    """Let go of tables that were held with claims whose answer the worker never got.
+async def unknown_holders(
+    session: Session, worker_id: int, known_call: int, held: Sequence[Held]
+) -> list[tuple[int, int]]:
+    """Runs that hold tables since their claim, whose answer the worker never got.
 
-    Their claims are given back, and that lets go of them too, unless someone took the claims away before.
+    Their claims are given back, and that lets go of the tables too, unless someone took the claims away before.
     """
     ref = table_run_refs.c
     called = ref.claim_call.between(1, known_call)
     mine = select(ref.task_id, ref.epoch).where(ref.worker_id == worker_id, called, ~ref.freed).distinct()
     found = {(row.task_id, row.epoch) for row in await session.rows(mine)}
-    await free_runs(session, sorted(found - {(run.task_id, run.epoch) for run in held}))
+    return sorted(found - {(run.task_id, run.epoch) for run in held})
 
 
 async def lost_runs(session: Session, lost: Sequence[Held]) -> dict[tuple[int, int], Stop]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from typing import Any
+
+from aaiclick.orchestration.coordinator.direct import FREE_EVERY_S, DirectCoordinator
 from aaiclick.orchestration.models import Claim, Held, Stop
 from tests.support.band import band
+from tests.support.ids import HandClock
 from tests.support.orchestra import Orchestra, done, make
 from tests.support.tables import drop, hold, references_left, returned, run_refs
 
@@ -127,11 +130,23 @@ async def reading(band: Orchestra, **facts: int) -> tuple[int, Claim]:
     return job.id, claim
 
 
+async def beat_in_a_minute(band: Orchestra, *workers: int, **facts: Any) -> None:
+    """Of workers that share a coordinator, some time after their first beats."""
+    clock = HandClock()
+    coordinator = DirectCoordinator(band.database, clock=clock)
+    for worker in workers:
+        await coordinator.beat(worker)
+        await coordinator.beat(worker, known_call=0, held=facts["held"])
+    clock.pass_by(FREE_EVERY_S)
+    for worker in workers:
+        await coordinator.beat(worker, **facts)
+
+
 async def test_what_a_lost_claim_held_is_let_go_also_where_someone_took_the_claim_away(band: Orchestra) -> None:
     """Neither the worker nor the claim is left to say so."""
     job, _ = await reading(band, call=2)
     await band.coordinator.cancel(job)
-    await band.coordinator.beat(band.worker, known_call=2, held=[])
+    await beat_in_a_minute(band, band.worker, known_call=2, held=[])
     assert await run_refs(band) == set()
     assert len(await drop(band)) == 2
     assert await references_left(band) == 0
@@ -140,10 +155,9 @@ async def test_what_a_lost_claim_held_is_let_go_also_where_someone_took_the_clai
 async def test_what_a_lost_claim_held_is_let_go_for_each_worker_of_a_coordinator(band: Orchestra) -> None:
     """One that beats often must not take the turn of all others."""
     other = await band.coordinator.register(hostname="other", pid=2)
-    await band.coordinator.beat(other.id, known_call=1, held=[])
     job, _ = await reading(band, call=2)
     await band.coordinator.cancel(job)
-    await band.coordinator.beat(band.worker, known_call=2, held=[])
+    await beat_in_a_minute(band, other.id, band.worker, known_call=2, held=[])
     assert await run_refs(band) == set()
 
 
@@ -151,17 +165,17 @@ async def test_what_is_listed_or_still_on_its_way_keeps_its_tables(band: Orchest
     """Its body may go on, or begin."""
     job, claim = await reading(band, call=2)
     await band.coordinator.cancel(job)
-    await band.coordinator.beat(band.worker, known_call=2, held=held(claim))
+    await beat_in_a_minute(band, band.worker, known_call=2, held=held(claim))
     assert len(await run_refs(band)) == 2
-    later = DirectCoordinator(band.database)
-    await later.beat(band.worker, known_call=1, held=[])
+    await beat_in_a_minute(band, band.worker, known_call=1, held=[])
     assert len(await run_refs(band)) == 2
     assert await drop(band) == set()
 
 
 async def test_what_a_body_asked_for_itself_is_let_go_by_its_worker_alone(band: Orchestra) -> None:
-    await band.submit(make("a"))
+    job = await band.submit(make("a"))
     (claim,) = await band.coordinator.claim(band.worker, limit=1, call=1)
     await hold(band, claim)
-    await band.coordinator.beat(band.worker, known_call=5, held=held(claim))
+    await band.coordinator.cancel(job.id)
+    await beat_in_a_minute(band, band.worker, known_call=5, held=[])
     assert len(await run_refs(band)) == 1

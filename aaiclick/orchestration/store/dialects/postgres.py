@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import (
     BigInteger,
@@ -45,6 +47,13 @@ if TYPE_CHECKING:
 
 TRANSIENT = {"40001", "40P01", "55P03"}
 """Serialization failure, deadlock, lock not available."""
+
+PLANNED_FOR_S, PLANNED_FOR_CALLS = 2.0, 50
+"""For so long, and for so many hot calls, a connection keeps its plans at least.
+
+One that is made while a table is small may take any index that has the right column somewhere, since each is one page
+then. When the table has grown, that would be all of the index each time.
+"""
 
 COPY_FROM = 100
 """From this many rows on, COPY beats INSERT."""
@@ -118,6 +127,10 @@ class PostgresDialect:
     claims_at_once: ClassVar[bool] = True
     tables: ClassVar[TableMoves] = PostgresTables()
 
+    def __init__(self) -> None:
+        self._planned: WeakKeyDictionary[Any, tuple[float, int]] = WeakKeyDictionary()
+        """When each connection forgot its plans last, and how many calls there were since."""
+
     def engine(self, url: str) -> AsyncEngine:
         """JSON is text that we encoded, also where asyncpg is asked directly."""
         return create_async_engine(
@@ -176,10 +189,20 @@ class PostgresDialect:
         records = [tuple(row.values()) for row in rows]
         await driver.copy_records_to_table(table.name, columns=columns, records=records)
 
+    async def _plan_anew(self, driver: Any) -> None:
+        """Now and then: the planner sees how large a table is by then, whether or not someone has analysed it."""
+        now = time.monotonic()
+        since, calls = self._planned.get(driver, (now, 0))
+        if calls >= PLANNED_FOR_CALLS and now - since >= PLANNED_FOR_S:
+            since, calls = now, 0
+            await driver.execute("DISCARD PLANS")
+        self._planned[driver] = since, calls + 1
+
     async def claim_ready(
         self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
     ) -> list[ClaimedTask]:
         driver = driver_of(session.connection)
+        await self._plan_anew(driver)
         if after is None:
             rows = await driver.fetch(_CLAIM_FRONT, placement, limit, worker_id, call)
         else:
@@ -194,6 +217,7 @@ class PostgresDialect:
         """The arrays are in the order of the ids, and so the rows are locked in it."""
         items = sorted(done, key=lambda item: item.task_id)
         driver = driver_of(session.connection)
+        await self._plan_anew(driver)
         rows = await driver.fetch(
             _COMPLETE,
             worker_id,
