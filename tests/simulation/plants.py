@@ -287,6 +287,7 @@ MISTAKES: dict[str, Plant] = {
 _DEADLY = ("crash", "more_hosts", "submit")
 _ENDS = ("crash", "hang", "drain", "keep", "cancel", "clear")
 _ENDS_EARLY = ("cancel", "crash", "hang", "outage")
+_MORE = ("more_hosts", "drain", "report_again", "claim_again", "beat_again")
 WEATHER = {
     "fence_by_status_only": Weather(favours=("report_again", "clear", *_DEADLY)),
     "scan_and_write_apart": Weather(slowness=30.0, zealous=True, favours=_DEADLY),
@@ -299,7 +300,7 @@ WEATHER = {
     "unpin_at_start": Weather(favours=("submit", "extend", *_DEADLY)),
     "references_by_task": Weather(favours=("report_again", "clear", "submit", "hang")),
     "references_that_end_with_the_claim": Weather(favours=("clear", "submit", "extend")),
-    "clear_that_pins_nothing": Weather(slowness=0.2, favours=("clear", "submit", "extend"), spares=_ENDS_EARLY),
+    "clear_that_pins_nothing": Weather(favours=("clear", "submit"), spares=(*_ENDS_EARLY, *_MORE)),
     "clear_that_does_not_ask": Weather(favours=("clear", "submit"), spares=_ENDS_EARLY),
     "sweeper_that_never_comes": Weather(favours=("hang", "submit", "more_hosts"), spares=("crash", "cancel")),
     "beat_that_takes_what_is_on_its_way": Weather(slowness=15.0, favours=("submit", "clear"), spares=("hang",)),

@@ -31,7 +31,7 @@ FOUND_BY = {
     "references_that_end_with_the_claim": 4,
     "dropper_that_does_not_look": 10,
     "publication_without_pins": 4,
-    "clear_that_pins_nothing": 7,
+    "clear_that_pins_nothing": 4,
     "clear_that_does_not_ask": 3,
     "sweeper_that_never_comes": 14,
 }
