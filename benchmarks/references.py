@@ -2,12 +2,15 @@
 
 Chains of tasks, each reading the table of the one before and making one, reported as they end: without bodies and
 without an engine, so that nothing but the bookkeeping differs. The unit is a bare commit: one row of a table of two
-columns, changed in a transaction of the same pool. The three take turns, task by task, and medians are compared: what
-else the machine does meanwhile falls on all of them. On SQLite, where all happens in this process and no commit waits
-for the disk, it is processor time; else it is time by the clock. Tables are dropped once in a round, as whoever leads
-does it. A body asks for what was not held with its claim, as real ones do: the first of a chain has no input.
+columns, changed in a transaction of the same pool. The three take turns of so many tasks (--turn), and medians are
+compared: what else the machine does meanwhile falls on all of them. With turns of one, each finds the processor's
+caches full of the others, as in a worker; with turns of a hundred each is at its best, a bare commit most of all.
 
-Run: python -m tests.servers postgres mariadb -- python -m benchmarks.references [--tasks 1000] [--rounds 5]
+On SQLite, where all happens in this process and no commit waits for the disk, it is processor time; else it is time by
+the clock. Tables are dropped once in a round, as whoever leads does it. A body asks for what was not held with its
+claim, as real ones do: the first of a chain has no input.
+
+Run: python -m tests.servers postgres mariadb -- python -m benchmarks.references [--tasks 1000] [--turn 1]
 """
 
 from __future__ import annotations
@@ -97,7 +100,7 @@ async def bare_commit(database: Database) -> None:
     await database.transact(lambda session: session.run(BARE))
 
 
-async def measure(kind: str, count: int, rounds: int, width: int) -> None:
+async def measure(kind: str, count: int, rounds: int, width: int, turn: int) -> None:
     clock = time.process_time if kind == "sqlite" else time.perf_counter
     async with fresh_database(kind) as url:
         database = await Database.open(url)
@@ -132,10 +135,14 @@ async def measure(kind: str, count: int, rounds: int, width: int) -> None:
             more = 0
             await submit_chains(coordinator, count, width, PLAIN)
             await submit_chains(coordinator, count, width, HELD)
-            for _ in range(count // width):
-                await timed(bare_commit(database), bare)
-                more -= await timed(step(coordinator, counted, worker, width, PLAIN, plain), without)
-                more += await timed(step(coordinator, counted, worker, width, HELD, with_tables), held)
+            steps = max(turn // width, 1)
+            for _ in range(count // width // steps):
+                for _ in range(steps):
+                    await timed(bare_commit(database), bare)
+                for _ in range(steps):
+                    more -= await timed(step(coordinator, counted, worker, width, PLAIN, plain), without)
+                for _ in range(steps):
+                    more += await timed(step(coordinator, counted, worker, width, HELD, with_tables), held)
             before, began = counted.commits, clock()
             await drop_all(database)
             dropped_s = (clock() - began) / count
@@ -144,7 +151,7 @@ async def measure(kind: str, count: int, rounds: int, width: int) -> None:
             ratios.append((statistics.median(held) - statistics.median(without) + dropped_s) / bare_s)
         await database.close()
     print(
-        f"{kind:9} {width:3} at a time: {statistics.median(commits):5.2f} commits more a task, taking"
+        f"{kind:9} {width:3} at a time, turns of {turn}: {statistics.median(commits):5.2f} commits more a task, taking"
         f" {statistics.median(ratios):5.2f} bare commits of {bare_s * 1e3:.2f} ms"
         f" (rounds: {', '.join(f'{ratio:.2f}' for ratio in ratios)})"
     )
@@ -154,6 +161,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--tasks", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--turn", type=int, default=1)
     parser.add_argument("--databases", nargs="+", default=["sqlite", *SERVERS])
     parser.add_argument("--widths", nargs="+", type=int, default=[1, 50])
     given = parser.parse_args()
@@ -161,7 +169,7 @@ async def main() -> None:
     reset_settings()
     for kind in given.databases:
         for width in given.widths:
-            await measure(kind, given.tasks, given.rounds, width)
+            await measure(kind, given.tasks, given.rounds, width, given.turn)
 
 
 if __name__ == "__main__":
