@@ -76,8 +76,8 @@ async def step(
 ) -> int:
     """Claim, run and report so many; gives how many there were."""
     claims = await coordinator.claim(worker, limit=width, placement=placement)
-    if any(claim.held for claim in claims) and coordinator.database.dialect.tables.at_once:
-        counted.commits += 1  # what is held with a claim that has committed by itself
+    if any(claim.registered for claim in claims) and coordinator.database.dialect.tables.at_once:
+        counted.commits += 1  # what is registered with a claim that has committed by itself
     if claims:
         await coordinator.report(worker, [await report(claim) for claim in claims])
     return len(claims)
@@ -114,10 +114,10 @@ async def measure(kind: str, count: int, rounds: int, width: int, turn: int) -> 
         worker = (await coordinator.register(hostname="bench", pid=1)).id
 
         async def with_tables(claim: Claim) -> Done:
-            inputs = [json.loads(one)["table"] for one in narrowed(claim).inputs.values() if one is not None]
+            narrowed(claim)
             name = run_table(claim.task_id, claim.epoch, 1)
-            if not claim.held.issuperset((name, *inputs)):
-                await coordinator.hold(claim, inputs=inputs, outputs=[name])
+            if not claim.registered:
+                await coordinator.hold(claim, [name])
             result = json.dumps({"object_type": "object", "table": name})
             return Done(claim.task_id, claim.epoch, result, holds=True, made=(name,))
 

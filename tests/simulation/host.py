@@ -110,8 +110,8 @@ class FaultyCoordinator:
     async def release(self, worker_id: int, claims: Sequence[Claim]) -> set[int]:
         return await self._send(lambda: self.inner.release(worker_id, claims))
 
-    async def hold(self, claim: Claim, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> str:
-        return await self._send(lambda: self.inner.hold(claim, inputs=inputs, outputs=outputs))
+    async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
+        return await self._send(lambda: self.inner.hold(claim, tables))
 
     async def slots(self) -> int:
         return await self._send(self.inner.slots)

@@ -32,13 +32,13 @@ class RunTables:
         return bool(self.inputs or self.makes)
 
     async def hold(self, desk: Desk) -> None:
-        """Hold all that it may touch; what it reads is there, and then it makes its own."""
+        """Hold all that it may make; what it reads is there, and then it makes its own."""
         key = (self.claim.task_id, self.claim.epoch)
         names = [run_table(*key, number) for number in range(1, max(self.makes, 1) + 1)]
-        if self.claim.held.issuperset((*self.inputs, *names)):
-            self.world.counts["held with the claim"] += 1
+        if self.claim.registered and len(names) == 1:
+            self.world.counts["known with the claim"] += 1
         else:
-            await desk.hold(self.claim, self.inputs, names)
+            await desk.hold(self.claim, names)
         self.is_held = True
         self.world.counts["hold"] += 1
         is_live = self.world.state.rows("SELECT 1 FROM claims WHERE (task_id, epoch) = (?, ?)", *key)

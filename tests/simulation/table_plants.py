@@ -10,7 +10,16 @@ from sqlalchemy import and_, exists, or_, update
 from aaiclick.orchestration.control import sweeper
 from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.models import Report
-from aaiclick.orchestration.store import batches, clears, expansions, reports, table_drops, table_holds, table_refs
+from aaiclick.orchestration.store import (
+    batches,
+    clears,
+    expansions,
+    reports,
+    table_drops,
+    table_holds,
+    table_refs,
+    transitions,
+)
 from aaiclick.orchestration.store.downstream import Downstream, find_downstream
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, table_run_refs
@@ -22,15 +31,13 @@ Plant = Callable[[], Replacements]
 def unpin_at_start() -> Replacements:
     """A consumer needs its inputs no more once it has begun (pitfall T12)."""
 
-    async def hold_tables(
-        session: Session, worker_id: int, holds: Sequence[table_holds.Hold], call: int = 0
-    ) -> set[tuple[int, int]]:
-        held = await real(session, worker_id, holds, call)
+    async def hold_tables(session: Session, worker_id: int, holds: Sequence[table_holds.Hold]) -> set[tuple[int, int]]:
+        held = await real(session, worker_id, holds)
         await table_refs.free_pins(session, [hold.task_id for hold in holds])
         return held
 
     real = table_holds.hold_tables
-    return [(module, "hold_tables", hold_tables) for module in (direct, table_holds)]
+    return [(direct, "hold_tables", hold_tables)]
 
 
 def references_by_task() -> Replacements:
@@ -58,6 +65,15 @@ def references_that_end_with_the_claim() -> Replacements:
         return or_(stray(), and_(~table_run_refs.c.freed, ~claimed))
 
     return [(table_drops, "_stray", without_claim)]
+
+
+def claims_that_end_without_a_word() -> Replacements:
+    """Nobody writes down what a body held whose claim is taken away."""
+
+    async def nothing(*_: Any) -> None:
+        """It was held by the claim, and that is gone."""
+
+    return [(transitions, "keep_held", nothing)]
 
 
 def dropper_that_does_not_look() -> Replacements:
@@ -105,6 +121,7 @@ TABLE_MISTAKES: tuple[Plant, ...] = (
     unpin_at_start,
     references_by_task,
     references_that_end_with_the_claim,
+    claims_that_end_without_a_word,
     dropper_that_does_not_look,
     publication_without_pins,
     clear_that_pins_nothing,

@@ -31,14 +31,15 @@ async def stage(migrated_sql_url: str) -> AsyncIterator[Orchestra]:
         assert not await opened.violations(at_rest=False)
 
 
-async def _nothing(*_: object) -> dict[int, frozenset[str]]:
-    return {}
+async def _nothing(*_: object) -> set[int]:
+    return set()
 
 
-async def published_only(stage: Orchestra) -> str:
-    """A table that one consumer needs."""
+async def published_only(stage: Orchestra, *after: str) -> str:
+    """A table that one consumer needs, and at which there is something to see."""
     a = make("a")
-    await stage.submit(a, make("b", kwargs={"x": a}))
+    b = make("b", kwargs={"x": a})
+    await stage.submit(a, b, *(make(name, kwargs={"x": b}) for name in after))
     (claim,) = await stage.claim()
     (table,) = await hold(stage, claim)
     await stage.report(returned(claim, table))
@@ -48,9 +49,9 @@ async def published_only(stage: Orchestra) -> str:
 
 
 async def published(stage: Orchestra) -> tuple[str, Claim]:
-    """The same, and the claim of that consumer, with which nothing was held: its body asks for itself."""
+    """The same, and the claim of that consumer, with which no table was registered: its body asks for itself."""
     table = await published_only(stage)
-    with patch.object(store_claims, "hold_given", _nothing):
+    with patch.object(store_claims, "register_first", _nothing):
         (consumer,) = await stage.claim()
     return table, consumer
 
@@ -66,7 +67,7 @@ async def test_a_consumer_that_is_claimed_while_someone_looks_finds_its_input(
         claims.extend(await stage.claim())
 
     await with_a_look(stage, monkeypatch, when, claim)
-    assert claims[0].held == {table, table_of(claims[0])}
+    assert claims[0].registered
     assert await drop(stage) == set()
     await stage.report(returned(claims[0], made=()))
     assert await drop(stage) == {table}
@@ -106,19 +107,41 @@ async def with_a_look(
 async def test_a_table_that_is_published_while_someone_looks_at_it_stays(
     stage: Orchestra, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    a = make("a")
-    consumer = make("b", kwargs={"x": a})
-    await stage.submit(a, consumer)
+    """By one that was given it and hands it on: its own pin ends as the next begins."""
+    table = await published_only(stage, "c")
     (claim,) = await stage.claim()
-    (table,) = await hold(stage, claim)
-    await stage.coordinator.release(stage.worker, [claim])
-    (again,) = await stage.claim()
-    await hold(stage, again, table, outputs=0)
-    await stage.coordinator.let_go(stage.worker, [(claim.task_id, claim.epoch)])  # so that there is something to see
-    await with_a_look(stage, monkeypatch, when, lambda: stage.report(returned(again, table)))
-    assert await pins(stage) == {(consumer.id, table)}
+    await with_a_look(stage, monkeypatch, when, lambda: stage.report(returned(claim, table, made=())))
+    (needing,) = await pins(stage)
+    assert needing[1] == table
+    assert needing[0] != claim.task_id
     assert await registered(stage) == {table}
     assert await drop(stage) == set()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("ends", ["cancel", "release"])
+async def test_what_a_run_holds_is_seen_while_its_claim_is_taken_away(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch, when: str, ends: str
+) -> None:
+    """The claim goes, and references take its place: whoever looks sees the one or the others."""
+    table = await published_only(stage)
+    (claim,) = await stage.claim()
+    mine = table_of(claim)
+    ended = {"task_id": 1, "epoch": 0, "table_name": mine, "worker_id": stage.worker, "freed": True}
+    await stage.database.transact(lambda session: session.insert(table_run_refs, [ended]))
+
+    async def end() -> None:
+        if ends == "cancel":
+            await stage.coordinator.cancel(claim.job_id)
+        else:
+            await stage.coordinator.release(stage.worker, [claim])
+
+    await with_a_look(stage, monkeypatch, when, end)
+    kept = {table} if ends == "release" else {table, mine}
+    assert await drop(stage) == {mine} - kept
+    assert await registered(stage) == kept
+    await stage.coordinator.let_go(stage.worker, [(claim.task_id, claim.epoch)])
+    assert await drop(stage) == ({table, mine} if ends == "cancel" else set())
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -126,7 +149,6 @@ async def test_a_table_whose_last_consumer_ends_while_someone_looks_is_looked_at
     stage: Orchestra, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     table, consumer = await published(stage)
-    await hold(stage, consumer, table, outputs=0)
     await with_a_look(stage, monkeypatch, when, lambda: stage.report(returned(consumer)))
     assert await drop(stage) == {table}
 
@@ -138,7 +160,6 @@ async def test_a_consumer_that_begins_and_fails_while_someone_looks_finds_its_in
     table, consumer = await published(stage)
 
     async def begin_and_fail() -> None:
-        await hold(stage, consumer, table, outputs=0)
         await stage.report(failed(consumer))
 
     await with_a_look(stage, monkeypatch, when, begin_and_fail)
@@ -147,10 +168,10 @@ async def test_a_consumer_that_begins_and_fails_while_someone_looks_finds_its_in
 
 
 async def test_a_hold_before_the_sweep_is_freed_after_it(stage: Orchestra) -> None:
-    table, consumer = await published(stage)
+    _, consumer = await published(stage)
     await stage.coordinator.deregister(stage.worker)
     async with stage.transaction() as holding:
-        asked = Hold(consumer.task_id, consumer.epoch, [table], [table_of(consumer)])
+        asked = Hold(consumer.task_id, consumer.epoch, [table_of(consumer)])
         assert await hold_tables(holding, stage.worker, [asked])
         sweeping = asyncio.create_task(stage.database.transact(lambda session: recoveries.recover_claims(session, 10)))
         assert await stage.database.transact(table_drops.free_strays) == 0
@@ -167,7 +188,7 @@ async def test_a_hold_after_the_sweep_is_refused(stage: Orchestra) -> None:
     await stage.coordinator.deregister(stage.worker)
     async with stage.transaction() as sweeping:
         assert await recoveries.recover_claims(sweeping, 10)
-        holding = asyncio.create_task(hold(stage, consumer, table))
+        holding = asyncio.create_task(hold(stage, consumer))
         await stage.until_waiting()
     with pytest.raises(ClaimLost):
         await holding
@@ -179,7 +200,7 @@ async def test_a_hold_that_waited_for_a_cancel_is_refused(stage: Orchestra) -> N
     table, consumer = await published(stage)
     async with stage.transaction() as completing:
         await take_reports(completing, stage.worker, [returned(consumer)], lambda: 1.0)
-        holding = asyncio.create_task(hold(stage, consumer, table))
+        holding = asyncio.create_task(hold(stage, consumer))
         await stage.until_waiting()
     with pytest.raises(ClaimLost):
         await holding
@@ -188,7 +209,6 @@ async def test_a_hold_that_waited_for_a_cancel_is_refused(stage: Orchestra) -> N
 
 async def test_two_who_drop_at_once_do_it_once(stage: Orchestra) -> None:
     table, consumer = await published(stage)
-    await hold(stage, consumer, table, outputs=0)
     await stage.report(returned(consumer))
     async with stage.transaction() as first:
         await table_drops.mark_unneeded(first)
@@ -203,7 +223,6 @@ async def test_a_pin_that_had_ended_and_is_needed_again_outlives_who_deletes_wha
 ) -> None:
     """It must not be found there, then deleted, and then not be found."""
     table, consumer = await published(stage)
-    await hold(stage, consumer, table, outputs=0)
     await stage.database.transact(lambda session: table_refs.free_pins(session, [consumer.task_id]))
     looking: list[asyncio.Task[int]] = []
 

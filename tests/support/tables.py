@@ -35,10 +35,10 @@ def table_of(claim: Claim, number: int = 1) -> str:
     return run_table(claim.task_id, claim.epoch, number)
 
 
-async def hold(band: Orchestra, claim: Claim, *inputs: str, outputs: int = 1) -> list[str]:
-    """Hold these, and so many tables of the run's own."""
+async def hold(band: Orchestra, claim: Claim, *, outputs: int = 1) -> list[str]:
+    """Hold so many tables of the run's own."""
     mine = [table_of(claim, number) for number in range(1, outputs + 1)]
-    await band.coordinator.hold(claim, inputs=inputs, outputs=mine)
+    await band.coordinator.hold(claim, mine)
     return mine
 
 

@@ -49,8 +49,8 @@ class Coordinator(Protocol):
     async def release(self, worker_id: int, claims: Sequence[Claim]) -> set[int]:
         """Give tasks back; gives the ids of those that were still held."""
 
-    async def hold(self, claim: Claim, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> str:
-        """Say which tables the run of a claim uses, before it does; `outputs` are those it may make.
+    async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
+        """Say which tables the run of a claim may make, before it does; those it is given are its own by the claim.
 
         Refused if the claim is not live any more. Gives what this installation is called.
         """

@@ -147,8 +147,8 @@ class DirectCoordinator:
         epochs = {claim.task_id: claim.epoch for claim in claims}
         return await self.database.transact(lambda session: release_claims(session, worker_id, epochs))
 
-    async def hold(self, claim: Claim, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> str:
-        asked = Hold(claim.task_id, claim.epoch, inputs, outputs)
+    async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
+        asked = Hold(claim.task_id, claim.epoch, tables)
         held = await self.database.transact(
             lambda session: hold_tables(session, claim.worker_id, [asked]),
             at_once=self.database.dialect.tables.at_once,

@@ -1,4 +1,4 @@
-"""Where a run asks before it touches tables: they are held for it, and those it makes are known before they are."""
+"""Where a run asks before it makes tables: they are known before they are there."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ T = TypeVar("T")
 class Desk(Protocol):
     """What a run may ask while its body goes on."""
 
-    async def hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
-        """Use these tables, and perhaps make those; gives what this installation is called.
+    async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
+        """Perhaps make these tables; gives what this installation is called.
 
         Refused (ClaimLost) where the run is not its task's any more.
         """
@@ -41,9 +41,9 @@ class WorkersDesk:
         """It is in this loop that the state is asked."""
         self._home = asyncio.get_running_loop()
 
-    async def hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
         """A body on a thread may have a loop of its own: the question goes to the worker's."""
-        return await self._at_home(self._hold(claim, inputs, outputs))
+        return await self._at_home(self._hold(claim, tables))
 
     async def slots(self) -> int:
         """Those of the whole fleet."""
@@ -54,10 +54,10 @@ class WorkersDesk:
             return await asking
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asking, self._home))
 
-    async def _hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    async def _hold(self, claim: Claim, tables: Sequence[str]) -> str:
         self._noted((claim.task_id, claim.epoch))  # before: the answer may be lost
         what = f"task {claim.task_id}: its tables cannot be held"
-        return await self._until_answered(what, lambda: self._coordinator.hold(claim, inputs=inputs, outputs=outputs))
+        return await self._until_answered(what, lambda: self._coordinator.hold(claim, tables))
 
     async def _until_answered(self, what: str, ask: Callable[[], Awaitable[T]]) -> T:
         trouble = Trouble()

@@ -51,7 +51,7 @@ class Holdings:
         """Claim call `call` gave these; nothing, if its answer was lost: then what it took will be given back."""
         with self._lock:
             for claim in claims:
-                self._runs[claim.task_id, claim.epoch] = Holding(claim, now, tables=bool(claim.held))
+                self._runs[claim.task_id, claim.epoch] = Holding(claim, now, tables=claim.registered)
             self.known_call = call
 
     def begun(self, key: Key, log_path: str | None) -> None:

@@ -21,7 +21,7 @@ from aaiclick.errors import ValueTooLarge
 from aaiclick.orchestration.execution.current import current_desk
 from aaiclick.orchestration.models import Claim, Done, Report
 from aaiclick.orchestration.rules.marks import marks_of, mentions_objects
-from aaiclick.orchestration.rules.run_tables import run_prefix, run_table, tables_named
+from aaiclick.orchestration.rules.run_tables import run_prefix, run_table
 from aaiclick.orchestration.rules.values import encode_value
 from aaiclick.orchestration.views import TaskResult
 
@@ -62,9 +62,9 @@ class RunData:
         return self._context
 
     async def _open(self) -> Context:
-        """Before anything is opened, all that the arguments refer to is held, and the first names are taken."""
+        """Before anything is opened, the first names are taken; what the arguments refer to is held by the claim."""
         claim = self._claim
-        installation = "" if self._desk is None else await self._hold(self._inputs(), 0)
+        installation = "" if self._desk is None else await self._hold(0)
         self._url = get_ch_url()
         client = await open_client(self._url)
         grant = None if self._desk is None else self._take_names
@@ -81,22 +81,17 @@ class RunData:
             installation=installation,
         )
 
-    def _inputs(self) -> set[str]:
-        """The tables of other runs that the arguments refer to."""
-        return set().union(*map(tables_named, [self._claim.kwargs_json, *self._claim.inputs.values()]))
-
-    async def _hold(self, inputs: set[str], granted: int) -> str:
-        """What was held with the claim needs no question."""
+    async def _hold(self, granted: int) -> str:
+        """What is known since the claim needs no question."""
         assert self._desk is not None
         claim, numbers = self._claim, range(granted + 1, granted + _block(granted) + 1)
-        names = [run_table(claim.task_id, claim.epoch, number) for number in numbers]
-        if claim.held.issuperset((*inputs, *names)):
+        if claim.registered and list(numbers) == [1]:
             return claim.installation
-        return await self._desk.hold(claim, sorted(inputs), names)
+        return await self._desk.hold(claim, [run_table(claim.task_id, claim.epoch, number) for number in numbers])
 
     async def _take_names(self, granted: int) -> int:
         """More names for tables, written down before they are used."""
-        await self._hold(set(), granted)
+        await self._hold(granted)
         return granted + _block(granted)
 
     async def open_arguments(self) -> Opened:
@@ -150,7 +145,7 @@ class RunData:
 
     def sign(self, report: Report) -> Report:
         """The report with what the run leaves in ClickHouse; once it has ended."""
-        if self._desk is None or (self._opening is None and not self._claim.held):
+        if self._desk is None or (self._opening is None and not self._claim.registered):
             return report
         return replace(report, made=() if self._lifetime is None else self._lifetime.left)
 

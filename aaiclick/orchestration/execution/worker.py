@@ -318,7 +318,7 @@ class Worker:
         is_ours, used_tables = holdings is self.holdings and self.id, holdings.holds_tables(key)
         if report is None:
             holdings.drop([key])
-            if is_ours and used_tables:
+            if is_ours:
                 self._outbox.put_dead(key)
         elif is_ours:
             holdings.ended(key)
@@ -344,8 +344,7 @@ class Worker:
                 log.info("task %s (epoch %s): %s, its run is stopped", *key, why, extra=fields)
                 self._stop_run(key)
             elif self._line.leave(key):
-                if self.holdings.holds_tables(key):
-                    self._outbox.put_dead(key)
+                self._outbox.put_dead(key)
                 self.holdings.drop([key])
         if orders.drain and not self._leaving.is_set():
             log.info("worker %s: asked to drain", self.id)

@@ -31,8 +31,8 @@ class Claim:
     """Of those groups, the ones that have an output, each with the task that gives it."""
     generation: int = 0
     """How often the task was cleared."""
-    held: frozenset[str] = frozenset()
-    """Tables that were held together with the claim: those it is given, and the first that it may make."""
+    registered: bool = False
+    """Whether the first table that it may make is known already: so it is for those that are given any."""
     installation: str = ""
     """What the installation is called, which its tables in ClickHouse carry in their comments."""
 

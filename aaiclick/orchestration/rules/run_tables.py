@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, TypeGuard
 
-from aaiclick.orchestration.rules.marks import marks_of, mentions_objects
+from aaiclick.orchestration.rules.marks import REMEMBERED_CHARS, REMEMBERED_MAX, marks_of, mentions_objects
 
 _FORM = re.compile(r"t[1-9][0-9]{0,18}_[0-9]{1,10}_[1-9][0-9]{0,9}", re.ASCII)
 
@@ -35,9 +36,19 @@ def maker_of(table: str) -> int:
     return int(table[1:].partition("_")[0])
 
 
-def tables_named(text: str | None) -> set[str]:
+def tables_named(text: str | None) -> frozenset[str]:
     """The tables of runs that a text of values refers to."""
-    return {table for table in _named(text) if is_run_table(table)}
+    if text is None or not mentions_objects(text):
+        return frozenset()
+    return _run_tables_again(text) if len(text) <= REMEMBERED_CHARS else _run_tables(text)
+
+
+def _run_tables(text: str) -> frozenset[str]:
+    return frozenset(table for table in _named(text) if is_run_table(table))
+
+
+_run_tables_again = lru_cache(maxsize=REMEMBERED_MAX)(_run_tables)
+"""Whoever reports a task and whoever claims those that wait for it asks about the same short texts."""
 
 
 def temporary_tables_named(text: str | None) -> set[str]:

@@ -87,8 +87,7 @@ async def _take_one(database: Database, worker_id: int, done: Done, draw: Callab
     try:
         return await database.transact(lambda session: complete_with_children(session, worker_id, [done]))
     except ClaimLost:
-        if done.holds:
-            await database.transact(lambda session: settle_tables(session, [done], ()))
+        await database.transact(lambda session: settle_tables(session, [done], ()))
         return await database.read(lambda session: answer_again(session, worker_id, [done]))
     except UNFIT as error:
         said = f"{type(error).__name__}: {error}"

@@ -9,7 +9,7 @@ from aaiclick.orchestration.models import Claim
 from aaiclick.orchestration.store.dialects.contract import ClaimedTask, ReadyKey
 from aaiclick.orchestration.store.results import Found, read_named
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_holds import hold_given
+from aaiclick.orchestration.store.table_holds import register_first
 from aaiclick.orchestration.store.transitions import start_jobs
 
 BEARABLE_S = 0.005
@@ -59,8 +59,8 @@ async def claim_tasks(
 ) -> list[Claim]:
     """Claim up to `limit` tasks: by priority, then oldest job, then task. A job's first claim starts it.
 
-    What they are given of tables is held with them. `on_taken` is called in between: to hold takes a while too, and
-    says nothing of the queue.
+    The first tables that they may make are registered with them. `on_taken` is called in between: that takes a while
+    too, and says nothing of the queue.
     """
     taken = await session.dialect.claim_ready(
         session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call
@@ -89,23 +89,21 @@ async def claim_tasks(
             await start_jobs(session, sorted(fresh))
     needing = [task.kwargs for task in taken if task.needs_inputs]
     found = await read_named(session, needing) if needing else Found()
-    held = await _held(session, worker_id, taken, found, call)
-    return [_claim(task, worker_id, found, held.get(task.id, frozenset()), installation) for task in taken]
+    known = await _registered(session, worker_id, taken, found)
+    return [_claim(task, worker_id, found, task.id in known, installation) for task in taken]
 
 
-async def _held(
-    session: Session, worker_id: int, taken: Sequence[ClaimedTask], found: Found, call: int
-) -> dict[int, frozenset[str]]:
+async def _registered(session: Session, worker_id: int, taken: Sequence[ClaimedTask], found: Found) -> set[int]:
     try:
-        return await hold_given(session, worker_id, taken, found, call)
+        return await register_first(session, worker_id, taken, found)
     except Exception as error:
-        # what was taken is committed by now: a run that holds nothing yet will ask for itself
+        # what was taken is committed by now: a run whose first table is not known will ask for itself
         if not (session.dialect.claims_at_once and session.dialect.is_transient(error)):
             raise
-        return {}
+        return set()
 
 
-def _claim(task: ClaimedTask, worker_id: int, found: Found, held: frozenset[str], installation: str) -> Claim:
+def _claim(task: ClaimedTask, worker_id: int, found: Found, registered: bool, installation: str) -> Claim:
     return Claim(
         task_id=task.id,
         epoch=task.epoch,
@@ -122,6 +120,6 @@ def _claim(task: ClaimedTask, worker_id: int, found: Found, held: frozenset[str]
         members=found.members if task.needs_inputs else {},
         outputs=found.outputs if task.needs_inputs else {},
         generation=task.generation,
-        held=held,
+        registered=registered,
         installation=installation,
     )

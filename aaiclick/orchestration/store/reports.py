@@ -46,8 +46,9 @@ async def take_reports(
         receipt.accepted |= {(task.id, epochs[task.id]) for task in ended}
     if failures:
         ended += await _fail(session, worker_id, failures, draw, receipt, errors)
-    if any(report.holds for report in reports):
-        await settle_tables(session, [report for report in reports if report.holds], receipt.accepted)
+    holding = [report for report in reports if report.holds or (report.task_id, report.epoch) not in receipt.accepted]
+    if holding:
+        await settle_tables(session, holding, receipt.accepted)
     receipt.rippling = await settle(session, ended, errors)
     if len(receipt.accepted) < len(reports):
         receipt.accepted |= await _accepted_before(session, worker_id, reports, receipt.accepted)

@@ -7,11 +7,25 @@ from datetime import timedelta
 
 from sqlalchemy import exists, select
 
-from aaiclick.orchestration.rules.states import ENDED_JOB
+from aaiclick.orchestration.rules.states import ENDED_JOB, LIVE_TASK
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_drops import LOOKED_AT_ONCE, lock_rows, mark_dropping, mark_given, mark_those
+from aaiclick.orchestration.store.table_drops import (
+    LOOKED_AT_ONCE,
+    being_made,
+    lock_rows,
+    mark_dropping,
+    mark_given,
+    mark_those,
+)
 from aaiclick.orchestration.store.table_refs import in_batches
-from aaiclick.orchestration.store.tables import installation, jobs, table_context_refs, table_pin_refs, table_run_refs
+from aaiclick.orchestration.store.tables import (
+    installation,
+    jobs,
+    table_context_refs,
+    table_pin_refs,
+    table_run_refs,
+    tasks,
+)
 
 
 async def mark_expired(session: Session, ttl_s: float) -> int:
@@ -20,11 +34,18 @@ async def mark_expired(session: Session, ttl_s: float) -> int:
     A job that is running again by the time its tables are locked keeps them.
     """
     over = (jobs.c.status.in_(sorted(ENDED_JOB)), jobs.c.completed_at < await session.now() - timedelta(seconds=ttl_s))
-    used = exists().where(table_run_refs.c.table_name == table_context_refs.c.table_name, ~table_run_refs.c.freed)
+    name = table_context_refs.c.table_name
+    used = exists().where(table_run_refs.c.table_name == name, ~table_run_refs.c.freed)
+    given = exists().where(
+        table_pin_refs.c.table_name == name,
+        ~table_pin_refs.c.freed,
+        tasks.c.id == table_pin_refs.c.task_id,
+        tasks.c.status.in_(sorted(LIVE_TASK)),
+    )
     due = (
         select(table_context_refs.c.table_name)
         .join(jobs, jobs.c.id == table_context_refs.c.job_id)
-        .where(*over, ~table_context_refs.c.dropping, ~used)
+        .where(*over, ~table_context_refs.c.dropping, ~used, ~given)
     )
     names = {row.table_name for row in await session.rows(due.limit(LOOKED_AT_ONCE))}
     if names:
@@ -52,6 +73,7 @@ async def mark_unclaimed(session: Session, age_s: float) -> int:
             ~table_context_refs.c.dropping,
             ~table_context_refs.c.preserved | jobs.c.id.is_(None),
             *(~one for one in refers),
+            ~being_made(),
         )
         .limit(LOOKED_AT_ONCE)
     )

@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 
 from aaiclick.orchestration.models import WorkerStatus
+from aaiclick.orchestration.rules.states import LIVE_TASK
 from aaiclick.orchestration.store.dialects.contract import Dialect
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_refs import NO_MORE, free_pins, free_runs
@@ -39,6 +40,8 @@ from aaiclick.orchestration.store.tables import (
     workers,
 )
 from aaiclick.orchestration.store.transitions import lock_tasks
+
+_LIVE = sorted(LIVE_TASK)
 
 LOOKED_AT_ONCE = 500
 DROPPED_AT_ONCE = 100
@@ -93,14 +96,22 @@ def _lock(dialect: Dialect) -> Select[Any]:
 
 
 async def _needed(session: Session, names: Iterable[str]) -> set[str]:
-    """Those that a run uses or a task needs, seen at one instant: a reference may become another."""
+    """Those that a run uses or makes or a task needs, seen at one instant: a reference may become another."""
     rows = await session.rows(session.built(_live), {"ids": session.dialect.pack(sorted(names))})
     return {row.table_name for row in rows}
 
 
 def _live(dialect: Dialect) -> CompoundSelect[Any]:
     each = (table_run_refs.c, table_pin_refs.c)
-    return union(*(select(ref.table_name).where(dialect.in_ids(ref.table_name), ~ref.freed) for ref in each))
+    referred = [select(ref.table_name).where(dialect.in_ids(ref.table_name), ~ref.freed) for ref in each]
+    made = select(table_context_refs.c.table_name).where(dialect.in_ids(table_context_refs.c.table_name), being_made())
+    return union(*referred, made)
+
+
+def being_made() -> ColumnElement[bool]:
+    """Whether the run that makes a known table has its claim."""
+    known = table_context_refs.c
+    return exists().where(tasks.c.id == known.context_id, tasks.c.epoch == known.epoch, tasks.c.status.in_(_LIVE))
 
 
 async def mark_dropping(session: Session, names: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Before a run touches tables: it says which, so that nobody drops them, and none is made that nobody knows."""
+"""Before a run makes tables: it says which, so that none is made that nobody knows."""
 
 from __future__ import annotations
 
@@ -22,44 +22,37 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import Reading
 from aaiclick.orchestration.store.tables import installation, jobs, table_context_refs
 
-HELD_AT_ONCE = 2_000
-"""How many tables are held together with claims."""
 
+async def hold_tables(session: Session, worker_id: int, holds: Sequence[Hold]) -> set[Key]:
+    """These tables are known from now on, before these runs make them; gives those runs.
 
-async def hold_tables(session: Session, worker_id: int, holds: Sequence[Hold], call: int = 0) -> set[Key]:
-    """These runs use these tables from now on, and their outputs are known before they are made; gives those runs.
-
-    A run that is not among them has lost its claim. Its inputs are there: its task is pinned on them as long as it is
-    live, and it stays locked meanwhile.
+    A run that is not among them has lost its claim. What it is given needs no word: its task is pinned on that as long
+    as it is live, and whoever takes its claim away writes down what its body may still use.
     """
-    return await session.dialect.tables.hold(session, worker_id, holds, call)
+    return await session.dialect.tables.hold(session, worker_id, holds)
 
 
-async def hold_given(
-    session: Session, worker_id: int, taken: Sequence[ClaimedTask], found: Found, call: int
-) -> dict[int, frozenset[str]]:
-    """Hold what the arguments of these claims refer to, and the first name of each that is given any table.
+async def register_first(session: Session, worker_id: int, taken: Sequence[ClaimedTask], found: Found) -> set[int]:
+    """Register the first table that each of these claims may make which is given any; gives their tasks.
 
-    Most that read a table make one: so they need no commit of their own. Runs that are given very many ask for
-    themselves: the claims of all others would wait for them, and a statement may be only so large.
+    Most that read a table make one: so they need no commit of their own.
     """
     if not any(map(mentions_objects, (*(task.kwargs for task in taken), *found.texts.values()))):
-        return {}
-    reading, holds, room = Reading(found), list[Hold](), HELD_AT_ONCE
-    for task in taken:
-        given = _given(reading, task.kwargs)
-        if given and len(given) < room:
-            holds.append(Hold(task.id, task.epoch, sorted(given), [run_table(task.id, task.epoch, 1)]))
-            room -= len(given) + 1
-    held = await hold_tables(session, worker_id, holds, call) if holds else set()
-    return {hold.task_id: frozenset((*hold.inputs, *hold.outputs)) for hold in holds if hold[:2] in held}
-
-
-def _given(reading: Reading, kwargs: str) -> set[str]:
-    try:
-        return reading.reached(kwargs)
-    except (ValueError, TypeError, LookupError, AttributeError):  # they cannot be read: the run will say so
         return set()
+    reading = Reading(found)
+    given = [task for task in taken if _is_given_tables(reading, task.kwargs)]
+    if not given:
+        return set()
+    holds = [Hold(task.id, task.epoch, (run_table(task.id, task.epoch, 1),)) for task in given]
+    passed = await session.dialect.tables.hold(session, worker_id, holds, refer=False)
+    return {task for task, _ in passed}
+
+
+def _is_given_tables(reading: Reading, kwargs: str) -> bool:
+    try:
+        return bool(reading.reached(kwargs))
+    except (ValueError, TypeError, LookupError, AttributeError):  # they cannot be read: the run will say so
+        return False
 
 
 async def register_given(session: Session, job_id: int, names: Sequence[str], mode: str | None) -> None:

@@ -40,7 +40,7 @@ async def tables_needed(session: Session, texts: Mapping[int, str], *, anew: Col
 class _Named(NamedTuple):
     """What one text names."""
 
-    tables: set[str]
+    tables: frozenset[str]
     tasks: list[int]
 
 

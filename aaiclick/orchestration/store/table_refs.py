@@ -12,7 +12,8 @@ from typing import TypeVar
 from sqlalchemy import Delete, Update, delete, tuple_, update
 
 from aaiclick.orchestration.models import Done, Report
-from aaiclick.orchestration.rules.run_tables import run_prefix, tables_named
+from aaiclick.orchestration.models.children import Children
+from aaiclick.orchestration.rules.run_tables import run_prefix, run_table, tables_named
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.store.dialects.contract import Dialect
 from aaiclick.orchestration.store.dialects.table_moves import Changes, Key, Pin, Seen
@@ -32,21 +33,26 @@ NO_MORE = (TaskStatus.COMPLETED, TaskStatus.CANCELLED)
 
 
 async def settle_tables(session: Session, reports: Sequence[Report], accepted: Iterable[Key]) -> None:
-    """Reports of runs that hold tables: publish what the accepted ones hand on, and end the references of all.
+    """Publish what accepted runs hand on, and end what the runs of all these reports held: their bodies are dead.
 
-    A report that comes too late frees what its own run held, and nothing of the run that took its place (pitfall T13).
+    A run that has its claim holds what its task is pinned on, its first table, and what it asked for. A report that
+    comes too late frees what its own run still held, and nothing of the run that took its place (pitfall T13).
     """
     counted = set(accepted)
-    done = [item for item in reports if isinstance(item, Done) and (item.task_id, item.epoch) in counted]
-    named = {item.task_id: tables_named(item.result_json) for item in done}
+    done = {item.task_id: item for item in reports if isinstance(item, Done) and (item.task_id, item.epoch) in counted}
+    named = {task: tables_named(item.result_json) for task, item in done.items()}
     runs, makers = {report.task_id for report in reports}, {task for task, tables in named.items() if tables}
-    seen = await session.dialect.tables.look(session, runs, named.keys(), makers)
-    held = _held_by([(report.task_id, report.epoch) for report in reports], seen)
-    pins = _wanted(seen, {item.task_id: named[item.task_id] & held[item.task_id, item.epoch] for item in done})
-    pins |= {pin for item in done for pin in _wanted_by_children(item, held)}
+    seen = await session.dialect.tables.look(session, runs, done.keys(), makers)
+    held = _held_by(reports, counted, seen)
+    pins: set[Pin] = set()
+    for task, item in done.items():
+        mine = held[task, item.epoch]
+        if makers:
+            pins.update((who, table) for who in mine.needing for table in named[task] & mine.all)
+        if item.children is not None:
+            pins |= _wanted_by_children(item.children, mine.all)
     changes = Changes()
-    _unpin(changes, seen, {item.task_id: held[item.task_id, item.epoch] for item in done})
-    _let_go(changes, held, {table for _, table in pins}, _unmade(reports, held))
+    _let_go(changes, held, {table for _, table in pins})
     if len(pins) <= PINNED_AT_ONCE:
         changes.pinned = sorted(pins)
     else:
@@ -54,58 +60,75 @@ async def settle_tables(session: Session, reports: Sequence[Report], accepted: I
     await session.dialect.tables.change(session, changes)
 
 
-def _held_by(runs: Sequence[Key], seen: Sequence[Seen]) -> dict[Key, set[str]]:
-    """The tables that these runs hold."""
-    held: dict[Key, set[str]] = {run: set() for run in runs}
-    for kind, task, epoch, table in seen:
-        if kind == "ref" and table is not None and (task, epoch) in held:
-            held[task, epoch].add(table)
+class _Holding:
+    """What one run holds, and who needs what it returned."""
+
+    __slots__ = ("first", "given", "made", "needing", "referred")
+
+    def __init__(self, first: str | None, made: Sequence[str] | None) -> None:
+        self.first = first
+        self.made = made
+        """Those of its own that may be there; None if that is not known."""
+        self.referred: list[str] = []
+        self.given: list[str] = []
+        self.needing: list[int] = []
+
+    @property
+    def all(self) -> set[str]:
+        return {*self.own, *self.given}
+
+    @property
+    def own(self) -> list[str]:
+        """What it asked for, and its first table, which the claim has known."""
+        return self.referred if self.first is None or self.first in self.referred else [*self.referred, self.first]
+
+
+def _held_by(reports: Sequence[Report], counted: set[Key], seen: Sequence[Seen]) -> dict[Key, _Holding]:
+    held: dict[Key, _Holding] = {}
+    done: dict[int, _Holding] = {}
+    for report in reports:
+        run = (report.task_id, report.epoch)
+        held[run] = mine = _Holding(run_table(*run, 1) if run in counted else None, report.made)
+        if run in counted:
+            done[report.task_id] = mine
+    for kind, task, other, table in seen:
+        if kind == "ref":
+            if table is not None and (task, other) in held:
+                held[task, other].referred.append(table)
+        elif kind == "pin":
+            if table is not None:
+                done[task].given.append(table)
+        else:
+            done[task].needing.append(other)
     return held
 
 
-def _wanted_by_children(done: Done, held: Mapping[Key, set[str]]) -> set[Pin]:
+def _wanted_by_children(children: Children, mine: set[str]) -> set[Pin]:
     """What the arguments of the tasks that the run made refer to."""
-    if done.children is None:
-        return set()
-    mine = held[done.task_id, done.epoch]
-    return {(new.id, table) for new in done.children.tasks for table in tables_named(new.kwargs_json) & mine}
+    return {(new.id, table) for new in children.tasks for table in tables_named(new.kwargs_json) & mine}
 
 
-def _wanted(seen: Sequence[Seen], named: Mapping[int, set[str]]) -> set[Pin]:
-    """Who needs these results."""
-    return {
-        (needing, table) for kind, task, needing, _ in seen if kind in ("consumer", "kept") for table in named[task]
-    }
+def _let_go(changes: Changes, held: Mapping[Key, _Holding], pinned: set[str]) -> None:
+    """Tasks that are done need their inputs no more, and the bodies of all these runs are dead.
 
-
-def _unpin(changes: Changes, seen: Sequence[Seen], held: Mapping[int, set[str]]) -> None:
-    """Tasks that are done need their inputs no more.
-
-    What the run held itself asks for a look by the end of that reference: the pin is deleted, and nobody has to see it.
+    Where a pin takes the place of a reference, its end will ask for the look; every other end asks itself.
     """
-    for kind, task, _, table in seen:
-        if kind == "pin" and table is not None:
-            (changes.unpinned if table in held[task] else changes.freed).append((task, table))
+    for (task, epoch), mine in held.items():
+        for table in mine.given:
+            (changes.unpinned if table in pinned else changes.freed).append((task, table))
+        for table in mine.own:
+            if table not in pinned and _is_unmade(table, (task, epoch), mine.made):
+                changes.forgotten.append(table)
+            elif table not in pinned:
+                changes.ended.append((task, epoch, table))
+                continue
+            if table in mine.referred:
+                changes.gone.append((task, epoch, table))
 
 
-def _let_go(changes: Changes, held: Mapping[Key, set[str]], pinned: set[str], unmade: set[str]) -> None:
-    """The bodies of these runs are dead. Where a pin takes the place of a reference, its end will ask for the look."""
-    changes.forgotten = sorted(unmade - pinned)
-    known = pinned | unmade
-    for (task, epoch), tables in held.items():
-        for table in sorted(tables):
-            (changes.gone if table in known else changes.ended).append((task, epoch, table))
-
-
-def _unmade(reports: Sequence[Report], held: Mapping[Key, set[str]]) -> set[str]:
-    """Names that runs took and did not use, and tables that they have dropped themselves."""
-    unmade: set[str] = set()
-    for report in reports:
-        if report.made is not None:
-            prefix = f"{run_prefix(report.task_id, report.epoch)}_"
-            mine = {table for table in held[report.task_id, report.epoch] if table.startswith(prefix)}
-            unmade |= mine - set(report.made)
-    return unmade
+def _is_unmade(table: str, run: Key, made: Sequence[str] | None) -> bool:
+    """A name that a run took and did not use, or a table that it has dropped itself."""
+    return made is not None and table not in made and table.startswith(f"{run_prefix(*run)}_")
 
 
 # ---------------------------------------------------------------- rows

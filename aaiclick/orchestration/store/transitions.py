@@ -18,6 +18,7 @@ from aaiclick.orchestration.rules.states import ENDED_JOB, JOB_MOVES, TASK_MOVES
 from aaiclick.orchestration.store.columns import LongText
 from aaiclick.orchestration.store.dialects.contract import Dialect, EndedTask
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_claims import keep_held
 from aaiclick.orchestration.store.tables import events, groups, jobs, ripples, runs, tasks
 
 _LOCKED = (
@@ -136,6 +137,7 @@ async def end_claims(session: Session, rows: Sequence[dict[str, Any]]) -> None:
     """Write the history of these runs and give their claims back."""
     if not rows:
         return
+    await keep_held(session, rows)
     await session.insert(runs, rows)
     by_worker: dict[int, list[int]] = {}
     for row in rows:

@@ -87,17 +87,17 @@ async def test_each_placement_has_a_front_of_its_own(stage: Orchestra) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["postgres"], indirect=True)
-async def test_claims_that_take_long_to_hold_their_tables_do_not_make_others_overlook_what_is_urgent(
+async def test_claims_that_take_long_to_register_their_tables_do_not_make_others_overlook_what_is_urgent(
     stage: Orchestra, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is the queue's front that may be slow to look at, and then is looked at less often."""
     clock = HandClock()
 
-    async def hold_given(*_: object) -> dict[int, frozenset[str]]:
+    async def register_first(*_: object) -> set[int]:
         clock.now += 1
-        return {}
+        return set()
 
-    monkeypatch.setattr(claims, "hold_given", hold_given)
+    monkeypatch.setattr(claims, "register_first", register_first)
     stage.coordinator = DirectCoordinator(stage.database, clock=clock)
     await stage.submit(*(make(f"t{number}") for number in range(5)))
     for _ in range(3):

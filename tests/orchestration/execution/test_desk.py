@@ -21,7 +21,7 @@ class State:
         self.failures = list(failures)
         self.loops: list[asyncio.AbstractEventLoop] = []
 
-    async def hold(self, claim: Claim, *, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
         self.loops.append(asyncio.get_running_loop())
         if self.failures:
             raise self.failures.pop(0)
@@ -43,15 +43,15 @@ def desk_of(state: State, noted: list[tuple[int, int]]) -> WorkersDesk:
 async def test_the_state_is_asked_in_the_workers_loop() -> None:
     state, noted = State(), list[tuple[int, int]]()
     desk, claim = desk_of(state, noted), bodies.claim_of(bodies.nothing)
-    assert await desk.hold(claim, [], []) == "ours"
-    assert await asyncio.to_thread(lambda: asyncio.run(desk.hold(claim, [], []))) == "ours"
+    assert await desk.hold(claim, []) == "ours"
+    assert await asyncio.to_thread(lambda: asyncio.run(desk.hold(claim, []))) == "ours"
     assert state.loops == [asyncio.get_running_loop()] * 2
     assert noted == [(claim.task_id, claim.epoch)] * 2
 
 
 async def test_a_state_that_is_away_is_asked_again() -> None:
     state = State(OSError("away"), RuntimeError("a fault"))
-    assert await desk_of(state, []).hold(bodies.claim_of(bodies.nothing), [], []) == "ours"
+    assert await desk_of(state, []).hold(bodies.claim_of(bodies.nothing), []) == "ours"
     assert len(state.loops) == 3
 
 
@@ -60,7 +60,7 @@ async def test_a_run_that_is_lost_is_told_at_once_and_noted_all_the_same() -> No
     noted: list[tuple[int, int]] = []
     desk = desk_of(State(ClaimLost(task_id=1, epoch=1, move="hold")), noted)
     with pytest.raises(ClaimLost):
-        await desk.hold(bodies.claim_of(bodies.nothing), [], [])
+        await desk.hold(bodies.claim_of(bodies.nothing), [])
     assert len(noted) == 1
 
 

@@ -125,32 +125,24 @@ class Asked:
     """A desk that notes what it is asked for."""
 
     def __init__(self) -> None:
-        self.holds: list[tuple[list[str], list[str]]] = []
+        self.holds: list[list[str]] = []
 
-    async def hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
-        self.holds.append((list(inputs), list(outputs)))
+    async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
+        self.holds.append(list(tables))
         return "asked"
 
     async def slots(self) -> int:
         return 1
 
 
-@pytest.mark.parametrize(
-    ("held", "asked"),
-    [
-        ({"t3_1_1", "t11_2_1"}, []),
-        ({"t3_1_1"}, [(["t3_1_1"], ["t11_2_1"])]),
-        ({"t11_2_1"}, [(["t3_1_1"], ["t11_2_1"])]),
-        (set(), [(["t3_1_1"], ["t11_2_1"])]),
-    ],
-)
-async def test_what_was_held_with_the_claim_is_not_asked_for(
-    local: Any, monkeypatch: pytest.MonkeyPatch, held: set[str], asked: list[Any]
+@pytest.mark.parametrize(("registered", "asked"), [(True, []), (False, [["t11_2_1"]])])
+async def test_a_table_that_is_known_since_the_claim_is_not_asked_for(
+    local: Any, monkeypatch: pytest.MonkeyPatch, registered: bool, asked: list[Any]
 ) -> None:
     desk = Asked()
     monkeypatch.setattr(module, "current_desk", lambda: desk)
     text = '{"x": {"object_type": "object", "table": "t3_1_1"}}'
-    run = RunData(replace(claim(), kwargs_json=text, held=frozenset(held), installation="known"))
+    run = RunData(replace(claim(), kwargs_json=text, registered=registered, installation="known"))
     made = await (await run.context()).create_object_from_value([1])
     assert desk.holds == asked
     comment = f"SELECT comment FROM system.tables WHERE name = '{made.table}'"
@@ -162,5 +154,5 @@ async def test_what_was_held_with_the_claim_is_not_asked_for(
 async def test_a_run_that_opened_nothing_says_so_if_names_were_held_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "current_desk", lambda: Asked())
     done = Done(11, 2)
-    assert RunData(replace(claim(), held=frozenset({"t11_2_1"}))).sign(done).made == ()
+    assert RunData(replace(claim(), registered=True)).sign(done).made == ()
     assert RunData(claim()).sign(done).made is None

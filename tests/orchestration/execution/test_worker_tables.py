@@ -21,7 +21,7 @@ class Holding(ScriptedExecutor):
 
     async def run(self, claim: Claim, started: object) -> Report:
         assert self.desk is not None
-        assert await self.desk.hold(claim, [], [table_of(claim)])
+        assert await self.desk.hold(claim, [table_of(claim)])
         return await super().run(claim, started)  # type: ignore[arg-type]
 
 
@@ -98,12 +98,12 @@ async def test_the_state_is_asked_again_until_it_answers(band: Orchestra) -> Non
         def __getattr__(self, name: str) -> object:
             return getattr(band.coordinator, name)
 
-        async def hold(self, claim: Claim, **tables: object) -> str:
+        async def hold(self, claim: Claim, tables: list[str]) -> str:
             nonlocal asked
             asked += 1
             if asked < 3:
                 raise OSError("away")
-            return await band.coordinator.hold(claim, **tables)  # type: ignore[arg-type]
+            return await band.coordinator.hold(claim, tables)
 
     job = await band.submit(make("a"))
     async with working(band, Holding(), coordinator=Failing()):
@@ -119,7 +119,7 @@ async def test_a_run_that_lost_its_claim_is_told(band: Orchestra) -> None:
         await band.coordinator.cancel(job.id)
         assert executor.desk is not None
         try:
-            await executor.desk.hold(claim, [], [table_of(claim, 2)])
+            await executor.desk.hold(claim, [table_of(claim, 2)])
         except ClaimLost as error:
             told.append(error)
         return await completes(claim)
@@ -135,7 +135,7 @@ async def _is(fact: bool) -> bool:
     return fact
 
 
-async def test_a_claim_that_leaves_the_line_without_a_run_lets_go_of_what_was_held_with_it(band: Orchestra) -> None:
+async def test_a_claim_that_leaves_the_line_without_a_run_lets_go_of_what_it_held(band: Orchestra) -> None:
     maker = make("maker")
     readers = [make(f"r{number}", kwargs={"x": maker}) for number in range(3)]
     job = await band.submit(maker, *readers)
@@ -152,8 +152,8 @@ async def test_a_claim_that_leaves_the_line_without_a_run_lets_go_of_what_was_he
     worker._line._run_s = 0.001
     running = asyncio.create_task(worker.run())
     await until(lambda: _is(len(worker.holdings) == 3))
-    assert len({task for task, _, _ in await run_refs(band)}) == 3
     await band.coordinator.cancel(job.id)
+    assert len({task for task, _, _ in await run_refs(band)}) == 3
     worker.obey(Orders(stop=dict.fromkeys(list(worker._line._waiting), Stop.CANCELLED)))
 
     async def only_the_body() -> bool:

@@ -28,7 +28,7 @@ async def the_next(band: Orchestra) -> Claim:
 
 async def run(band: Orchestra, claim: Claim, *inputs: str, fails: bool = False, keeps: bool = True) -> str:
     """Run one that uses these and returns a table of its own."""
-    (table,) = await hold(band, claim, *inputs)
+    (table,) = await hold(band, claim)
     report = failed(claim, made=()) if fails else returned(claim, *([table] if keeps else []), made=(table,))
     await band.report(report)
     return table
@@ -105,7 +105,6 @@ async def test_what_no_task_made_cannot_be_made_again(band: Orchestra) -> None:
     a = make("a", kwargs={"x": {"object_type": "object", "table": given}})
     await band.submit(a)
     (claim,) = await band.claim()
-    await hold(band, claim, given, outputs=0)
     await band.report(returned(claim, made=()))
     assert await drop(band) == {given}
     with pytest.raises(InputsGone, match="cannot be made again"):
@@ -119,7 +118,7 @@ async def test_a_cleared_task_leaves_what_its_run_made(band: Orchestra) -> None:
     await band.submit(a, b)
     old = await run(band, await the_next(band))
     (running,) = await band.claim()
-    await hold(band, running, old)
+    await hold(band, running)
     await band.coordinator.clear(a.id)
     assert await pins(band) == set()
     assert await drop(band) == set()  # the body of b is not dead yet
@@ -150,7 +149,6 @@ async def test_inputs_by_way_of_a_group_and_of_returned_tasks_count(band: Orches
     await band.submit(parts, reader)
     made = {name: await run(band, claim) for name, claim in (await band.claim_named()).items()}
     (claim,) = await band.claim()
-    await hold(band, claim, *made.values(), outputs=0)
     await band.report(failed(claim, made=()))
     assert await drop(band) == set()
     await band.coordinator.clear(reader.id)
@@ -179,7 +177,6 @@ async def test_a_child_is_cleared_with_its_parent_where_the_parents_table_is_gon
     child = make("child", kwargs={"x": {"object_type": "object", "table": table}})
     await band.report(replace(grown(claim, child), holds=True, made=(table,)))
     (claim,) = await band.claim()
-    await hold(band, claim, table, outputs=0)
     await band.report(returned(claim, made=()))
     assert await drop(band) == {table}
     with pytest.raises(InputsGone):

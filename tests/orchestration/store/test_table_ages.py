@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 
 from aaiclick.errors import InputsGone
-from aaiclick.orchestration.models import Job
+from aaiclick.orchestration.models import Claim, Job
 from aaiclick.orchestration.rules.states import PreservationMode
 from aaiclick.orchestration.store.clears import clear_tasks
 from aaiclick.orchestration.store.table_ages import mark_expired, mark_unclaimed
@@ -16,7 +16,7 @@ from aaiclick.orchestration.store.table_holds import register_given
 from aaiclick.orchestration.store.tables import jobs, table_context_refs
 from tests.support.band import SERVERS, band
 from tests.support.orchestra import LONG_AGO, Orchestra, make
-from tests.support.tables import drop, failed, hold, pins, references_left, registered, returned, run_refs
+from tests.support.tables import drop, failed, hold, pins, references_left, registered, returned, run_refs, table_of
 
 __all__ = ["band"]
 
@@ -44,7 +44,6 @@ async def failed_job(band: Orchestra) -> tuple[Job, int, str]:
     (table,) = await hold(band, claim)
     await band.report(returned(claim, table, made=(table,)))
     (claim,) = await band.claim()
-    await hold(band, claim, table, outputs=0)
     await band.report(failed(claim, made=()))
     return job, b.id, table
 
@@ -155,3 +154,28 @@ async def test_what_is_old_and_in_use_stays(band: Orchestra) -> None:
     await drop(band)
     await let_tables_grow_old(band)
     assert await band.database.transact(lambda session: mark_unclaimed(session, DAY_S)) == 0
+
+
+async def given_to_another(band: Orchestra) -> tuple[Claim, str]:
+    """A live run of a job that is given a table of one that ended long ago."""
+    _, _, table = await failed_job(band)
+    await band.submit(make("reader", kwargs={"x": {"object_type": "object", "table": table}}))
+    claims = await band.claim_named()
+    await let_jobs_grow_old(band)
+    return claims["reader"], table
+
+
+async def test_what_a_run_of_another_job_is_given_waits_for_its_end(band: Orchestra) -> None:
+    claim, table = await given_to_another(band)
+    assert claim.registered
+    assert await expire(band) == 0
+    await band.report(returned(claim, made=()))
+    assert await expire(band) == 1
+    assert await drop(band) == {table}
+
+
+async def test_the_first_table_of_a_run_that_takes_long_stays(band: Orchestra) -> None:
+    claim, _ = await given_to_another(band)
+    await let_tables_grow_old(band)
+    assert await band.database.transact(lambda session: mark_unclaimed(session, DAY_S)) == 0
+    assert table_of(claim) in await registered(band)

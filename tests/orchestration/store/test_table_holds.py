@@ -1,4 +1,4 @@
-"""A run says which tables it uses before it does."""
+"""A run says which tables it may make before it does."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import pytest
 from sqlalchemy import select, update
 
 from aaiclick.errors import ClaimLost
-from aaiclick.orchestration.models import Task
+from aaiclick.orchestration.models import Claim, Task
 from aaiclick.orchestration.store import claims as store_claims
-from aaiclick.orchestration.store import table_holds
 from aaiclick.orchestration.store.table_holds import name_of_installation
 from aaiclick.orchestration.store.tables import installation, table_context_refs, tasks
 from tests.support.band import band
@@ -31,9 +30,9 @@ async def test_a_run_is_known_to_use_its_tables_before_it_does(band: Orchestra) 
 async def test_holding_twice_is_holding_once(band: Orchestra) -> None:
     await band.submit(make("a"))
     (claim,) = await band.claim()
-    await hold(band, claim, "t1_1_1", outputs=2)
+    await hold(band, claim, outputs=2)
     before = await run_refs(band)
-    await hold(band, claim, "t1_1_1", outputs=2)
+    await hold(band, claim, outputs=2)
     assert await run_refs(band) == before
     assert len(await band.rows(select(table_context_refs))) == 2
 
@@ -50,7 +49,7 @@ async def test_who_lost_the_claim_holds_nothing(band: Orchestra) -> None:
 async def test_an_installation_keeps_its_name(band: Orchestra) -> None:
     await band.submit(make("a"))
     (claim,) = await band.claim()
-    first = await band.coordinator.hold(claim)
+    first = await band.coordinator.hold(claim, [])
     assert first == await band.database.transact(name_of_installation)
     assert [row.id for row in await band.rows(select(installation))] == [first]
 
@@ -69,13 +68,16 @@ async def given(band: Orchestra) -> tuple[Task, str]:
     return reader, table
 
 
-async def test_what_a_run_is_given_is_held_with_its_claim_and_the_first_table_it_may_make(band: Orchestra) -> None:
-    _, table = await given(band)
+async def test_a_run_that_is_given_a_table_has_its_first_registered_with_the_claim(band: Orchestra) -> None:
+    """And nothing else is written: what it is given is pinned, and its claim says that it goes on."""
+    reader, table = await given(band)
     (claim,) = await band.claim()
-    assert claim.held == {table, table_of(claim)}
+    assert claim.registered
     assert claim.installation == await band.database.transact(name_of_installation)
-    assert await run_refs(band) == {(claim.task_id, claim.epoch, name) for name in claim.held}
-    assert await registered(band) == claim.held
+    assert await run_refs(band) == set()
+    assert await pins(band) == {(reader.id, table)}
+    assert await registered(band) == {table, table_of(claim)}
+    assert await drop(band) == set()
     await band.report(returned(claim, table_of(claim), made=(table_of(claim),)))
     assert await drop(band) == {table, table_of(claim)}
     assert await references_left(band) == 0
@@ -90,7 +92,7 @@ async def test_a_run_that_makes_nothing_leaves_nothing(band: Orchestra) -> None:
     assert await references_left(band) == 0
 
 
-async def test_of_many_claims_each_holds_its_own(band: Orchestra) -> None:
+async def test_of_many_claims_those_that_are_given_tables_have_their_first_registered(band: Orchestra) -> None:
     makers = [make(f"m{number}") for number in range(3)]
     both = make("both", kwargs={"x": makers[0], "y": [makers[1]]})
     await band.submit(*makers, both, make("plain", kwargs={"n": makers[2]}), make("alone"))
@@ -99,26 +101,12 @@ async def test_of_many_claims_each_holds_its_own(band: Orchestra) -> None:
     reports = [returned(claims[name], table, made=(table,)) for name, table in tables.items()]
     await band.report(*reports, done(claims["m2"]))
     found = await band.claim_named()
-    assert found["both"].held == {*tables.values(), table_of(found["both"])}
-    assert (found["plain"].held, found["alone"].held) == (frozenset(), frozenset())
+    assert {name for name, claim in found.items() if claim.registered} == {"both"}
+    assert await registered(band) == {*tables.values(), table_of(found["both"])}
 
 
-async def test_runs_that_are_given_very_many_tables_ask_for_themselves_and_the_others_do_not_wait(
-    band: Orchestra, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All runs of a claim, each with thousands, would be more than one statement may say."""
-    monkeypatch.setattr(table_holds, "HELD_AT_ONCE", 5)
-    maker = make("maker")
-    readers = [make(f"r{number}", kwargs={"x": maker}) for number in range(3)]
-    await band.submit(maker, *readers)
-    (claim,) = await band.claim()
-    tables = await hold(band, claim, outputs=2)
-    await band.report(returned(claim, *tables, made=tuple(tables)))
-    claims = await band.claim()
-    assert [len(each.held) for each in claims] == [3, 0, 0]
-    assert len(await run_refs(band)) == 3
-    await hold(band, claims[1], *tables)
-    assert len(await run_refs(band)) == 6
+def _run(claim: Claim) -> tuple[int, int]:
+    return claim.task_id, claim.epoch
 
 
 async def test_what_is_given_back_is_let_go_also_where_someone_took_it_away_before(band: Orchestra) -> None:
@@ -128,35 +116,35 @@ async def test_what_is_given_back_is_let_go_also_where_someone_took_it_away_befo
     assert await run_refs(band) == set()
     assert await drop(band) == {table_of(claim)}
     (claim,) = await band.claim()
-    assert claim.held == {table, table_of(claim)}
     await band.coordinator.clear(reader.id)
+    assert await run_refs(band) == {(*_run(claim), table), (*_run(claim), table_of(claim))}
     assert await band.coordinator.release(band.worker, [claim]) == set()
     assert await run_refs(band) == set()
     assert await pins(band) == {(reader.id, table)}
 
 
-async def test_arguments_that_cannot_be_read_hold_nothing(band: Orchestra) -> None:
+async def test_arguments_that_cannot_be_read_register_nothing(band: Orchestra) -> None:
     reader, _ = await given(band)
     broken = '{"x": "object"}'
     await band.database.transact(lambda session: session.run(update(tasks).values(kwargs=broken)))
     await band.database.transact(lambda session: session.run(update(tasks).values(needs_inputs=False)))
     (claim,) = await band.claim()
-    assert (claim.task_id, claim.held) == (reader.id, frozenset())
+    assert (claim.task_id, claim.registered) == (reader.id, False)
 
 
 @pytest.mark.parametrize("dialect", ["postgres"], indirect=True)
 @pytest.mark.parametrize("transient", [True, False])
-async def test_a_claim_that_committed_is_not_lost_because_its_tables_could_not_be_held(
+async def test_a_claim_that_committed_is_not_lost_because_its_table_could_not_be_registered(
     band: Orchestra, monkeypatch: pytest.MonkeyPatch, transient: bool
 ) -> None:
-    async def hold_given(*_: object) -> dict[int, frozenset[str]]:
+    async def register_first(*_: object) -> set[int]:
         raise asyncpg.DeadlockDetectedError("met") if transient else RuntimeError("a mistake")
 
     await band.submit(make("a"))
-    monkeypatch.setattr(store_claims, "hold_given", hold_given)
+    monkeypatch.setattr(store_claims, "register_first", register_first)
     if transient:
         (claim,) = await band.claim()
-        assert claim.held == frozenset()
+        assert not claim.registered
     else:
         with pytest.raises(RuntimeError, match="a mistake"):
             await band.claim()

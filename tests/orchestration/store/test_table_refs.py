@@ -43,10 +43,8 @@ async def test_a_table_lives_from_its_maker_to_its_last_consumer(band: Orchestra
     assert await run_refs(band) == set()
     assert await drop(band) == set()
     claims = await band.claim_named()
-    await hold(band, claims["b"], table, outputs=0)
     await band.report(returned(claims["b"], made=()))
     assert await drop(band) == set()
-    await hold(band, claims["c"], table, outputs=0)
     await band.report(returned(claims["c"], made=()))
     assert await drop(band) == {table}
     assert await references_left(band) == 0
@@ -61,11 +59,10 @@ async def test_a_consumer_that_dies_after_its_start_finds_its_input_again(band: 
     await band.report(returned(claim, table))
     for _ in range(3):
         (claim,) = await band.claim()
-        (made,) = await hold(band, claim, table)
+        (made,) = await hold(band, claim)
         await band.report(failed(claim))
         assert await drop(band) == {made}
     (claim,) = await band.claim()
-    await hold(band, claim, table, outputs=0)
     await band.report(returned(claim, made=()))
     assert await drop(band) == {table}
 
@@ -79,13 +76,13 @@ async def test_a_late_report_frees_its_own_run_and_not_its_successor(band: Orche
     (table,) = await hold(band, claim)
     await band.report(returned(claim, table))
     (zombie,) = await band.claim()
-    (old,) = await hold(band, zombie, table)
+    (old,) = await hold(band, zombie)
     await band.coordinator.release(band.worker, [zombie])
     (claim,) = await band.claim()
-    (new,) = await hold(band, claim, table)
+    (new,) = await hold(band, claim)
     receipt = await band.report(returned(zombie, old))
     assert not receipt.accepted
-    assert await run_refs(band) == {(claim.task_id, claim.epoch, table), (claim.task_id, claim.epoch, new)}
+    assert await run_refs(band) == {(claim.task_id, claim.epoch, new)}
     assert await pins(band) == {(consumer.id, table)}
     assert await drop(band) == {old}
 
@@ -109,12 +106,10 @@ async def test_a_table_that_is_handed_on_is_pinned_for_the_next(band: Orchestra)
     (table,) = await hold(band, claim)
     await band.report(returned(claim, table))
     (claim,) = await band.claim()
-    await hold(band, claim, table, outputs=0)
     await band.report(returned(claim, table, made=()))
     assert await pins(band) == {(c.id, table)}
     assert await drop(band) == set()
     (claim,) = await band.claim()
-    await hold(band, claim, table, outputs=0)
     await band.report(returned(claim, made=()))
     assert await drop(band) == {table}
     assert await references_left(band) == 0
@@ -143,8 +138,8 @@ async def test_a_batch_ends_the_references_of_all_and_of_each_its_own(band: Orch
     (table,) = await hold(band, claim)
     await band.report(returned(claim, table))
     claims = await band.claim_named()
-    (of_b,) = await hold(band, claims["b"], table)
-    (of_c,) = await hold(band, claims["c"], table)
+    (of_b,) = await hold(band, claims["b"])
+    (of_c,) = await hold(band, claims["c"])
     await band.report(returned(claims["b"], of_b), failed(claims["c"]))
     assert await pins(band) == {(c.id, table), (last.id, of_b)}
     assert await run_refs(band) == set()
@@ -213,7 +208,6 @@ async def test_failed_and_doomed_consumers_keep_their_pins(band: Orchestra) -> N
     (table,) = await hold(band, claim)
     await band.report(returned(claim, table))
     (claim,) = await band.claim()
-    await hold(band, claim, table, outputs=0)
     await band.report(failed(claim, made=()))
     assert await pins(band) == {(b.id, table), (c.id, table)}
     assert await drop(band) == set()

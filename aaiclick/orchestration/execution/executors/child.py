@@ -205,9 +205,9 @@ class Child:
         """Ask the worker to mask values in the log before anything is done with them."""
         self.ask(SecretsFound(next(self.serials), values))
 
-    async def hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
         """Ask the worker to hold tables for the run; on a thread once there is a body, so that its loop goes on."""
-        wanted = TablesWanted(next(self.serials), list(inputs), list(outputs))
+        wanted = TablesWanted(next(self.serials), list(tables))
         answer = await asyncio.to_thread(self.ask, wanted) if self.called else self.ask(wanted)
         assert isinstance(answer, TablesHeld)
         if answer.refusal:

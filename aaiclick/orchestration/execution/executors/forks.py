@@ -338,7 +338,7 @@ class ChildHandle:
             self._say(TablesHeld(wanted.serial, ""))
             return
         try:
-            named = await self._desk.hold(claim, wanted.inputs, wanted.outputs)
+            named = await self._desk.hold(claim, wanted.tables)
         except ClaimLost as lost:
             self._say(TablesHeld(wanted.serial, "", str(lost)))
         else:

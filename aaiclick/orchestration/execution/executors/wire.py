@@ -98,11 +98,10 @@ class Ids(msgspec.Struct, tag=11, array_like=True):
 
 
 class TablesWanted(msgspec.Struct, tag=12, array_like=True):
-    """From a child: its run is about to use these tables, and may make those."""
+    """From a child: its run may make these tables."""
 
     serial: int
-    inputs: list[str]
-    outputs: list[str]
+    tables: list[str]
 
 
 class TablesHeld(msgspec.Struct, tag=13, array_like=True):

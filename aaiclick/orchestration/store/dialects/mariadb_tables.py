@@ -35,7 +35,7 @@ _REFS = (
 )
 _WANTED = (
     "JSON_TABLE(%s, '$[*]' COLUMNS (task_id BIGINT PATH '$[0]', epoch INT PATH '$[1]',"
-    f" table_name {_NAME} PATH '$[2]', worker_id BIGINT PATH '$[3]', claim_call INT PATH '$[4]')) AS said"
+    f" table_name {_NAME} PATH '$[2]', worker_id BIGINT PATH '$[3]')) AS said"
 )
 _THAT_PIN = "STRAIGHT_JOIN table_pin_refs AS pin ON pin.task_id = said.task_id AND pin.table_name = said.table_name"
 _THAT_REF = (
@@ -53,8 +53,8 @@ _REGISTER = (
     f" FROM {_REFS} STRAIGHT_JOIN tasks ON tasks.id = said.task_id STRAIGHT_JOIN jobs ON jobs.id = tasks.job_id"
 )
 _REFER = (
-    "INSERT IGNORE INTO table_run_refs (task_id, epoch, table_name, worker_id, claim_call)"
-    f" SELECT task_id, epoch, table_name, worker_id, claim_call FROM {_WANTED}"
+    "INSERT IGNORE INTO table_run_refs (task_id, epoch, table_name, worker_id)"
+    f" SELECT task_id, epoch, table_name, worker_id FROM {_WANTED}"
 )
 _PIN = (
     f"INSERT INTO table_pin_refs (task_id, table_name, freed) SELECT task_id, table_name, false FROM {_PINS}"
@@ -62,7 +62,10 @@ _PIN = (
 )
 _UNPIN = f"DELETE pin FROM {_PINS} {_THAT_PIN}"
 _FREE = f"UPDATE {_PINS} {_THAT_PIN} SET pin.freed = true WHERE NOT pin.freed"
-_END = f"UPDATE {_REFS} {_THAT_REF} SET ref.freed = true WHERE NOT ref.freed"
+_END = (
+    "INSERT INTO table_run_refs (task_id, epoch, table_name, worker_id, freed)"
+    f" SELECT task_id, epoch, table_name, 0, true FROM {_REFS} ON DUPLICATE KEY UPDATE freed = true"
+)
 _GONE = f"DELETE ref FROM {_REFS} {_THAT_REF}"
 _FORGET = (
     f"DELETE known FROM JSON_TABLE(%s, '$[*]' COLUMNS (table_name {_NAME} PATH '$')) AS said"
@@ -75,14 +78,14 @@ class MariadbTables:
 
     at_once: ClassVar[bool] = False
 
-    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], call: int = 0) -> set[Key]:
+    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], *, refer: bool = True) -> set[Key]:
         ids = sorted(hold.task_id for hold in holds)
         rows = await _ask(session, _FENCE.format(ids=_listed(ids)), [worker_id])
         fenced = {(row[0], row[1]) for row in rows}
         passed = [hold for hold in holds if hold[:2] in fenced]
-        outputs = [(hold.task_id, hold.epoch, table) for hold in passed for table in hold.outputs]
-        refs = [(*hold[:2], table, worker_id, call) for hold in passed for table in (*hold.inputs, *hold.outputs)]
-        await _together(session, {_REGISTER: outputs, _REFER: refs})
+        wanted = [(hold.task_id, hold.epoch, table) for hold in passed for table in hold.tables]
+        refs = [(*each, worker_id) for each in wanted] if refer else []
+        await _together(session, {_REGISTER: wanted, _REFER: refs})
         return fenced & {(hold.task_id, hold.epoch) for hold in holds}
 
     async def look(

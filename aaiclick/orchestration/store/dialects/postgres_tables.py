@@ -42,16 +42,15 @@ WITH fenced AS MATERIALIZED (
     SELECT fenced.* FROM fenced JOIN unnest({_given(2, "bigint")}, {_given(3, "int")}) AS said(id, epoch)
     ON said.id = fenced.id AND said.epoch = fenced.epoch
 ), wanted AS (
-    SELECT * FROM unnest({_given(4, "bigint")}, {_given(5, "text")}, {_given(6, "boolean")})
-    AS wanted(task_id, table_name, made)
+    SELECT * FROM unnest({_given(4, "bigint")}, {_given(5, "text")}) AS wanted(task_id, table_name)
 ), registered AS (
     INSERT INTO table_context_refs (table_name, context_id, job_id, epoch, preserved, created_at)
     SELECT table_name, run.id, run.job_id, run.epoch, preservation_mode = 'full', claimed_at
-    FROM run JOIN wanted ON wanted.task_id = run.id AND made JOIN jobs ON jobs.id = run.job_id
+    FROM run JOIN wanted ON wanted.task_id = run.id JOIN jobs ON jobs.id = run.job_id
     ON CONFLICT DO NOTHING
 ), referred AS (
-    INSERT INTO table_run_refs (task_id, epoch, table_name, worker_id, claim_call)
-    SELECT run.id, run.epoch, table_name, $1, $7 FROM run JOIN wanted ON wanted.task_id = run.id
+    INSERT INTO table_run_refs (task_id, epoch, table_name, worker_id)
+    SELECT run.id, run.epoch, table_name, $1 FROM run JOIN wanted ON wanted.task_id = run.id WHERE $6::boolean
     ON CONFLICT DO NOTHING
 )
 SELECT id, epoch FROM run
@@ -80,7 +79,8 @@ WITH pinned AS (
 ), freed AS (
     UPDATE table_pin_refs AS pin SET freed = true FROM {_pins(5)} WHERE {_THAT_PIN} AND NOT freed
 ), ended AS (
-    UPDATE table_run_refs AS ref SET freed = true FROM {_refs(7)} WHERE {_THAT_REF} AND NOT freed
+    INSERT INTO table_run_refs (task_id, epoch, table_name, worker_id, freed) SELECT *, 0, true FROM {_refs(7)}
+    ON CONFLICT (task_id, epoch, table_name) DO UPDATE SET freed = excluded.freed
 ), gone AS (
     DELETE FROM table_run_refs AS ref USING {_refs(10)} WHERE {_THAT_REF}
 )
@@ -99,15 +99,10 @@ class PostgresTables:
 
     at_once: ClassVar[bool] = True
 
-    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], call: int = 0) -> set[Key]:
-        wanted = [
-            (hold.task_id, table, made)
-            for hold in holds
-            for made, tables in ((False, hold.inputs), (True, hold.outputs))
-            for table in tables
-        ]
+    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], *, refer: bool = True) -> set[Key]:
+        wanted = [(hold.task_id, table) for hold in holds for table in hold.tables]
         runs = [hold[:2] for hold in holds]
-        said = (worker_id, *_columns(runs, 2), *_columns(wanted, 3), call)
+        said = (worker_id, *_columns(runs, 2), *_columns(wanted, 2), refer)
         rows = await driver_of(session.connection).fetch(_HOLD, *said)
         return {(row[0], row[1]) for row in rows}
 

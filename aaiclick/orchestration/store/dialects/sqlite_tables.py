@@ -35,9 +35,14 @@ _REGISTER = """
 INSERT INTO table_context_refs (table_name, context_id, epoch, job_id, created_at, preserved) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING
 """
-_REFER = """
-INSERT INTO table_run_refs (task_id, epoch, table_name, worker_id, claim_call) VALUES (?, ?, ?, ?, ?)
+_REGISTER_FENCED = """
+INSERT INTO table_context_refs (table_name, context_id, epoch, job_id, created_at, preserved)
+SELECT ?, tasks.id, epoch, job_id, claimed_at, preservation_mode = 'full' FROM tasks JOIN jobs ON jobs.id = tasks.job_id
+WHERE tasks.id = ? AND epoch = ? AND worker_id = ? AND tasks.status IN ('claimed', 'running')
 ON CONFLICT DO NOTHING
+"""
+_REFER = """
+INSERT INTO table_run_refs (task_id, epoch, table_name, worker_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
 """
 _THAT = {False: "", True: "= ?1"}
 _LOOK = {
@@ -54,7 +59,10 @@ ON CONFLICT (task_id, table_name) DO UPDATE SET freed = false
 """
 _UNPIN = "DELETE FROM table_pin_refs WHERE task_id = ? AND table_name = ?"
 _FREE = "UPDATE table_pin_refs SET freed = true WHERE task_id = ? AND table_name = ? AND NOT freed"
-_END = "UPDATE table_run_refs SET freed = true WHERE task_id = ? AND epoch = ? AND table_name = ? AND NOT freed"
+_END = """
+INSERT INTO table_run_refs (task_id, epoch, table_name, worker_id, freed) VALUES (?, ?, ?, 0, true)
+ON CONFLICT (task_id, epoch, table_name) DO UPDATE SET freed = true
+"""
 _GONE = "DELETE FROM table_run_refs WHERE task_id = ? AND epoch = ? AND table_name = ?"
 _FORGET = "DELETE FROM table_context_refs WHERE table_name = ?"
 
@@ -64,18 +72,18 @@ class SqliteTables:
 
     at_once: ClassVar[bool] = False
 
-    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], call: int = 0) -> set[Key]:
+    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], *, refer: bool = True) -> set[Key]:
         driver = driver_of(session.connection)
+        if not refer:
+            rows = [(table, hold.task_id, hold.epoch, worker_id) for hold in holds for table in hold.tables]
+            return {row[1:3] for row in rows if driver.execute(_REGISTER_FENCED, row).rowcount}
         passed: set[Key] = set()
-        outputs, refs = [], []
-        for task_id, epoch, inputs, made in holds:
+        for task_id, epoch, tables in holds:
             facts = driver.execute(_FENCE, (task_id, epoch, worker_id)).fetchone()
             if facts is not None:
                 passed.add((task_id, epoch))
-                outputs += [(table, task_id, epoch, *facts) for table in made]
-                refs += [(task_id, epoch, table, worker_id, call) for table in (*inputs, *made)]
-        driver.executemany(_REGISTER, outputs)
-        driver.executemany(_REFER, refs)
+                driver.executemany(_REGISTER, [(table, task_id, epoch, *facts) for table in tables])
+                driver.executemany(_REFER, [(task_id, epoch, table, worker_id) for table in tables])
         return passed
 
     async def look(

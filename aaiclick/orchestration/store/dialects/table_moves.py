@@ -24,12 +24,11 @@ Ref = tuple[int, int, str]
 
 
 class Hold(NamedTuple):
-    """The tables that a run is about to use, and those it may make."""
+    """The tables that a run may make."""
 
     task_id: int
     epoch: int
-    inputs: Sequence[str] = ()
-    outputs: Sequence[str] = ()
+    tables: Sequence[str] = ()
 
 
 class Seen(NamedTuple):
@@ -56,7 +55,7 @@ class Changes:
     freed: list[Pin] = field(default_factory=list)
     """Marked, which asks whoever leads to look."""
     ended: list[Ref] = field(default_factory=list)
-    """Of runs: marked."""
+    """Of runs: marked, also those that were never written down."""
     gone: list[Ref] = field(default_factory=list)
     """Of runs: deleted."""
     forgotten: list[str] = field(default_factory=list)
@@ -69,16 +68,16 @@ class TableMoves(Protocol):
     at_once: ClassVar[bool]
     """`hold` is one statement, and so needs no BEGIN and COMMIT around it."""
 
-    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], call: int = 0) -> set[Key]:
-        """Lock the tasks; write down the tables of those runs whose fence holds; gives these.
+    async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], *, refer: bool = True) -> set[Key]:
+        """Lock the tasks; write down the tables of those runs whose fence holds, with references; gives these runs.
 
-        `call` is the number of the worker's call that claims them in the same transaction.
+        Not to `refer` is enough for the first table of a run: whoever takes the claim away knows its name.
         """
 
     async def look(
         self, session: Session, runs: Collection[int], done: Collection[int], makers: Collection[int]
     ) -> list[Seen]:
-        """What the runs of these tasks use, what those that are done had pinned, and who needs the makers' results."""
+        """What runs of these tasks refer to, what those that are done had pinned, and who needs the makers' results."""
 
     async def change(self, session: Session, changes: Changes) -> None:
         """Write what becomes of references."""
@@ -96,7 +95,7 @@ NEEDED = "consumer.needs_inputs AND consumer.status NOT IN ('completed', 'cancel
 """A consumer that will use its inputs, now or when it is tried again."""
 
 _REFS = "SELECT 'ref', task_id, epoch, table_name FROM table_run_refs WHERE task_id {runs}"
-_PINS = "SELECT 'pin', task_id, 0, table_name FROM table_pin_refs WHERE task_id {done}"
+_PINS = "SELECT 'pin', task_id, 0, table_name FROM table_pin_refs WHERE task_id {done} AND NOT freed"
 _KEPT = "SELECT 'kept', id, job_id, NULL FROM tasks WHERE id {makers} AND kept"
 _IN_GROUPS = "SELECT 'grouped', id, group_id, NULL FROM tasks WHERE id {makers} AND group_id IS NOT NULL"
 _CONSUMERS = (

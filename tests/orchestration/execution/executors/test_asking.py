@@ -68,12 +68,12 @@ class Desk:
     """Notes what is held, and refuses when told to."""
 
     def __init__(self) -> None:
-        self.held: list[tuple[int, list[str], list[str]]] = []
+        self.held: list[tuple[int, list[str]]] = []
         self.refuses = self.waits = False
         self.given_up = 0
 
-    async def hold(self, claim: Claim, inputs: Sequence[str], outputs: Sequence[str]) -> str:
-        self.held.append((claim.task_id, list(inputs), list(outputs)))
+    async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
+        self.held.append((claim.task_id, list(tables)))
         if self.refuses:
             raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
         if self.waits:
@@ -98,7 +98,7 @@ async def test_a_body_holds_tables_through_its_worker(executor: ProcessExecutor)
     executor.desk = desk = Desk()
     claim = claim_of(asking.holds)
     assert result_in(await run(executor, claim)) == "ours"
-    assert desk.held == [(claim.task_id, ["t1_1_1"], ["t2_1_1"])]
+    assert desk.held == [(claim.task_id, ["t2_1_1"])]
 
 
 async def test_a_body_whose_run_is_lost_is_refused(executor: ProcessExecutor) -> None:

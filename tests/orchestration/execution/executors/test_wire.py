@@ -22,7 +22,7 @@ MESSAGES: list[wire.Message] = [
     wire.Stop(),
     wire.IdsWanted(1, 16),
     wire.Ids(1, [2**62, 2**62 + 1]),
-    wire.TablesWanted(2, ["t1_1_1"], ["t2_1_1"]),
+    wire.TablesWanted(2, ["t1_1_1"]),
     wire.TablesHeld(2, "ours"),
     wire.Ended(Done(2**62, 3, '"x"'), None, False),
     wire.Ended(None, Failure(1, 2, "e", "t", ("a", "b"), permanent=True), True),

@@ -24,8 +24,8 @@ async def test_to_hold_is_one_statement_that_commits_by_itself(stage: Orchestra)
     assert stage.database.dialect.tables.at_once
     await stage.submit(make("a"))
     (claim,) = await stage.claim()
-    await stage.coordinator.hold(claim, inputs=["in"], outputs=[table_of(claim)])
-    assert len(await run_refs(stage)) == 2
+    await stage.coordinator.hold(claim, [table_of(claim)])
+    assert len(await run_refs(stage)) == 1
 
 
 async def test_a_hold_that_waited_looks_at_the_fence_again(stage: Orchestra) -> None:
@@ -35,7 +35,7 @@ async def test_a_hold_that_waited_looks_at_the_fence_again(stage: Orchestra) -> 
         await session.dialect.tables.hold(session, stage.worker, [])
         connection = session.connection
         await connection.exec_driver_sql(f"UPDATE tasks SET epoch = epoch + 1 WHERE job_id = {job.id}")
-        holding = asyncio.create_task(stage.coordinator.hold(claim, inputs=["in"], outputs=[table_of(claim)]))
+        holding = asyncio.create_task(stage.coordinator.hold(claim, [table_of(claim)]))
         await stage.until_waiting()
     with pytest.raises(ClaimLost):
         await holding

@@ -22,7 +22,7 @@ async def stage(migrated_sql_url: str) -> AsyncIterator[Orchestra]:
         yield opened
 
 
-LOOKS = [sqlite_tables._FENCE, sqlite_tables._AROUND, *sqlite_tables._LOOK.values()]
+LOOKS = [sqlite_tables._FENCE, sqlite_tables._REGISTER_FENCED, sqlite_tables._AROUND, *sqlite_tables._LOOK.values()]
 
 
 @pytest.mark.parametrize("sql", LOOKS)
@@ -41,7 +41,7 @@ async def test_what_was_held_before_an_error_is_not(stage: Orchestra) -> None:
     (claim,) = await stage.claim()
 
     async def hold(session: Session) -> None:
-        await session.dialect.tables.hold(session, stage.worker, [Hold(claim.task_id, claim.epoch, ["in"], ["out"])])
+        await session.dialect.tables.hold(session, stage.worker, [Hold(claim.task_id, claim.epoch, ["out"])])
         raise RuntimeError("the process has other troubles")
 
     with pytest.raises(RuntimeError):

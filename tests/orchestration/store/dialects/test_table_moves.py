@@ -46,9 +46,9 @@ async def test_of_many_runs_those_hold_whose_fence_holds(band: Orchestra) -> Non
     claims = await band.claim_named()
     a, b, c, d = ((claims[name].task_id, claims[name].epoch) for name in "abcd")
     await band.coordinator.release(band.worker, [claims["c"]])
-    asked = [Hold(*a, ["in"], ["a1", "a2"]), Hold(*b, ["in"]), Hold(*c, ["in"], ["c1"]), Hold(d[0], d[1] + 1, ["in"])]
+    asked = [Hold(*a, ["a1", "a2"]), Hold(*b), Hold(*c, ["c1"]), Hold(d[0], d[1] + 1, ["d1"])]
     assert await hold(band, *asked) == {a, b}
-    assert await run_refs(band) == {(*a, "in"), (*a, "a1"), (*a, "a2"), (*b, "in")}
+    assert await run_refs(band) == {(*a, "a1"), (*a, "a2")}
     rows = {row.table_name: row for row in await band.rows(select(table_context_refs))}
     assert set(rows) == {"a1", "a2"}
     assert (rows["a1"].context_id, rows["a1"].epoch, rows["a1"].job_id) == (*a, job.id)
@@ -59,7 +59,7 @@ async def test_of_many_runs_those_hold_whose_fence_holds(band: Orchestra) -> Non
 async def test_of_another_worker_nothing_is_held(band: Orchestra) -> None:
     await band.submit(make("a"))
     (claim,) = await band.claim()
-    assert await hold(band, Hold(claim.task_id, claim.epoch, ["in"], ["out"]), worker=band.worker + 1) == set()
+    assert await hold(band, Hold(claim.task_id, claim.epoch, ["out"]), worker=band.worker + 1) == set()
     assert await run_refs(band) == set()
     assert await registered(band) == set()
 
@@ -68,8 +68,8 @@ async def test_a_run_that_asks_twice_at_once_is_answered_once(band: Orchestra) -
     await band.submit(make("a"))
     (claim,) = await band.claim()
     run = (claim.task_id, claim.epoch)
-    assert await hold(band, Hold(*run, ["in", "in"], ["out"]), Hold(*run, [], ["out", "more"]), Hold(*run)) == {run}
-    assert await run_refs(band) == {(*run, "in"), (*run, "out"), (*run, "more")}
+    assert await hold(band, Hold(*run, ["out", "out"]), Hold(*run, ["out", "more"]), Hold(*run)) == {run}
+    assert await run_refs(band) == {(*run, "out"), (*run, "more")}
 
 
 # ---------------------------------------------------------------- look
@@ -99,7 +99,7 @@ async def test_each_reference_becomes_what_is_said(band: Orchestra) -> None:
     await band.submit(make("a"), make("b"))
     runs = sorted((claim.task_id, claim.epoch) for claim in await band.claim())
     one, other = runs
-    await hold(band, *(Hold(*run, [], [f"t{run[0]}", f"u{run[0]}", "v"]) for run in runs))
+    await hold(band, *(Hold(*run, [f"t{run[0]}", f"u{run[0]}", "v"]) for run in runs))
     await change(band, Changes(pinned=[(1, "a"), (1, "b"), (2, "a"), (2, "b")]))
     await change(
         band,
@@ -107,14 +107,14 @@ async def test_each_reference_becomes_what_is_said(band: Orchestra) -> None:
             pinned=[(3, "c")],
             unpinned=[(1, "a"), (9, "a")],
             freed=[(2, "b"), (9, "b")],
-            ended=[(*one, f"t{one[0]}"), (*other, "v"), (9, 9, "v")],
+            ended=[(*one, f"t{one[0]}"), (*other, "v"), (9, 9, "u")],
             gone=[(*one, "v"), (9, 9, "v")],
             forgotten=[f"u{one[0]}", "unknown"],
         ),
     )
     assert await pins(band) == {(1, "b"), (2, "a"), (3, "c")}
     assert await run_refs(band) == {(*one, f"u{one[0]}"), (*other, f"t{other[0]}"), (*other, f"u{other[0]}")}
-    assert await marked(band) == ({(*one, f"t{one[0]}"), (*other, "v")}, {(2, "b")})
+    assert await marked(band) == ({(*one, f"t{one[0]}"), (*other, "v"), (9, 9, "u")}, {(2, "b")})
     assert await registered(band) == {f"t{one[0]}", f"t{other[0]}", f"u{other[0]}", "v"}
     await change(band, Changes())
 

@@ -1,0 +1,84 @@
+"""Claims that end by other hands than their run's report: what the run held becomes a reference of its own.
+
+A run that has its claim holds what its task is pinned on, and its first table, and nothing says so but the claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import select
+
+from aaiclick.orchestration.rules.run_tables import run_table
+from aaiclick.orchestration.store.absent import insert_absent
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_refs import in_batches
+from aaiclick.orchestration.store.tables import claims, table_context_refs, table_pin_refs, table_run_refs
+
+Run = Mapping[str, Any]
+"""A row of history."""
+
+TAKEN_AWAY = ("cancelled", "cleared")
+"""Outcomes of runs whose bodies may go on until their worker hears of it."""
+
+GIVEN_BACK = ("released", "lost")
+"""Outcomes of runs that have no body any more, or none that anybody waits for."""
+
+
+async def keep_held(session: Session, runs: Sequence[Run]) -> None:
+    """These runs end: bodies that may go on keep what they hold, and what others made is looked at.
+
+    Their claims are still there.
+    """
+    taken = {row["task_id"]: row for row in runs if row["outcome"] in TAKEN_AWAY}
+    over = {row["task_id"]: row for row in runs if row["outcome"] in GIVEN_BACK}
+    held = [*await _pinned(session, sorted(taken)), *await _first(session, {**taken, **over})]
+    if not held:
+        return
+    calls = await _calls(session, taken)
+    refs = [
+        {
+            "task_id": task,
+            "epoch": (taken.get(task) or over[task])["epoch"],
+            "table_name": table,
+            "worker_id": (taken.get(task) or over[task])["worker_id"],
+            "freed": task in over,
+            "claim_call": calls.get(task, 0),
+        }
+        for task, table in held
+    ]
+    await insert_absent(session, table_run_refs, refs)
+
+
+async def _pinned(session: Session, task_ids: Sequence[int]) -> list[tuple[int, str]]:
+    """What these tasks are pinned on."""
+    if not task_ids:
+        return []
+    pin = table_pin_refs.c
+    theirs = select(pin.task_id, pin.table_name).where(session.any_of(pin.task_id, task_ids), ~pin.freed)
+    return [(row.task_id, row.table_name) for row in await session.rows(theirs)]
+
+
+async def _first(session: Session, runs: Mapping[int, Run]) -> list[tuple[int, str]]:
+    """The first tables of these, as far as they are known."""
+    names = {run_table(task, row["epoch"], 1): task for task, row in runs.items()}
+    known = table_context_refs.c.table_name
+    found: list[tuple[int, str]] = []
+    for batch in in_batches(sorted(names)):
+        rows = await session.rows(select(known).where(known.in_(batch)))
+        found += [(names[row.table_name], row.table_name) for row in rows]
+    return found
+
+
+async def _calls(session: Session, runs: Mapping[int, Run]) -> dict[int, int]:
+    """The calls that claimed these: a worker that never heard of one has no body to wait for."""
+    called: dict[int, int] = {}
+    by_worker: dict[int, list[int]] = {}
+    for task, row in runs.items():
+        by_worker.setdefault(row["worker_id"], []).append(task)
+    for worker, ids in sorted(by_worker.items()):
+        mine = (claims.c.worker_id == worker, session.any_of(claims.c.task_id, sorted(ids)))
+        rows = await session.rows(select(claims.c.task_id, claims.c.claim_call).where(*mine))
+        called |= {row.task_id: row.claim_call for row in rows}
+    return called

@@ -1,0 +1,78 @@
+"""Claims that end by other hands: what their runs held is written down, until the bodies are dead."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import select
+
+from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.store import recoveries
+from aaiclick.orchestration.store.tables import table_run_refs
+from tests.support.band import band
+from tests.support.orchestra import Orchestra, done, make
+from tests.support.tables import drop, hold, pins, references_left, registered, returned, run_refs, table_of
+
+__all__ = ["band"]
+
+
+async def reading(band: Orchestra) -> tuple[Claim, str]:
+    """A live run that is given a table."""
+    maker = make("maker")
+    await band.submit(maker, make("reader", kwargs={"x": maker}))
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table, made=(table,)))
+    (claim,) = await band.coordinator.claim(band.worker, limit=1, call=7)
+    return claim, table
+
+
+async def test_a_cancelled_body_keeps_what_it_was_given_and_its_first_table_until_it_is_dead(band: Orchestra) -> None:
+    """RULINGS 10."""
+    claim, table = await reading(band)
+    run = (claim.task_id, claim.epoch)
+    await band.coordinator.cancel(claim.job_id)
+    assert await pins(band) == set()
+    assert await run_refs(band) == {(*run, table), (*run, table_of(claim))}
+    assert {row.claim_call for row in await band.rows(select(table_run_refs))} == {7}
+    assert await drop(band) == set()
+    await band.coordinator.let_go(band.worker, [run])
+    assert await drop(band) == {table, table_of(claim)}
+    assert await references_left(band) == 0
+
+
+async def test_a_cleared_body_keeps_them_while_the_next_run_completes(band: Orchestra) -> None:
+    old, table = await reading(band)
+    await band.coordinator.clear(old.task_id)
+    (claim,) = await band.claim()
+    await band.report(returned(claim, made=()))
+    assert await drop(band) == set()
+    assert await registered(band) == {table, table_of(old)}
+    assert not (await band.report(returned(old, made=()))).accepted
+    assert await drop(band) == {table}
+    assert await references_left(band) == 0
+
+
+@pytest.mark.parametrize("holds", [True, False])
+async def test_a_late_report_lets_go_also_of_what_its_worker_did_not_know(band: Orchestra, holds: bool) -> None:
+    claim, table = await reading(band)
+    await band.coordinator.cancel(claim.job_id)
+    report = returned(claim) if holds else done(claim)
+    assert not (await band.report(report)).accepted
+    assert await run_refs(band) == set()
+    assert await drop(band) == {table, table_of(claim)}
+
+
+async def test_a_run_whose_worker_is_lost_keeps_nothing_of_its_own(band: Orchestra) -> None:
+    claim, table = await reading(band)
+    await band.coordinator.deregister(band.worker)
+    assert await band.database.transact(lambda session: recoveries.recover_claims(session, 10)) == 1
+    assert await run_refs(band) == set()
+    assert await drop(band) == {table_of(claim)}
+    assert await pins(band) == {(claim.task_id, table)}
+
+
+async def test_a_run_without_tables_leaves_no_reference(band: Orchestra) -> None:
+    job = await band.submit(make("a"))
+    await band.claim()
+    await band.coordinator.cancel(job.id)
+    assert await references_left(band) == 0
