@@ -7,8 +7,8 @@ compared: what else the machine does meanwhile falls on all of them. With turns 
 caches full of the others, as in a worker; with turns of a hundred each is at its best, a bare commit most of all.
 
 On SQLite, where all happens in this process and no commit waits for the disk, it is processor time; else it is time by
-the clock. Tables are dropped once in a round, as whoever leads does it. A body asks for what was not held with its
-claim, as real ones do: the first of a chain has no input.
+the clock. Tables are dropped once in a round, as whoever leads does it. A body asks for its table if that was not
+registered with its claim, as real ones do: the first of a chain has no input.
 
 Run: python -m tests.servers postgres mariadb -- python -m benchmarks.references [--tasks 1000] [--turn 1]
 """

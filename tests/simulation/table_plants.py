@@ -86,7 +86,7 @@ def dropper_that_does_not_look() -> Replacements:
 
 
 def publication_without_pins() -> Replacements:
-    def nothing(seen: Any, named: Any) -> set[Any]:
+    def nothing(mine: Any, named: Any) -> set[Any]:
         return set()
 
     return [(table_refs, "_wanted", nothing)]

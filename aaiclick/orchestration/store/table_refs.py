@@ -6,7 +6,7 @@ table that someone needs without a reference. All of it happens after the tasks 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TypeVar
 
 from sqlalchemy import Delete, Update, delete, tuple_, update
@@ -47,8 +47,8 @@ async def settle_tables(session: Session, reports: Sequence[Report], accepted: I
     pins: set[Pin] = set()
     for task, item in done.items():
         mine = held[task, item.epoch]
-        if makers:
-            pins.update((who, table) for who in mine.needing for table in named[task] & mine.all)
+        if mine.needing:
+            pins |= _wanted(mine, named[task])
         if item.children is not None:
             pins |= _wanted_by_children(item.children, mine.all)
     changes = Changes()
@@ -101,6 +101,12 @@ def _held_by(reports: Sequence[Report], counted: set[Key], seen: Sequence[Seen])
         else:
             done[task].needing.append(other)
     return held
+
+
+def _wanted(mine: _Holding, named: Set[str]) -> set[Pin]:
+    """Who needs what the run returned."""
+    handed = named & mine.all
+    return {(who, table) for who in mine.needing for table in handed}
 
 
 def _wanted_by_children(children: Children, mine: set[str]) -> set[Pin]:

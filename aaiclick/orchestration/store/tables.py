@@ -363,9 +363,9 @@ table_run_refs = _table(
     postgres=_HOT,
     with_rowid=False,
 )
-"""Which run reads or makes which table: kept until its worker says that the body is dead, or has lost its session.
+"""Which run makes which table, or goes on using it without its claim, until its worker says that the body is dead.
 
-Then it is `freed`, which asks for a look. `claim_call`: which claim call held it with the run; 0 if the body asked.
+Then it is `freed`, which asks for a look. `claim_call`: which call had made that claim; 0 if the body asked.
 """
 
 table_pin_refs = _table(
