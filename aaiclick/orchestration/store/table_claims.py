@@ -33,9 +33,10 @@ async def keep_held(session: Session, runs: Sequence[Run]) -> None:
     """
     taken = {row["task_id"]: row for row in runs if row["outcome"] in TAKEN_AWAY}
     over = {row["task_id"]: row for row in runs if row["outcome"] in GIVEN_BACK}
-    held = [*await _pinned(session, sorted(taken)), *await _first(session, {**taken, **over})]
+    held = {*await _pinned(session, sorted(taken)), *await _first(session, {**taken, **over})}
     if not held:
         return
+    held -= await _referred(session, sorted({task for task, _ in held}), {**taken, **over})
     calls = await _calls(session, taken)
     refs = [
         {
@@ -46,7 +47,7 @@ async def keep_held(session: Session, runs: Sequence[Run]) -> None:
             "freed": task in over,
             "claim_call": calls.get(task, 0),
         }
-        for task, table in held
+        for task, table in sorted(held)
     ]
     await insert_absent(session, table_run_refs, refs)
 
@@ -69,6 +70,15 @@ async def _first(session: Session, runs: Mapping[int, Run]) -> list[tuple[int, s
         rows = await session.rows(select(known).where(known.in_(batch)))
         found += [(names[row.table_name], row.table_name) for row in rows]
     return found
+
+
+async def _referred(session: Session, task_ids: Sequence[int], runs: Mapping[int, Run]) -> set[tuple[int, str]]:
+    """What these runs have asked for themselves."""
+    ref = table_run_refs.c
+    rows = await session.rows(
+        select(ref.task_id, ref.epoch, ref.table_name).where(session.any_of(ref.task_id, task_ids))
+    )
+    return {(row.task_id, row.table_name) for row in rows if row.epoch == runs[row.task_id]["epoch"]}
 
 
 async def _calls(session: Session, runs: Mapping[int, Run]) -> dict[int, int]:

@@ -17,6 +17,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     exists,
+    func,
     literal,
     or_,
     select,
@@ -63,7 +64,18 @@ async def mark_unneeded(session: Session) -> int:
 
 def _freed_refs(_: Dialect) -> Select[Any]:
     ref = table_run_refs.c
-    return select(ref.task_id, ref.epoch, ref.table_name).where(ref.freed).limit(bindparam("most"))
+    return select(ref.task_id, ref.epoch, ref.table_name).where(_is_over()).limit(bindparam("most"))
+
+
+def _is_over() -> ColumnElement[bool]:
+    """A reference that has ended, of a run whose claim has ended too: before, its tables would be found in use.
+
+    A number for each, since PostgreSQL would make a join of a condition, and read all references and all tasks for it.
+    """
+    ref = table_run_refs.c
+    mine = (tasks.c.id == ref.task_id, tasks.c.epoch == ref.epoch, tasks.c.status.in_(_LIVE))
+    claims_left = select(func.count()).select_from(tasks).where(*mine).correlate(table_run_refs).scalar_subquery()
+    return and_(ref.freed, claims_left == 0)
 
 
 def _freed_pins(_: Dialect) -> Select[Any]:
@@ -180,7 +192,7 @@ def questions() -> list[ColumnElement[bool]]:
     return [
         exists(select(literal(1)).select_from(table_run_refs).where(_stray())),
         or_(
-            exists().where(table_run_refs.c.freed),
+            exists(select(literal(1)).select_from(table_run_refs).where(_is_over())),
             exists().where(table_pin_refs.c.freed),
             exists().where(table_context_refs.c.dropping),
         ),

@@ -67,9 +67,9 @@ class _Holding:
 
     def __init__(self, first: str | None, made: Sequence[str] | None) -> None:
         self.first = first
-        self.made = made
+        self.made = None if made is None else frozenset(made)
         """Those of its own that may be there; None if that is not known."""
-        self.referred: list[str] = []
+        self.referred: set[str] = set()
         self.given: list[str] = []
         self.needing: list[int] = []
 
@@ -78,9 +78,9 @@ class _Holding:
         return {*self.own, *self.given}
 
     @property
-    def own(self) -> list[str]:
+    def own(self) -> set[str]:
         """What it asked for, and its first table, which the claim has known."""
-        return self.referred if self.first is None or self.first in self.referred else [*self.referred, self.first]
+        return self.referred if self.first is None else self.referred | {self.first}
 
 
 def _held_by(reports: Sequence[Report], counted: set[Key], seen: Sequence[Seen]) -> dict[Key, _Holding]:
@@ -94,7 +94,7 @@ def _held_by(reports: Sequence[Report], counted: set[Key], seen: Sequence[Seen])
     for kind, task, other, table in seen:
         if kind == "ref":
             if table is not None and (task, other) in held:
-                held[task, other].referred.append(table)
+                held[task, other].referred.add(table)
         elif kind == "pin":
             if table is not None:
                 done[task].given.append(table)
@@ -120,9 +120,9 @@ def _let_go(changes: Changes, held: Mapping[Key, _Holding], pinned: set[str]) ->
     Where a pin takes the place of a reference, its end will ask for the look; every other end asks itself.
     """
     for (task, epoch), mine in held.items():
-        for table in mine.given:
+        for table in sorted(mine.given):
             (changes.unpinned if table in pinned else changes.freed).append((task, table))
-        for table in mine.own:
+        for table in sorted(mine.own):
             if table not in pinned and _is_unmade(table, (task, epoch), mine.made):
                 changes.forgotten.append(table)
             elif table not in pinned:
@@ -132,7 +132,7 @@ def _let_go(changes: Changes, held: Mapping[Key, _Holding], pinned: set[str]) ->
                 changes.gone.append((task, epoch, table))
 
 
-def _is_unmade(table: str, run: Key, made: Sequence[str] | None) -> bool:
+def _is_unmade(table: str, run: Key, made: Set[str] | None) -> bool:
     """A name that a run took and did not use, or a table that it has dropped itself."""
     return made is not None and table not in made and table.startswith(f"{run_prefix(*run)}_")
 
@@ -168,10 +168,10 @@ def _free_pins(dialect: Dialect) -> Update:
 
 async def free_runs(session: Session, runs: Sequence[Key]) -> None:
     """The bodies of these runs are dead: what they held may be dropped if nobody else needs it."""
-    if runs:
-        ref = table_run_refs.c
-        theirs = session.any_of(ref.task_id, sorted({task for task, _ in runs}))  # so that MariaDB uses an index
-        which = tuple_(ref.task_id, ref.epoch).in_(sorted(set(runs)))
+    ref = table_run_refs.c
+    for batch in in_batches(sorted(set(runs))):
+        theirs = session.any_of(ref.task_id, sorted({task for task, _ in batch}))  # so that MariaDB uses an index
+        which = tuple_(ref.task_id, ref.epoch).in_(batch)
         await session.run(update(table_run_refs).where(theirs, which, ~ref.freed).values(freed=True))
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from sqlalchemy import select
 
 from aaiclick.orchestration.models import Claim
 from aaiclick.orchestration.store import recoveries
+from aaiclick.orchestration.store.chores import look_for_chores
 from aaiclick.orchestration.store.tables import table_run_refs
 from tests.support.band import band
 from tests.support.orchestra import Orchestra, done, make
@@ -69,6 +72,37 @@ async def test_a_run_whose_worker_is_lost_keeps_nothing_of_its_own(band: Orchest
     assert await run_refs(band) == set()
     assert await drop(band) == {table_of(claim)}
     assert await pins(band) == {(claim.task_id, table)}
+
+
+@pytest.mark.parametrize("ends", ["release", "lost", "cancel"])
+async def test_a_body_that_is_dead_before_its_claim_ends_leaves_nothing(band: Orchestra, ends: str) -> None:
+    """So it is where a worker leaves: whoever looks in between must look again."""
+    await band.submit(make("a"))
+    (claim,) = await band.claim()
+    await hold(band, claim, outputs=4)
+    await band.coordinator.let_go(band.worker, [(claim.task_id, claim.epoch)])
+    assert not (await band.database.read(look_for_chores)).tables
+    assert await drop(band) == set()
+    if ends == "release":
+        await band.coordinator.release(band.worker, [claim])
+    elif ends == "lost":
+        await band.coordinator.deregister(band.worker)
+        await band.database.transact(lambda session: recoveries.recover_claims(session, 10))
+    else:
+        await band.coordinator.cancel(claim.job_id)
+    assert len(await drop(band)) == 4
+    assert await references_left(band) == 0
+
+
+@pytest.mark.parametrize("dialect", ["mariadb"], indirect=True)
+async def test_what_bodies_asked_for_is_not_written_twice(band: Orchestra, caplog: pytest.LogCaptureFixture) -> None:
+    """The driver would warn of each."""
+    job = await band.submit(make("a"), make("b"))
+    for claim in await band.claim():
+        await hold(band, claim)
+    with caplog.at_level(logging.WARNING):
+        await band.coordinator.cancel(job.id)
+    assert not caplog.records
 
 
 async def test_a_run_without_tables_leaves_no_reference(band: Orchestra) -> None:

@@ -234,6 +234,12 @@ async def test_full_preservation_keeps_what_nobody_needs(band: Orchestra) -> Non
     assert await registered(band) == {table}
 
 
+@pytest.mark.parametrize("dialect", ["postgres"], indirect=True)
+async def test_very_many_runs_may_let_go_at_once(band: Orchestra) -> None:
+    """In one statement they would be too deep for PostgreSQL."""
+    await band.coordinator.let_go(band.worker, [(number, 1) for number in range(20_000)])
+
+
 @pytest.mark.parametrize("dialect", ["mariadb"], indirect=True)
 @pytest.mark.parametrize("count", [1, 2])
 async def test_runs_that_let_go_read_their_own_references_alone(band: Orchestra, count: int) -> None:
