@@ -298,7 +298,7 @@ WEATHER = {
     "worker_that_never_lets_go": Weather(favours=("clear", "submit"), spares=("crash", "drain", "hang", "outage")),
     "claim_left_behind": Weather(favours=_DEADLY),
     "unpin_at_start": Weather(favours=("submit", "extend", *_DEADLY)),
-    "references_by_task": Weather(favours=("report_again", "clear", "submit", "hang")),
+    "references_by_task": Weather(favours=("clear", "submit", "more_hosts"), spares=("crash", "cancel")),
     "claims_that_end_without_a_word": Weather(favours=("clear", "submit")),
     "references_that_end_with_the_claim": Weather(favours=("clear", "submit", "extend")),
     "clear_that_pins_nothing": Weather(favours=("clear", "submit"), spares=(*_ENDS_EARLY, *_MORE)),

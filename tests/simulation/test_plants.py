@@ -27,7 +27,7 @@ FOUND_BY = {
     "clear_that_keeps_the_children": 10,
     "consumers_that_do_not_wait_for_what_is_returned": 4,
     "unpin_at_start": 18,
-    "references_by_task": 23,
+    "references_by_task": 10,
     "references_that_end_with_the_claim": 6,
     "claims_that_end_without_a_word": 15,
     "dropper_that_does_not_look": 1,
