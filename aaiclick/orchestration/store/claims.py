@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.store.connecting import one_line
 from aaiclick.orchestration.store.dialects.contract import ClaimedTask, ReadyKey
 from aaiclick.orchestration.store.results import Found, read_named
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_holds import register_first
 from aaiclick.orchestration.store.transitions import start_jobs
+
+log = logging.getLogger("aaiclick")
 
 BEARABLE_S = 0.005
 """A claim that took no longer than this is not worth a shortcut."""
@@ -94,12 +98,16 @@ async def claim_tasks(
 
 
 async def _registered(session: Session, worker_id: int, taken: Sequence[ClaimedTask], found: Found) -> set[int]:
+    """Those whose first table is known now; the others ask for themselves.
+
+    Where what was taken is committed by then, an error must not lose it: it would be given back, and fail again.
+    """
     try:
         return await register_first(session, worker_id, taken, found)
     except Exception as error:
-        # what was taken is committed by now: a run whose first table is not known will ask for itself
-        if not (session.dialect.claims_at_once and session.dialect.is_transient(error)):
+        if not session.dialect.claims_at_once:
             raise
+        log.warning("the tables of %d claims cannot be registered with them: %s", len(taken), one_line(error))
         return set()
 
 

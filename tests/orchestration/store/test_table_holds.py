@@ -133,18 +133,32 @@ async def test_arguments_that_cannot_be_read_register_nothing(band: Orchestra) -
 
 
 @pytest.mark.parametrize("dialect", ["postgres"], indirect=True)
-@pytest.mark.parametrize("transient", [True, False])
+@pytest.mark.parametrize("error", [asyncpg.DeadlockDetectedError("met"), asyncpg.QueryCanceledError("too slow")])
 async def test_a_claim_that_committed_is_not_lost_because_its_table_could_not_be_registered(
-    band: Orchestra, monkeypatch: pytest.MonkeyPatch, transient: bool
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
+    """It would be given back, claimed again, and fail again."""
+
     async def register_first(*_: object) -> set[int]:
-        raise asyncpg.DeadlockDetectedError("met") if transient else RuntimeError("a mistake")
+        raise error
 
     await band.submit(make("a"))
     monkeypatch.setattr(store_claims, "register_first", register_first)
-    if transient:
-        (claim,) = await band.claim()
-        assert not claim.registered
-    else:
-        with pytest.raises(RuntimeError, match="a mistake"):
-            await band.claim()
+    (claim,) = await band.claim()
+    assert not claim.registered
+    assert "the tables of 1 claims cannot be registered with them" in caplog.text
+    assert (await band.report(done(claim))).accepted
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "mariadb"], indirect=True)
+async def test_a_claim_that_is_one_transaction_with_its_table_is_undone(
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def register_first(*_: object) -> set[int]:
+        raise RuntimeError("a mistake")
+
+    await band.submit(make("a"))
+    with monkeypatch.context() as patched, pytest.raises(RuntimeError, match="a mistake"):
+        patched.setattr(store_claims, "register_first", register_first)
+        await band.claim()
+    assert len(await band.claim()) == 1
