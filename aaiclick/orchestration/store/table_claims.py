@@ -31,20 +31,20 @@ async def keep_held(session: Session, runs: Sequence[Run]) -> None:
 
     Their claims are still there.
     """
-    taken = {row["task_id"]: row for row in runs if row["outcome"] in TAKEN_AWAY}
-    over = {row["task_id"]: row for row in runs if row["outcome"] in GIVEN_BACK}
-    held = {*await _pinned(session, sorted(taken)), *await _first(session, {**taken, **over})}
+    ended = {row["task_id"]: row for row in runs if row["outcome"] in TAKEN_AWAY + GIVEN_BACK}
+    taken = {task: row for task, row in ended.items() if row["outcome"] in TAKEN_AWAY}
+    held = {*await _pinned(session, sorted(taken)), *await _first(session, ended)}
     if not held:
         return
-    held -= await _referred(session, sorted({task for task, _ in held}), {**taken, **over})
+    held -= await _referred(session, sorted({task for task, _ in held}), ended)
     calls = await _calls(session, taken)
     refs = [
         {
             "task_id": task,
-            "epoch": (taken.get(task) or over[task])["epoch"],
+            "epoch": ended[task]["epoch"],
             "table_name": table,
-            "worker_id": (taken.get(task) or over[task])["worker_id"],
-            "freed": task in over,
+            "worker_id": ended[task]["worker_id"],
+            "freed": task not in taken,
             "claim_call": calls.get(task, 0),
         }
         for task, table in sorted(held)
