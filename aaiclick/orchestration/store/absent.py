@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Insert, Table
+from sqlalchemy import Insert, Select, Table
 from sqlalchemy import insert as plain_insert
 
 from aaiclick.orchestration.store.session import Session
@@ -16,6 +16,24 @@ async def insert_absent(session: Session, table: Table, rows: Sequence[Mapping[s
     """Insert those of these rows whose keys are not there."""
     if rows:
         await session.run_many(_statement(session.dialect.name, table), rows)
+
+
+async def copy_absent(
+    session: Session, table: Table, chosen: Callable[[], Select[Any]], values: Sequence[Mapping[str, Any]]
+) -> None:
+    """Insert what is chosen with each of these values, where the keys are not there; columns are named as the table's.
+
+    Nothing of it travels.
+    """
+    if values:
+        await session.run_many(_copying(session.dialect.name, table, chosen), values)
+
+
+@cache
+def _copying(dialect: str, table: Table, chosen: Callable[[], Select[Any]]) -> Insert:
+    query = chosen()
+    names = [column.name for column in query.selected_columns]
+    return _statement(dialect, table).from_select(names, query)
 
 
 @cache

@@ -108,11 +108,14 @@ class Database:
             return await self._connect()
 
     async def _keep(self, connection: Connection) -> None:
-        """For the next caller; those beyond the pool's size were opened for a moment, and go."""
-        if len(self._idle) < self._idle_max:
+        """For the next caller; those beyond the pool's size were opened for a moment, and go.
+
+        So does one that is lost though the caller said nothing: it may go on without what it asked.
+        """
+        if len(self._idle) < self._idle_max and not _is_lost(connection):
             self._idle.append(connection)
         else:
-            await asyncio.shield(_discard([connection]))
+            await self._drop(connection)
 
     async def _drop(self, connection: Connection) -> None:
         dropped = [connection]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from sqlalchemy import exists, select
+from sqlalchemy import ScalarSelect, exists, func, select
 
 from aaiclick.orchestration.rules.states import ENDED_JOB, LIVE_TASK
 from aaiclick.orchestration.store.session import Session
@@ -36,16 +36,10 @@ async def mark_expired(session: Session, ttl_s: float) -> int:
     over = (jobs.c.status.in_(sorted(ENDED_JOB)), jobs.c.completed_at < await session.now() - timedelta(seconds=ttl_s))
     name = table_context_refs.c.table_name
     used = exists().where(table_run_refs.c.table_name == name, ~table_run_refs.c.freed)
-    given = exists().where(
-        table_pin_refs.c.table_name == name,
-        ~table_pin_refs.c.freed,
-        tasks.c.id == table_pin_refs.c.task_id,
-        tasks.c.status.in_(sorted(LIVE_TASK)),
-    )
     due = (
         select(table_context_refs.c.table_name)
         .join(jobs, jobs.c.id == table_context_refs.c.job_id)
-        .where(*over, ~table_context_refs.c.dropping, ~used, ~given)
+        .where(*over, ~table_context_refs.c.dropping, ~used, _reading() == 0)
     )
     names = {row.table_name for row in await session.rows(due.limit(LOOKED_AT_ONCE))}
     if names:
@@ -54,6 +48,14 @@ async def mark_expired(session: Session, ttl_s: float) -> int:
         names = {row.table_name for row in await session.rows(still)}
         await mark_dropping(session, sorted(names))
     return len(names)
+
+
+def _reading() -> ScalarSelect[int]:
+    """How many live tasks are pinned on a table: of a condition PostgreSQL would make a join, and read all pins."""
+    pin = table_pin_refs.c
+    chosen = select(func.count()).select_from(table_pin_refs.join(tasks, tasks.c.id == pin.task_id))
+    live = (pin.table_name == table_context_refs.c.table_name, ~pin.freed, tasks.c.status.in_(sorted(LIVE_TASK)))
+    return chosen.where(*live).correlate(table_context_refs).scalar_subquery()
 
 
 async def mark_unclaimed(session: Session, age_s: float) -> int:

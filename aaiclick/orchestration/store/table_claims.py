@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import BindParameter, Column, Select, bindparam, select
 
 from aaiclick.orchestration.rules.run_tables import run_table
-from aaiclick.orchestration.store.absent import insert_absent
+from aaiclick.orchestration.store.absent import copy_absent, insert_absent
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_refs import in_batches
 from aaiclick.orchestration.store.tables import claims, table_context_refs, table_pin_refs, table_run_refs
@@ -33,32 +33,43 @@ async def keep_held(session: Session, runs: Sequence[Run]) -> None:
     """
     ended = {row["task_id"]: row for row in runs if row["outcome"] in TAKEN_AWAY + GIVEN_BACK}
     taken = {task: row for task, row in ended.items() if row["outcome"] in TAKEN_AWAY}
-    held = {*await _pinned(session, sorted(taken)), *await _first(session, ended)}
-    if not held:
+    given, first = await _given(session, sorted(taken)), set(await _first(session, ended))
+    if not (given or first):
         return
-    held -= await _referred(session, sorted({task for task, _ in held}), ended)
+    first -= await _referred(session, sorted({task for task, _ in first}), ended)
     calls = await _calls(session, taken)
-    refs = [
-        {
+    refs = {
+        task: {
             "task_id": task,
-            "epoch": ended[task]["epoch"],
-            "table_name": table,
-            "worker_id": ended[task]["worker_id"],
+            "epoch": row["epoch"],
+            "worker_id": row["worker_id"],
             "freed": task not in taken,
             "claim_call": calls.get(task, 0),
         }
-        for task, table in sorted(held)
-    ]
-    await insert_absent(session, table_run_refs, refs)
+        for task, row in ended.items()
+    }
+    await insert_absent(session, table_run_refs, [{**refs[task], "table_name": table} for task, table in sorted(first)])
+    await copy_absent(session, table_run_refs, _what_is_pinned, [refs[task] for task in given])
 
 
-async def _pinned(session: Session, task_ids: Sequence[int]) -> list[tuple[int, str]]:
-    """What these tasks are pinned on."""
+async def _given(session: Session, task_ids: Sequence[int]) -> list[int]:
+    """Those of these that are pinned on anything."""
     if not task_ids:
         return []
     pin = table_pin_refs.c
-    theirs = select(pin.task_id, pin.table_name).where(session.any_of(pin.task_id, task_ids), ~pin.freed)
-    return [(row.task_id, row.table_name) for row in await session.rows(theirs)]
+    theirs = select(pin.task_id).where(session.any_of(pin.task_id, task_ids), ~pin.freed).distinct()
+    return [row.task_id for row in await session.rows(theirs)]
+
+
+def _what_is_pinned() -> Select[Any]:
+    """The references of one run to what its task is pinned on: there may be thousands, which need not come here."""
+    pin, ref = table_pin_refs.c, table_run_refs.c
+    said = [_said(column).label(column.name) for column in (ref.epoch, ref.worker_id, ref.freed, ref.claim_call)]
+    return select(pin.task_id, pin.table_name, *said).where(pin.task_id == _said(ref.task_id), ~pin.freed)
+
+
+def _said(column: Column[Any]) -> BindParameter[Any]:
+    return bindparam(column.name, type_=column.type)
 
 
 async def _first(session: Session, runs: Mapping[int, Run]) -> list[tuple[int, str]]:
@@ -74,6 +85,8 @@ async def _first(session: Session, runs: Mapping[int, Run]) -> list[tuple[int, s
 
 async def _referred(session: Session, task_ids: Sequence[int], runs: Mapping[int, Run]) -> set[tuple[int, str]]:
     """What these runs have asked for themselves."""
+    if not task_ids:
+        return set()
     ref = table_run_refs.c
     rows = await session.rows(
         select(ref.task_id, ref.epoch, ref.table_name).where(session.any_of(ref.task_id, task_ids))

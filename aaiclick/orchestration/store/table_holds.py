@@ -50,7 +50,7 @@ async def register_first(session: Session, worker_id: int, taken: Sequence[Claim
 
 def _is_given_tables(reading: Reading, kwargs: str) -> bool:
     try:
-        return bool(reading.reached(kwargs))
+        return reading.reaches_any(kwargs)
     except (ValueError, TypeError, LookupError, AttributeError):  # they cannot be read: the run will say so
         return False
 

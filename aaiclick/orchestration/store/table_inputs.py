@@ -63,6 +63,17 @@ class Reading:
             left += fresh
         return tables
 
+    def reaches_any(self, text: str) -> bool:
+        """Whether a text names any table, itself or by way of results: no more of them is read than it takes."""
+        named = self._named(text)
+        left, known = list(named.tasks), set(named.tasks)
+        while left and not named.tables:
+            named = self._result(left.pop())
+            fresh = [task for task in named.tasks if task not in known]
+            known.update(fresh)
+            left += fresh
+        return bool(named.tables)
+
     def _result(self, task: int) -> _Named:
         if task not in self._seen:
             self._seen[task] = self._named(self.found.texts.get(task))

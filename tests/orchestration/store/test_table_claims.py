@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 from sqlalchemy import select
 
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.store import recoveries
+from aaiclick.orchestration.store import claims, recoveries
 from aaiclick.orchestration.store.chores import look_for_chores
-from aaiclick.orchestration.store.tables import table_run_refs
+from aaiclick.orchestration.store.dialects.contract import driver_of
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_holds import register_first
+from aaiclick.orchestration.store.tables import table_pin_refs, table_run_refs
 from tests.support.band import band
 from tests.support.orchestra import Orchestra, done, make
 from tests.support.tables import drop, hold, pins, references_left, registered, returned, run_refs, table_of
@@ -103,6 +107,54 @@ async def test_what_bodies_asked_for_is_not_written_twice(band: Orchestra, caplo
     with caplog.at_level(logging.WARNING):
         await band.coordinator.cancel(job.id)
     assert not caplog.records
+
+
+async def test_a_body_that_was_given_very_many_tables_keeps_all_of_them(
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written where they are: none of them travels, neither here nor back."""
+    claim, table = await reading(band)
+    many = [f"t{number}_1_1" for number in range(1, 2_001)]
+    pinned = [{"task_id": claim.task_id, "table_name": name} for name in many]
+    await band.database.transact(lambda session: session.insert(table_pin_refs, pinned))
+    read: list[int] = []
+    rows = Session.rows
+
+    async def counted(session: Session, *asked: Any) -> Any:
+        found = await rows(session, *asked)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(Session, "rows", counted)
+    await band.coordinator.cancel(claim.job_id)
+    monkeypatch.undo()
+    run = (claim.task_id, claim.epoch)
+    assert await run_refs(band) == {(*run, name) for name in (*many, table, table_of(claim))}
+    assert max(read) < 10
+
+
+@pytest.mark.parametrize("dialect", ["postgres"], indirect=True)
+async def test_a_connection_that_died_while_tables_were_registered_is_not_used_again(
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claims are committed by then and stand; whoever comes next has nothing to do with it."""
+    maker = make("maker")
+    await band.submit(maker, make("reader", kwargs={"x": maker}))
+    (claim,) = await band.claim()
+    (table,) = await hold(band, claim)
+    await band.report(returned(claim, table, made=(table,)))
+
+    async def dying(session: Session, *given: Any) -> set[int]:
+        async with band.database.connection() as other:
+            pid = driver_of(session.connection).get_server_pid()
+            await driver_of(other).execute(f"SELECT pg_terminate_backend({pid})")
+        return await register_first(session, *given)
+
+    monkeypatch.setattr(claims, "register_first", dying)
+    (claim,) = await band.claim()
+    monkeypatch.undo()
+    assert not claim.registered
+    assert (await band.report(returned(claim))).accepted
 
 
 async def test_a_run_without_tables_leaves_no_reference(band: Orchestra) -> None:

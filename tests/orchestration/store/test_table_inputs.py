@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 
 import pytest
 
 from aaiclick.errors import InputsGone
 from aaiclick.orchestration.models import Claim, Group
-from aaiclick.orchestration.store import table_drops
+from aaiclick.orchestration.rules.run_tables import tables_named
+from aaiclick.orchestration.store import table_drops, table_inputs
 from aaiclick.orchestration.store.extensions import extend_job
 from aaiclick.orchestration.store.reports import take_reports
+from aaiclick.orchestration.store.results import Found
+from aaiclick.orchestration.store.table_inputs import Reading
 from tests.support.band import SERVERS, band, member
 from tests.support.growing import grown
 from tests.support.orchestra import Orchestra, extension, make
@@ -181,3 +185,42 @@ async def test_an_apply_that_waits_for_a_publication_sees_the_table(band: Orches
         await band.until_waiting()
     await applying
     assert await pins(band) == {(late.id, table)}
+
+
+# ---------------------------------------------------------------- what a text reaches
+
+
+def text_of(*tasks: int, table: str | None = None) -> str:
+    """A value that refers to the results of tasks, or an Object."""
+    if table is not None:
+        return json.dumps(reference(table))
+    return json.dumps({"object_type": "pyobj", "value": None, "marks": [[[], "task", task] for task in tasks]})
+
+
+def test_whether_any_table_is_reached_is_known_with_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = {task: text_of(table=f"t{task}_1_1") for task in range(1, 5_001)}
+    reading = Reading(Found(texts=dict(many)))
+    asked: list[str | None] = []
+
+    def counted(text: str | None) -> frozenset[str]:
+        asked.append(text)
+        return tables_named(text)
+
+    monkeypatch.setattr(table_inputs, "tables_named", counted)
+    assert reading.reaches_any(text_of(*many))
+    assert len(asked) == 2
+
+
+def test_what_is_reached_by_way_of_results_counts_too_and_rings_end() -> None:
+    texts: dict[int, str | None] = {
+        1: text_of(2),
+        2: text_of(1, 3),
+        3: text_of(table="t9_1_1"),
+        4: text_of(5),
+        5: text_of(4),
+    }
+    reading = Reading(Found(texts=texts))
+    assert reading.reaches_any(text_of(1))
+    assert reading.reached(text_of(1)) == {"t9_1_1"}
+    assert not reading.reaches_any(text_of(4, 6))
+    assert reading.reaches_any(text_of(table="t9_1_1"))

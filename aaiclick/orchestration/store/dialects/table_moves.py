@@ -71,7 +71,8 @@ class TableMoves(Protocol):
     async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], *, refer: bool = True) -> set[Key]:
         """Lock the tasks; write down the tables of those runs whose fence holds, with references; gives these runs.
 
-        Not to `refer` is enough for the first table of a run: whoever takes the claim away knows its name.
+        Not to `refer` is enough for the first table of a run that has just been claimed: whoever takes the claim away
+        knows its name. Those that were known before may be missing in the answer then.
         """
 
     async def look(
