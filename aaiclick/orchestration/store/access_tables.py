@@ -5,11 +5,11 @@ from __future__ import annotations
 from sqlalchemy import Column, Index, String
 
 from aaiclick.orchestration.store.columns import Id, LongText, UtcTime
-from aaiclick.orchestration.store.tables import key_column, table_of
+from aaiclick.orchestration.store.definitions import key, table
 
-tokens = table_of(
+tokens = table(
     "tokens",
-    key_column("id"),
+    key("id"),
     Column("name", String(200), nullable=False),
     Column("role", String(20), nullable=False),
     Column("digest", String(64), nullable=False),
@@ -20,9 +20,9 @@ tokens = table_of(
 )
 """Of a secret only its SHA-256 is kept: it is 256 random bits, which no one finds by guessing."""
 
-audit = table_of(
+audit = table(
     "audit",
-    key_column("id"),
+    key("id"),
     Column("at", UtcTime, nullable=False),
     Column("actor_id", Id),
     Column("actor", String(200), nullable=False),

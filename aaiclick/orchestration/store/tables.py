@@ -5,62 +5,15 @@ No foreign key leads from a hot row to its job: it would lock the job row at eve
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, text
-from sqlalchemy.schema import SchemaItem
+from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, String, text
 
 from aaiclick.orchestration.store.columns import Id, JsonText, LongText, UtcTime
+from aaiclick.orchestration.store.definitions import BUSY, HOT, count, few, flag, key, table
+from aaiclick.orchestration.store.definitions import metadata as metadata
 
-metadata = MetaData()
-
-_BUSY = {
-    "autovacuum_vacuum_scale_factor": 0.02,
-    "autovacuum_vacuum_threshold": 1000,
-    "autovacuum_vacuum_cost_delay": 0,
-}
-_HOT = {"fillfactor": 50, **_BUSY}
-"""For rows that are updated: room on the page lets PostgreSQL leave the indexes alone."""
-
-
-def _table(name: str, *items: SchemaItem, postgres: dict[str, float] | None = None, with_rowid: bool = True) -> Table:
-    """Names compare exactly on all three: MariaDB's default collation ignores case, accents and trailing blanks."""
-    return Table(
-        name,
-        metadata,
-        *items,
-        mysql_engine="InnoDB",
-        mysql_charset="utf8mb4",
-        mysql_collate="utf8mb4_nopad_bin",
-        mariadb_engine="InnoDB",
-        mariadb_charset="utf8mb4",
-        mariadb_collate="utf8mb4_nopad_bin",
-        postgresql_with=postgres or {},
-        sqlite_with_rowid=with_rowid,
-    )
-
-
-def _count(name: str) -> Column[int]:
-    return Column(name, Integer, nullable=False, server_default=text("0"))
-
-
-def _few(name: str, flag: str) -> Index:
-    """The rows whose flag is set, which are few: where a database can, the others are not in the index."""
-    return Index(name, flag, postgresql_where=text(flag), sqlite_where=text(f"{flag} = 1"))
-
-
-def _flag(name: str) -> Column[bool]:
-    return Column(name, Boolean(create_constraint=False), nullable=False, server_default=text("false"))
-
-
-def _key(name: str) -> Column[int]:
-    return Column(name, Id, primary_key=True, autoincrement=False)
-
-
-table_of, key_column = _table, _key
-"""For tables that have a file of their own."""
-
-jobs = _table(
+jobs = table(
     "jobs",
-    _key("id"),
+    key("id"),
     Column("name", String(200), nullable=False),
     Column("key", String(200)),
     Column("key_digest", String(64)),
@@ -73,47 +26,47 @@ jobs = _table(
     Column("timeout_s", Double),
     Column("result", JsonText),
     Column("error", LongText),
-    _count("total_tasks"),
-    _count("open_tasks"),
-    _count("completed_tasks"),
-    _count("failed_tasks"),
-    _count("failed_critical"),
+    count("total_tasks"),
+    count("open_tasks"),
+    count("completed_tasks"),
+    count("failed_tasks"),
+    count("failed_critical"),
     Column("created_at", UtcTime, nullable=False),
     Column("started_at", UtcTime),
     Column("completed_at", UtcTime),
-    _flag("fail_fast"),
+    flag("fail_fast"),
     Index("ix_jobs_key", "key", unique=True),
     Index("ix_jobs_name", "name"),
     Index("ix_jobs_status", "status", "id"),
     Index("ix_jobs_registered", "registered_job_id", "status"),
-    postgres=_HOT,
+    postgres=HOT,
 )
 
-graph_locks = _table("graph_locks", _key("job_id"), postgres=_HOT)
+graph_locks = table("graph_locks", key("job_id"), postgres=HOT)
 """One row a job: whoever changes a committed graph holds it, so that two changes cannot close a cycle together."""
 
-groups = _table(
+groups = table(
     "groups",
-    _key("id"),
+    key("id"),
     Column("job_id", Id, nullable=False),
     Column("parent_group_id", Id),
     Column("name", String(200), nullable=False),
-    _count("depth"),
-    _count("unmet_count"),
-    _count("open_count"),
-    _count("failed_count"),
-    _count("dependents_count"),
+    count("depth"),
+    count("unmet_count"),
+    count("open_count"),
+    count("failed_count"),
+    count("dependents_count"),
     Column("created_at", UtcTime, nullable=False),
     Column("output_task_id", Id),
     Column("parent_task_id", Id),
     Index("ix_groups_job", "job_id"),
     Index("ix_groups_parent", "parent_group_id"),
-    postgres=_HOT,
+    postgres=HOT,
 )
 
-tasks = _table(
+tasks = table(
     "tasks",
-    _key("id"),
+    key("id"),
     Column("job_id", Id, nullable=False),
     Column("group_id", Id),
     Column("parent_task_id", Id),
@@ -126,12 +79,12 @@ tasks = _table(
     Column("error", LongText),
     Column("log_path", String(1000)),
     Column("worker_id", Id),
-    _count("epoch"),
-    _count("attempt"),
-    _count("crash_count"),
-    _count("lost_count"),
-    _count("unmet_count"),
-    _count("dependents_count"),
+    count("epoch"),
+    count("attempt"),
+    count("crash_count"),
+    count("lost_count"),
+    count("unmet_count"),
+    count("dependents_count"),
     Column("gated", Boolean(create_constraint=False), nullable=False, server_default=text("false")),
     Column("needs_inputs", Boolean(create_constraint=False), nullable=False, server_default=text("false")),
     Column("critical", Boolean(create_constraint=False), nullable=False, server_default=text("true")),
@@ -145,19 +98,19 @@ tasks = _table(
     Column("claimed_at", UtcTime),
     Column("started_at", UtcTime),
     Column("completed_at", UtcTime),
-    _count("generation"),
-    _flag("kept"),
+    count("generation"),
+    flag("kept"),
     Index("ix_tasks_page", "job_id", "id"),
     Index("ix_tasks_group", "group_id"),
     Index("ix_tasks_parent", "parent_task_id"),
-    postgres=_HOT,
+    postgres=HOT,
 )
 
-dependencies = _table(
+dependencies = table(
     "dependencies",
-    _key("previous_id"),
+    key("previous_id"),
     Column("previous_type", String(5), primary_key=True),
-    _key("next_id"),
+    key("next_id"),
     Column("next_type", String(5), primary_key=True),
     Column("job_id", Id, nullable=False),
     Column("met", Boolean(create_constraint=False), nullable=False, server_default=text("false")),
@@ -166,40 +119,40 @@ dependencies = _table(
 )
 """`met`: the previous had completed when the edge was made, so no counter waits for it."""
 
-ready = _table(
+ready = table(
     "ready",
     Column("placement", BigInteger, primary_key=True, autoincrement=False),
     Column("rank", Integer, primary_key=True, autoincrement=False),
-    _key("job_id"),
-    _key("task_id"),
-    postgres=_BUSY,
+    key("job_id"),
+    key("task_id"),
+    postgres=BUSY,
     with_rowid=False,
 )
 """The tasks that may be claimed now, in the order in which they will be: rank is minus the priority."""
 
-delayed = _table(
+delayed = table(
     "delayed",
     Column("run_after", UtcTime, primary_key=True),
-    _key("task_id"),
-    postgres=_BUSY,
+    key("task_id"),
+    postgres=BUSY,
     with_rowid=False,
 )
 """Tasks that would be ready but for their `run_after`."""
 
-claims = _table(
+claims = table(
     "claims",
-    _key("worker_id"),
-    _key("task_id"),
+    key("worker_id"),
+    key("task_id"),
     Column("epoch", Integer, nullable=False),
-    _count("claim_call"),
-    postgres=_BUSY,
+    count("claim_call"),
+    postgres=BUSY,
     with_rowid=False,
 )
 """Live claims: one row for each task that is claimed or running, with the number of the call that claimed it."""
 
-ripples = _table(
+ripples = table(
     "ripples",
-    _key("id"),
+    key("id"),
     Column("job_id", Id, nullable=False),
     Column("kind", String(20), nullable=False),
     Column("node_id", Id, nullable=False),
@@ -209,9 +162,9 @@ ripples = _table(
 )
 """What an ending still has to tell downstream, where it was too much for one transaction."""
 
-runs = _table(
+runs = table(
     "runs",
-    _key("task_id"),
+    key("task_id"),
     Column("epoch", Integer, primary_key=True, autoincrement=False),
     Column("attempt", Integer, nullable=False),
     Column("worker_id", Id),
@@ -225,7 +178,7 @@ runs = _table(
 )
 """The history of attempts, one row for each run that ended; the one under way is in its task's own row."""
 
-events = _table(
+events = table(
     "events",
     Column("id", Id, primary_key=True, autoincrement=True),
     Column("job_id", Id, nullable=False),
@@ -239,36 +192,36 @@ events = _table(
     Index("ix_events_job", "job_id", "id"),
 )
 
-workers = _table(
+workers = table(
     "workers",
-    _key("id"),
+    key("id"),
     Column("name", String(200)),
     Column("hostname", String(255), nullable=False),
     Column("pid", Integer, nullable=False),
     Column("status", String(20), nullable=False),
     Column("last_heartbeat", UtcTime, nullable=False),
     Column("expires_at", UtcTime, nullable=False),
-    _count("tasks_completed"),
-    _count("tasks_failed"),
+    count("tasks_completed"),
+    count("tasks_failed"),
     Column("started_at", UtcTime, nullable=False),
-    _count("concurrency"),
+    count("concurrency"),
     Index("ix_workers_status", "status"),
-    postgres=_HOT,
+    postgres=HOT,
 )
 
-terms = _table(
+terms = table(
     "terms",
     Column("role", String(50), primary_key=True),
     Column("holder", Id, nullable=False),
     Column("term", BigInteger, nullable=False),
     Column("expires_at", UtcTime, nullable=False),
-    postgres=_HOT,
+    postgres=HOT,
 )
 """Who leads, until when. It saves work and guards nothing: whatever a leader writes is conditional (pitfall T16)."""
 
-registered_jobs = _table(
+registered_jobs = table(
     "registered_jobs",
-    _key("id"),
+    key("id"),
     Column("name", String(200), nullable=False),
     Column("entrypoint", String(500), nullable=False),
     Column("enabled", Boolean(create_constraint=False), nullable=False, server_default=text("true")),
@@ -283,16 +236,16 @@ registered_jobs = _table(
     Column("missed_max", Integer, nullable=False, server_default=text("10")),
     Column("overlap", String(10), nullable=False, server_default=text("'allow'")),
     Column("time_kwarg", String(200)),
-    _count("priority"),
+    count("priority"),
     Column("timeout_s", Double),
-    _flag("fail_fast"),
+    flag("fail_fast"),
     Index("ix_registered_jobs_name", "name", unique=True),
     Index("ix_registered_jobs_due", "next_run_at"),
 )
 
-fires = _table(
+fires = table(
     "fires",
-    _key("registered_job_id"),
+    key("registered_job_id"),
     Column("fire_at", UtcTime, primary_key=True),
     Column("outcome", String(10), nullable=False),
     Column("job_id", Id),
@@ -304,9 +257,9 @@ fires = _table(
 )
 """What became of each time of a schedule: the key lets one time have one run, whoever else is at it."""
 
-backfills = _table(
+backfills = table(
     "backfills",
-    _key("id"),
+    key("id"),
     Column("registered_job_id", Id, nullable=False),
     Column("schedule", String(200), nullable=False),
     Column("timezone", String(100), nullable=False),
@@ -323,25 +276,25 @@ backfills = _table(
 )
 """Ranges of past times that are being run; all before `next_at` is done with."""
 
-machine_ids = _table(
+machine_ids = table(
     "machine_ids",
     Column("machine_id", Integer, primary_key=True, autoincrement=False),
     Column("high_water_ms", BigInteger, nullable=False),
 )
 """Up to which time ids may have been made with each machine id (pitfall T19)."""
 
-table_context_refs = _table(
+table_context_refs = table(
     "table_context_refs",
     Column("table_name", String(100), primary_key=True),
     Column("context_id", Id, nullable=False),
     Column("job_id", Id, nullable=False),
-    _count("epoch"),
-    _flag("preserved"),
-    _flag("dropping"),
+    count("epoch"),
+    flag("preserved"),
+    flag("dropping"),
     Column("created_at", UtcTime, nullable=False),
     Index("ix_table_context_refs_job", "job_id"),
-    _few("ix_table_context_refs_dropping", "dropping"),
-    postgres=_HOT,
+    few("ix_table_context_refs_dropping", "dropping"),
+    postgres=HOT,
     with_rowid=False,
 )
 """The object tables that orchestration knows, each written down before it is made.
@@ -350,17 +303,17 @@ table_context_refs = _table(
 hold already locks this row first, and whoever drops it does so too, and marks it `dropping`: from then on it is gone.
 """
 
-table_run_refs = _table(
+table_run_refs = table(
     "table_run_refs",
-    _key("task_id"),
+    key("task_id"),
     Column("epoch", Integer, primary_key=True, autoincrement=False),
     Column("table_name", String(100), primary_key=True),
     Column("worker_id", Id, nullable=False),
-    _flag("freed"),
-    _count("claim_call"),
+    flag("freed"),
+    count("claim_call"),
     Index("ix_table_run_refs_table", "table_name"),
-    _few("ix_table_run_refs_freed", "freed"),
-    postgres=_HOT,
+    few("ix_table_run_refs_freed", "freed"),
+    postgres=HOT,
     with_rowid=False,
 )
 """Which run makes which table, or goes on using it without its claim, until its worker says that the body is dead.
@@ -368,14 +321,14 @@ table_run_refs = _table(
 Then it is `freed`, which asks for a look. `claim_call`: which call had made that claim; 0 if the body asked.
 """
 
-table_pin_refs = _table(
+table_pin_refs = table(
     "table_pin_refs",
-    _key("task_id"),
+    key("task_id"),
     Column("table_name", String(100), primary_key=True),
-    _flag("freed"),
+    flag("freed"),
     Index("ix_table_pin_refs_table", "table_name"),
-    _few("ix_table_pin_refs_freed", "freed"),
-    postgres=_HOT,
+    few("ix_table_pin_refs_freed", "freed"),
+    postgres=HOT,
     with_rowid=False,
 )
 """Which task still needs which table, until it is `freed`, which asks whoever leads to look.
@@ -383,14 +336,14 @@ table_pin_refs = _table(
 Where `task_id` is the job's own id, the job's result names the table.
 """
 
-installation = _table(
+installation = table(
     "installation",
     Column("slot", Integer, primary_key=True, autoincrement=False),
     Column("id", String(32), nullable=False),
 )
 """One row: the random name of this installation, which its tables in ClickHouse carry in their comments."""
 
-metrics = _table(
+metrics = table(
     "metrics",
     Column("name", String(100), primary_key=True),
     Column("bucket", String(20), primary_key=True),
