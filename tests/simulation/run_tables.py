@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aaiclick.orchestration.execution.desk import Desk
+from aaiclick.orchestration.execution.narrowing import narrowed
 from aaiclick.orchestration.models import Claim, Failure, Report
 from aaiclick.orchestration.rules.run_tables import run_table, tables_named
 from tests.simulation.engine import marks_for
@@ -20,7 +21,8 @@ class RunTables:
 
     def __init__(self, world: World, host: str, claim: Claim) -> None:
         self.world, self.host, self.claim = world, host, claim
-        named = map(tables_named, [claim.kwargs_json, *claim.inputs.values()])
+        own = narrowed(claim)  # as executors do: the inputs of a whole batch of claims come together
+        named = map(tables_named, [own.kwargs_json, *own.inputs.values()])
         self.inputs = sorted(set().union(*named))
         self.makes = 0 if world.is_calm else world.dice.choice([0, 0, 1, 1, 2])
         self.mine: list[str] = []

@@ -16,6 +16,7 @@ SEEDS_MAX = 60
 FOUND_BY = {
     "no_new_epoch_at_retry": 2,
     "fence_by_status_only": 1,
+    "session_that_comes_back": 2,
     "outage_taken_for_a_crash": 1,
     "beat_that_asks_for_nothing": 1,
     "beat_that_takes_what_is_on_its_way": 1,

@@ -115,13 +115,16 @@ async def test_the_state_is_asked_again_until_it_answers(band: Orchestra) -> Non
 async def test_a_run_that_lost_its_claim_is_told(band: Orchestra) -> None:
     told: list[Exception] = []
 
-    async def body(claim: Claim) -> Report:
+    async def ask(claim: Claim) -> None:
         await band.coordinator.cancel(job.id)
         assert executor.desk is not None
         try:
             await executor.desk.hold(claim, [table_of(claim, 2)])
         except ClaimLost as error:
             told.append(error)
+
+    async def body(claim: Claim) -> Report:
+        await asyncio.shield(ask(claim))  # a beat may stop the run before it is answered
         return await completes(claim)
 
     job = await band.submit(make("a"))
