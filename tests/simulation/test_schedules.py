@@ -17,7 +17,7 @@ from tests.simulation.simulate import simulate
 from tests.simulation.world import Weather
 
 LONG = "TEST_LONG" in os.environ
-SEEDS = range(300 if LONG else 5)
+SEEDS = range(300 if LONG else 4)
 pytestmark = pytest.mark.timeout(1200 if LONG else 300)
 SEEDS_MAX = 60
 FOUND_BY = {"nothing is known": 1, "the last is lost": 9}
