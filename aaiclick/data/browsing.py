@@ -141,7 +141,7 @@ async def query_rows(query: str, *, limit: int = 100) -> Browsed:
     """
     async with data_context(oplog=False) as context:
         inner = await _one_select(context.client, query)
-        answer = await context.client.rows(f"SELECT * FROM (\n{inner}\n)", LIMITS | {"limit": limit + 1, "readonly": 1})
+        answer = await context.client.rows(f"SELECT * FROM (\n{inner}\n)", LIMITS | {"limit": limit + 1, "readonly": 1})  # noqa: S608 (one SELECT, read-only)
     rows = list(zip(*answer.columns, strict=True))
     return Browsed(answer.names, answer.types, rows[:limit], len(rows) <= limit)
 

@@ -158,7 +158,7 @@ class Context:
 
     async def _from_source(self, source: str, name: str | None, scope: Scope) -> Object:
         table, keeper = await self._table(name, scope)
-        schema = await self._create_as(table, Schema((), "table"), f"SELECT * FROM {source}")
+        schema = await self._create_as(table, Schema((), "table"), f"SELECT * FROM {source}")  # noqa: S608 (its parts are quoted)
         await self.note("load", table, (), mask_url(source))
         return Object(self, table, schema, keeper)
 
@@ -248,7 +248,7 @@ async def _read_schemas(client: DataClient, tables: Sequence[str]) -> dict[str, 
     for start in range(0, len(tables), SCHEMAS_AT_ONCE):
         which = f"({', '.join(map(sql.text, tables[start : start + SCHEMAS_AT_ONCE]))})"
         answer = await client.rows(
-            "SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase()"
+            "SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase()"  # noqa: S608 (its parts are quoted)
             f" AND table IN {which} ORDER BY table, position UNION ALL SELECT name, '', '', comment FROM system.tables"
             f" WHERE database = currentDatabase() AND name IN {which}"
         )

@@ -101,7 +101,7 @@ class Engine:
 
     def running_id(self, connection: Connection) -> str | None:
         """The engine's own id of the query that runs on a connection; to be asked by another thread."""
-        found = self._ask(f"SELECT query_id FROM system.processes WHERE {self._is_on(connection)} LIMIT 1")
+        found = self._ask(f"SELECT query_id FROM system.processes WHERE {self._is_on(connection)} LIMIT 1")  # noqa: S608 (its own words and ids)
         return found.strip() or None
 
     def stop_query(self, connection: Connection) -> None:

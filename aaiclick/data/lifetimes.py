@@ -149,7 +149,7 @@ async def clone(client: DataClient, tables: Mapping[str, str], **facts: Any) -> 
     """Give each of these tables a copy of this name, with these facts in its comment. No row is moved."""
     listed = ", ".join(map(text, tables))
     found = await client.rows(
-        f"SELECT name, comment FROM system.tables WHERE database = currentDatabase() AND name IN ({listed})"
+        f"SELECT name, comment FROM system.tables WHERE database = currentDatabase() AND name IN ({listed})"  # noqa: S608 (quoted)
     )
     comments = dict(zip(*found.columns, strict=True))
     for source, copy in tables.items():
@@ -166,7 +166,7 @@ async def sweep(client: DataClient, directory: Path) -> int:
         try:
             prefix = text(f"{PREFIX}{file.number}_")
             found = await client.rows(
-                f"SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, {prefix})"
+                f"SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, {prefix})"  # noqa: S608 (quoted)
             )
             for table in found.columns[0]:
                 await drop(client, table)

@@ -90,7 +90,7 @@ async def _around(client: DataClient, tables: Iterable[str], backward: bool, lim
         most = "" if limit is None else f" LIMIT {limit - len(operations)}"
         which = f"has({wanted}, result)" if backward else f"hasAny(sources, {wanted})"
         rows = await client.rows(
-            "SELECT at, operation, result, sources, query, job_id, task_id"
+            "SELECT at, operation, result, sources, query, job_id, task_id"  # noqa: S608 (quoted)
             f" FROM {TABLE} WHERE {which} ORDER BY at, result{most}"
         )
         for at, operation, result, sources, *rest in zip(*rows.columns, strict=True):

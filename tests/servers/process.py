@@ -43,7 +43,7 @@ def private_directory(account: str) -> Iterator[Path]:
     """A temporary directory that `account` owns and can reach."""
     parent = Path(tempfile.gettempdir())
     if account and not others_can_reach(parent):
-        parent = Path("/tmp")
+        parent = Path("/tmp")  # noqa: S108 (mkdtemp makes a directory of its own there)
     directory = Path(tempfile.mkdtemp(prefix="aaiclick-", dir=parent))
     try:
         if account:

@@ -14,7 +14,7 @@ from aaiclick.orchestration.tokens import create_token, list_tokens
 from aaiclick.server.addresses import LOOPBACK_HOST, PORT, listen, refuse_without_token
 
 PACKAGES = ("fastapi", "mcp", "uvicorn")
-TOKEN_NAME = "local start"
+TOKEN_NAME = "local start"  # noqa: S105 (a name)
 
 
 def open_door(host: str | None, port: int | None) -> socket.socket | None:

@@ -59,7 +59,7 @@ class Life:
         self._reading, writing = os.pipe()
         os.set_blocking(self._reading, False)
         try:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603 (our own commands)
                 command,
                 stdin=subprocess.PIPE,  # nothing is written: its end tells that we are gone
                 stdout=writing,

@@ -226,7 +226,7 @@ def start_owner() -> None:
     before = _started.get(address)
     if before is not None and before.poll() is None:
         return
-    _started[address] = subprocess.Popen(
+    _started[address] = subprocess.Popen(  # noqa: S603 (our own command)
         [sys.executable, "-m", "aaiclick", "data", "serve", "--idle-exit", str(IDLE_EXIT_S)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

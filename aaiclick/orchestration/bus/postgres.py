@@ -85,7 +85,7 @@ class PostgresBus(LocalBus):
                 self._fall_silent(error)
             if self._loop.time() - began > PAUSE_S_MAX:
                 pause_s = PAUSE_S_MIN
-            await asyncio.sleep(random.uniform(0.5, 1) * pause_s)  # not all at once when the server comes back
+            await asyncio.sleep(random.uniform(0.5, 1) * pause_s)  # not all at once when the server comes back  # noqa: S311 (no secret)
             pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
     async def _converse(self) -> None:

@@ -164,7 +164,7 @@ class Database:
                     raise
                 if attempt == TRIES:
                     raise TransientStoreError(attempts=TRIES, cause=one_line(error)) from error
-                await asyncio.sleep(random.uniform(0, 0.005 * 2**attempt))
+                await asyncio.sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311 (no secret)
         raise AssertionError("unreachable")
 
     @asynccontextmanager

@@ -83,6 +83,6 @@ async def _take_new(session: Session, now_ms: int) -> Grant | None:
     unused = [candidate for candidate in ALLOTTED_MACHINE_IDS if candidate not in used]
     if not unused:
         return None
-    free = random.choice(unused)  # of several who ask at once, hardly two want the same
+    free = random.choice(unused)  # of several who ask at once, hardly two want the same  # noqa: S311 (no secret)
     await session.run(insert(machine_ids).values(machine_id=free, high_water_ms=now_ms + WINDOW_MS))
     return Grant(free, now_ms, now_ms + WINDOW_MS)

@@ -193,7 +193,7 @@ def _launch(fd: int, app_dir: str | None) -> subprocess.Popen[bytes]:
     """Start a nursery that speaks through this descriptor."""
     passed = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)  # a worker without stdio would pass it as one of the three
     try:
-        return subprocess.Popen(
+        return subprocess.Popen(  # noqa: S603 (our own command)
             [sys.executable, "-m", NURSERY, str(passed), app_dir or ""],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
