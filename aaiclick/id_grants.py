@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from aaiclick.clock import SYSTEM_CLOCK, Clock
+from aaiclick.clock import Clock
 
 SEQUENCES = 4096
 ALLOTTED_MACHINE_IDS = range(512)
@@ -67,10 +67,9 @@ class LocalSlots:
     The system releases the lock when the process dies. The next holder starts where the stored time ends.
     """
 
-    def __init__(self, directory: Path, slots: range = ALLOTTED_MACHINE_IDS, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, directory: Path, slots: range = ALLOTTED_MACHINE_IDS) -> None:
         self.directory = directory
         self._slots = slots
-        self._clock = clock
         self._fd: int | None = None
         self._slot = self._high_water_ms = 0
         self._window_ms = FIRST_WINDOW_MS
@@ -78,7 +77,7 @@ class LocalSlots:
     def grant(self, at_ms: int) -> Grant | None:
         """A window on the held slot, stored before it is returned; None if no slot is free or the disk refuses."""
         try:
-            if self._fd is None and not self._take_slot():
+            if self._fd is None and not self._take_slot(at_ms):
                 return None
             return self._extend(at_ms)
         except OSError:
@@ -94,7 +93,7 @@ class LocalSlots:
 
     def _extend(self, at_ms: int) -> Grant:
         assert self._fd is not None
-        from_ms = max(wall_ms(self._clock), self._high_water_ms)
+        from_ms = self._high_water_ms
         until_ms = max(from_ms, at_ms) + self._window_ms
         os.pwrite(self._fd, b"%020d\n" % until_ms, 0)
         os.fsync(self._fd)
@@ -102,10 +101,10 @@ class LocalSlots:
         self._window_ms = WINDOW_MS
         return Grant(self._slot, from_ms, until_ms)
 
-    def _take_slot(self) -> bool:
+    def _take_slot(self, at_ms: int) -> bool:
         """Hold a free slot, if possible one whose stored time has passed."""
         self.directory.mkdir(mode=0o700, exist_ok=True)
-        for high_water_ms_max in (wall_ms(self._clock), FAR_MS):
+        for high_water_ms_max in (at_ms, FAR_MS):
             if any(self._hold(slot, high_water_ms_max) for slot in self._candidates()):
                 return True
         return False
@@ -152,7 +151,9 @@ class OfferedGrants:
         self.until_ms = 0
 
     def offer(self, grant: Grant) -> None:
-        """Keep a grant for when it is needed."""
+        """Keep a grant for when it is needed; those that are over by then go."""
+        while self._grants and self._grants[0].until_ms <= grant.from_ms:
+            self._grants.popleft()
         self._grants.append(grant)
         self.until_ms = max(self.until_ms, grant.until_ms)
 

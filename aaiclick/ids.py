@@ -17,8 +17,11 @@ Machine ids come in three bands, so that ids of one kind never meet ids of anoth
 
 A child process that runs tasks makes none itself: it borrows them from its worker (`borrow_ids`).
 
-Within a window time is measured with the monotonic clock. A millisecond that is used up is followed by the next one,
-ahead of time: by ten seconds at most, after which the maker waits.
+A grant says which milliseconds may be used, not what the time is. That is the state's: whoever asks a server tells
+the maker its time (`tell_time`), which goes on by the monotonic clock; beside SQLite it is the wall's, never backwards.
+So ids of all processes follow creation however long one was idle. Where time seems to go back, ids stay at the last
+millisecond until it is reached again. A millisecond that is used up is followed by the next one, ahead of time: by ten
+seconds at most, after which the maker waits.
 """
 
 from __future__ import annotations
@@ -58,6 +61,12 @@ AHEAD_MS_MAX = 10_000
 BLOCK_MIN, BLOCK_MAX = 16, 4096
 """How many ids are borrowed at a time."""
 
+BORROWED_S_MAX = 0.5
+"""What was borrowed and not used by then would tell a time that has passed."""
+
+ROUND_TRIP_S_MAX = 0.5
+"""A time that took longer to arrive is not believed, unless none is known."""
+
 
 class IdMaker:
     """Makes ids from the grants of a source; safe for threads.
@@ -75,7 +84,9 @@ class IdMaker:
         self._lock = threading.Lock()
         self._grant = _NO_GRANT
         self._ms = EPOCH_MS
-        self._anchor_ms = EPOCH_MS - self._monotonic() * 1000
+        self._anchor_ms = self._pace_ms = EPOCH_MS - self._monotonic() * 1000
+        """What to add to the monotonic clock for the time, and for the millisecond that ids may run ahead of."""
+        self._is_told = False
         self._next = self._end = 0
 
     def one(self) -> int:
@@ -102,7 +113,18 @@ class IdMaker:
         with self._lock:
             self.source.forget()
             self.source = source
+            self._is_told = self._is_told and isinstance(source, OfferedGrants)
             self._drop_grant()
+
+    def tell_time(self, now_ms: int, asked_at_s: float) -> None:
+        """Go by the state's time from now on: this was the answer to who asked at that time of the monotonic clock."""
+        with self._lock:
+            answered_at_s = self._monotonic()
+            if self._is_told and answered_at_s - asked_at_s > ROUND_TRIP_S_MAX:
+                return
+            self._is_told = True
+            self._anchor_ms = now_ms - (asked_at_s + answered_at_s) * 500
+            self._keep_pace()
 
     def ask_again(self) -> None:
         """Leave a random machine id for what the source has got now."""
@@ -130,9 +152,17 @@ class IdMaker:
 
     def _follow_time(self) -> None:
         """Open a millisecond if the present one is over or used up."""
-        now_ms = int(self._anchor_ms + self._monotonic() * 1000)
+        now_ms = self._now_ms()
         if now_ms > self._ms or self._next == self._end:
             self._open(max(now_ms, self._ms + 1))
+
+    def _now_ms(self) -> int:
+        passed_ms = self._monotonic() * 1000
+        now_ms = int(self._anchor_ms + passed_ms)
+        if not self._is_told and (shown_ms := wall_ms(self._clock)) > now_ms:
+            self._anchor_ms = shown_ms - passed_ms
+            return shown_ms
+        return now_ms
 
     def _open(self, ms: int) -> None:
         self._wait_if_ahead(ms)
@@ -146,15 +176,19 @@ class IdMaker:
         """Take the next grant; the millisecond to begin with, which is ms or later."""
         grant = self.source.grant(ms)
         if grant is None or grant.until_ms <= ms:
-            grant = random_grant(max(ms, wall_ms(self._clock)))
-        if grant.from_ms > ms:
-            ms = grant.from_ms
-            self._anchor_ms = ms - self._monotonic() * 1000
+            grant = random_grant(ms)
         self._grant = grant
+        if grant.from_ms > ms:
+            self._ms = ms = grant.from_ms
+            self._keep_pace()
         return ms
 
+    def _keep_pace(self) -> None:
+        """The last millisecond may be beyond the time: from there on ids run no further ahead than from the time."""
+        self._pace_ms = max(self._pace_ms, self._ms - self._monotonic() * 1000)
+
     def _wait_if_ahead(self, ms: int) -> None:
-        ahead_ms = ms - (self._anchor_ms + self._monotonic() * 1000)
+        ahead_ms = ms - max(self._anchor_ms, self._pace_ms) - self._monotonic() * 1000
         if ahead_ms > AHEAD_MS_MAX:
             self._pause((ahead_ms - AHEAD_MS_MAX) / 1000)
 
@@ -170,13 +204,18 @@ def _base(ms: int, machine_id: int) -> int:
 
 
 class BorrowedIds:
-    """Ids that another process makes for this one, a block at a time: each block is twice the last one."""
+    """Ids that another process makes for this one, a block at a time: each block is twice the last one.
 
-    def __init__(self, ask: Callable[[int], Sequence[int]]) -> None:
+    What is left of a block is forgotten when it is old: a body may rest for hours between two ids.
+    """
+
+    def __init__(self, ask: Callable[[int], Sequence[int]], *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._ask = ask
+        self._clock = clock
         self._lock = threading.Lock()
         self._left: list[int] = []
         self._block = BLOCK_MIN
+        self._borrowed_at_s = 0.0
 
     def one(self) -> int:
         """An id, higher than all before it."""
@@ -185,8 +224,11 @@ class BorrowedIds:
     def many(self, count: int) -> list[int]:
         """So many ids, each higher than the one before."""
         with self._lock:
+            if self._left and self._clock.monotonic() - self._borrowed_at_s > BORROWED_S_MAX:
+                self._left, self._block = [], BLOCK_MIN
             while len(self._left) < count:
                 self._left += self._ask(max(self._block, min(count - len(self._left), BLOCK_MAX)))
+                self._borrowed_at_s = self._clock.monotonic()
                 self._block = min(2 * self._block, BLOCK_MAX)
             made, self._left = self._left[:count], self._left[count:]
             return made
@@ -302,6 +344,11 @@ def offer_grant(grant: Grant) -> None:
         _maker.switch(source)
     source.offer(grant)
     _maker.ask_again()
+
+
+def tell_time(now_ms: int, asked_at_s: float) -> None:
+    """Make ids by the state's time, which was asked for at that time of the monotonic clock."""
+    _maker.tell_time(now_ms, asked_at_s)
 
 
 def granted_until_ms() -> int:

@@ -138,7 +138,9 @@ def test_hosts_with_wrong_clocks_share_a_table_without_sharing_an_id():
         for wrong_by in (-2 * HOUR_S, 0, 1, 2 * HOUR_S):
             source, clock = OfferedGrants(), HandClock(NOON + timedelta(seconds=wrong_by))
             source.offer(table.grant(NOON_MS + minute * 100))
-            made += IdMaker(source, clock=clock).many(2000)
+            maker = IdMaker(source, clock=clock)
+            maker.tell_time(NOON_MS + minute * 100, clock.monotonic())
+            made += maker.many(2000)
     assert {machine_of(each) for each in made} == {0, 1, 2}
     assert len(set(made)) == len(made) == 20 * 4 * 2000
 
@@ -147,9 +149,66 @@ def test_a_granted_id_has_the_time_of_the_server_not_of_the_host():
     source, clock = OfferedGrants(), HandClock(NOON - timedelta(hours=2))
     source.offer(Table(range(1)).grant(NOON_MS))
     maker = IdMaker(source, clock=clock)
+    maker.tell_time(NOON_MS, clock.monotonic())
     assert id_time(maker.one()) == NOON
     clock.pass_by(1)
     assert id_time(maker.one()) == NOON + timedelta(seconds=1)
+
+
+@pytest.mark.parametrize("wrong_by", [-2 * HOUR_S, 0, 2 * HOUR_S])
+def test_who_is_idle_for_long_makes_ids_of_now(wrong_by):
+    """A server takes window after window, and the first request comes days later."""
+    source, clock, table = OfferedGrants(), HandClock(NOON + timedelta(seconds=wrong_by)), Table(range(9))
+    maker = IdMaker(source, clock=clock)
+    maker.tell_time(NOON_MS, clock.monotonic())
+    for _ in range(1000):
+        source.offer(table.grant(NOON_MS + int(clock.monotonic() * 1000)))
+        clock.pass_by(59)
+    made = maker.one()
+    assert id_time(made) == NOON + timedelta(seconds=59_000)
+    assert machine_of(made) in ALLOTTED_MACHINE_IDS
+    assert len(source._grants) <= 3
+
+
+def test_who_is_idle_beyond_its_last_window_makes_ids_of_now():
+    source, clock = OfferedGrants(), HandClock(NOON + timedelta(hours=2))
+    maker = IdMaker(source, clock=clock)
+    maker.tell_time(NOON_MS, clock.monotonic())
+    source.offer(Table(range(1)).grant(NOON_MS))
+    clock.pass_by(HOUR_S)
+    assert id_time(maker.one()) == NOON + timedelta(hours=1)
+
+
+def test_a_state_whose_clock_goes_back_repeats_no_id_and_stops_nobody():
+    source, clock, table = OfferedGrants(), HandClock(), Table(range(4))
+    maker = IdMaker(source, clock=clock, pause=clock.pass_by)
+    maker.tell_time(NOON_MS, clock.monotonic())
+    source.offer(table.grant(NOON_MS))
+    made = maker.many(5000)
+    maker.tell_time(NOON_MS - HOUR_S * 1000, clock.monotonic())
+    made += maker.many(20_000)
+    assert_rising(made)
+    assert clock.monotonic() == 0
+    clock.pass_by(HOUR_S)
+    assert id_time(maker.one()) - NOON <= timedelta(milliseconds=10)
+
+
+def test_a_machine_that_slept_goes_by_the_time_that_it_is_told_then():
+    clock = HandClock()
+    maker = IdMaker(OfferedGrants(), clock=clock)
+    maker.tell_time(NOON_MS, clock.monotonic())
+    maker.one()
+    maker.tell_time(NOON_MS + HOUR_S * 1000, clock.monotonic())  # the monotonic clock slept too
+    assert id_time(maker.one()) == NOON + timedelta(hours=1)
+
+
+def test_a_time_that_was_long_on_its_way_is_not_believed():
+    clock = HandClock()
+    maker = IdMaker(OfferedGrants(), clock=clock)
+    maker.tell_time(NOON_MS, clock.monotonic())
+    clock.pass_by(10)
+    maker.tell_time(NOON_MS, asked_at_s=0.0)
+    assert id_time(maker.one()) == NOON + timedelta(seconds=10)
 
 
 def test_before_and_after_a_grant_random_machine_ids_serve():

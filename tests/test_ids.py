@@ -58,6 +58,7 @@ def test_ids_follow_the_clock_and_the_clock_of_a_sleeping_machine(tmp_path: Path
     clock.pass_by(0.25)
     assert id_time(maker.one()) == NOON + timedelta(milliseconds=250)
     clock.wall_s += HOUR_S  # asleep: only the time of day has gone on
+    assert id_time(maker.one()) == NOON + timedelta(hours=1, seconds=0.25)
     clock.pass_by(20)
     assert id_time(maker.one()) == NOON + timedelta(hours=1, seconds=20.25)
 
@@ -244,7 +245,7 @@ def test_the_time_of_an_id_is_aware_and_in_utc():
 # ---------------------------------------------------------------- borrowed
 
 
-def lent(blocks: list[int]) -> ids.BorrowedIds:
+def lent(blocks: list[int], clock: HandClock | None = None) -> ids.BorrowedIds:
     """Borrow from a maker that notes how many were asked for."""
     numbers = iter(range(1, 1_000_000))
 
@@ -252,7 +253,7 @@ def lent(blocks: list[int]) -> ids.BorrowedIds:
         blocks.append(count)
         return [next(numbers) for _ in range(count)]
 
-    return ids.BorrowedIds(ask)
+    return ids.BorrowedIds(ask, clock=clock or HandClock())
 
 
 def test_borrowed_ids_come_in_blocks_that_grow():
@@ -276,3 +277,12 @@ def test_what_was_borrowed_and_is_left_can_be_forgotten():
     assert borrowed.one() == 1
     borrowed.forget()
     assert borrowed.one() == 17
+
+
+def test_what_is_left_of_a_block_is_not_used_when_it_is_old():
+    clock, blocks = HandClock(), list[int]()
+    borrowed = lent(blocks, clock)
+    assert borrowed.one() == 1
+    clock.pass_by(HOUR_S)
+    assert borrowed.one() == 17
+    assert blocks == [16, 16]

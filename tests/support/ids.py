@@ -35,7 +35,7 @@ class HandClock:
 
 def slots_maker(directory: Path, clock: HandClock, slots: range = ALLOTTED_MACHINE_IDS) -> IdMaker:
     """A maker that holds one of the slots in that directory."""
-    return IdMaker(LocalSlots(directory, slots, clock=clock), clock=clock, pause=clock.pass_by)
+    return IdMaker(LocalSlots(directory, slots), clock=clock, pause=clock.pass_by)
 
 
 def machine_of(made: int) -> int:

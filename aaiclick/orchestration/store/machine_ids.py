@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import time
 
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from aaiclick.id_grants import ALLOTTED_MACHINE_IDS, Grant
-from aaiclick.ids import granted_until_ms, offer_grant, use_slots_of
+from aaiclick.ids import granted_until_ms, offer_grant, tell_time, use_slots_of
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import machine_ids
@@ -25,13 +26,15 @@ _asking = False
 
 
 async def provide_ids(database: Database) -> None:
-    """Let this process make ids that no other makes, wherever it runs; does nothing while it has such a right."""
+    """Let this process make ids that no other makes, by the database's time, wherever it runs."""
     file = sqlite_file(database.url)
     if file is not None:
         use_slots_of(file)
         return
     global _asking
+    asked_at_s = time.monotonic()
     now_ms = await database.read(_now_ms)
+    tell_time(now_ms, asked_at_s)
     left_ms = granted_until_ms() - now_ms
     if left_ms >= WINDOW_MS // 2 or (_asking and left_ms > 0):  # one asks for the whole process
         return

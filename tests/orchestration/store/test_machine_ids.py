@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from aaiclick.id_grants import ALLOTTED_MACHINE_IDS, LocalSlots
-from aaiclick.ids import _maker, granted_until_ms, new_id, set_id_source
+from aaiclick.ids import _maker, granted_until_ms, id_time, new_id, set_id_source
 from aaiclick.orchestration.store import machine_ids
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.machine_ids import WINDOW_MS, provide_ids, take_window
@@ -117,3 +122,50 @@ async def test_of_ten_who_ask_at_once_one_asks_for_the_whole_process(database, m
 async def test_on_sqlite_the_slots_beside_the_file_are_used(database):
     await provide_ids(database)
     assert isinstance(_maker.source, LocalSlots)
+
+
+WRONG = """
+import asyncio, sys
+from tests.support.wrong_clock import set_clock_wrong
+
+set_clock_wrong(float(sys.argv[1]))
+
+from aaiclick.ids import new_id
+from aaiclick.orchestration.context import orch_context
+
+async def main():
+    async with orch_context():
+        print("connected", flush=True)
+        sys.stdin.readline()
+        print(new_id(), flush=True)
+
+asyncio.run(main())
+"""
+
+
+@servers
+@pytest.mark.parametrize("machine_id", [None, "600"])
+async def test_ids_of_processes_with_wrong_clocks_follow_creation(database, machine_id):
+    """Those that are set by hand too, whose slot is a file beside a clock that is hours off."""
+    surroundings = os.environ | {"AAICLICK_SQL_URL": database.url, "PYTHONPATH": str(Path(__file__).parents[3])}
+    if machine_id is not None:
+        surroundings["AAICLICK_MACHINE_ID"] = machine_id
+    await provide_ids(database)
+    made: list[int] = []
+    for wrong_by in ("-7200", "7200"):
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", WRONG, wrong_by),
+            env=surroundings,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert await child.stdout.readline() == b"connected\n"
+        made.append(new_id())
+        child.stdin.write(b"\n")
+        made.append(int(await child.stdout.readline()))
+        made.append(new_id())
+        await child.wait()
+    second = timedelta(seconds=1)
+    assert all(id_time(later) > id_time(earlier) - second for earlier, later in pairwise(made))
