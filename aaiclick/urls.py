@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -23,6 +24,8 @@ SQL_EXAMPLES = "sqlite+aiosqlite:///path/to/file.db, postgresql+asyncpg://user:p
 CH_EXAMPLES = "chdb://path/to/directory, clickhouse://user:password@host:8123/database"
 
 SHOWN_MAX = 120
+WORD_MAX, WORDS_MAX = 60, 2_000
+"""How much is compared to find the nearest word: it takes time by the product of the lengths."""
 
 _SERVER = re.compile(
     r"""(?: (?P<user> [^:@/?]*) (?: : (?P<password> [^@]*) )? @ )?
@@ -69,7 +72,7 @@ def shown(text: str) -> str:
 
 def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str:
     """A sentence that names the nearest known word, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1)
+    near = difflib.get_close_matches(word[:WORD_MAX], list(islice(known, WORDS_MAX)), n=1)
     return f"Did you mean {prefix}{near[0]}?" if near else ""
 
 

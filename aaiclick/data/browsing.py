@@ -97,8 +97,9 @@ async def browse_object(
 
 
 def _check_columns(schema: Schema, names: Sequence[str]) -> None:
+    known = frozenset(schema.names)
     for name in names:
-        if name not in schema.names:
+        if name not in known:
             rule = f"there is no such column, but: {', '.join(schema.names)[:300]}"
             raise InputError(field="column", value=shown(repr(name)), rule=rule, hint="")
 

@@ -29,6 +29,7 @@ _MAIN = ("__main__", "__mp_main__")
 _MODULE_LEVEL = "Define it with def at the top level of a module."
 ENTRYPOINT_LENGTH_MAX = 500
 PLACES_MAX = 10_000
+LISTED_MAX = 20
 
 _importing: ContextVar[str | None] = ContextVar("importing", default=None)
 
@@ -361,7 +362,10 @@ def _mismatch(shape: _Shape, given: frozenset[str]) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(shorten(name) for name in sorted(names))
+    """The first of them: whoever gives ten thousand is not answered with as many."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - LISTED_MAX} more" if len(ordered) > LISTED_MAX else ""
+    return ", ".join(shorten(name) for name in ordered[:LISTED_MAX]) + more
 
 
 def bind(function: Any, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:

@@ -17,6 +17,7 @@ from aaiclick.orchestration.rules.names import escape_for_terminal
 from aaiclick.orchestration.store.connecting import explain
 from aaiclick.orchestration.tokens import MAKE_ONE, authenticate
 from aaiclick.server.bodies import BODY_ROOM_BYTES, read_body
+from aaiclick.server.heads import check_head
 from aaiclick.server.problems import fault, problem_of
 from aaiclick.telemetry.fields import about
 
@@ -83,6 +84,7 @@ class Door:
     async def _check(self, scope: Scope, receive: Receive) -> Receive:
         """Refuse who may not come in; gives what was brought along, read."""
         headers = Headers(scope=scope)
+        check_head(scope)
         if scope["path"] in OPEN_PATHS:
             return receive
         check_host(headers, self.hosts)

@@ -16,10 +16,12 @@ SEE = "What is accepted is told at /api/v1/openapi.json."
 def check_query(request: Request) -> None:
     """Refuse a name that is given twice, and any at all where the route takes none; the others check theirs."""
     given = request.query_params
-    for name in given:
-        if len(given.getlist(name)) > 1:
-            value = shown(given.getlist(name), name)
-            raise InputError(field=shorten(name), value=value, rule="it is given twice", hint="Give it once.")
+    seen: dict[str, str] = {}
+    for name, value in given.multi_items():
+        if name in seen:
+            both = shown([seen[name], value], name)
+            raise InputError(field=shorten(name), value=both, rule="it is given twice", hint="Give it once.")
+        seen[name] = value
     if given and not _takes_any(request):
         name, value = next(iter(given.items()))
         rule = "nothing is asked for in the address here"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from aaiclick.orchestration.rules.names import LIMIT_DEFAULT, LIMIT_MAX
 
@@ -14,12 +15,38 @@ IdPath = Annotated[str, Path(pattern="^[0-9]{1,19}$", examples=["380467616543174
 Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX, description="How many at most.")]
 
 
-class _Asked(BaseModel):
+MEMBERS_MAX = 50
+"""More than any form has. Each that is not known would be an error of its own."""
+
+ARGUMENTS_MAX = 1000
+"""Arguments of one job, by name; how much is in them is bounded by their bytes."""
+
+
+class Form(BaseModel):
+    """What is asked with: what is not known is refused, and of too many at once no more is looked at."""
+
     model_config = ConfigDict(extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _few(cls, given: Any) -> Any:
+        if isinstance(given, dict) and len(given) > MEMBERS_MAX:
+            rule = "{number} fields are given, allowed are {most} at most"
+            raise PydanticCustomError("too_many_fields", rule, {"number": len(given), "most": MEMBERS_MAX})
+        return given
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+
+class _Asked(Form):
+    """In the address, where everything is a text."""
+
+
+class _Body(Form):
+    """In JSON, where nothing is taken for what it is not."""
+
+    model_config = ConfigDict(strict=True)
+
+
+Kwargs = Annotated[dict[str, Any], Field(max_length=ARGUMENTS_MAX)]
 
 
 class JobsQuery(_Asked):
@@ -139,7 +166,7 @@ class SubmitJob(_Body):
 
     name: str
     entrypoint: str = Field(description="The importable name of a function marked @task or @job.")
-    kwargs: dict[str, Any] = Field(default_factory=dict, description="Its arguments: plain data, never references.")
+    kwargs: Kwargs = Field(default_factory=dict, description="Its arguments: plain data, never references.")
     key: str | None = Field(default=None, description="The same key again gives the first job again.")
     priority: int | None = None
     timeout_s: float | None = None
@@ -149,7 +176,7 @@ class SubmitJob(_Body):
 class RunRegistered(_Body):
     """A run of an entry, now."""
 
-    kwargs: dict[str, Any] = Field(default_factory=dict, description="They go over the entry's defaults.")
+    kwargs: Kwargs = Field(default_factory=dict, description="They go over the entry's defaults.")
     key: str | None = Field(default=None, description="The same key again gives the first job again.")
     priority: int | None = None
     timeout_s: float | None = None
@@ -161,7 +188,7 @@ class RegisterJob(_Body):
 
     entrypoint: str = Field(description="The importable name of a function marked @task or @job.")
     schedule: str | None = None
-    default_kwargs: dict[str, Any] = Field(default_factory=dict)
+    default_kwargs: Kwargs = Field(default_factory=dict)
     preservation_mode: str | None = None
     enabled: bool | None = None
     timezone: str | None = None

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.server.mcp.bounds import TEXTS, Bounds
+from aaiclick.server.requests import Form
 from aaiclick.server.who import Actor
 
 Asked = TypeVar("Asked", bound=BaseModel)
@@ -23,10 +24,10 @@ NOTICE = (
 )
 
 
-class Arguments(BaseModel):
+class Arguments(Form):
     """What a tool is asked with: what is not known is refused, and nothing is taken for what it is not."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(strict=True)
 
 
 class Envelope(BaseModel, Generic[Answer]):

@@ -34,7 +34,7 @@ def test_secrets_are_masked_and_long_texts_cut() -> None:
 
 def test_very_many_wrong_arguments() -> None:
     with pytest.raises(ValidationError) as refused:
-        FindJobs.model_validate({f"x{number}": "y" for number in range(5000)})
+        FindJobs.model_validate({f"x{number}": "y" for number in range(50)})
     told = wrong_arguments(refused.value)
     assert len(told.errors or ()) == 20
     assert len(told.model_dump_json()) < 10_000
