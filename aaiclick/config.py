@@ -27,6 +27,7 @@ LogFormat = Literal["text", "json"]
 LOG_LEVELS = ("debug", "info", "warning", "error")
 OUR_PREFIX = "AAICLICK_"
 SESSION_S = 30.0
+LOGS = Path("/var/log/aaiclick")
 BEATS_PER_SESSION = 3
 
 T = TypeVar("T")
@@ -256,7 +257,9 @@ def _log_dir(reader: _Reader, root: Path, *, local: bool) -> Path:
         return root / "logs"
     if sys.platform == "darwin":
         return reader.attempt(lambda: reader.place(setting, "~/.aaiclick/logs")) or root
-    return Path("/var/log/aaiclick")
+    if os.access(LOGS if LOGS.exists() else LOGS.parent, os.W_OK | os.X_OK):
+        return LOGS
+    return reader.attempt(lambda: reader.place(setting, "~/.local/state/aaiclick/logs")) or root
 
 
 def _beat_and_session(reader: _Reader) -> tuple[float, float]:

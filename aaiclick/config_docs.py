@@ -59,7 +59,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "AAICLICK_LOG_DIR",
         "log_dir",
-        "local: {root}/logs; else /var/log/aaiclick, on macOS ~/.aaiclick/logs",
+        "local: {root}/logs; else /var/log/aaiclick if this user may write there, or ~/.local/state/aaiclick/logs; "
+        "on macOS ~/.aaiclick/logs",
         "Where the logs of tasks are written. Workers on several machines need a shared directory.",
         "a directory",
     ),

@@ -76,17 +76,17 @@ class IdsExhausted(AaiclickError):
 # ---------------------------------------------------------------- what people ask for
 
 
-class InputError(AaiclickError):
+class InputError(AaiclickError, ValueError):
     """{field}: {value} is not accepted: {rule}. {hint}"""
 
 
-class NotFound(AaiclickError):
+class NotFound(AaiclickError, LookupError):
     """No {what} with {field} {value}. {hint}"""
 
     exit_code = 3
 
 
-class Conflict(AaiclickError):
+class Conflict(AaiclickError, ValueError):
     """{what} cannot be {verb}: {cause}. {hint}"""
 
     exit_code = 5
@@ -215,7 +215,7 @@ class TransientStoreError(AaiclickError):
 # ---------------------------------------------------------------- data
 
 
-class DataRefused(AaiclickError):
+class DataRefused(AaiclickError, ValueError):
     """ClickHouse refused this (code {code}): {cause}."""
 
 

@@ -104,6 +104,16 @@ def test_the_logs_of_a_fleet_have_a_place_by_platform(
     assert backend.get_logs_dir() == expected.format(home=tmp_path)
 
 
+def test_the_logs_of_a_fleet_are_where_their_user_may_write(
+    env: SetEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "platform", "linux")
+    may_write = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).startswith("/var/") and may_write(path, mode))
+    env(AAICLICK_SQL_URL="postgresql://u:p@db/state")
+    assert backend.get_logs_dir() == f"{tmp_path}/.local/state/aaiclick/logs"
+
+
 def test_settings_are_read_once(env: SetEnv, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     before = backend.get_root()
     monkeypatch.setenv("AAICLICK_LOCAL_ROOT", str(tmp_path / "other"))

@@ -77,6 +77,10 @@ def test_there_is_one_tree() -> None:
     [
         ("ValueNotPortable", TypeError),
         ("ValueTooLarge", ValueError),
+        ("InputError", ValueError),
+        ("DataRefused", ValueError),
+        ("Conflict", ValueError),
+        ("NotFound", LookupError),
         ("SignatureMismatch", TypeError),
         ("WaitTimeout", TimeoutError),
         ("RunningLoop", RuntimeError),

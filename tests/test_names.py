@@ -9,6 +9,10 @@ import sys
 import pytest
 
 PROMISED = {
+    "aaiclick": [
+        *("task", "job", "job_test", "create_task", "create_job", "get_job", "Task", "Group", "Context", "map"),
+        *("data_context", "create_object_from_value", "open_object", "Object", "View", "data", "orchestration"),
+    ],
     "aaiclick.orchestration": [
         # decorators and building
         *("task", "job", "TaskFactory", "JobFactory", "TaskResult", "create_task", "create_job", "resolve_job_config"),
@@ -67,6 +71,7 @@ def test_the_models_keep_their_older_names(model: str, name: str) -> None:
     "statement",
     [
         "import aaiclick",
+        "from aaiclick import Task, Group, JobStatus",
         "import aaiclick.orchestration",
         "from aaiclick.orchestration import Task, Group",
         "from aaiclick.orchestration import Task; Task('some.where', {'a': 1}) >> Task('else.where')",

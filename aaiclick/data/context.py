@@ -308,6 +308,17 @@ async def data_context(*, oplog: bool | None = None, url: str | None = None) -> 
     if provider is not None:
         yield await provider()
         return
+    async with opened_context(oplog=oplog, url=url) as context:
+        token = _current.set(context)
+        try:
+            yield context
+        finally:
+            _current.reset(token)
+
+
+@asynccontextmanager
+async def opened_context(*, oplog: bool | None = None, url: str | None = None) -> AsyncIterator[Context]:
+    """A context that its holder calls by itself: whoever asks for the current one does not get it."""
     address = url or get_ch_url()
     client = await open_client(address)
     try:
@@ -321,11 +332,9 @@ async def data_context(*, oplog: bool | None = None, url: str | None = None) -> 
             reads_files=address.startswith("chdb://"),
             oplog=Oplog(client) if (settings().oplog if oplog is None else oplog) else None,
         )
-        token = _current.set(context)
         try:
             yield context
         finally:
-            _current.reset(token)
             await context.end()
     finally:
         await close_client(address)

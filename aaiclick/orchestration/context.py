@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -23,6 +23,7 @@ from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.machine_ids import provide_ids
 
 if TYPE_CHECKING:
+    from aaiclick.data.context import Context as DataContext
     from aaiclick.data.objects import Object
 
 T = TypeVar("T")
@@ -75,6 +76,10 @@ class Context:
     def __init__(self, job_id: int | None = None) -> None:
         self.job_id = None if job_id is None else check_id(job_id, "job id")
         self._entered: list[_Entered] = []
+        self._data: DataContext | None = None
+        """Where Objects are made, once one was and no `data_context` was around."""
+        self._data_opening = asyncio.Lock()
+        self._data_open = AsyncExitStack()
 
     async def __aenter__(self) -> Context:
         connection: AbstractAsyncContextManager[Any] = nullcontext() if self._staging() is not None else connected()
@@ -89,7 +94,12 @@ class Context:
         last = (mine or self._entered)[-1]
         self._entered.remove(last)
         _current.set(last.around)
-        await last.connection.__aexit__(*error)
+        try:
+            if not self._entered:
+                self._data = None
+                await self._data_open.aclose()
+        finally:
+            await last.connection.__aexit__(*error)
 
     async def apply(self, items: Items) -> Items:
         """Commit these with their dependencies, and with whatever unapplied they wait for, in one transaction.
@@ -119,10 +129,22 @@ class Context:
         return staging if staging is not None and staging.job_id == self.job_id else None
 
     async def create_object(self, schema: Any, **options: Any) -> Object:
-        """An empty Object with these columns, in the `data_context` around or in that of the run."""
-        from aaiclick.data.front import create_object  # here, to keep start-up light
+        """An empty Object with these columns, in the `data_context` around or in that of the run.
 
-        return await create_object(schema, **options)
+        With neither, this context opens one of its own, which ends with it: what has no name goes then.
+        """
+        from aaiclick.data.context import current_context, is_context_around  # here, to keep start-up light
+
+        around = await (current_context() if is_context_around() or not self._entered else self._data_context())
+        return await around.create_object(schema, **options)
+
+    async def _data_context(self) -> DataContext:
+        from aaiclick.data.context import opened_context  # here, to keep start-up light
+
+        async with self._data_opening:
+            if self._data is None:
+                self._data = await self._data_open.enter_async_context(opened_context())
+            return self._data
 
 
 def orch_context(job_id: int | None = None) -> Context:
@@ -285,7 +307,7 @@ def _refuse_other_job(node: Node, job_id: int) -> None:
 
 def blocking(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run to its end from code that does not await; inside a running loop, on a thread of its own."""
-    if not _in_running_loop():
+    if not in_running_loop():
         return asyncio.run(work())
     with ThreadPoolExecutor(1, thread_name_prefix="aaiclick-blocking") as pool:
         return pool.submit(lambda: asyncio.run(work())).result()
@@ -293,11 +315,12 @@ def blocking(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 def refuse_running_loop(call: str, instead: str) -> None:
     """Say what to await, where blocking would stop the loop that this runs in."""
-    if _in_running_loop():
+    if in_running_loop():
         raise RunningLoop(call=call, instead=instead)
 
 
-def _in_running_loop() -> bool:
+def in_running_loop() -> bool:
+    """Whether this code runs in an event loop, which blocking would stop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, overload
 
 from aaiclick.config import settings
-from aaiclick.errors import EntrypointError, GraphError
+from aaiclick.errors import EntrypointError, GraphError, RunningLoop
 from aaiclick.orchestration.checks import refuse_during_import
-from aaiclick.orchestration.context import connected, refuse_running_loop, staging_around
+from aaiclick.orchestration.context import connected, in_running_loop, staging_around
 from aaiclick.orchestration.factories import digest, new_job, submit_job
 from aaiclick.orchestration.models import Job, PreservationMode, Task
 from aaiclick.orchestration.models.node import Node, collector, current_group
@@ -65,11 +65,33 @@ class TaskFactory:
         return _named(replace(self, **changes))
 
 
+class Submitting(Awaitable[Job]):
+    """A call of a workflow inside a running event loop: awaiting it submits the job and gives it.
+
+    Whatever else is asked of it is refused: the job is not there yet.
+    """
+
+    def __init__(self, label: str, submission: Coroutine[Any, Any, Job]) -> None:
+        self._label, self._submission = label, submission
+
+    def __await__(self) -> Generator[Any, Any, Job]:
+        return self._submission.__await__()
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            self._submission.close()  # it was never begun, and this says so
+            raise RunningLoop(call=f"{self._label}(…).{name}", instead=f"(await {self._label}(…)).{name}")
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return f"<{self._label}(…), to be awaited>"
+
+
 @dataclass(frozen=True)
 class JobFactory:
     """A workflow function marked `@job`: calling it builds its graph and commits it as a new Job.
 
-    Inside a running event loop, write `await pipeline.submit(x=3)` instead.
+    Inside a running event loop the call is awaited: `await pipeline(x=3)`.
     """
 
     function: Function
@@ -86,11 +108,12 @@ class JobFactory:
     def entrypoint(self) -> str:
         return entrypoint_of(self.function)
 
-    def __call__(self, /, *args: object, **kwargs: object) -> Job:
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
         label = _label(self.function)
         refuse_during_import(f"{label}(…)")
         _refuse_nesting(label)
-        refuse_running_loop(f"{label}(…)", f"await {label}.submit(…)")
+        if in_running_loop():
+            return Submitting(label, self.submit(*args, **kwargs))
         return asyncio.run(self.submit(*args, **kwargs))
 
     async def submit(self, /, *args: object, **kwargs: object) -> Job:
@@ -98,7 +121,7 @@ class JobFactory:
         given = bind(self.function, args, kwargs)
         async with connected():  # before the first id is made, so that it is one of those allotted to this process
             job, nodes = await self.build(given)
-            return await submit_job(job, nodes)
+            return await submit_job(job, nodes, whole=True)
 
     def options(self, **changes: Any) -> JobFactory:
         """The same workflow with options for one run: `pipeline.options(key="2026-11-15", priority=5)(x=3)`."""

@@ -168,11 +168,11 @@ def resolve_job_config(
         raise InputError(field="preservation_mode", value=f"{given!r:.80}", rule="NONE or FULL", hint="") from None
 
 
-async def submit_job(job: Job, nodes: Iterable[Node]) -> Job:
-    """Check a new job's graph and commit it."""
+async def submit_job(job: Job, nodes: Iterable[Node], *, whole: bool = False) -> Job:
+    """Check a new job's graph and commit it; if it is `whole`, a job without tasks has completed."""
     refuse_during_import(f"Submitting job {job.name!r}")
     submission = gather(job.id, nodes)
-    submission.new_job = job
+    submission.new_job, submission.whole = job, whole
     for task in submission.tasks:
         task.priority = task.priority or job.priority
     check_entrypoints(submission.tasks)

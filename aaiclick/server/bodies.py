@@ -51,6 +51,8 @@ def refuse_doubles(body: bytes) -> None:
         return
     try:
         json.loads(body, object_pairs_hook=_each_once)
+    except InputError:
+        raise
     except (ValueError, RecursionError):
         return
 

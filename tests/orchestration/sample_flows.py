@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
-from aaiclick.orchestration import RetryPolicy, Task, TaskResult, cancel_job, job, task
+from aaiclick.orchestration import RetryPolicy, Task, TaskResult, cancel_job, get_current_run, job, task
 
 AT_ONCE = RetryPolicy(max_retries=3, delay_s=0)
 
@@ -362,6 +364,19 @@ def tells_its_run() -> list[object]:
 
     run = get_current_run()
     return [run.task_id, run.job_id, run.idempotency_key, cancel_requested()]
+
+
+@task
+def says(line: str) -> str | None:
+    print(line)
+    print("an error", file=sys.stderr)
+    logging.getLogger("flows").warning("watch out")
+    return get_current_run().log_path
+
+
+@job
+def prints_and_logs(line: str) -> Task:
+    return says(line)
 
 
 @task

@@ -1,5 +1,6 @@
 """What `apply` gathers, item by item or all at once, and what it refuses."""
 
+import asyncio
 import logging
 import sys
 from itertools import pairwise
@@ -16,6 +17,7 @@ from aaiclick.errors import (
     InputError,
     NoContext,
     NotFound,
+    StaleObject,
     UnknownNode,
 )
 from aaiclick.orchestration import (
@@ -26,6 +28,7 @@ from aaiclick.orchestration import (
     Task,
     ajob_test,
     create_job,
+    create_task,
     get_current_job_id,
     get_dependencies_for_job,
     get_groups_for_job,
@@ -38,6 +41,7 @@ from aaiclick.orchestration.context import (
     orch_context,
 )
 from aaiclick.orchestration.models.node import Node
+from tests.orchestration import data_flows
 from tests.support.front_door import local, state
 
 __all__ = ["local", "state"]
@@ -317,3 +321,19 @@ async def test_a_context_makes_objects_where_data_is_at_hand(local: Path) -> Non
     async with data_context():
         made = await Context().create_object({"a": int}, order=True)
         assert made.schema.ordered
+
+
+async def test_a_context_of_a_job_reaches_both_databases(local: Path) -> None:
+    made = await create_job("job", tasks=[])
+    context = Context(job_id=made.id)
+    async with context, context:
+        kept = await context.create_object({"a": int})
+        others = await asyncio.gather(*(context.create_object({"a": int}) for _ in range(3)))
+        await kept.insert([{"a": 1}, {"a": 2}])
+        assert await kept.data() == {"a": [1, 2]}
+        await context.apply(create_task(data_flows.read, {"rows": kept}))
+    with pytest.raises(StaleObject):
+        await others[0].data()
+    async with context:  # again, and without data
+        assert (await get_job(made.id)) is not None
+    assert (await ajob_test(made)).status == "completed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable
 
 import pytest
 
@@ -12,6 +13,7 @@ from aaiclick.errors import (
     CrossJobDependency,
     GraphError,
     InputError,
+    JobEnded,
     RunningLoop,
     SignatureMismatch,
     ValueNotPortable,
@@ -22,11 +24,17 @@ from aaiclick.orchestration import (
     JobFactory,
     Task,
     TaskResult,
+    add_task_to_job,
+    ajob_test,
     count_jobs,
+    create_job,
+    get_events_for_job,
     get_job_result,
     get_tasks_for_job,
     job,
+    job_test,
     list_jobs,
+    wait_for_job,
 )
 from aaiclick.orchestration.rules.values import decode_kwargs
 from tests.orchestration import sample_flows as flows
@@ -156,11 +164,68 @@ async def test_inside_a_running_loop_a_call_says_what_to_await_and_that_works(st
     def workflow(x: int) -> object:
         return flows.echo(x)
 
-    with pytest.raises(RunningLoop, match=r"Write instead: await workflow\.submit\("):
-        workflow(x=3)
+    with pytest.raises(RunningLoop, match=r"Write instead: \(await workflow\(…\)\)\.id"):
+        workflow(x=3).id  # noqa: B018 (asking is what is refused)
     assert await count_jobs() == 0
-    made = await workflow.submit(x=3)
+    made = await workflow(x=3)
     assert (await list_jobs())[0].id == made.id
+    again = await asyncio.create_task(awaited(workflow(x=4)))
+    assert again.status == "pending"
+    assert await count_jobs() == 2
+
+
+async def awaited(call: Awaitable[Job]) -> Job:
+    return await call
+
+
+async def test_a_call_inside_a_running_loop_shows_what_it_is(local: object) -> None:
+    call = flows.single(1)
+    assert repr(call) == "<single(…), to be awaited>"
+    assert (await call).total_tasks == 1
+
+
+# ---------------------------------------------------------------- workflows that make no tasks
+
+
+@job
+def each_of(files: list[str]) -> object:
+    return [flows.echo(file) for file in files]
+
+
+@job
+def nothing_but_a_group() -> dict[str, int]:
+    with Group("empty"):
+        pass
+    return {"found": 0}
+
+
+def test_a_workflow_that_makes_no_tasks_completes_with_its_result(state: str) -> None:
+    made = each_of(files=[])
+    assert (made.status, made.total_tasks, made.result) == ("completed", 0, [])
+    assert made.started_at is not None
+    assert made.completed_at is not None
+    assert [event.move for event in asyncio.run(get_events_for_job(made.id))] == ["create", "start", "complete"]
+    assert asyncio.run(wait_for_job(made.id, timeout_s=1)).status == "completed"
+    with pytest.raises(JobEnded):
+        asyncio.run(add_task_to_job(made.id, flows.nothing))
+
+
+def test_a_workflow_that_makes_no_tasks_completes_under_job_test(state: str) -> None:
+    for finished in (job_test(each_of, files=[]), job_test(each_of(files=[])), job_test(nothing_but_a_group)):
+        assert finished.status == "completed"
+    assert finished.result == {"found": 0}
+
+
+def test_a_workflow_without_tasks_and_with_a_key_is_one_job(state: str) -> None:
+    first, second = (each_of.options(key="k")(files=[]) for _ in range(2))
+    assert (first.id, first.status) == (second.id, second.status)
+
+
+async def test_a_job_made_without_tasks_waits_for_some(state: str) -> None:
+    made = await create_job("waits", tasks=[])
+    assert made.status == "pending"
+    await add_task_to_job(made.id, flows.nothing)
+    assert (await ajob_test(made)).status == "completed"
 
 
 # ---------------------------------------------------------------- options of a run

@@ -90,6 +90,7 @@ async def test_a_worker_claims_one_task_after_the_other(state: str) -> None:
     task = await get_task(claims[0].task_id)
     assert task is not None
     assert (task.status, task.worker_id, task.epoch) == ("claimed", worker.id, claims[0].epoch)
+    assert (claims[0].id, claims[0].kwargs, claims[0].run_epoch) == (task.id, task.kwargs, task.run_epoch)
     job = await get_job(made.id)
     assert job is not None
     assert job.status == "running"

@@ -58,6 +58,12 @@ def _log() -> RunLog | None:
     return None if running is None else running.log
 
 
+def _is_hidden() -> bool:
+    """Whether what is printed here goes to a run's log alone."""
+    running = RUNNING.get()
+    return running is not None and running.log is not None and not running.echoes
+
+
 class RunStream(io.TextIOBase):
     """Text for the log of the run that writes, or for the stream that was there before."""
 
@@ -70,19 +76,18 @@ class RunStream(io.TextIOBase):
         log = _log()
         if log is not None:
             log.write(text.encode("utf-8", "backslashreplace"))
-            return len(text)
-        if self.real is not None:
+        if self.real is not None and not _is_hidden():
             self.real.write(mask_text(text))  # a thread that a body began is outside of its run
         return len(text)
 
     def flush(self) -> None:
-        """Nothing waits in a run."""
-        if self.real is not None and _log() is None:
+        """Nothing waits in a log."""
+        if self.real is not None and not _is_hidden():
             self.real.flush()
 
     def isatty(self) -> bool:
         """A log is no terminal."""
-        return self.real is not None and _log() is None and self.real.isatty()
+        return self.real is not None and not _is_hidden() and self.real.isatty()
 
     def fileno(self) -> int:
         """The real one: what is written to it directly is not captured."""
@@ -105,12 +110,12 @@ class RunStream(io.TextIOBase):
     @property
     def encoding(self) -> str:  # type: ignore[override]
         """How text becomes bytes."""
-        return "utf-8" if self.real is None or _log() is not None else self.real.encoding
+        return "utf-8" if self.real is None or _is_hidden() else self.real.encoding
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
         """What becomes of text that cannot be encoded."""
-        return "backslashreplace" if self.real is None or _log() is not None else self.real.errors
+        return "backslashreplace" if self.real is None or _is_hidden() else self.real.errors
 
 
 class _RunBytes(io.RawIOBase):
@@ -123,7 +128,7 @@ class _RunBytes(io.RawIOBase):
         log, real = _log(), self._text.real
         if log is not None:
             log.write(bytes(data))
-        elif real is not None:
+        if real is not None and not _is_hidden():
             real.buffer.write(mask_bytes(bytes(data)))
         return len(memoryview(data).cast("B"))
 
@@ -149,10 +154,13 @@ class _RunHandler(logging.Handler):
         log = _log()
         if log is not None:
             log.write((self.format(record) + "\n").encode("utf-8", "backslashreplace"))
-            return
         last = logging.lastResort  # what logging would have used, were we not there
-        if last is not None and record.levelno >= last.level and logging.getLogger().handlers == [self]:
+        if _is_hidden() or last is None or record.levelno < last.level or logging.getLogger().handlers != [self]:
+            return
+        if log is None:
             last.handle(record)
+        elif isinstance(sys.stderr, RunStream) and sys.stderr.real is not None:  # the log has it already
+            sys.stderr.real.write(mask_text(last.format(record)) + "\n")
 
 
 _handler = _RunHandler()

@@ -29,10 +29,14 @@ class CurrentRun:
 class Running:
     """A run that is going on in this process."""
 
-    __slots__ = ("asked_to_stop", "claim", "desk", "log", "log_path", "poll")
+    __slots__ = ("asked_to_stop", "claim", "desk", "echoes", "log", "log_path", "poll")
 
-    def __init__(self, claim: Claim, log: RunLog | None = None, log_path: str | None = None) -> None:
+    def __init__(
+        self, claim: Claim, log: RunLog | None = None, log_path: str | None = None, *, echoes: bool = False
+    ) -> None:
         self.claim, self.log, self.log_path = claim, log, log_path
+        self.echoes = echoes
+        """Whether what it prints goes to its log and also where it always goes."""
         self.asked_to_stop = False
         self.desk: Desk | None = None
         self.poll: Callable[[], bool] | None = None

@@ -32,7 +32,8 @@ CONCURRENCY = 8
 def job_test(job: Job | JobFactory, /, *args: object, debugger: bool = False, **kwargs: object) -> Job:
     """Run a job to its end in this process and return it; a failed job is returned too, not raised.
 
-    `job_test(pipeline(x=3))` or `job_test(pipeline, x=3)`. No worker takes the job meanwhile. With `debugger=True`
+    `job_test(pipeline(x=3))` or `job_test(pipeline, x=3)`. A Job that is given is brought up to date, and is what is
+    returned. No worker takes the job meanwhile. With `debugger=True`
     tasks run one at a time and an exception in one opens a debugger where it happened.
     """
     refuse_during_import("job_test(…)")
@@ -51,7 +52,7 @@ async def ajob_test(job: Job | JobFactory, /, *args: object, debugger: bool = Fa
             async with kept_open():
                 ended = await _run(coordinator, worker.id, job_id, debugger)
                 await TableDropper(coordinator.database).drop_unneeded()
-            return ended
+            return job.update(ended) if isinstance(job, Job) else ended
         finally:
             await coordinator.deregister(worker.id)
 
@@ -62,7 +63,7 @@ async def _reserve(
     """Put the job where only this run looks for work."""
     if isinstance(job, JobFactory):
         made, nodes = await job.build(bind(job.function, args, kwargs), placement=placement)
-        stored = await submit_job(made, nodes)
+        stored = await submit_job(made, nodes, whole=True)
         if stored.id != made.id:
             await coordinator.reserve(stored.id, placement)
         return stored.id
@@ -92,6 +93,7 @@ async def _run(coordinator: Coordinator, placement: int, job_id: int, debugger: 
         job_id=job_id,
         concurrency=1 if debugger else CONCURRENCY,
         seen=ProgressLine(),
+        logs=not debugger,
     )
     try:
         async with Service(loop.worker, control=False):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.orchestration.execution import capture
 from aaiclick.orchestration.execution.current import RUNNING, Running
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
+from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.execution.scope import in_scope_of
 from aaiclick.orchestration.execution.worker import Worker
 from aaiclick.orchestration.models import Claim, Job, Report
@@ -24,22 +27,38 @@ LEAVE_S = 10.0
 
 
 class HereExecutor:
-    """Runs bodies where `job_test` was called; what they print goes where it always goes."""
+    """Runs bodies where `job_test` was called: what they print goes where it always goes, and to their logs.
 
-    def __init__(self, run: Callable[[Claim], Awaitable[Report]]) -> None:
-        self._run = run
+    Without `logs`, for whoever debugs: a prompt needs the terminal itself.
+    """
+
+    def __init__(self, run: Callable[[Claim], Awaitable[Report]], *, logs: bool = True) -> None:
+        self._run, self._logs = run, logs
         self.desk: Desk | None = None
         self.fault: Exception | None = None
         """What went wrong with us, or with whoever debugs: a body's own errors are reports."""
         self.on_fault: Callable[[], None] = lambda: None
 
     async def start(self) -> None:
-        """There is nothing to prepare."""
+        """Begin to sort what is printed by runs."""
+        if self._logs:
+            capture.install()
 
     async def run(self, claim: Claim, started: Started) -> Report:
-        """Run one body to its end."""
-        started(None)
-        running = Running(claim)
+        """Run one body to its end, with a log of its own."""
+        log = RunLog(claim.task_id, claim.epoch)
+        if self._logs:
+            capture.ensure()
+            log.open()
+        try:
+            started(log.path)
+            report = await self._run_here(claim, log)
+        finally:
+            log.close()
+        return report if log.path is None else dataclasses.replace(report, log_path=log.path)
+
+    async def _run_here(self, claim: Claim, log: RunLog) -> Report:
+        running = Running(claim, log if self._logs else None, echoes=True)
         running.desk = self.desk
         token = RUNNING.set(running)
         try:
@@ -58,7 +77,9 @@ class HereExecutor:
         """There is nothing to kill."""
 
     async def close(self) -> None:
-        """There is nothing to give back."""
+        """Give the streams back."""
+        if self._logs:
+            capture.remove()
 
 
 class JobLoop:
@@ -73,9 +94,10 @@ class JobLoop:
         job_id: int,
         concurrency: int,
         seen: Callable[[Job], None],
+        logs: bool = True,
     ) -> None:
         self.coordinator = coordinator
-        self.executor = HereExecutor(run)
+        self.executor = HereExecutor(run, logs=logs)
         self.worker = Worker(
             coordinator, self.executor, concurrency=concurrency, placement=worker_id, session=worker_id, grace_s=0
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from aaiclick.orchestration.models.children import Children
 
@@ -35,6 +37,22 @@ class Claim:
     """Whether the first table that it may make is known already: so it is for those that are given any."""
     installation: str = ""
     """What the installation is called, which its tables in ClickHouse carry in their comments."""
+
+    @property
+    def id(self) -> int:
+        """The task's id."""
+        return self.task_id
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The task's arguments in their stored form, as `Task.kwargs` has them."""
+        found: dict[str, Any] = json.loads(self.kwargs_json)
+        return found
+
+    @property
+    def run_epoch(self) -> int:
+        """Older name of `epoch`."""
+        return self.epoch
 
     @property
     def idempotency_key(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -81,3 +81,9 @@ class Job:
         """Run this job here, now, through the same coordinator and runner that workers use; returns it finished."""
         finished: Job = front_door("job_test")(self)
         return finished
+
+    def update(self, newer: Job) -> Job:
+        """Take over all that a newer reading of this job says; what was read of its tasks is read anew."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(newer, each.name))
+        return self

@@ -16,13 +16,17 @@ INSTEAD = "Pass a Secret in its place."
 
 @dataclass(slots=True)
 class Submission:
-    """New tasks, groups and edges for one job; `new_job` where the job itself is new."""
+    """New tasks, groups and edges for one job; `new_job` where the job itself is new.
+
+    `whole`: nobody is expected to add to the new job, so that one without tasks has completed.
+    """
 
     job_id: int
     tasks: list[Task] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     new_job: Job | None = None
+    whole: bool = False
 
     def refuse_exposed(self) -> None:
         """Refuse to store what a Secret was resolved to here, in a name or in an argument."""

@@ -17,12 +17,13 @@ from aaiclick.orchestration.rules.graph import (
     find_cycle,
     make_plan,
 )
-from aaiclick.orchestration.rules.hints import READY
+from aaiclick.orchestration.rules.hints import ENDED, READY
 from aaiclick.orchestration.rules.marks import marks_of, mentions_objects
 from aaiclick.orchestration.store import rows as new_rows
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import pin_inputs
 from aaiclick.orchestration.store.tables import dependencies, groups, ready, tasks
+from aaiclick.orchestration.store.transitions import move_job
 
 PATH_MAX = 16
 """How many steps of a cycle an error shows."""
@@ -72,6 +73,10 @@ async def add_job(session: Session, submission: Submission) -> Plan:
     await insert_graph(session, submission, plan, now, submission.new_job.placement)
     given = {task.id: task.kwargs_json for task in submission.tasks if mentions_objects(task.kwargs_json)}
     await pin_inputs(session, given)
+    if submission.whole and not submission.tasks:
+        await move_job(session, "start", submission.job_id, now, {"started_at": now})
+        await move_job(session, "complete", submission.job_id, now, {"completed_at": now})
+        session.hints.add(ENDED)
     return plan
 
 

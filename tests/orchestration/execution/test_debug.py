@@ -9,10 +9,12 @@ import pdb  # noqa: T100 (what people meet is replaced here)
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from aaiclick.config import reset_settings
 from aaiclick.errors import InputError, NotFound, RunningLoop, SignatureMismatch
 from aaiclick.orchestration import (
     Job,
@@ -20,6 +22,7 @@ from aaiclick.orchestration import (
     count_jobs,
     create_job,
     get_job,
+    get_runs_for_task,
     get_tasks_for_job,
     job_test,
     list_jobs,
@@ -31,6 +34,13 @@ from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local, state
 
 __all__ = ["local", "state"]
+
+
+@pytest.fixture
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AAICLICK_LOG_DIR", str(tmp_path / "logs"))
+    reset_settings()
+    return tmp_path / "logs"
 
 
 @pytest.mark.parametrize(
@@ -47,6 +57,33 @@ def test_a_job_is_run_in_any_spelling(local: object, run: Callable[[], Job]) -> 
     finished = run()
     assert (finished.status, finished.completed_tasks, finished.error) == ("completed", 2, None)
     assert finished.result == [7, 12]
+
+
+def test_a_job_that_is_given_is_brought_up_to_date(state: str) -> None:
+    for run in (job_test, Job.test):
+        made = flows.pipeline(x=3, y=4)
+        assert [task.status for task in made.tasks] == ["pending", "pending"]
+        assert run(made) is made
+        assert (made.status, made.completed_tasks) == ("completed", 2)
+        assert [task.status for task in made.tasks] == ["completed", "completed"]
+        assert made.completed_at is not None
+
+
+def test_each_run_has_a_log_and_prints_as_usual(state: str, capfd: pytest.CaptureFixture[str], logs: Path) -> None:
+    finished = job_test(flows.prints_and_logs, "a line")
+    said = capfd.readouterr()
+    assert said.out == "a line\n"
+    assert said.err == "an error\n"
+    (task,) = finished.tasks
+    (run,) = asyncio.run(get_runs_for_task(task.id))
+    assert task.log_path == run.log_path == str(logs / f"{task.id}.{run.epoch}.log")
+    assert Path(run.log_path or "").read_text() == "a line\nan error\nWARNING flows: watch out\n"
+    assert finished.result == run.log_path
+
+
+def test_a_run_that_prints_nothing_has_a_log_too(local: Path) -> None:
+    (task,) = job_test(flows.single, 1).tasks
+    assert Path(task.log_path or "").read_text() == ""
 
 
 def test_a_failed_job_is_returned_and_not_raised(state: str) -> None:
@@ -71,7 +108,6 @@ def test_a_job_that_ended_is_returned_as_it_is(state: str) -> None:
 
 
 def test_a_job_without_tasks_stays_pending(state: str) -> None:
-    assert job_test(flows.empty).status == "pending"
     assert job_test(asyncio.run(create_job("later", tasks=[]))).status == "pending"
 
 
