@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
-import logging
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 
@@ -28,13 +27,11 @@ from aaiclick.server.mcp import endpoint as mcp
 from aaiclick.server.problems import on_error, on_http_error, on_validation_error
 from aaiclick.server.streams import Streams
 from aaiclick.server.who import Viewer
+from aaiclick.trouble import Trouble
 
 PREFIX = "/api/v1"
 IDS_EVERY_S = 20.0
 ROOMS = (jobs, tasks, workers, registered_jobs, objects, dead_letters, events, audit, health)
-
-
-log = logging.getLogger("aaiclick.server")
 
 
 def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) -> FastAPI:
@@ -81,12 +78,15 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 async def _keep_ids(database: Database) -> None:
     """A right to make ids lasts two minutes: what a worker's heartbeat does for it, the server does for itself."""
+    trouble = Trouble()
     while True:
         await asyncio.sleep(IDS_EVERY_S)
         try:
             await provide_ids(database)
         except Exception as error:  # the database may be away for a while; requests tell of it
-            log.warning("no new ids for now: %s", error)
+            trouble.met("getting ids for new jobs", error)
+        else:
+            trouble.over()
 
 
 def _document() -> APIRouter:

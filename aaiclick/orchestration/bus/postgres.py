@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from aaiclick.orchestration.bus.local import ALL_HINTS, GAP_S, LocalBus
+from aaiclick.trouble import Trouble
 from aaiclick.urls import mask_url
 
 CHANNEL = "aaiclick"
@@ -42,6 +43,7 @@ class PostgresBus(LocalBus):
         self._settled = asyncio.Event()
         """All that was asked for is done, or cannot be done now."""
         self._out_of_order = False
+        self._trouble = Trouble()
         self._task: asyncio.Task[None] | None = None
 
     def _pass_on(self, words: frozenset[str]) -> None:
@@ -135,14 +137,12 @@ class PostgresBus(LocalBus):
     def _recover(self) -> None:
         if self._out_of_order:
             self._out_of_order = False
-            log.info("The wake-ups through %s are back.", mask_url(self._url))
+            self._trouble.over()
             self._hear(ALL_HINTS)  # anything may have been said meanwhile
 
     def _fall_silent(self, error: Exception) -> None:
-        if not self._out_of_order:
-            self._out_of_order = True
-            cause = " ".join(str(error).split()) or type(error).__name__
-            log.warning("No wake-ups through %s until it can be reached again: %s", mask_url(self._url), cause)
+        self._out_of_order = True
+        self._trouble.met(f"telling and hearing wake-ups through {mask_url(self._url)}", error)
         self._settled.set()
 
 

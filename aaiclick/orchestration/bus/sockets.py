@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import logging
 import os
 import re
 import secrets
@@ -19,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aaiclick.orchestration.bus.local import GAP_S, LocalBus
+from aaiclick.trouble import Trouble
 
 MESSAGE_BYTES_MAX = 4096
 MESSAGES_AT_ONCE_MAX = 100
@@ -29,8 +29,6 @@ DIRECTORY_OF_DESCRIPTORS = Path("/proc/self/fd")
 """On Linux, the way to a socket from its open directory: however long its path, and whatever a name on it became."""
 
 _OURS = re.compile(r"[0-9]+-[0-9a-f]{8}\.sock")
-
-log = logging.getLogger(__name__)
 
 
 class SocketBus(LocalBus):
@@ -43,7 +41,7 @@ class SocketBus(LocalBus):
         self._timer: asyncio.TimerHandle | None = None
         self._socket: socket.socket | None = None
         self._name = f"{os.getpid()}-{secrets.token_hex(4)}.sock"
-        self._warned = False
+        self._hearing, self._telling = Trouble(), Trouble()
 
     def _pass_on(self, words: frozenset[str]) -> None:
         if not self._closed:
@@ -64,7 +62,7 @@ class SocketBus(LocalBus):
             self._socket = _bind(self._directory, self._name)
             self._loop.add_reader(self._socket, self._read)
         except OSError as error:
-            self._warn(error)
+            self._warn(self._hearing, "hearing wake-ups", error)
 
     async def close(self) -> None:
         await super().close()
@@ -86,10 +84,11 @@ class SocketBus(LocalBus):
         self._outgoing.clear()
         try:
             _send_to_all(self._directory, message, but=self._name)
+            self._telling.over()
         except FileNotFoundError:
             pass  # nobody has ever listened
         except OSError as error:
-            self._warn(error)
+            self._warn(self._telling, "telling wake-ups", error)
         self._timer = self._loop.call_later(GAP_S, self._send)
 
     def _read(self) -> None:
@@ -99,11 +98,8 @@ class SocketBus(LocalBus):
                 message = self._socket.recv(MESSAGE_BYTES_MAX)
                 self._hear(self._room.unpack(message.decode(errors="replace")))
 
-    def _warn(self, error: OSError) -> None:
-        if not self._warned:
-            self._warned = True
-            cause = error.strerror or str(error)
-            log.warning("No wake-ups from or to other processes through %s: %s", self._directory, cause)
+    def _warn(self, trouble: Trouble, deed: str, error: OSError) -> None:
+        trouble.met(f"{deed} through {self._directory}", error, "workers look every few seconds instead")
 
 
 def _bind(directory: Path, name: str) -> socket.socket:

@@ -14,6 +14,7 @@ from aaiclick.orchestration.control.sweeper import TableSweeper
 from aaiclick.orchestration.control.tables import TableDropper
 from aaiclick.orchestration.store.chores import Chores, look_for_chores
 from aaiclick.orchestration.store.database import Database
+from aaiclick.trouble import Trouble, said
 
 log = logging.getLogger("aaiclick")
 
@@ -47,8 +48,8 @@ class Control:
         """Since when the database has been in reach without a gap."""
         self._seen = float("-inf")
         self._mended = self._counted = self._pruned = clock.monotonic()
-        self._said = ""
-        self._troubles: dict[str, str] = {}
+        self._trouble = Trouble(clock)
+        self._books: dict[str, Trouble] = {}
         """What of the books cannot be kept, and why."""
 
     async def run(self) -> None:
@@ -71,10 +72,10 @@ class Control:
                 self._mended = self.clock.monotonic()
         except Exception as error:
             self._since = None
-            self._say(f"the control loop cannot go on: {type(error).__name__}: {error}")
+            self._trouble.met("the control loop", error)
             return self.every_s
         self._in_reach()
-        self._say("; ".join(self._troubles.values()))
+        self._trouble.over()
         return pause_s
 
     async def _repair(self) -> float:
@@ -100,12 +101,13 @@ class Control:
     async def _keep_books(self, work: Callable[[Database], Awaitable[int]]) -> int:
         """What is wrong in the books is no outage: whoever is lost is recovered all the same."""
         name = work.__name__
+        trouble = self._books.setdefault(name, Trouble(self.clock))
         try:
             done = await work(self.database)
         except Exception as error:
-            self._troubles[name] = f"{name} cannot go on: {type(error).__name__}: {error}"
+            trouble.met(name, error)
             return 0
-        self._troubles.pop(name, None)
+        trouble.over()
         return done
 
     async def _attend(self, chores: Chores) -> None:
@@ -138,14 +140,8 @@ class Control:
             self._since = now
         self._seen = now
 
-    def _say(self, trouble: str) -> None:
-        if trouble != self._said:
-            if trouble:
-                log.warning("%s (trying again)", trouble)
-            self._said = trouble
-
     async def _leave(self) -> None:
         try:
             await self.leader.leave()
         except Exception as error:
-            log.warning("the leader cannot leave in order: %s", error)
+            log.warning("the leader cannot leave in order: %s; another leads when its term is over", said(error))

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from aaiclick.errors import AaiclickError, InputError
+from aaiclick.errors import InputError
 from aaiclick.orchestration.factories import trace_submit
 from aaiclick.orchestration.models import RegisteredJob
 from aaiclick.orchestration.models.submission import Submission
@@ -24,6 +24,7 @@ from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.machine_ids import provide_ids
 from aaiclick.orchestration.store.schedules import Fired
 from aaiclick.orchestration.store.session import Session
+from aaiclick.trouble import Trouble
 
 log = logging.getLogger("aaiclick")
 
@@ -41,13 +42,13 @@ UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
 
 
 class Scheduler:
-    """Fires what is due, and says once of each entry that it cannot."""
+    """Fires what is due, and says of which entry it cannot."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self._made: list[Submission] = []
         """The runs that the transaction makes which is going on."""
-        self._said: dict[int, str] = {}
+        self._troubles: dict[int, Trouble] = {}
         self._after: dict[Page, Any] = {}
         """Where the next round goes on with what this one did not come to."""
         self._left = self._done = 0
@@ -110,12 +111,11 @@ class Scheduler:
         try:
             answer = await self.database.transact(work)
         except (InputError, *UNREADABLE) as error:
-            said = str(error) if isinstance(error, AaiclickError) else f"{type(error).__name__}: {error}"
-            if self._said.get(entry_id) != said:
-                self._said[entry_id] = said
-                log.error("registered job %s cannot be fired: %s (trying again)", entry_id, said)
+            trouble = self._troubles.setdefault(entry_id, Trouble(level=logging.ERROR))
+            trouble.met(f"firing registered job {entry_id}", error)
             return None
-        self._said.pop(entry_id, None)
+        if (cured := self._troubles.pop(entry_id, None)) is not None:
+            cured.over()
         self._done += bool(answer)
         for made in self._made:
             assert made.new_job is not None

@@ -23,6 +23,7 @@ from aaiclick.orchestration.rules.run_tables import is_run_table, maker_of
 from aaiclick.orchestration.store import table_ages
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.table_drops import LOOKED_AT_ONCE
+from aaiclick.trouble import Trouble
 
 log = logging.getLogger("aaiclick")
 
@@ -39,7 +40,7 @@ class TableSweeper:
         self.database = database
         self.clock = clock
         self._expired = self._swept = clock.monotonic()
-        self._said = ""
+        self._trouble = Trouble(clock)
 
     async def now_and_then(self) -> None:
         """Look, if it is time to."""
@@ -71,12 +72,9 @@ class TableSweeper:
         try:
             dropped = await _sweep(self.database, installation, settings().sweep_age_s)
         except AaiclickError as error:  # ClickHouse is away: there are other things to repair
-            trouble = f"tables cannot be swept: {type(error).__name__}: {error}"
-            if trouble != self._said:
-                log.warning("%s (trying again)", trouble)
-            self._said = trouble
+            self._trouble.met("sweeping tables", error)
             return 0
-        self._said = ""
+        self._trouble.over()
         return dropped
 
 

@@ -16,6 +16,7 @@ from aaiclick.data.lifetimes import drop as drop
 from aaiclick.errors import AaiclickError, DataRefused
 from aaiclick.orchestration.store import table_drops
 from aaiclick.orchestration.store.database import Database
+from aaiclick.trouble import Trouble
 
 log = logging.getLogger("aaiclick")
 
@@ -24,11 +25,11 @@ ROUNDS_MAX = 1_000
 
 
 class TableDropper:
-    """Drops what may go, and says once that it cannot."""
+    """Drops what may go, and says so where it cannot."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._said = ""
+        self._trouble = Trouble()
 
     async def free_strays(self) -> int:
         """End the references of runs whose workers are gone."""
@@ -43,15 +44,10 @@ class TableDropper:
         try:
             dropped = await drop_unneeded_tables(self.database)
         except AaiclickError as error:  # ClickHouse is away: there are other things to repair
-            self._say(f"tables cannot be dropped: {type(error).__name__}: {error}")
+            self._trouble.met("dropping tables", error)
             return 0
-        self._say("")
+        self._trouble.over()
         return dropped
-
-    def _say(self, trouble: str) -> None:
-        if trouble and trouble != self._said:
-            log.warning("%s (trying again)", trouble)
-        self._said = trouble
 
 
 async def drop_unneeded_tables(database: Database) -> int:

@@ -9,8 +9,8 @@ from typing import Any, Protocol, TypeVar
 from aaiclick.clock import Clock
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.coordinator.contract import Coordinator
-from aaiclick.orchestration.execution.trouble import Trouble
 from aaiclick.orchestration.models import Claim
+from aaiclick.trouble import Trouble
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class WorkersDesk:
 
     async def slots(self) -> int:
         """Those of the whole fleet."""
-        return await self._at_home(self._until_answered("the slots cannot be counted", self._coordinator.slots))
+        return await self._at_home(self._until_answered("counting the slots", self._coordinator.slots))
 
     async def _at_home(self, asking: Coroutine[Any, Any, T]) -> T:
         if self._home is None or self._home is asyncio.get_running_loop():
@@ -56,14 +56,16 @@ class WorkersDesk:
 
     async def _hold(self, claim: Claim, tables: Sequence[str]) -> str:
         self._noted((claim.task_id, claim.epoch))  # before: the answer may be lost
-        what = f"task {claim.task_id}: its tables cannot be held"
+        what = f"task {claim.task_id}: holding its tables"
         return await self._until_answered(what, lambda: self._coordinator.hold(claim, tables))
 
     async def _until_answered(self, what: str, ask: Callable[[], Awaitable[T]]) -> T:
-        trouble = Trouble()
+        trouble = Trouble(self._clock)
         while True:
             try:
-                return await ask()
+                answer = await ask()
+                trouble.over()
+                return answer
             except ClaimLost:
                 raise
             except Exception as error:

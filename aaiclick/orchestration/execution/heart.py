@@ -7,7 +7,6 @@ It runs on an event loop that no body runs on: a body that computes for a minute
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -15,8 +14,7 @@ from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.holdings import Holdings
 from aaiclick.orchestration.models import Orders
-
-log = logging.getLogger("aaiclick")
+from aaiclick.trouble import Trouble
 
 WATCH_S = 2.0
 """With runs in hand it beats this often: an order that no hint announced must not wait long."""
@@ -48,7 +46,7 @@ class Heart:
         self.every_s = every_s
         self.clock = clock
         self._asked = asyncio.Event()
-        self._trouble = False
+        self._trouble = Trouble(clock)
 
     def ask(self) -> None:
         """Beat now: there may be orders."""
@@ -81,13 +79,9 @@ class Heart:
                 )
         except Exception as error:
             self.holdings.count(completed, failed)
-            if not self._trouble:
-                log.warning("worker %s: its heartbeat does not reach the database: %r", self.worker_id, error)
-            self._trouble = True
+            self._trouble.met(f"worker {self.worker_id}: its heartbeat", error)
             return None
-        if self._trouble:
-            log.warning("worker %s: its heartbeat reaches the database again", self.worker_id)
-        self._trouble = False
+        self._trouble.over()
         if orders.alive:
             self.holdings.told(picture)
         self.on_orders(orders)
@@ -97,7 +91,7 @@ class Heart:
         """Wait until the next beat is due: sooner if asked, or if something was claimed meanwhile."""
         since = self.clock.monotonic()
         while True:
-            pause_s = min(RETRY_S, self.every_s) if self._trouble else self.pause_s()
+            pause_s = min(RETRY_S, self.every_s) if self._trouble.going_on else self.pause_s()
             left_s = since + pause_s - self.clock.monotonic()
             if left_s <= 0:
                 return

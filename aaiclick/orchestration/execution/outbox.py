@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Sequence
 from aaiclick.clock import Clock
 from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.holdings import Holdings, Key
-from aaiclick.orchestration.execution.trouble import Trouble
 from aaiclick.orchestration.models import Receipt, Report
 from aaiclick.telemetry.fields import about
+from aaiclick.trouble import Trouble
 
 log = logging.getLogger("aaiclick")
 
@@ -40,6 +40,7 @@ class Outbox:
         """Runs that hold tables, are over, and have nothing to report."""
         self._owed = asyncio.Event()
         self._promotion: asyncio.Task[None] | None = None
+        self._promoting = Trouble(clock)
         self._promotes_at = float("inf")
         """Until when the promotion sleeps."""
 
@@ -64,7 +65,7 @@ class Outbox:
 
     async def send_forever(self, sender: Callable[[], tuple[int, Holdings]]) -> None:
         """Tell what there is; `sender` says whose reports these are."""
-        trouble, size = Trouble(), AT_ONCE
+        trouble, size = Trouble(self.clock), AT_ONCE
         while True:
             if not len(self):
                 self._owed.clear()
@@ -75,7 +76,7 @@ class Outbox:
                     await self._let_go(session)
                     receipt = await self.coordinator.report(session, batch) if batch else Receipt()
             except Exception as error:
-                trouble.met(f"worker {session}: cannot report", error)
+                trouble.met(f"worker {session}: reporting", error)
                 size = max(1, len(batch) // 2)
                 if len(batch) == 1:  # let others pass
                     reports.append(reports.pop(0))
@@ -121,8 +122,9 @@ class Outbox:
             try:
                 due_s = await self.coordinator.reconcile()
             except Exception as error:
-                log.warning("what is due cannot be promoted: %s: %s", type(error).__name__, error)
+                self._promoting.met("promoting what is due", error, "whoever leads tries next")
                 return
+            self._promoting.over()
 
 
 def _say_late(batch: list[Report], accepted: set[tuple[int, int]]) -> None:

@@ -16,10 +16,10 @@ from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.control.loop import Control
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.execution.heart import Heart
-from aaiclick.orchestration.execution.trouble import Trouble
 from aaiclick.orchestration.execution.worker import Worker
 from aaiclick.orchestration.models import Orders
 from aaiclick.telemetry.fields import bound
+from aaiclick.trouble import Trouble
 
 log = logging.getLogger("aaiclick")
 
@@ -98,7 +98,7 @@ class Service:
                     trouble.over()
                     await self._serve(coordinator)
             except Exception as error:
-                trouble.met("the thread beside the worker cannot reach the database", error)
+                trouble.met("connecting the thread that beats for the worker", error)
                 await self._pause(RETRY_S)
 
     async def _serve(self, coordinator: DirectCoordinator) -> None:

@@ -28,9 +28,9 @@ from aaiclick.orchestration.execution.line import WAIT_S_MAX, Line
 from aaiclick.orchestration.execution.outbox import Outbox
 from aaiclick.orchestration.execution.run_spans import run_spans
 from aaiclick.orchestration.execution.scope import about_run
-from aaiclick.orchestration.execution.trouble import Trouble, insist
 from aaiclick.orchestration.models import Claim, Orders, Report
 from aaiclick.telemetry.fields import about
+from aaiclick.trouble import Trouble, insist, said
 
 log = logging.getLogger("aaiclick")
 
@@ -143,7 +143,7 @@ class Worker:
             await self.on_session(self)
             return
         registered = await insist(
-            "cannot register",
+            "registering",
             lambda: self.coordinator.register(
                 hostname=socket.gethostname(), pid=os.getpid(), name=self.name, concurrency=self.concurrency
             ),
@@ -210,7 +210,7 @@ class Worker:
     async def _claim_forever(self) -> None:
         await self._begin_session()
         pause_s = POLL_S_MIN
-        trouble = Trouble()
+        trouble = Trouble(self.clock)
         while not self._leaving.is_set():
             room = self._room()
             if not room:
@@ -252,7 +252,7 @@ class Worker:
                 claims = await self.coordinator.claim(session, limit=room, placement=self.placement, call=self._call)
         except Exception as error:
             holdings.answered(self._call, (), self.clock.monotonic())
-            trouble.met(f"worker {session}: cannot claim", error)
+            trouble.met(f"worker {session}: claiming", error)
             return ()
         trouble.over()
         if session != self.id:  # the session ended meanwhile: these are somebody else's by now, or soon
@@ -377,7 +377,7 @@ async def _once(worker_id: int, verb: str, call: Callable[[], Awaitable[T]]) -> 
         async with asyncio.timeout(LAST_WORDS_S):
             return await call()
     except Exception as error:
-        log.warning("worker %s: cannot %s: %s: %s", worker_id, verb, type(error).__name__, error)
+        log.warning("worker %s: cannot %s: %s; it leaves all the same", worker_id, verb, said(error))
         return None
 
 

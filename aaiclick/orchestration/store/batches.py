@@ -10,12 +10,12 @@ from sqlalchemy.exc import DataError, IntegrityError
 from aaiclick.errors import ClaimLost, Conflict, GraphError, InputError, NotFound, TooManyTasks
 from aaiclick.orchestration.models import Done, Failure, Receipt, Report
 from aaiclick.orchestration.models.children import Children
-from aaiclick.orchestration.store.connecting import one_line
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import causes
 from aaiclick.orchestration.store.expansions import complete_with_children
 from aaiclick.orchestration.store.reports import answer_again, take_reports
 from aaiclick.orchestration.store.table_refs import settle_tables
+from aaiclick.trouble import one_line
 
 log = logging.getLogger("aaiclick")
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.store.connecting import one_line
 from aaiclick.orchestration.store.dialects.contract import ClaimedTask, ReadyKey
 from aaiclick.orchestration.store.results import Found, read_named
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_holds import register_first
 from aaiclick.orchestration.store.transitions import start_jobs
+from aaiclick.trouble import one_line
 
 log = logging.getLogger("aaiclick")
 

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from aaiclick.errors import AaiclickError, BackendUnreachable, DatabaseFileError, MissingExtra
+from aaiclick.trouble import one_line
 from aaiclick.urls import mask_url, sqlite_file
 
 if TYPE_CHECKING:
@@ -133,13 +134,6 @@ def _explain_path(error: OSError, file: Path) -> DatabaseFileError | None:
     where = "" if place == file else f" ({place})"
     cause = f"{(error.strerror or one_line(error)).lower()}{where}"
     return DatabaseFileError(path=str(file), cause=cause, hint="Check the path and its permissions.")
-
-
-def one_line(error: BaseException | None) -> str:
-    """What the driver said, in a line without its full stop and without the statement; it may have said nothing."""
-    error = getattr(error, "orig", None) or error
-    said = " ".join(str(error).split()).rstrip(".")
-    return said or type(error).__name__
 
 
 def create_file(file: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -10,17 +11,19 @@ from typing import TypeVar
 
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, BackendUnreachable, TransientStoreError
-from aaiclick.orchestration.store.connecting import in_our_words, one_line
+from aaiclick.orchestration.store.connecting import in_our_words
 from aaiclick.orchestration.store.dialects import dialect_of
-from aaiclick.orchestration.store.dialects.contract import Connection, Dialect, Engine, driver_of
-from aaiclick.orchestration.store.inline import InlineConnection
+from aaiclick.orchestration.store.dialects.contract import Connection, Dialect, Engine
 from aaiclick.orchestration.store.schema import ensure_local, require_current
 from aaiclick.orchestration.store.session import Session
+from aaiclick.trouble import one_line
 from aaiclick.urls import mask_url
+
+log = logging.getLogger("aaiclick")
 
 T = TypeVar("T")
 
-ROLLBACK_S_MAX = 5.0
+ROLLBACK_S_MAX = GOODBYE_S_MAX = 5.0
 ROOM_S_MAX = 30.0
 """So long a caller waits while all connections that this process may open are in use."""
 
@@ -46,7 +49,7 @@ class Database:
         self._room_max = self._idle_max + settings().sql_max_overflow
         self._room = asyncio.Semaphore(self._room_max)
         self._idle: list[Connection] = []
-        """Connections at hand: giving one back to the pool and taking it again costs as much as a short statement."""
+        """Connections at hand. There is no other pool: one that is closed is closed."""
 
     @classmethod
     async def open(cls, url: str, *, check: bool = True) -> Database:
@@ -65,26 +68,30 @@ class Database:
         return database
 
     async def close(self) -> None:
-        while self._idle:
-            await self._idle.pop().close()
+        idle, self._idle = self._idle, []
+        await asyncio.shield(_discard(idle))
         await self.engine.dispose()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection that commits each statement by itself.
 
-        Who comes when all are in use waits here, not for the pool: that does not hear of those that are idle again.
+        Who comes when all are in use waits here. Whatever happens to it, the connection is at hand and fit for the
+        next caller afterwards, or it is gone: nobody else keeps any.
         """
         await self._enter()
         try:
             connection = await self._take()
             try:
                 yield connection
-            except AaiclickError:
-                await connection.close()
+            except AaiclickError:  # a refusal of ours: the database has answered, and what was begun is undone
+                await self._keep(connection)
                 raise
-            except BaseException:
+            except BaseException as error:
+                lost = self._is_lost(connection)
                 await self._drop(connection)
+                if lost and isinstance(error, Exception):
+                    raise BackendUnreachable(url=mask_url(self.url), cause=one_line(error)) from error
                 raise
             await self._keep(connection)
         finally:
@@ -102,8 +109,11 @@ class Database:
             raise BackendUnreachable(url=mask_url(self.url), cause=cause) from None
 
     async def _take(self) -> Connection:
-        if self._idle:
-            return self._idle.pop()
+        while self._idle:
+            connection = self._idle.pop()
+            if not self._is_lost(connection):
+                return connection
+            await self._drop(connection)
         with in_our_words(self.url):
             return await self._connect()
 
@@ -112,33 +122,30 @@ class Database:
 
         So does one that is lost though the caller said nothing: it may go on without what it asked.
         """
-        if len(self._idle) < self._idle_max and not _is_lost(connection):
+        if len(self._idle) < self._idle_max and not self._is_lost(connection):
             self._idle.append(connection)
         else:
             await self._drop(connection)
 
     async def _drop(self, connection: Connection) -> None:
+        """Where the server has ended one, it has ended those that are idle too, and each would cost a call."""
         dropped = [connection]
-        if _is_lost(connection):
+        if self._is_lost(connection):
             dropped += self._idle
             self._idle.clear()
         await asyncio.shield(_discard(dropped))  # all of them, also if the caller is told again that it is over
 
+    def _is_lost(self, connection: Connection) -> bool:
+        return connection.invalidated or self.dialect.is_closed(connection)
+
     async def _connect(self) -> Connection:
         connection = await self.engine.connect()
         try:
-            await self._prepare(connection)
+            await self.dialect.prepare(connection)
         except BaseException:
-            await asyncio.shield(connection.close())
+            await asyncio.shield(_discard([connection]))
             raise
         return connection
-
-    async def _prepare(self, connection: Connection) -> None:
-        """Set the connection up once in its life."""
-        info = (await connection.get_raw_connection()).info
-        if "aaiclick" not in info:
-            await self.dialect.prepare(connection)
-            info["aaiclick"] = True
 
     async def read(self, work: Callable[[Session], Awaitable[T]]) -> T:
         """Run statements that only read, each seeing what is committed by then."""
@@ -199,15 +206,15 @@ def _unheard(hints: Iterable[str]) -> None:
     """Nobody listens."""
 
 
-def _is_lost(connection: Connection) -> bool:
-    """Whether the server ended it: then it ended those that are idle too, and each would cost a call."""
-    if isinstance(connection, InlineConnection):
-        return False
-    return connection.invalidated or bool(getattr(driver_of(connection), "is_closed", bool)())
-
-
 async def _discard(connections: Iterable[Connection]) -> None:
     """Who knows what state they are in: the next ones are new."""
-    for connection in connections:
-        await connection.invalidate()
+    await asyncio.gather(*map(_throw_away, connections))
+
+
+async def _throw_away(connection: Connection) -> None:
+    try:
+        async with asyncio.timeout(GOODBYE_S_MAX):
+            await connection.invalidate()
         await connection.close()
+    except Exception as error:  # of a connection that nobody will use again
+        log.debug("a connection did not end in order: %s", one_line(error))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable, ScalarResult, create_engine, make_url
-from sqlalchemy.pool import PoolProxiedConnection
+from sqlalchemy.pool import NullPool, PoolProxiedConnection
 
 T = TypeVar("T")
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
@@ -50,6 +50,10 @@ class InlineConnection:
     async def rollback(self) -> None:
         self._open.rollback()
 
+    @property
+    def invalidated(self) -> bool:
+        return self._open.invalidated
+
     async def invalidate(self) -> None:
         self._open.invalidate()
 
@@ -64,14 +68,14 @@ class InlineEngine:
 
     def __init__(self, url: str) -> None:
         plain = make_url(url).set(drivername="sqlite")
-        # without a limit of its own: whoever waited for the pool here would stop the loop in which others give back
-        unlimited = {"max_overflow": -1} if plain.database else {}
+        # a file has no pool: whoever waited for it here would stop the loop in which others give back
+        unpooled = {"poolclass": NullPool} if plain.database else {}
         self.sync_engine = create_engine(
             plain,
             isolation_level="AUTOCOMMIT",
             connect_args={"check_same_thread": False},
             hide_parameters=True,
-            **unlimited,
+            **unpooled,
         )
 
     async def connect(self) -> InlineConnection:

@@ -16,10 +16,11 @@ from sqlalchemy.exc import DBAPIError
 
 from aaiclick.errors import Conflict, InputError, SchemaError
 from aaiclick.orchestration.store import access_tables as access_tables  # its tables join the others
-from aaiclick.orchestration.store.connecting import connect, create_file, explain, in_our_words, one_line
+from aaiclick.orchestration.store.connecting import connect, create_file, explain, in_our_words
 from aaiclick.orchestration.store.connecting import missing_driver as missing_driver
 from aaiclick.orchestration.store.inline import InlineConnection
 from aaiclick.orchestration.store.tables import metadata
+from aaiclick.trouble import one_line
 from aaiclick.urls import mask_url, sqlite_file
 
 if TYPE_CHECKING:

@@ -184,7 +184,7 @@ async def test_a_directory_that_is_not_ours_alone_is_not_used(
     listener.tell([ORDERS])
     await listener.flush()
     await listener.close()
-    assert len(caplog.records) == 1
+    assert len(caplog.records) == 2, "of hearing, and of telling"
     assert os.listdir(elsewhere) == []
     assert wake.is_file() or os.listdir(wake) == []
 

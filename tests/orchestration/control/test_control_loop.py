@@ -11,6 +11,7 @@ from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store import metrics
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.tables import events, terms, workers
+from aaiclick.trouble import AGAIN_S
 from tests.support.band import band
 from tests.support.clocks import HandClock
 from tests.support.orchestra import LONG_AGO, Orchestra, make
@@ -177,7 +178,7 @@ async def test_with_nobody_leading_claims_and_completions_go_on(band: Orchestra)
     assert await band.scalar(select(terms.c.term)) is None
 
 
-async def test_trouble_is_said_once(
+async def test_trouble_is_told_at_once_and_then_once_a_minute(
     band: Orchestra, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = HandClock()
@@ -188,7 +189,10 @@ async def test_trouble_is_said_once(
 
     monkeypatch.setattr(Database, "read", away)
     await rounds(loop, clock, 20)
-    assert caplog.text.count("ConnectionRefusedError: no (trying again)") == 1
+    assert caplog.messages == ["the control loop fails: ConnectionRefusedError: no; trying again"]
+    await rounds(loop, clock, 2 * AGAIN_S)
+    assert len(caplog.messages) == 3
+    assert "the control loop fails since 00:16:4" in caplog.messages[-1]
 
 
 @pytest.mark.parametrize("books", ["count_events", "prune_events"])
@@ -210,7 +214,7 @@ async def test_books_that_cannot_be_kept_leave_no_lost_run_behind(
     await expire_sessions(band)
     await rounds(loop, clock, SESSION_S)
     assert await band.statuses(job) == {"a": "pending"}
-    assert caplog.text.count(f"{books} cannot go on: ValueError: what is this? (trying again)") == 1
+    assert caplog.text.count(f"{books} fails: ValueError: what is this?; trying again") == 1
 
 
 async def test_whoever_leads_counts_what_has_happened(band: Orchestra) -> None:

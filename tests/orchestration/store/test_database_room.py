@@ -98,7 +98,7 @@ class Dead:
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 async def test_who_is_cancelled_twice_loses_no_connection(stage: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
     """When one is lost, those that are idle are given back too, whatever becomes of the caller."""
-    monkeypatch.setattr(store_database, "_is_lost", lambda _: True)
+    monkeypatch.setattr(Database, "_is_lost", lambda *_: True)
     dead, inside = [Dead(), Dead(), Dead()], asyncio.Event()
 
     async def use() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import socket
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
@@ -83,6 +84,9 @@ class Dialect(Protocol):
     async def prepare(self, connection: Connection) -> None:
         """Set up a new connection: isolation, time zone, durability."""
 
+    def is_closed(self, connection: Connection) -> bool:
+        """Whether the connection is known to be over, without asking the server."""
+
     async def command(self, connection: Connection, sql: str) -> None:
         """BEGIN, COMMIT or ROLLBACK, by the shortest way."""
 
@@ -138,6 +142,26 @@ def driver_of(connection: Connection) -> Any:
     pooled = connection.sync_connection
     assert pooled is not None, "the connection is closed"
     return pooled.connection.driver_connection
+
+
+SILENT_S_MAX, PROBE_EVERY_S, PROBES = 60, 10, 3
+
+
+def watch_line(connection: Connection) -> None:
+    """Let the system find out that the other end is gone without a word, in about a minute rather than in fifteen."""
+    transport = getattr(driver_of(connection), "_transport", None)
+    line = None if transport is None else transport.get_extra_info("socket")
+    if line is None or line.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        ("TCP_KEEPIDLE", SILENT_S_MAX - PROBES * PROBE_EVERY_S),
+        ("TCP_KEEPINTVL", PROBE_EVERY_S),
+        ("TCP_KEEPCNT", PROBES),
+        ("TCP_USER_TIMEOUT", SILENT_S_MAX * 1000),
+    ):
+        if hasattr(socket, option):  # not every system has all of them
+            line.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
 def causes(error: BaseException) -> list[BaseException]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import ColumnElement, Double, Table, bindparam, func, insert, literal_column, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
 
-from aaiclick.config import settings
 from aaiclick.orchestration.store.columns import UtcTime
 from aaiclick.orchestration.store.dialects import mariadb_moves
 from aaiclick.orchestration.store.dialects.contract import (
@@ -19,7 +19,9 @@ from aaiclick.orchestration.store.dialects.contract import (
     EndedTask,
     ReadyKey,
     causes,
+    driver_of,
     idle_transaction_s,
+    watch_line,
 )
 from aaiclick.orchestration.store.dialects.mariadb_tables import MariadbTables
 from aaiclick.orchestration.store.dialects.table_moves import TableMoves
@@ -71,15 +73,18 @@ class MariadbDialect:
             url,
             isolation_level="AUTOCOMMIT",
             hide_parameters=True,  # values stay out of errors and logs
-            pool_size=settings().sql_pool_size,
-            max_overflow=settings().sql_max_overflow,
-            pool_recycle=3600,
+            poolclass=NullPool,  # `Database` keeps those that are at hand
             connect_args={"charset": "utf8mb4"},
         )
 
     async def prepare(self, connection: Connection) -> None:
+        watch_line(connection)
         for statement in (*_SESSION, f"SET SESSION idle_transaction_timeout = {idle_transaction_s()}"):
             await connection.exec_driver_sql(statement)
+
+    def is_closed(self, connection: Connection) -> bool:
+        driver = driver_of(connection)
+        return not driver.connected or bool(getattr(driver, "_stream_broken", False))
 
     async def command(self, connection: Connection, sql: str) -> None:
         await connection.exec_driver_sql(sql)

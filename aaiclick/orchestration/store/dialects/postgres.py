@@ -25,8 +25,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
 
-from aaiclick.config import settings
 from aaiclick.orchestration.store.columns import UtcTime
 from aaiclick.orchestration.store.dialects import portable
 from aaiclick.orchestration.store.dialects.contract import (
@@ -37,6 +37,7 @@ from aaiclick.orchestration.store.dialects.contract import (
     causes,
     driver_of,
     idle_transaction_s,
+    watch_line,
 )
 from aaiclick.orchestration.store.dialects.postgres_tables import PostgresTables
 from aaiclick.orchestration.store.dialects.table_moves import TableMoves
@@ -137,8 +138,7 @@ class PostgresDialect:
             url,
             isolation_level="AUTOCOMMIT",
             hide_parameters=True,  # values stay out of errors and logs
-            pool_size=settings().sql_pool_size,
-            max_overflow=settings().sql_max_overflow,
+            poolclass=NullPool,  # `Database` keeps those that are at hand
             json_deserializer=_as_it_is,
         )
 
@@ -148,11 +148,15 @@ class PostgresDialect:
         A process that was paused in a transaction must not hold its locks for longer than its session lives. A plan
         that reads whole tables is never right for long: it is made while they are small, and kept while they grow.
         """
+        watch_line(connection)
         await driver_of(connection).execute(
             "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;"
             f" SET idle_in_transaction_session_timeout = '{idle_transaction_s()}s';"
             " SET enable_seqscan = off; SET jit = off"
         )
+
+    def is_closed(self, connection: Connection) -> bool:
+        return bool(driver_of(connection).is_closed())
 
     async def command(self, connection: Connection, sql: str) -> None:
         await driver_of(connection).execute(sql)

@@ -82,6 +82,9 @@ class SqliteDialect:
     def _later(self, seconds: float) -> str:
         return (self.time() + timedelta(seconds=seconds)).strftime(SQLITE_TIME)
 
+    def is_closed(self, connection: Connection) -> bool:
+        return False
+
     async def command(self, connection: Connection, sql: str) -> None:
         driver = driver_of(connection)
         pause_s, until = PAUSE_S_MIN, time.monotonic() + BUSY_S

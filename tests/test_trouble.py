@@ -1,0 +1,110 @@
+"""What goes wrong again and again."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from aaiclick.errors import BackendUnreachable
+from aaiclick.trouble import AGAIN_S, CALM_S, SAID_MAX, TROUBLE_S_MAX, TROUBLE_S_MIN, Trouble, insist, one_line, said
+from tests.support.clocks import HandClock
+
+
+def meet(trouble: Trouble, clock: HandClock, seconds: float) -> None:
+    """It goes wrong once a second."""
+    for _ in range(int(seconds)):
+        trouble.met("claiming", OSError("no"))
+        clock.now += 1
+
+
+def test_it_backs_off_up_to_a_limit_and_begins_anew() -> None:
+    trouble = Trouble()
+    pauses = []
+    for _ in range(9):
+        trouble.met("claiming", OSError("no"))
+        pauses.append(trouble.pause_s)
+    assert trouble.going_on
+    assert pauses[0] == TROUBLE_S_MIN
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == TROUBLE_S_MAX
+    trouble.over()
+    assert trouble.pause_s == 0
+    assert not trouble.going_on
+
+
+def test_it_is_told_at_once_then_once_a_minute_and_at_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    clock = HandClock()
+    trouble = Trouble(clock)
+    trouble.over()
+    meet(trouble, clock, 2 * AGAIN_S + 1)
+    trouble.over()
+    trouble.over()
+    assert caplog.messages == [
+        "claiming fails: OSError: no; trying again",
+        "claiming fails since 00:16:40 UTC (61 times): OSError: no; trying again",
+        "claiming fails since 00:16:40 UTC (121 times): OSError: no; trying again",
+        "claiming works again, after 121 s and 121 failed tries",
+    ]
+
+
+def test_another_cause_is_told_at_once_and_each_but_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    trouble = Trouble(HandClock())
+    for _ in range(5):
+        trouble.met("claiming", OSError("no"))
+        trouble.met("claiming", TimeoutError())
+    assert caplog.messages == [
+        "claiming fails: OSError: no; trying again",
+        "claiming fails since 00:16:40 UTC (2 times): TimeoutError; trying again",
+    ]
+
+
+def test_what_comes_and_goes_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    clock = HandClock()
+    trouble = Trouble(clock)
+    for _ in range(int(AGAIN_S)):
+        meet(trouble, clock, 1)
+        trouble.over()
+    assert len(caplog.messages) == 2
+    meet(trouble, clock, 1)
+    assert caplog.messages[2:] == ["claiming fails since 00:16:40 UTC (61 times): OSError: no; trying again"]
+
+
+def test_what_comes_back_after_a_while_is_new(caplog: pytest.LogCaptureFixture) -> None:
+    clock = HandClock()
+    trouble = Trouble(clock)
+    for _ in range(2):
+        meet(trouble, clock, 1)
+        trouble.over()
+        clock.now += CALM_S
+    assert [line.partition(":")[0] for line in caplog.messages[::2]] == ["claiming fails", "claiming fails"]
+
+
+def test_what_is_done_about_it_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    Trouble().met("promoting", OSError("no"), "whoever leads tries next")
+    assert caplog.messages == ["promoting fails: OSError: no; whoever leads tries next"]
+
+
+def test_an_error_is_told_in_one_line_without_its_statement() -> None:
+    driver = ConnectionError(2013, "Lost\nthe server.")
+    lost = OperationalError("SELECT secret\nFROM t", {}, driver)
+    assert one_line(lost) == "Lost the server"
+    assert said(lost) == "ConnectionError: Lost the server"
+    assert one_line(None) == "None"
+    assert said(TimeoutError()) == "TimeoutError"
+    assert said(BackendUnreachable(url="here", cause="no")).startswith("Cannot reach the database at here: no.")
+    assert len(said(ValueError("x" * 10_000))) == SAID_MAX + 1
+
+
+async def test_insisting_ends_with_the_answer(caplog: pytest.LogCaptureFixture) -> None:
+    clock, answers = HandClock(), [OSError("no"), OSError("no"), 7]
+
+    async def call() -> object:
+        answer = answers.pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    assert await insist("registering", call, clock) == 7
+    assert clock.slept == [TROUBLE_S_MIN, 2 * TROUBLE_S_MIN]
+    assert [line.partition(":")[0] for line in caplog.messages[:1]] == ["registering fails"]
+    assert "registering works again" in caplog.messages[-1]
