@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from aaiclick.data import sql
 from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.closed import check_calls
 from aaiclick.data.compiling import to_sql
 from aaiclick.data.context import data_context
 from aaiclick.data.frames import Frame
@@ -23,6 +24,7 @@ from aaiclick.urls import shown
 SECONDS_MAX = 10
 BYTES_MAX = 10_000_000
 LIMITS = {
+    "readonly": 1,
     "max_execution_time": SECONDS_MAX,
     "max_result_bytes": BYTES_MAX,
     "result_overflow_mode": "throw",
@@ -137,12 +139,12 @@ async def list_stored() -> list[Stored]:
 async def query_rows(query: str, *, limit: int = 100) -> Browsed:
     """Rows that one SELECT gives, within the limits; ClickHouse itself refuses what would change anything.
 
-    For trusted callers only: it may read whatever the engine may read. It runs as the inner query of ours: INTO OUTFILE
-    is no change to chdb, and would write a file.
+    For trusted callers: it may read every table. What looks outside of them, as `file` does, is refused. It runs as the
+    inner query of ours: INTO OUTFILE is no change to chdb, and would write a file.
     """
     async with data_context(oplog=False) as context:
         inner = await _one_select(context.client, query)
-        answer = await context.client.rows(f"SELECT * FROM (\n{inner}\n)", LIMITS | {"limit": limit + 1, "readonly": 1})  # noqa: S608 (one SELECT, read-only)
+        answer = await context.client.rows(f"SELECT * FROM (\n{inner}\n)", LIMITS | {"limit": limit + 1})  # noqa: S608 (one SELECT, read-only)
     rows = list(zip(*answer.columns, strict=True))
     return Browsed(answer.names, answer.types, rows[:limit], len(rows) <= limit)
 
@@ -150,11 +152,12 @@ async def query_rows(query: str, *, limit: int = 100) -> Browsed:
 async def _one_select(client: DataClient, query: str) -> str:
     """The query as ClickHouse's own parser writes it: one statement, from which nothing can break out."""
     try:
-        found = await client.rows(f"SELECT formatQuery({sql.text(query)})", LIMITS | {"readonly": 1})
+        found = await client.rows(f"SELECT formatQuery({sql.text(query)})", LIMITS)
     except DataRefused as error:
         cause = str(error.facts["cause"]).partition(": In scope")[0].rstrip(".")
         raise InputError(field="SQL", value=shown(repr(query)), rule=cause[:300], hint="") from None
     inner = str(found.columns[0][0])
+    check_calls(inner)
     if not inner.upper().startswith(("SELECT", "WITH", "(")):
         raise InputError(field="SQL", value=shown(repr(query)), rule="one SELECT, which only reads", hint="")
     return inner

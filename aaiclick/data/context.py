@@ -27,7 +27,8 @@ from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, ta
 from aaiclick.data.schema import ORDER, VALUE, Field, Schema, Shape, read_schema
 from aaiclick.data.values import tabulate
 from aaiclick.data.views import View, table_in, window_in
-from aaiclick.errors import NoContext, ObjectNotFound, StaleObject
+from aaiclick.errors import NoContext, ObjectNotFound, StaleObject, ValueExposed
+from aaiclick.telemetry.masks import is_mentioned
 
 Provider = Callable[[], Awaitable["Context"]]
 
@@ -168,6 +169,9 @@ class Context:
         """Make a table of the rows that a query gives; gives its schema with the columns that it then has."""
         statement = f"{self._creation(table, schema, granule=granule)} AS {query}"
         found = await self.client.make(statement, f"DESCRIBE TABLE {sql.name(table)}", settings)
+        if is_mentioned(" ".join([*found.columns[0], *found.columns[1]])):
+            await drop(self.client, table)
+            raise _exposed()
         fields = tuple(Field(name, kind) for name, kind in zip(*found.columns[:2], strict=True) if name != ORDER)
         return Schema(fields, schema.shape, schema.ordered)
 
@@ -181,6 +185,8 @@ class Context:
         if granule:
             order, options = sql.name(schema.names[0]), f"index_granularity = {granule}"
         text = f"CREATE TABLE {sql.name(table)} {f'({columns}) ' if columns else ''}ENGINE = MergeTree ORDER BY {order}"
+        if is_mentioned(text):
+            raise _exposed()
         return f"{text} SETTINGS {options} COMMENT {sql.text(schema.table_comment(**self._facts))}"
 
     async def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
@@ -227,6 +233,10 @@ class Context:
     def groups(self, frame: Frame, keys: Sequence[Any]) -> Groups:
         """The rows of a frame, grouped."""
         return Groups(frame, keys)
+
+
+def _exposed() -> ValueExposed:
+    return ValueExposed(what="The name, a column or a type of an Object", hint="Call it otherwise.")
 
 
 def _opened(context: Context, reference: Mapping[str, Any], schema: Schema | None) -> Object | View:

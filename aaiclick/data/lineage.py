@@ -11,6 +11,7 @@ from aaiclick.data.context import current_context
 from aaiclick.data.oplog import TABLE, Operation
 from aaiclick.data.views import Windowed
 from aaiclick.errors import InputError
+from aaiclick.telemetry.masks import mask_text
 
 STEPS_MAX = 1_000
 AT_ONCE = 1_000
@@ -93,6 +94,6 @@ async def _around(client: DataClient, tables: Iterable[str], backward: bool, lim
             "SELECT at, operation, result, sources, query, job_id, task_id"  # noqa: S608 (quoted)
             f" FROM {TABLE} WHERE {which} ORDER BY at, result{most}"
         )
-        for at, operation, result, sources, *rest in zip(*rows.columns, strict=True):
-            operations.append(Operation(at, operation, result, tuple(sources), *rest))
+        for at, operation, result, sources, query, *rest in zip(*rows.columns, strict=True):
+            operations.append(Operation(at, operation, result, tuple(sources), mask_text(query), *rest))
     return operations

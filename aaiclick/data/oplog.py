@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from aaiclick.data.clients.contract import DataClient
+from aaiclick.telemetry.masks import mask_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,6 +51,7 @@ class Oplog:
 
     async def note(self, operation: str, result: str, sources: Sequence[str], query: str) -> None:
         """An operation was done."""
+        query = mask_text(query)  # before it is cut: half of a secret is none that is known
         text = query if len(query) <= SQL_LENGTH_MAX else query[:SQL_LENGTH_MAX] + "…"
         done = Operation(datetime.now(UTC), operation, result, tuple(sources), text, self._job_id, self._task_id)
         self._notes.append(done)

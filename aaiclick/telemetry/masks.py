@@ -7,6 +7,7 @@ value that it was given.
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +18,15 @@ STARS = "***"
 
 PASSWORD_LENGTH_MIN = 4
 """A shorter password of an address is masked by those who print addresses, not wherever it occurs."""
+
+
+CUT_LENGTH_MIN = 4
+"""What is left of a value that was cut, if it is not shorter, is masked beside the dots that say so."""
+
+_DOTS = re.compile(r"…|\.{3}")
+_SQL_ESCAPES = str.maketrans(
+    {"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\0": r"\0", "\b": r"\b", "\f": r"\f"}
+)
 
 
 class _Known(NamedTuple):
@@ -34,7 +44,7 @@ _tell: Callable[[list[str]], None] | None = None
 
 
 def remember(values: Iterable[str]) -> None:
-    """Mask these from now on, as they are and as Python, JSON, addresses and base64 write them."""
+    """Mask these from now on, as they are and as Python, JSON, SQL, HTML, addresses, hex and base64 write them."""
     known = _known.values if _known else frozenset()
     new = sorted({value for value in values if value and value not in known})
     if not new:
@@ -74,10 +84,25 @@ def forget_all() -> None:
 def forms_of(value: str) -> set[str]:
     """How a value may be written by those who do not know what it is."""
     literals = (repr(value), ascii(value), json.dumps(value), json.dumps(value, ensure_ascii=False))
-    escaped = {literal[1:-1] for literal in literals} | {repr(value.encode())[2:-1]}
+    escaped = {literal[1:-1] for literal in literals} | {repr(value.encode())[2:-1]} | set(_in_sql(value))
+    escaped |= {once.replace("/", r"\/") for once in escaped}  # as ClickHouse and PHP write JSON
     twice = {json.dumps(once)[1:-1] for once in escaped}  # JSON in a line of JSON
     quoted = {quote(value), quote(value, safe=""), quote_plus(value)}
-    return {value} | escaped | twice | quoted | set(_in_base64(value.encode()))
+    quoted |= {_ESCAPED_BYTE.sub(lambda found: found[0].lower(), each) for each in quoted}
+    marked = {html.escape(value), html.escape(value, quote=False)}
+    packed = {value.encode().hex(), value.encode().hex().upper(), *_in_base64(value.encode())}
+    return {value} | escaped | twice | quoted | marked | packed
+
+
+_ESCAPED_BYTE = re.compile("%[0-9A-F]{2}")
+
+
+def _in_sql(value: str) -> Iterator[str]:
+    """How it stands in a statement: with backslashes, or with its quotes doubled; as a text or as a name."""
+    yield value.translate(_SQL_ESCAPES)
+    yield value.translate(_SQL_ESCAPES).replace("`", r"\`")
+    for mark in ("'", '"', "`"):
+        yield value.replace(mark, 2 * mark)
 
 
 def _in_base64(data: bytes) -> Iterator[str]:
@@ -94,9 +119,40 @@ def _in_base64(data: bytes) -> Iterator[str]:
 
 
 def mask_text(text: str) -> str:
-    """The text with stars where something known stood."""
+    """The text with stars where something known stood, also where it was cut and dots say so."""
     known = _known
-    return text if known is None else known.text.sub(lambda found: known.forms[found[0]], text)
+    if known is None:
+        return text
+    text = known.text.sub(lambda found: known.forms[found[0]], text)
+    return _mask_cut(text, known) if _DOTS.search(text) else text
+
+
+def _mask_cut(text: str, known: _Known) -> str:
+    """The text without beginnings of values before dots, and ends of values after them."""
+    pieces = _DOTS.split(text)
+    dots = [*_DOTS.findall(text), ""]
+    masked = []
+    for number, piece in enumerate(pieces):
+        if number and (end := max((_length_after(piece, form) for form in known.forms), default=0)):
+            piece = STARS + piece[end:]
+        if dots[number] and (begin := max((_length_before(piece, form) for form in known.forms), default=0)):
+            piece = piece[:-begin] + STARS
+        masked += [piece, dots[number]]
+    return "".join(masked)
+
+
+def _length_before(text: str, form: str) -> int:
+    """How much at the end of the text is the beginning of a form."""
+    if len(form) < CUT_LENGTH_MIN or form[:CUT_LENGTH_MIN] not in text[-len(form) :]:
+        return 0
+    return next((size for size in range(len(form) - 1, CUT_LENGTH_MIN - 1, -1) if text.endswith(form[:size])), 0)
+
+
+def _length_after(text: str, form: str) -> int:
+    """How much at the beginning of the text is the end of a form."""
+    if len(form) < CUT_LENGTH_MIN or form[-CUT_LENGTH_MIN:] not in text[: len(form)]:
+        return 0
+    return next((size for size in range(len(form) - 1, CUT_LENGTH_MIN - 1, -1) if text.startswith(form[-size:])), 0)
 
 
 def mask_bytes(data: bytes) -> bytes:

@@ -20,6 +20,8 @@ from sqlalchemy.engine import make_url
 
 from aaiclick.cli import main
 from aaiclick.config import reset_settings
+from aaiclick.data import data_context
+from aaiclick.data.lineage import lineage
 from aaiclick.orchestration import (
     Job,
     Secret,
@@ -103,7 +105,57 @@ def test_no_canary_is_seen_anywhere(cage: Cage, capsys: pytest.CaptureFixture[st
     assert "logged ***" in "".join(cage.read.values())
 
 
+def test_no_canary_is_seen_in_the_data(cage: Cage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log of operations, names, types, comments, references and errors of ClickHouse's; rows are the user's."""
+    monkeypatch.setenv("AAICLICK_CH_URL", f"chdb://{tmp_path / 'data'}")
+    monkeypatch.setenv("AAICLICK_OPLOG", "1")
+    reset_settings()
+    asyncio.run(fill_data(cage))
+    for executor in ("inline", "process"):
+        work(cage, executor, tasks=3)
+    for job in cage.jobs:
+        rows = {task.name: (task.error or "").partition(":")[0] for task in asyncio.run(get_tasks_for_job(job.id))}
+        assert rows == {"spill_into_data": "", "return_view": "ValueExposed", "fail_in_data": "DataRefused"}
+    for path in (cage.home / "logs").rglob("*"):
+        cage.look(f"log {path.name}", path.read_bytes())
+    asyncio.run(dump_data(cage))
+    asyncio.run(dump_tables(cage))
+    asyncio.run(ask_server(cage))
+    assert cage.escaped() == {}
+    told = "".join(cage.read.values())
+    assert "ValueExposed" in told
+
+
 # ---------------------------------------------------------------- what goes on
+
+
+async def fill_data(cage: Cage) -> None:
+    """A job for each kind of worker, whose bodies take the secret to the data."""
+    cage.token = (await create_token("canary", "admin")).text
+    secret = Secret(f"env:{secretive.VARIABLE}")
+    for name in ("inline", "process"):
+        bodies = (secretive.spill_into_data, secretive.return_view, secretive.fail_in_data)
+        tasks = [create_task(body, {"secret": secret}, name=body.__name__, critical=False) for body in bodies]
+        cage.jobs.append(await create_job(name, tasks=tasks))
+
+
+async def dump_data(cage: Cage) -> None:
+    """All that ClickHouse keeps beside rows, and the log of operations."""
+    async with data_context(oplog=False) as context:
+        for question in (
+            "SELECT name, create_table_query, comment FROM system.tables WHERE database = currentDatabase()",
+            "SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase()",
+            "SELECT * FROM aai_oplog",
+        ):
+            found = await context.client.rows(question)
+            assert found.columns[0]
+            cage.look(question, repr(found.columns))
+        traced = await lineage("p_spilled", "both")
+        assert any("***" in each.query for each in traced.operations)
+        cage.look("lineage", repr(traced.operations) + traced.markdown())
+    for path in cage.home.rglob("*"):
+        if path.is_file() and path.name != "environment":
+            cage.look(f"file {path.name}", path.read_bytes())
 
 
 async def fill(cage: Cage) -> None:
@@ -122,9 +174,9 @@ async def fill(cage: Cage) -> None:
         cage.jobs += [await create_job(name, tasks=[*wrong, *others, noisy, last]), await run_job("nightly")]
 
 
-def work(cage: Cage, executor: str) -> None:
+def work(cage: Cage, executor: str, tasks: int = 10) -> None:
     """A real worker, that leaves when half of all is done."""
-    command = ["-m", "aaiclick", "worker", "start", "--executor", executor, "--max-tasks", "10", "--verbose"]
+    command = ["-m", "aaiclick", "worker", "start", "--executor", executor, "--max-tasks", str(tasks), "--verbose"]
     ran = subprocess.run(
         [sys.executable, *command, "--concurrency", "2"],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -185,7 +237,7 @@ async def ask_server(cage: Cage) -> None:
         "{job_id}": [job.id for job in cage.jobs],
         "{task_id}": [task.id for task in tasks],
         "{worker_id}": sorted({task.worker_id for task in tasks if task.worker_id}),
-        "{name}": ["nightly"],
+        "{name}": ["nightly", "spilled"],
     }
     async with (
         app.router.lifespan_context(app),
@@ -219,7 +271,7 @@ async def ask_as_agent(cage: Cage, client: httpx.AsyncClient, ids: dict[str, lis
     assert len(tools) > 20
     for tool in tools:
         needed = tool["inputSchema"].get("required", [])
-        for value in ids.get(f"{{{needed[0]}}}", ["nightly"]) if needed else [""]:
+        for value in ids.get(f"{{{needed[0]}}}", ["nightly", "spilled"]) if needed else [""]:
             arguments = {needed[0]: str(value)} if needed else {}
             answer = await said("tools/call", {"name": tool["name"], "arguments": arguments})
             cage.look(f"tool {tool['name']} {value}", f"{answer.headers}\n{answer.text}")

@@ -113,3 +113,46 @@ async def reach_data() -> Any:
     from aaiclick.data import create_object_from_value  # here: only this body needs it
 
     return await create_object_from_value([1, 2])
+
+
+async def spill_into_data(secret: str) -> Any:
+    """Let ClickHouse have it in every place but the rows: queries, names, types, errors."""
+    from aaiclick.data import (  # here: only these bodies need it
+        col,
+        create_object,
+        create_object_from_value,
+        delete_object,
+    )
+
+    rows = await create_object_from_value({"login": ["nobody", "else"], "n": [1, 2]})
+    await delete_object("spilled")
+    await rows.where(col("login") != secret).materialize("spilled")
+    for attempt in (
+        lambda: create_object({secret: "Int64"}),
+        lambda: create_object({"x": f"Enum8('{secret}' = 1)"}),
+        lambda: rows.with_columns(**{secret: col("n")}).materialize("renamed"),
+        lambda: rows.where(f"nothing('{secret}')").count(),
+        lambda: rows.where(f"n = toInt64('{secret}')").count(),
+        lambda: rows.order_by(secret).count(),
+        lambda: create_object_from_value([1], name=f"{secret} is no name"),
+    ):
+        try:
+            await attempt()
+        except Exception as error:
+            print(type(error).__name__, error)
+    return len(secret)
+
+
+async def return_view(secret: str) -> Any:
+    """The reference of a View holds its condition."""
+    from aaiclick.data import col, create_object_from_value  # here: only these bodies need it
+
+    return (await create_object_from_value({"login": ["nobody"]})).where(col("login") == secret)
+
+
+async def fail_in_data(secret: str) -> Any:
+    """ClickHouse quotes what it refuses."""
+    from aaiclick.data import create_object_from_value  # here: only these bodies need it
+
+    rows = await create_object_from_value({"login": ["nobody"]})
+    return await rows.where(f"nothing('{'long ' * 500}', '{secret}', login)").count()

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 from collections.abc import Callable, Iterator
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aaiclick.orchestration.rules.names import is_storable
+from aaiclick.data import sql
+from aaiclick.data.display import glimpse
+from aaiclick.orchestration.rules.names import is_storable, shorten
 from aaiclick.telemetry import masks
 from aaiclick.telemetry.masks import Masking, is_mentioned, mask_bytes, mask_text, remember, remember_passwords
+from aaiclick.urls import shown as shown_text
 
 VALUE = "s3cr3t-Canary/1"
 
@@ -74,6 +79,48 @@ def test_a_value_is_masked_inside_of_base64(
     left = mask_text(written)
     assert "***" in left
     assert len(left) - 3 <= len(written) - len(value.encode()) * 8 // 6 + 2  # at most a character at each edge is left
+
+
+AWKWARD = 'it\'s "a" <b>\\c`d/é\n'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(sql.text(AWKWARD), id="a text of ClickHouse"),
+        pytest.param(sql.name(AWKWARD), id="a name of ClickHouse"),
+        pytest.param("'" + AWKWARD.replace("'", "''") + "'", id="a text of standard SQL"),
+        pytest.param(json.dumps(sql.text(AWKWARD)), id="SQL in JSON"),
+        pytest.param(json.dumps(AWKWARD).replace("/", "\\/"), id="JSON with slashes escaped"),
+        pytest.param(json.dumps(json.dumps(AWKWARD).replace("/", "\\/")), id="the same in JSON"),
+        pytest.param(html.escape(AWKWARD), id="HTML"),
+        pytest.param(AWKWARD.encode().hex(), id="hex"),
+        pytest.param(f"unhex('{AWKWARD.encode().hex().upper()}')", id="HEX"),
+        pytest.param(quote(AWKWARD).lower(), id="an address in lower case"),
+    ],
+)
+def test_a_value_is_masked_as_databases_pages_and_dumps_write_it(written: str) -> None:
+    remember([AWKWARD])
+    assert is_mentioned(written)
+    assert mask_text(written).strip("'\"\\`unhex()") == "***"
+
+
+def test_what_is_left_of_a_value_that_was_cut_is_masked() -> None:
+    long = "-----BEGIN KEY-----" + "MIIEvQ/IBADANBg+" * 100
+    remember([long])
+    for cut in (
+        shown_text(long),
+        shorten(long),
+        glimpse(long),
+        f"{long[:300]}... of",
+        f"x…{long[-90:]} y",
+        long[:40] + "…",
+    ):
+        left = mask_text(f"refused: {cut}")
+        assert "KEY" not in left
+        assert "IBAD" not in left
+        assert "***" in left
+    assert mask_text("see more... or less… or ---…") == "see more... or less… or ---…"
 
 
 def test_a_value_is_masked_as_bytes_and_in_a_string_of_json_in_json() -> None:

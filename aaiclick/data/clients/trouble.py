@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from aaiclick.errors import AaiclickError, DataRefused, DataUnreachable, StaleObject
+from aaiclick.telemetry.masks import mask_text
 
 _CODE = re.compile(r"[Cc]ode:\s*(\d+)")
 _NOISE = re.compile(r"^(?:.*?Code: \d+\. DB::Exception:\s*)+", re.DOTALL)
@@ -49,6 +50,7 @@ def _is_network(error: BaseException) -> bool:
 
 
 def _line(error: BaseException) -> str:
-    told = _VERSION.sub("", _NOISE.sub("", str(error))).strip() or type(error).__name__
+    said = mask_text(str(error))  # ClickHouse quotes the statement; before it is cut
+    told = _VERSION.sub("", _NOISE.sub("", said)).strip() or type(error).__name__
     line = " ".join(told.split()).rstrip(". ")
     return line if len(line) <= MESSAGE_MAX else line[:MESSAGE_MAX] + "…"
