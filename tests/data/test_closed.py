@@ -39,7 +39,7 @@ LOOKED_AT = frozenset(
     enabledRoles errorCodeToName evalMLMethod finalizeAggregation flipCoordinates formatQuery formatQueryFromJSON
     formatQueryOrNull formatQuerySingleLine formatQuerySingleLineOrNull formatReadableDecimalSize
     formatReadableQuantity formatReadableSize formatReadableTimeDelta fuzzQuery generateRandomStructure
-    getMaxTableNameLengthForDatabase getMergeTreeSetting getSizeOfEnumType getSubcolumn
+    getMaxTableNameLengthForDatabase getMergeTreeSetting getSetting getSettingOrDefault getSizeOfEnumType getSubcolumn
     getTypeSerializationStreams groupArrayArray hasThreadFuzzer hierarchicalKMeans highlightQuery icebergBucket
     icebergTruncate identity ignore indexHint initializeAggregation initialQueryID initialQueryStartTime
     isConstant isDecimalOverflow isMergeTreePartCoveredBy joinGet joinGetOrNull lowCardinalityIndices
