@@ -186,6 +186,10 @@ class TaskCrashed(AaiclickError):
     """The process that ran the task died: {cause}. {hint}"""
 
 
+class UpstreamFailed(AaiclickError):
+    """{task} never ran: {cause}"""
+
+
 class VariableUnusable(AaiclickError):
     """{variable}, which a Secret names, cannot be used: {cause}. {hint}"""
 

@@ -49,3 +49,24 @@ async def test_what_was_known_of_tables_outlives_a_registry_that_is_made_anew(sq
     async with connect(sql_url, write=False) as connection:
         assert await ask(connection, asked) == before
     assert [len(found) for found in before.values()] == [2, 1, 1]
+
+
+async def test_critical_tasks_that_never_ran_count_from_then_on(sql_url: str) -> None:
+    when = "'2026-01-01 00:00:00.000000'"
+    await schema.upgrade(sql_url, "0009")
+    statuses = ("failed", True), ("upstream_failed", True), ("upstream_failed", False), ("completed", True)
+    jobs = [
+        "INSERT INTO jobs (id, name, status, run_type, preservation_mode, failed_critical, created_at) VALUES"
+        f" ({job}, 'j', 'running', 'manual', 'none', 1, {when})"
+        for job in (1, 2)
+    ]
+    tasks = [
+        "INSERT INTO tasks (id, job_id, name, entrypoint, kwargs, status, critical, created_at) VALUES"
+        f" ({number}, 1, 't', 'a.b', '{{}}', '{status}', {critical}, {when})"
+        for number, (status, critical) in enumerate(statuses, 1)
+    ]
+    await run(sql_url, *jobs, *tasks)
+    await schema.upgrade(sql_url)
+    async with connect(sql_url, write=False) as connection:
+        found = await ask(connection, {"jobs": "SELECT id, failed_critical FROM jobs ORDER BY id"})
+    assert [tuple(row) for row in found["jobs"]] == [(1, 2), (2, 1)]

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, JOB_MOVES, LIVE_TASK, TASK_MOVES
+from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, FAILED_TASK, JOB_MOVES, LIVE_TASK, TASK_MOVES
 from aaiclick.orchestration.store import tables
 from aaiclick.orchestration.store.session import Session
 
@@ -21,7 +21,7 @@ FAILED = ENDED_TASK - {"completed"}
 
 _T, _G = tables.tasks.c, tables.groups.c
 _TASK = (_T.id, _T.job_id, _T.group_id, _T.name, _T.status, _T.epoch, _T.worker_id, _T.unmet_count, _T.gated)
-_TASK_MORE = (_T.dependents_count, _T.run_after, _T.placement, _T.priority, _T.critical)
+_TASK_MORE = (_T.dependents_count, _T.run_after, _T.placement, _T.priority, _T.critical, _T.cause_id)
 
 
 class Picture:
@@ -189,7 +189,7 @@ def what_jobs_count(now: Picture) -> Iterator[str]:
         counts["open_tasks"] += task.status not in ENDED_TASK
         counts["completed_tasks"] += task.status == "completed"
         counts["failed_tasks"] += task.status == "failed"
-        counts["failed_critical"] += task.status == "failed" and task.critical
+        counts["failed_critical"] += task.status in FAILED_TASK and task.critical
     for job in now.rows["jobs"]:
         for name in ("total_tasks", "open_tasks", "completed_tasks", "failed_tasks", "failed_critical"):
             if job._mapping[name] != by_job[job.id][name]:
@@ -243,6 +243,12 @@ def who_waits_in_vain(now: Picture) -> Iterator[str]:
             yield f"{_name(task)} is pending, and what it waits for has failed"
 
 
+def what_is_to_blame(now: Picture) -> Iterator[str]:
+    for task in now.rows["tasks"]:
+        if (task.cause_id is None) != (task.status != "upstream_failed"):
+            yield f"{_name(task)} is {task.status} because of {task.cause_id}"
+
+
 def when_jobs_end(now: Picture) -> Iterator[str]:
     left: dict[int, int] = defaultdict(int)
     known: set[int] = set()
@@ -259,6 +265,8 @@ def when_jobs_end(now: Picture) -> Iterator[str]:
         late = job.status == "failed" and job.error.startswith("JobTimeout: ")
         if job.status in ("completed", "failed") and (job.status == "failed") != bool(job.failed_critical or late):
             yield f"job {job.id} is {job.status} with {job.failed_critical} critical failures"
+        if job.failed_critical and not job.error:
+            yield f"job {job.id} does not say what failed"
 
 
 # ---------------------------------------------------------------- history
@@ -338,6 +346,7 @@ CHECKS: tuple[Check, ...] = (
     who_is_claimed,
     who_began_too_early,
     who_waits_in_vain,
+    what_is_to_blame,
     when_jobs_end,
     what_the_events_of_tasks_tell,
     what_the_events_of_jobs_tell,

@@ -12,6 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from aaiclick.orchestration.models.submission import Submission
 
 ENDED = {"completed", "failed", "cancelled", "upstream_failed"}
+FAILED = {"failed", "upstream_failed"}
 LIVE = {"claimed", "running"}
 
 
@@ -75,7 +76,7 @@ class NaiveJob:
             return "cancelled"
         if not self.status or not set(self.status.values()) <= ENDED:
             return "running" if self.begun else "pending"
-        failed = any(status == "failed" and task not in self.tolerable for task, status in self.status.items())
+        failed = any(status in FAILED and task not in self.tolerable for task, status in self.status.items())
         if failed:
             return "failed"
         return "cancelled" if "cancelled" in self.status.values() else "completed"

@@ -32,6 +32,7 @@ _STORED = (
     "completed_at",
     "parent_task_id",
     "parent_epoch",
+    "cause_id",
 )
 _COUNTED = ("epoch", "attempt", "crash_count", "lost_count", "unmet_count", "dependents_count", "generation")
 ENTRYPOINT_LENGTH_MAX = 500
@@ -58,6 +59,7 @@ class Task(Node):
     completed_at: datetime | None
     parent_task_id: int | None
     parent_epoch: int | None
+    cause_id: int | None
     epoch: int
     attempt: int
     crash_count: int

@@ -37,8 +37,8 @@ class Stored:
     closed_groups: set[int] = field(default_factory=set)
     depth: dict[int, int] = field(default_factory=dict)
     parents: dict[int, int | None] = field(default_factory=dict)
-    drowned: set[int] = field(default_factory=set)
-    """Groups that will never begin: they, or groups around them, wait for something that failed."""
+    drowned: dict[int, int] = field(default_factory=dict)
+    """Groups that will never begin, each with what failed before them, or before groups around them."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,8 @@ class Plan:
     gated: set[int] = field(default_factory=set)
     met: set[tuple[int, int]] = field(default_factory=set)
     dependents: Counter[int] = field(default_factory=Counter)
-    doomed: set[int] = field(default_factory=set)
+    doomed: dict[int, int] = field(default_factory=dict)
+    """What will never begin, each with what failed before it."""
     stored_unmet: Counter[int] = field(default_factory=Counter)
     stored_open: Counter[int] = field(default_factory=Counter)
     empty_waited_for: set[int] = field(default_factory=set)
@@ -148,7 +149,9 @@ def make_plan(new: Shape, stored: Stored) -> Plan:
         if gated:
             plan.gated.add(task)
     if stored.drowned:
-        plan.doomed.update(node for node, group in (*new.tasks.items(), *new.groups.items()) if group in stored.drowned)
+        for node, around in (*new.tasks.items(), *new.groups.items()):
+            if around is not None and around in stored.drowned:
+                plan.doomed[node] = stored.drowned[around]
     return plan
 
 
@@ -187,7 +190,7 @@ def _count_edges(new: Shape, stored: Stored, plan: Plan) -> Counter[int]:
             plan.met.add(edge)
             continue
         if standing is Standing.FAILED:
-            plan.doomed.add(following)
+            plan.doomed.setdefault(following, previous)
         if following in new.tasks or following in new.groups:
             unmet[following] += 1
         else:

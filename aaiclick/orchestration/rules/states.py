@@ -82,6 +82,8 @@ _T = TaskStatus
 _J = JobStatus
 
 ENDED_TASK = frozenset({_T.COMPLETED, _T.FAILED, _T.CANCELLED, _T.UPSTREAM_FAILED})
+FAILED_TASK = frozenset({_T.FAILED, _T.UPSTREAM_FAILED})
+"""What fails the job, if the task is critical."""
 LIVE_TASK = frozenset({_T.CLAIMED, _T.RUNNING})
 ENDED_JOB = frozenset({_J.COMPLETED, _J.FAILED, _J.CANCELLED})
 

@@ -26,8 +26,8 @@ class Waits:
     unmet_groups: dict[int, int] = field(default_factory=dict)
     closed: set[int] = field(default_factory=set)
     """Groups that hold back what is in them."""
-    drowned: set[int] = field(default_factory=set)
-    """Groups that will never begin."""
+    drowned: dict[int, int] = field(default_factory=dict)
+    """Groups that will never begin, each with what failed."""
 
     def unmet(self, node: int) -> int:
         """How many of its own predecessors a node waits for."""
@@ -36,9 +36,11 @@ class Waits:
     def _is_met(self, previous: int, node: int, met: bool) -> bool:
         return previous in self.complete and (met or node <= self.telling.get(previous, node))
 
-    def is_doomed(self, node: int, group: int | None) -> bool:
-        """Whether a node in this group waits for something that failed, itself or by a group around it."""
-        return group in self.drowned or any(previous in self.failed for previous, _ in self.into.get(node, ()))
+    def doomed_by(self, node: int, group: int | None) -> int | None:
+        """What failed that a node in this group waits for, itself or by a group around it; None if nothing did."""
+        if group is not None and group in self.drowned:
+            return self.drowned[group]
+        return next((previous for previous, _ in self.into.get(node, ()) if previous in self.failed), None)
 
     def count_groups(self, parents_first: Iterable[tuple[int, int | None]]) -> None:
         """Count what these groups wait for, each given with the group around it."""
@@ -46,8 +48,9 @@ class Waits:
             self.unmet_groups[group] = self.unmet(group) + (parent in self.closed)
             if self.unmet_groups[group] or self.opening.get(group) == 0:
                 self.closed.add(group)
-            if self.is_doomed(group, parent):
-                self.drowned.add(group)
+            failed = self.doomed_by(group, parent)
+            if failed is not None:
+                self.drowned[group] = failed
 
     def is_gated(self, task: int, group: int | None, was: bool) -> bool:
         """Whether its group holds a task back; while the group is telling its tasks, the task's own word counts."""

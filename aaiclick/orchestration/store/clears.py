@@ -18,17 +18,19 @@ from sqlalchemy import Row, bindparam, delete, null, select, update
 
 from aaiclick.errors import NotFound
 from aaiclick.orchestration.rules.hints import ORDERS
-from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, JobStatus, TaskStatus
+from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, FAILED_TASK, LIVE_TASK, JobStatus, TaskStatus
 from aaiclick.orchestration.rules.waits import Waits
+from aaiclick.orchestration.store.causes import error_left, find_causes
 from aaiclick.orchestration.store.clear_inputs import find_to_clear, pin_again
 from aaiclick.orchestration.store.downstream import Downstream, find_downstream
 from aaiclick.orchestration.store.endings import lock_graph
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
 from aaiclick.orchestration.store.removals import remove_made
-from aaiclick.orchestration.store.ripples import DOOM, DROWN, OPEN, RELEASE, spread_doom
+from aaiclick.orchestration.store.ripples import spread_doom
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.standings import read_edges_into, read_standings
 from aaiclick.orchestration.store.tables import dependencies, groups, jobs, ripples, tasks, workers
+from aaiclick.orchestration.store.tellings import DOOM, DROWN, OPEN, RELEASE, Targets
 from aaiclick.orchestration.store.transitions import (
     COUNTS,
     end_claims,
@@ -44,7 +46,7 @@ _RESET: dict[str, Any] = {
     "generation": tasks.c.generation + 1,
     **dict.fromkeys(("attempt", "crash_count", "lost_count"), 0),
     **dict.fromkeys(("worker_id", "claimed_at", "started_at", "completed_at", "run_after"), null()),
-    **dict.fromkeys(("result", "error", "log_path"), null()),
+    **dict.fromkeys(("result", "error", "log_path", "cause_id"), null()),
 }
 """As if it had never run: the epoch refuses whoever still runs it, the generation says that this is another time."""
 
@@ -203,9 +205,11 @@ class _Clearing:
         await self._write_groups()
         cleared.reactivated = await self._write_job(now, placement)
         await make_ready(self.session, sorted(self.downstream.tasks))
-        doomed = [row.id for row in self.rows if self.waits.is_doomed(row.id, row.group_id)]
+        found = {row.id: self.waits.doomed_by(row.id, row.group_id) for row in self.rows}
+        doomed = {task: previous for task, previous in found.items() if previous is not None}
         if doomed:
-            cleared.rippling = await spread_doom(self.session, self.job_id, doomed, ())
+            causes = await find_causes(self.session, self.job_id, doomed)
+            cleared.rippling = await spread_doom(self.session, self.job_id, Targets(doomed=set(doomed), causes=causes))
 
     async def _reset_tasks(self, now: datetime, placement: int) -> None:
         session = self.session
@@ -257,7 +261,8 @@ class _Clearing:
         values: dict[str, Any] = {name: jobs.c[name] - less[name] for name in COUNTS}
         ended = job.status in ENDED_JOB
         if ended or less["failed_critical"]:
-            values["error"] = await self._error_left() if job.failed_critical > less["failed_critical"] else None
+            stays = job.failed_critical > less["failed_critical"]
+            values["error"] = await error_left(self.session, self.job_id) if stays else None
         if ended:
             values |= {"started_at": now, "completed_at": None, "placement": placement}
             return await move_job(self.session, "reactivate", self.job_id, now, values, _took(job))
@@ -271,15 +276,8 @@ class _Clearing:
             less["open_tasks"] -= row.status in ENDED_TASK
             less["completed_tasks"] += row.status == TaskStatus.COMPLETED
             less["failed_tasks"] += row.status == TaskStatus.FAILED
-            less["failed_critical"] += row.status == TaskStatus.FAILED and row.critical
+            less["failed_critical"] += row.status in FAILED_TASK and row.critical
         return less
-
-    async def _error_left(self) -> str | None:
-        """The first error of those that stay failed."""
-        failed = (tasks.c.job_id == self.job_id, tasks.c.status == TaskStatus.FAILED, tasks.c.critical.is_(True))
-        first = select(tasks.c.error).where(*failed).order_by(tasks.c.completed_at, tasks.c.id).limit(1)
-        error: str | None = await self.session.scalar(first)
-        return error
 
 
 def _took(job: Row[Any]) -> str | None:

@@ -70,7 +70,7 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
     await keep_stored(session, submission.job_id, giving, growth.kept)
     more = Counter(total_tasks=len(submission.tasks), open_tasks=len(submission.tasks))
     await note_growth(session, submission.job_id, JobStatus.RUNNING, len(submission.tasks))
-    doomed = {submission.job_id: doomed_by(plan, growth)}
+    doomed = {submission.job_id: await doomed_by(plan, growth)}
     rippling = await settle(session, ended, more={submission.job_id: more}, doomed=doomed)
     return Receipt(accepted, rippling)
 

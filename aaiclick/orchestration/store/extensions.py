@@ -17,6 +17,7 @@ from aaiclick.errors import CrossJobDependency, GroupComplete, JobEnded, NotFoun
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.graph import Plan, Shape, Standing, Stored, ancestors, descendants, make_plan
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, TaskStatus
+from aaiclick.orchestration.store.causes import find_causes
 from aaiclick.orchestration.store.graphs import (
     insert_graph,
     names_of,
@@ -27,10 +28,11 @@ from aaiclick.orchestration.store.graphs import (
 )
 from aaiclick.orchestration.store.new_edges import drop_known_edges, follow_results, too_late
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
-from aaiclick.orchestration.store.ripples import OPEN, Targets, lock_gated, shift, spread_doom
+from aaiclick.orchestration.store.ripples import lock_gated, shift, spread_doom
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import late_arguments, makers_to_come, pin_inputs
 from aaiclick.orchestration.store.tables import dependencies, graph_locks, groups, jobs, ripples, tasks
+from aaiclick.orchestration.store.tellings import OPEN, Targets
 from aaiclick.orchestration.store.transitions import lock_groups, lock_tasks, note_growth
 
 
@@ -43,9 +45,8 @@ async def extend_job(session: Session, submission: Submission) -> Plan:
     await extension.lock()
     await extension.look()
     plan = await extension.write()
-    doomed = doomed_by(plan, extension)
     if plan.doomed:
-        await spread_doom(session, submission.job_id, doomed.doomed, doomed.drowned)
+        await spread_doom(session, submission.job_id, await doomed_by(plan, extension))
     return plan
 
 
@@ -214,9 +215,11 @@ class Extension:
             stored.depth[group.id] = group.depth
             if group.unmet_count or self._is_untold(group.id):
                 stored.closed_groups.add(group.id)
-        broken = {guard.next_id for guard in self.guards if stored.standing[guard.previous_id] is Standing.FAILED}
+        unmet = (guard for guard in self.guards if stored.standing[guard.previous_id] is Standing.FAILED)
+        broken = {guard.next_id: guard.previous_id for guard in unmet}
         if broken:
-            stored.drowned = {group for group in self.joined if broken & ancestors(self.parents, [group])}
+            around = {group: broken.keys() & ancestors(self.parents, [group]) for group in self.joined}
+            stored.drowned = {group: broken[min(found)] for group, found in around.items() if found}
         return stored
 
     def _is_untold(self, group: int) -> bool:
@@ -314,10 +317,11 @@ class Extension:
         await note_growth(self.session, self.job_id, row.status, count)
 
 
-def doomed_by(plan: Plan, extension: Extension) -> Targets:
+async def doomed_by(plan: Plan, extension: Extension) -> Targets:
     """What waits for something that failed: to be told once the job has counted it."""
     drowned = {node for node in plan.doomed if node in extension.shape.groups or node in extension.old_groups}
-    return Targets(doomed=plan.doomed - drowned, drowned=drowned)
+    causes = await find_causes(extension.session, extension.job_id, plan.doomed)
+    return Targets(doomed=plan.doomed.keys() - drowned, drowned=drowned, causes=causes)
 
 
 async def tasks_inside(session: Session, inside: set[int]) -> set[int]:

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Row, delete, or_, select, update
 
 from aaiclick.orchestration.rules.hints import ORDERS
-from aaiclick.orchestration.rules.states import ENDED_TASK, LIVE_TASK, TaskStatus
+from aaiclick.orchestration.rules.states import ENDED_TASK, FAILED_TASK, LIVE_TASK, TaskStatus
 from aaiclick.orchestration.store.downstream import Downstream
 from aaiclick.orchestration.store.endings import recount_groups
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue
@@ -108,5 +108,5 @@ def _counted(rows: Sequence[Row[Any]]) -> Counter[str]:
         counts["open_tasks"] += row.status not in ENDED_TASK
         counts["completed_tasks"] += row.status == TaskStatus.COMPLETED
         counts["failed_tasks"] += row.status == TaskStatus.FAILED
-        counts["failed_critical"] += row.status == TaskStatus.FAILED and row.critical
+        counts["failed_critical"] += row.status in FAILED_TASK and row.critical
     return counts

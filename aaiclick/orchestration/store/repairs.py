@@ -12,16 +12,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Table, select, update
+from sqlalchemy import Row, Table, func, select, update
 
 from aaiclick.orchestration.rules.hints import ENDED
-from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, JobStatus, TaskStatus
+from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, FAILED_TASK, LIVE_TASK, JobStatus, TaskStatus
 from aaiclick.orchestration.rules.waits import Waits
+from aaiclick.orchestration.store.causes import error_left, find_causes
 from aaiclick.orchestration.store.endings import cancel_tasks, lock_graph
 from aaiclick.orchestration.store.places import mend_places
-from aaiclick.orchestration.store.ripples import DOOM, DROWN, OPEN, RELEASE, spread_doom
+from aaiclick.orchestration.store.ripples import spread_doom
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, delayed, dependencies, groups, jobs, ready, ripples, tasks
+from aaiclick.orchestration.store.tellings import DOOM, DROWN, OPEN, RELEASE, Targets
 from aaiclick.orchestration.store.transitions import job_outcome, lock_groups, lock_tasks, move_job, note_repair
 
 WORDS_MAX = 200
@@ -180,7 +182,7 @@ class _Repair:
         assert job is not None, "a job whose graph is locked exists"
         counts = self._job_counts()
         await self._set(jobs, [job], {self.job_id: counts})
-        doomed = [] if job.status in ENDED_JOB else self._doomed()
+        doomed = {} if job.status in ENDED_JOB else self._doomed()
         self.words += [f"task {task} waits for what has failed, and had not been told" for task in doomed]
         left, ended = counts["open_tasks"], job.status in ENDED_JOB
         is_off = bool(self.tasks) and ended == bool(left)
@@ -193,7 +195,8 @@ class _Repair:
             move = await job_outcome(session, self.job_id, counts["failed_critical"], all_completed)
             await self._mend_end(job.status, move, now)
         if doomed:
-            await spread_doom(session, self.job_id, doomed, ())
+            causes = await find_causes(session, self.job_id, doomed)
+            await spread_doom(session, self.job_id, Targets(doomed=set(doomed), causes=causes))
 
     async def _mend_end(self, status: str, move: str, now: datetime) -> None:
         """A job ends with its last task; and what was stopped stays stopped."""
@@ -205,25 +208,29 @@ class _Repair:
         else:
             if status == JobStatus.PENDING:
                 await move_job(self.session, "start", self.job_id, now, {"started_at": now})
-            await move_job(self.session, move, self.job_id, now, {"completed_at": now})
+            facts: dict[str, Any] = {"completed_at": now}
+            if move == "fail":
+                facts["error"] = func.coalesce(jobs.c.error, await error_left(self.session, self.job_id))
+            await move_job(self.session, move, self.job_id, now, facts)
             self.session.hints.add(ENDED)
 
     def _job_counts(self) -> dict[str, int]:
-        failed = [task for task in self.tasks if task.status == TaskStatus.FAILED]
+        failed = [task for task in self.tasks if task.status in FAILED_TASK]
         return {
             "total_tasks": len(self.tasks),
             "open_tasks": sum(task.status not in ENDED_TASK for task in self.tasks),
             "completed_tasks": sum(task.status == TaskStatus.COMPLETED for task in self.tasks),
-            "failed_tasks": len(failed),
+            "failed_tasks": sum(task.status == TaskStatus.FAILED for task in failed),
             "failed_critical": sum(task.critical for task in failed),
         }
 
-    def _doomed(self) -> list[int]:
-        """Tasks that wait in vain, unless that is on its way to them."""
+    def _doomed(self) -> dict[int, int]:
+        """Tasks that wait in vain, each with what failed, unless that is on its way to them."""
         if any(ripple.kind in (DOOM, DROWN) for ripple in self.ripples):
-            return []
+            return {}
         waiting = [task for task in self.tasks if task.status == TaskStatus.PENDING]
-        return [task.id for task in waiting if self.waits.is_doomed(task.id, task.group_id)]
+        found = {task.id: self.waits.doomed_by(task.id, task.group_id) for task in waiting}
+        return {task: previous for task, previous in found.items() if previous is not None}
 
 
 def _shortened(words: Sequence[str]) -> str:

@@ -8,77 +8,23 @@ What would be too much for one transaction is left as rows of `ripples`, and wor
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Column, Integer, Row, Select, Update, bindparam, delete, func, select, update
+from sqlalchemy import Column, Integer, Row, Select, Update, bindparam, delete, select, update
 
-from aaiclick.ids import new_id
-from aaiclick.orchestration.rules.states import TaskStatus
+from aaiclick.orchestration.rules.states import TASK_MOVES, TaskStatus
+from aaiclick.orchestration.store.causes import error_of, explain, first_errors
 from aaiclick.orchestration.store.dialects.contract import Dialect, EndedTask
 from aaiclick.orchestration.store.endings import stop_job
 from aaiclick.orchestration.store.queue import leave_delay, make_ready
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, groups, ripples, tasks
+from aaiclick.orchestration.store.tellings import DOOM, DROWN, RELEASE, Sources, Tally, Targets, postpone
 from aaiclick.orchestration.store.transitions import STOP, count_in_job, doom_tasks, lock_groups, lock_tasks
 
 STEP = 2_000
 """How many tasks one transaction may ready or doom."""
-
-RELEASE, DOOM, OPEN, DROWN = "release", "doom", "open", "drown"
-"""Kinds: those who wait for it may go on; will never; the group's own tasks may begin; will never.
-
-A fifth, `transitions.STOP`, ends a whole job."""
-
-
-@dataclass(slots=True)
-class Sources:
-    """What has ended or opened, by kind, each with the number of those it concerns where that is known."""
-
-    release: dict[int, int] = field(default_factory=dict)
-    doom: dict[int, int] = field(default_factory=dict)
-    open: set[int] = field(default_factory=set)
-    drown: set[int] = field(default_factory=set)
-    opened: Counter[int] = field(default_factory=Counter)
-    """Per group: children that are complete now."""
-    failed: Counter[int] = field(default_factory=Counter)
-    """Per group: children that failed now."""
-
-    def __bool__(self) -> bool:
-        return bool(self.release or self.doom or self.open or self.drown or self.opened or self.failed)
-
-
-@dataclass(slots=True)
-class Targets:
-    """Who is concerned."""
-
-    tasks: Counter[int] = field(default_factory=Counter)
-    ungated: list[int] = field(default_factory=list)
-    doomed: set[int] = field(default_factory=set)
-    groups: Counter[int] = field(default_factory=Counter)
-    drowned: set[int] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class Tally:
-    """What the jobs' rows will learn, once, at the end."""
-
-    counts: dict[int, Counter[str]] = field(default_factory=dict)
-    errors: dict[int, str] = field(default_factory=dict)
-    job_of: dict[int, int] = field(default_factory=dict)
-    left: int = field(default_factory=lambda: STEP)
-
-    def add(self, ended: Iterable[EndedTask]) -> None:
-        kinds = Counter((task.job_id, task.status, task.critical) for task in ended)
-        for (job_id, status, critical), count in kinds.items():
-            counts = self.counts.setdefault(job_id, Counter())
-            counts["open_tasks"] -= count
-            if status == TaskStatus.COMPLETED:
-                counts["completed_tasks"] += count
-            elif status == TaskStatus.FAILED:
-                counts["failed_tasks"] += count
-                counts["failed_critical"] += count if critical else 0
 
 
 async def settle(
@@ -93,22 +39,21 @@ async def settle(
     `more` is added to the counters of these jobs in the same stroke, and what is doomed is counted in it: a job must
     not be without open tasks in between.
     """
-    tally = Tally(errors=errors or {})
+    tally = Tally(errors=errors or {}, left=STEP)
     for job_id, counts in (more or {}).items():
         tally.counts[job_id] = Counter(counts)
     targets = Targets()
     for job_id, concerned in (doomed or {}).items():
         targets.doomed |= concerned.doomed
         targets.drowned |= concerned.drowned
+        targets.causes |= concerned.causes
         tally.job_of |= dict.fromkeys(concerned.drowned, job_id)
     return await _spread(session, _begin(ended, tally), targets, tally)
 
 
-async def spread_doom(session: Session, job_id: int, task_ids: Iterable[int], group_ids: Iterable[int]) -> bool:
+async def spread_doom(session: Session, job_id: int, targets: Targets) -> bool:
     """Doom these tasks, and all tasks of these groups, with what waits for them."""
-    tally = Tally(job_of=dict.fromkeys(group_ids, job_id))
-    targets = Targets(doomed=set(task_ids), drowned=set(group_ids))
-    return await _spread(session, Sources(), targets, tally)
+    return await _spread(session, Sources(), targets, Tally(job_of=dict.fromkeys(targets.drowned, job_id), left=STEP))
 
 
 def _begin(ended: Sequence[EndedTask], tally: Tally) -> Sources:
@@ -124,13 +69,17 @@ def _begin(ended: Sequence[EndedTask], tally: Tally) -> Sources:
         if task.group_id is not None:
             (sources.opened if complete else sources.failed)[task.group_id] += 1
             tally.job_of[task.group_id] = task.job_id
+        if not complete:
+            tally.blame(task.id, task.id)
+            tally.blame(task.group_id, tally.cause_of[task.id])
     return sources
 
 
 async def _spread(session: Session, sources: Sources, targets: Targets, tally: Tally) -> bool:
     postponed: list[dict[str, Any]] = []
+    tally.cause_of |= targets.causes
     while sources or targets.tasks or targets.groups or targets.doomed or targets.drowned:
-        postponed += await _postpone(session, sources, tally)
+        postponed += await postpone(session, sources, tally)
         await _look(session, sources, targets, tally)
         sources = await _write(session, sources, targets, tally)
         targets = Targets()
@@ -141,46 +90,7 @@ async def _spread(session: Session, sources: Sources, targets: Targets, tally: T
     return rippling
 
 
-# ---------------------------------------------------------------- what is too much for now
-
-
-async def _postpone(session: Session, sources: Sources, tally: Tally) -> list[dict[str, Any]]:
-    """Take out of the sources what would exceed this transaction's share."""
-    rows: list[dict[str, Any]] = []
-    for kind, nodes in ((RELEASE, sources.release), (DOOM, sources.doom)):
-        for node, count in sorted(nodes.items(), key=lambda item: item[1]):
-            if count > tally.left:
-                del nodes[node]
-                rows.append(_ripple(kind, node, tally))
-            else:
-                tally.left -= count
-    inside = sources.open | sources.drown
-    if inside:
-        counted = await session.rows(
-            select(tasks.c.group_id, func.count().label("size"))
-            .where(session.any_of(tasks.c.group_id, sorted(inside)))
-            .group_by(tasks.c.group_id)
-        )
-        sizes: dict[int, int] = {row.group_id: row.size for row in counted}
-        for kind, members in ((OPEN, sources.open), (DROWN, sources.drown)):
-            for node in sorted(members, key=lambda group: sizes.get(group, 0)):
-                if sizes.get(node, 0) > tally.left:
-                    members.remove(node)
-                    rows.append(_ripple(kind, node, tally))
-                else:
-                    tally.left -= sizes.get(node, 0)
-    return rows
-
-
-def _ripple(kind: str, node: int, tally: Tally) -> dict[str, Any]:
-    return {
-        "id": new_id(),
-        "job_id": tally.job_of[node],
-        "kind": kind,
-        "node_id": node,
-        "node_type": "group" if kind in (OPEN, DROWN) else "node",
-        "after_id": 0,
-    }
+# ---------------------------------------------------------------- what was too much for then
 
 
 async def work_one_ripple(session: Session, job_id: int | None = None) -> bool:
@@ -200,7 +110,9 @@ async def work_one_ripple(session: Session, job_id: int | None = None) -> bool:
         await session.run(delete(ripples).where(ripples.c.id == ripple.id))
     else:
         await session.run(update(ripples).where(ripples.c.id == ripple.id).values(after_id=last))
-    tally = Tally(job_of=dict.fromkeys([ripple.node_id, *targets.groups, *targets.drowned], ripple.job_id))
+    tally = Tally(left=STEP)
+    tally.job_of = dict.fromkeys([ripple.node_id, *targets.groups, *targets.drowned], ripple.job_id)
+    targets.causes = dict.fromkeys([*targets.doomed, *targets.drowned], ripple.cause_id or ripple.node_id)
     await _spread(session, Sources(), targets, tally)
     return True
 
@@ -242,14 +154,21 @@ async def _look(session: Session, sources: Sources, targets: Targets, tally: Tal
     ended = [*sources.release, *sources.doom]
     if ended:
         for row in await session.rows(session.built(_waiting), {"ids": session.dialect.pack(sorted(ended))}):
-            _concern(targets, row.next_id, row.next_type, row.previous_id in sources.doom)
+            doomed = row.previous_id in sources.doom
+            _concern(targets, row.next_id, row.next_type, doomed)
             tally.job_of[row.next_id] = row.job_id
+            if doomed:
+                tally.blame(row.next_id, tally.cause_of[row.previous_id])
     for inside, doomed in ((sources.open, False), (sources.drown, True)):
         if inside:
-            for group in await _enter(session, sorted(inside), targets, doomed):
-                tally.job_of[group.id] = group.job_id
-            rows = await session.rows(select(tasks.c.id).where(session.any_of(tasks.c.group_id, sorted(inside))))
+            children = await _enter(session, sorted(inside), targets, doomed)
+            tally.job_of |= {group.id: group.job_id for group in children}
+            members = select(tasks.c.id, tasks.c.group_id).where(session.any_of(tasks.c.group_id, sorted(inside)))
+            rows = await session.rows(members)
             await _members(session, [row.id for row in rows], targets, doomed)
+            if doomed:
+                for node, group in [(row.id, row.parent_group_id) for row in children] + [tuple(row) for row in rows]:
+                    tally.blame(node, tally.cause_of[group])
 
 
 def _waiting(dialect: Dialect) -> Select[Any]:
@@ -274,7 +193,9 @@ def _concern(targets: Targets, node: int, kind: str, doomed: bool) -> None:
 async def _enter(session: Session, inside: Sequence[int], targets: Targets, doomed: bool) -> Sequence[Row[Any]]:
     """Concern the groups directly inside these."""
     children = await session.rows(
-        select(groups.c.id, groups.c.job_id).where(session.any_of(groups.c.parent_group_id, inside))
+        select(groups.c.id, groups.c.job_id, groups.c.parent_group_id).where(
+            session.any_of(groups.c.parent_group_id, inside)
+        )
     )
     for row in children:
         _concern(targets, row.id, "group", doomed)
@@ -331,7 +252,24 @@ async def _write_tasks(session: Session, targets: Targets, tally: Tally) -> Sour
     if not doomed:
         return Sources()
     await leave_delay(session, [row.id for row in doomed if row.run_after is not None])
-    return _begin(await doom_tasks(session, doomed, await session.now()), tally)
+    return _begin(await _doom(session, doomed, tally), tally)
+
+
+async def _doom(session: Session, rows: Sequence[Row[Any]], tally: Tally) -> list[EndedTask]:
+    """End these tasks, each with the word of what failed; a job without an error gets that of the first critical."""
+    by_cause: dict[int, list[Row[Any]]] = {}
+    for row in rows:
+        if row.status in TASK_MOVES["doom"].sources:
+            by_cause.setdefault(tally.cause_of[row.id], []).append(row)
+    said = await explain(session, by_cause)
+    told = {row.id: said[cause] for cause, doomed in by_cause.items() for row in doomed}
+    for job_id, error in (await first_errors(session, [row for row in rows if row.id in told], told)).items():
+        tally.errors.setdefault(job_id, error)
+    now = await session.now()
+    ended: list[EndedTask] = []
+    for cause, doomed in by_cause.items():
+        ended += await doom_tasks(session, doomed, now, cause, error_of(said[cause]))
+    return ended
 
 
 async def shift(session: Session, column: Column[Any], by: Mapping[int, int]) -> None:
@@ -380,6 +318,7 @@ async def _write_groups(
             _end_group(row, following.release, following.opened, tally)
         if failed and not row.failed_count:
             _end_group(row, following.doom, following.failed, tally)
+            tally.blame(row.parent_group_id, tally.cause_of[row.id])
 
 
 def _end_group(row: Row[Any], told: dict[int, int], parents: Counter[int], tally: Tally) -> None:

@@ -100,6 +100,7 @@ tasks = table(
     Column("completed_at", UtcTime),
     count("generation"),
     flag("kept"),
+    Column("cause_id", Id),
     Index("ix_tasks_page", "job_id", "id"),
     Index("ix_tasks_group", "group_id"),
     Index("ix_tasks_parent", "parent_task_id"),
@@ -158,6 +159,7 @@ ripples = table(
     Column("node_id", Id, nullable=False),
     Column("node_type", String(5), nullable=False),
     Column("after_id", Id, nullable=False, server_default=text("0")),
+    Column("cause_id", Id),
     Index("ix_ripples_job", "job_id"),
 )
 """What an ending still has to tell downstream, where it was too much for one transaction."""

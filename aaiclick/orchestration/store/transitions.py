@@ -146,9 +146,12 @@ async def end_claims(session: Session, rows: Sequence[dict[str, Any]]) -> None:
         await session.dialect.free_claims(session, worker_id, sorted(ids))
 
 
-async def doom_tasks(session: Session, locked: Sequence[Row[Any]], now: datetime) -> list[EndedTask]:
-    """PENDING → UPSTREAM_FAILED: what these tasks wait for will never come."""
-    moved = await move_tasks(session, "doom", locked, now, {"completed_at": now})
+async def doom_tasks(
+    session: Session, locked: Sequence[Row[Any]], now: datetime, cause_id: int, error: str
+) -> list[EndedTask]:
+    """PENDING → UPSTREAM_FAILED: what these tasks wait for will never come, because that task failed."""
+    facts = {"completed_at": now, "cause_id": cause_id, "error": error}
+    moved = await move_tasks(session, "doom", locked, now, facts)
     return [ended_task(row, TaskStatus.UPSTREAM_FAILED) for row in moved]
 
 

@@ -41,10 +41,10 @@ def test_while_a_group_tells_its_tasks_their_own_word_counts() -> None:
 def test_doom_comes_by_an_edge_or_by_a_group_around() -> None:
     waits = Waits(into={11: [(1, False)], 5: [(1, False)], 6: [(2, False)]}, failed={1})
     waits.count_groups([(11, None), (12, 11), (13, None)])
-    assert waits.drowned == {11, 12}
-    assert [waits.is_doomed(node, group) for node, group in ((5, None), (6, None), (7, 12), (7, 13))] == [
-        True,
-        False,
-        True,
-        False,
+    assert waits.drowned == {11: 1, 12: 1}
+    assert [waits.doomed_by(node, group) for node, group in ((5, None), (6, None), (7, 12), (7, 13))] == [
+        1,
+        None,
+        1,
+        None,
     ]

@@ -272,9 +272,9 @@ async def test_the_job_tells_the_error_of_the_first_critical_failure(stage: Orch
     assert (ended.status, ended.error, ended.failed_tasks, ended.failed_critical) == ("failed", "of b", 3, 2)
 
 
-async def test_a_job_completes_although_a_task_that_is_not_critical_failed(stage: Orchestra) -> None:
+async def test_a_job_completes_although_tasks_that_are_not_critical_failed_or_never_ran(stage: Orchestra) -> None:
     tolerable = make("tolerable", critical=False)
-    tolerable >> make("follows")
+    tolerable >> make("follows", critical=False)
     job = await stage.submit(tolerable, make("fine"), *(edge.next for edge in tolerable.outgoing))
     await stage.drain(failing("tolerable"))
     ended = await stage.job(job)

@@ -110,10 +110,13 @@ async def test_only_pending_tasks_are_doomed(stage: Orchestra) -> None:
 
     async def work(session: Session) -> list[tuple[int, str]]:
         locked = await lock_tasks(session, [pending.id, claimed.id])
-        return [(task.id, task.status) for task in await doom_tasks(session, locked, await session.now())]
+        doomed = await doom_tasks(session, locked, await session.now(), claimed.id, "because")
+        return [(task.id, task.status) for task in doomed]
 
     assert await stage.database.transact(work) == [(pending.id, "upstream_failed")]
-    assert (await stage.task(pending)).completed_at is not None
+    doomed = await stage.task(pending)
+    assert doomed.completed_at is not None
+    assert (doomed.cause_id, doomed.error) == (claimed.id, "because")
 
 
 # ---------------------------------------------------------------- jobs
