@@ -100,6 +100,7 @@ _WHERE = {
         "WorkerStatus",
     ),
     "rules.retries": ("RetryPolicy",),
+    "rules.registry": ("register_type",),
     "rules.secrets": ("Secret",),
     "rules.schedules": ("FireOutcome", "MissedRuns", "Overlap"),
 }

@@ -10,7 +10,6 @@ import functools
 import importlib
 import importlib.util
 import inspect
-import keyword
 import os
 import sys
 import types
@@ -24,8 +23,8 @@ from aaiclick.config import settings
 from aaiclick.errors import EntrypointError, SignatureMismatch
 from aaiclick.orchestration.rules.entrypoints import check_marked, is_marked, plain, stand_in_for
 from aaiclick.orchestration.rules.names import escape_for_terminal, mask_secrets, shorten
+from aaiclick.orchestration.rules.scripts import MAIN, running_script, script_name
 
-_MAIN = ("__main__", "__mp_main__")
 _MODULE_LEVEL = "Define it with def at the top level of a module."
 ENTRYPOINT_LENGTH_MAX = 500
 PLACES_MAX = 10_000
@@ -69,7 +68,7 @@ def entrypoint_of(function: object) -> str:
         raise EntrypointError(entrypoint=label, cause=cause, hint=hint)
     if not function.__module__:
         raise EntrypointError(entrypoint=label, cause="it belongs to no module", hint=_MODULE_LEVEL)
-    module = _script_of(function, label) if function.__module__ in _MAIN else function.__module__
+    module = _script_of(function, label) if function.__module__ in MAIN else function.__module__
     return f"{module}.{function.__qualname__}"
 
 
@@ -92,45 +91,10 @@ def _script_of(function: types.FunctionType, label: str) -> str:
     names = getattr(inner, "__globals__", {})
     code = getattr(inner, "__code__", function.__code__)
     file = None if code.co_filename.startswith("<") else names.get("__file__")
-    name, cause, hint = _script_name(getattr(names.get("__spec__"), "name", None), file)
+    name, cause, hint = script_name(getattr(names.get("__spec__"), "name", None), file)
     if name is None:
         raise EntrypointError(entrypoint=label, cause=cause, hint=hint)
     return name
-
-
-@functools.lru_cache(maxsize=16)
-def _script_name(spec_name: str | None, file: str | None) -> tuple[str | None, str, str]:
-    """The module name of the script that runs, or None and why there is none."""
-    if spec_name is not None and spec_name != "__main__":
-        return spec_name, "", ""  # python -m package.module; for a package, the module is package.__main__
-    if file is None:
-        cause = (
-            "it is defined in an interactive session, in a notebook, with -c or on stdin, which no worker can import"
-        )
-        return None, cause, "Put it into a module, and import it from there."
-    stem, extension = os.path.splitext(os.path.basename(file))
-    if extension != ".py" or stem == "__main__" or not stem.isidentifier() or keyword.iskeyword(stem):
-        cause = f"its script {shorten(os.path.basename(file))} cannot be imported under that name"
-        return None, cause, "Rename the script to a valid module name, such as my_flow.py."
-    if (other := _found_elsewhere(stem, file)) is not None:
-        cause = f"its script is called {stem}, and importing that finds {other} first"
-        return None, cause, "Rename the script."
-    return stem, "", ""
-
-
-def _found_elsewhere(name: str, file: str) -> str | None:
-    """Where another module of that name would be found; None if it is this file, or there is none."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):
-        return None
-    if spec is None:
-        return None
-    try:
-        same = spec.origin is not None and os.path.samefile(spec.origin, file)
-    except OSError:
-        same = False
-    return None if same else f"the module {spec.origin or name}"
 
 
 # ---------------------------------------------------------------- from an entrypoint to what it names
@@ -185,7 +149,7 @@ def _parts(entrypoint: object) -> list[str]:
     parts = entrypoint.split(".")
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):
         _refuse_form(entrypoint, "it is not a dotted name")
-    if parts[0] in _MAIN:
+    if parts[0] in MAIN:
         _refuse_form(entrypoint, "__main__ is another module in every process")
     return parts
 
@@ -218,7 +182,7 @@ def _find_module(entrypoint: str, parts: list[str]) -> tuple[types.ModuleType, l
 
 def _import(entrypoint: str, name: str) -> types.ModuleType:
     main = sys.modules.get("__main__")
-    if main is not None and name == _running_script(main):
+    if main is not None and name == running_script():
         return main
     _let_cwd_be_found(name.partition(".")[0])
     try:
@@ -241,11 +205,6 @@ def _refuse_import(entrypoint: str, name: str, error: BaseException) -> NoReturn
         text = "its message cannot be shown"
     cause = f"importing {name} raised {type(error).__name__}: {text}"
     raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Mend the module.") from error
-
-
-def _running_script(main: types.ModuleType) -> str | None:
-    """The name under which the script that runs would be imported: it must not be imported a second time."""
-    return _script_name(getattr(getattr(main, "__spec__", None), "name", None), getattr(main, "__file__", None))[0]
 
 
 @contextmanager

@@ -64,6 +64,8 @@ class Results:
     outputs: Mapping[int, int] = field(default_factory=dict)
     opened: Callable[[str, Any], object] | None = None
     """Gives the Objects and Views; without it, references to them stay what they are."""
+    importing: bool = True
+    """Whether the modules of the users' types may be imported."""
     _values: dict[int, Any] = field(default_factory=dict)
 
     def decode(self, text: str | None) -> Any:
@@ -71,7 +73,7 @@ class Results:
         if text is None:
             return None
         self._prepare(self._named(text))
-        return decode_value(text, self.resolve)
+        return self._decoded(text)
 
     def resolve(self, kind: str, payload: Any) -> Any:
         """What a mark stands for: the result of a task or group, or an Object."""
@@ -109,7 +111,10 @@ class Results:
             left.pop()
             if task not in self._values:
                 self._values[task] = None  # whatever names itself finds nothing
-                self._values[task] = None if text is None else decode_value(text, self.resolve)
+                self._values[task] = None if text is None else self._decoded(text)
+
+    def _decoded(self, text: str) -> Any:
+        return decode_value(text, self.resolve, importing=self.importing)
 
     def _named(self, text: str | None) -> list[int]:
         """The tasks whose results are in a text."""

@@ -246,10 +246,6 @@ def _contains_itself() -> list[object]:
 RETURNS: dict[str, Callable[[], object]] = {
     "object": object,
     "generator": lambda: (number for number in range(3)),
-    "nan": lambda: float("nan"),
-    "infinity": lambda: float("inf"),
-    "nul": lambda: "a\0b",
-    "surrogate": lambda: {"key": "\ud800"},
     "large": lambda: "x" * 2_000_000,
     "itself": _contains_itself,
     "lock": threading.Lock,

@@ -245,7 +245,7 @@ def test_a_users_dict_that_looks_like_a_reference_stays_a_dict() -> None:
     assert given(flows.echo(value)) == {"value": value}
 
 
-@pytest.mark.parametrize("value", [float("nan"), object(), "a\0b", {"x": {1: [open]}}, iter([])])
+@pytest.mark.parametrize("value", [object(), memoryview(b""), {"x": {1: [open]}}, iter([])])
 def test_an_argument_that_cannot_travel_is_refused_with_its_place(value: object) -> None:
     with pytest.raises(ValueNotPortable, match=r"kwargs\.value"):
         flows.echo(value)

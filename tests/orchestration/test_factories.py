@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +101,7 @@ def test_kwargs_must_be_a_dict(kwargs: Any) -> None:
         ({"value": sys.stdin}, "kwargs.value"),
         ({"value": (number for number in range(3))}, "kwargs.value"),
         ({"value": lambda: None}, "kwargs.value"),
-        ({"value": [1, {"x": float("nan")}]}, r"kwargs.value\[1\].x"),
-        ({"value": float("-inf")}, "kwargs.value"),
-        ({"value": Decimal("NaN")}, "kwargs.value"),
-        ({"value": {"a\0": 1}}, "kwargs.value"),
-        ({"value": "\ud800"}, "kwargs.value"),
-        ({"value": bytearray(b"x")}, "kwargs.value"),
+        ({"value": [1, {"x": object()}]}, r"kwargs.value\[1\].x"),
         ({1: "value"}, "kwargs"),
         ({"a\0": "value"}, "kwargs"),
     ],

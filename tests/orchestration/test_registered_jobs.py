@@ -194,7 +194,7 @@ async def test_defaults_are_checked_against_the_signature(local: object) -> None
         await register_job("b", "tests.orchestration.scheduled_flows.nothing")
 
 
-@pytest.mark.parametrize("value", [object(), float("nan"), lambda: 1])
+@pytest.mark.parametrize("value", [object(), lambda: 1])
 async def test_defaults_that_cannot_travel_are_refused(local: object, value: object) -> None:
     with pytest.raises(ValueNotPortable):
         await register_job("a", PLAIN, default_kwargs={"x": value})

@@ -116,17 +116,27 @@ def _failed(claim: Claim, error: BaseException, watcher: Watcher | None) -> Repo
 
 def prepare(claim: Claim, opened: Opened) -> tuple[Callable[..., Any], dict[str, object]]:
     """The function to call and its arguments; the user's module is imported. Secrets become their values."""
-    results = Results(claim.inputs, claim.members, claim.outputs, lambda kind, payload: opened[key_of(kind, payload)])
-    kwargs = decode_kwargs(claim.kwargs_json, results.resolve)
     with_secrets = may_name_secrets(claim)
     if with_secrets:
-        mask_values(kwargs)
-    found = resolve(claim.entrypoint)
+        mask_values(_arguments(claim, opened, importing=False))
+    found = resolve(claim.entrypoint)  # first: what it imports may be where the types of its arguments are
+    kwargs = _arguments(claim, opened)
     function = unwrap(found)
     check_call(function, kwargs, claim.entrypoint)
     if with_secrets and not hands_on_secrets(found):
         kwargs = reveal(kwargs)
     return function, kwargs
+
+
+def _arguments(claim: Claim, opened: Opened, *, importing: bool = True) -> dict[str, object]:
+    results = Results(
+        claim.inputs,
+        claim.members,
+        claim.outputs,
+        lambda kind, payload: opened[key_of(kind, payload)],
+        importing=importing,
+    )
+    return decode_kwargs(claim.kwargs_json, results.resolve, importing=importing)
 
 
 async def _call(

@@ -114,7 +114,7 @@ class RegisteredJob(_Row):
     def from_row(cls, row: Any) -> RegisteredJob:
         """An entry as the database has it."""
         facts = dict(row._mapping)
-        facts["default_kwargs"] = decode_kwargs(facts["default_kwargs"])
+        facts["default_kwargs"] = decode_kwargs(facts["default_kwargs"], importing=False)
         facts["missed_runs"] = MissedRuns(facts["missed_runs"])
         facts["overlap"] = Overlap(facts["overlap"])
         return cls(**facts)
@@ -161,6 +161,6 @@ class Backfill(_Row):
     def from_row(cls, row: Any) -> Backfill:
         """A backfill as the database has it."""
         facts = dict(row._mapping)
-        facts["kwargs"] = decode_kwargs(facts["kwargs"])
+        facts["kwargs"] = decode_kwargs(facts["kwargs"], importing=False)
         facts["status"] = JobStatus(facts["status"])
         return cls(**facts)

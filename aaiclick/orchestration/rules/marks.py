@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 
-from aaiclick.orchestration.rules.values import BUILD
+from aaiclick.orchestration.rules.kinds import BUILD
 
 REMEMBERED_CHARS = 2_000
 REMEMBERED_MAX = 2_048

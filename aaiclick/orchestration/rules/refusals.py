@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import threading
 import types
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum
 from uuid import UUID
 
 # a datetime is a date too: the nearer type comes first
@@ -34,10 +32,10 @@ _PLAIN = (
 _INSTEAD: tuple[tuple[tuple[type, ...], str], ...] = (
     ((io.IOBase,), "Pass its path, and open it in the task."),
     ((types.CoroutineType,), "Await it first."),
-    ((types.GeneratorType, types.AsyncGeneratorType, range, map, filter, zip), "Pass a list of what it yields."),
+    ((types.GeneratorType, types.AsyncGeneratorType, map, filter, zip), "Pass a list of what it yields."),
     ((types.FunctionType, types.BuiltinFunctionType, types.MethodType, type), "Pass its import path as text."),
     ((type(threading.Lock()), type(threading.RLock())), "Make it inside the task."),
-    ((bytearray, memoryview), "Pass bytes."),
+    ((memoryview,), "Pass bytes."),
     ((BaseException,), "Pass its text."),
 )
 
@@ -46,11 +44,12 @@ _TABULAR = {"numpy", "pandas", "polars", "pyarrow"}
 
 def why_not(kind: type) -> tuple[str, str]:
     """The rule that refuses a type, and the way out."""
-    if issubclass(kind, Enum):
-        return f"its type {kind.__name__} would be lost", "Pass its value."
     for plain in _PLAIN:
         if issubclass(kind, plain):
-            return f"its type {kind.__name__} would be lost", f"Pass a plain {plain.__name__}."
+            return (
+                f"its type {kind.__name__} would be lost",
+                f"Pass a plain {plain.__name__}, or let register_type know the type.",
+            )
     return f"{kind.__name__} is not a plain type", _instead(kind)
 
 
@@ -58,8 +57,6 @@ def _instead(kind: type) -> str:
     for kinds, hint in _INSTEAD:
         if issubclass(kind, kinds):
             return hint
-    if dataclasses.is_dataclass(kind):
-        return "Pass dataclasses.asdict of it."
     if kind.__module__.partition(".")[0] in _TABULAR:
-        return "Pass an Object, or plain lists and numbers."
-    return "Pass plain values, and build it inside the task."
+        return "Pass an Object, or an array of numpy."
+    return "Pass plain values and build it inside the task, or let register_type know the type."

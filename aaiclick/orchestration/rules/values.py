@@ -1,4 +1,4 @@
-"""Plain values travel exactly, or are refused with the place named.
+"""Values travel exactly, or are refused with the place named.
 
 A value is stored in an envelope: `{"object_type": "pyobj", "value": <JSON>, "marks": [[path, kind, payload?], …]}`.
 A mark says how the JSON at its path becomes the value again, so that a user's data is never searched for markers: a
@@ -7,31 +7,23 @@ dict that looks like an envelope stays a dict. The text belongs into a text colu
 
 from __future__ import annotations
 
-import base64
 import json
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from typing import Any, NamedTuple, NoReturn
-from uuid import UUID
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from aaiclick.errors import ValueNotPortable, ValueTooLarge
-from aaiclick.orchestration.rules.moments import UnknownZone, read_datetime, read_time, write_moment
-from aaiclick.orchestration.rules.names import is_storable, shorten, shown
+from aaiclick.orchestration.rules.classes import NotLoaded, Unreadable, find_class
+from aaiclick.orchestration.rules.kinds import BUILD, OF_CLASSES, Sealed, is_plain
+from aaiclick.orchestration.rules.moments import UnknownZone
+from aaiclick.orchestration.rules.names import is_storable, shorten
 from aaiclick.orchestration.rules.references import check_reference, is_reference
-from aaiclick.orchestration.rules.refusals import why_not
-from aaiclick.orchestration.rules.secrets import Secret
+from aaiclick.orchestration.rules.registry import find_registered
+from aaiclick.orchestration.rules.walk import DEPTH_MAX as DEPTH_MAX
+from aaiclick.orchestration.rules.walk import SIZE_SETTING, Mark, Walk
 
-DEPTH_MAX = 100
 NODE_BYTES = 64  # to name a task or a group
-SIZE_SETTING = "AAICLICK_VALUE_BYTES_MAX"
-_NO_NUMBER = "Pass None or a text instead."
 
-# Python itself refuses to read or write longer decimal texts than its limit, which can be set as low as 640 digits.
-_INT_MAX = 2**2048
-
-Mark = Callable[[object], tuple[str, object] | None]
 Resolve = Callable[[str, object], object]
 
 
@@ -69,7 +61,7 @@ def encode_kwargs(
                 envelopes[name] = value
                 continue
             value = value["value"]
-        if _is_plain(value):
+        if is_plain(value):
             envelopes[name] = {"object_type": "pyobj", "value": value}
         else:
             envelopes[name] = _envelope(value, f"kwargs.{name}", bytes_max, mark)
@@ -91,17 +83,8 @@ def _nodes_in(envelope: object) -> int:
     return sum(kind in ("task", "group") for _, kind, *_ in marks)
 
 
-def _is_plain(value: object) -> bool:
-    kind = type(value)
-    if kind is str:
-        return is_storable(value)  # type: ignore[arg-type]
-    if kind is int:
-        return -_INT_MAX < value < _INT_MAX  # type: ignore[operator]
-    return kind is bool or value is None or (kind is float and math.isfinite(value))  # type: ignore[arg-type]
-
-
 def _envelope(value: object, path: str, bytes_max: int, mark: Mark | None) -> dict[str, object]:
-    walk = _Walk(value, path, bytes_max, mark)
+    walk = Walk(value, path, bytes_max, mark)
     envelope: dict[str, object] = {"object_type": "pyobj", "value": walk.lower(value)}
     if walk.marks:
         place, kind, *payload = walk.marks[-1]
@@ -120,230 +103,24 @@ def reference_in(value: object) -> tuple[str, dict[str, Any]] | None:
     return found.pop("object_type"), found
 
 
-class _Walk:
-    """One walk over a value, which makes plain JSON of it and marks what JSON cannot say.
-
-    Marks come from the inside out, so that decoding can apply them in order. `room` is a lower bound of the bytes left:
-    a small value that refers to its parts again and again cannot explode.
-    """
-
-    __slots__ = ("bytes_max", "depth", "hashed", "label", "mark", "marks", "path", "room", "root")
-
-    def __init__(self, root: object, label: str, bytes_max: int, mark: Mark | None) -> None:
-        self.root, self.label, self.mark = root, label, mark
-        self.bytes_max = self.room = bytes_max
-        self.path: list[str | int] = []
-        self.marks: list[list[object]] = []
-        self.depth = self.hashed = 0
-
-    def lower(self, value: object) -> object:
-        if _is_plain(value):
-            if type(value) is str:
-                self.spend(len(value))
-            return value
-        lower = _LOWER.get(type(value))
-        return self.foreign(value) if lower is None else lower(self, value)
-
-    def spend(self, size: int) -> None:
-        self.room -= size
-        if self.room < 0:
-            size = self.bytes_max - self.room
-            raise ValueTooLarge(path=self.label, size=f"at least {size}", limit=self.bytes_max, setting=SIZE_SETTING)
-
-    def note(self, kind: str, *payload: object) -> None:
-        self.marks.append([self.path.copy(), kind, *payload])
-
-    def enter(self, size: int, *steps: str | int) -> None:
-        self.spend(size)
-        self.depth += 1
-        if self.depth > DEPTH_MAX:
-            self.refuse_depth()
-        self.path.extend(steps)
-
-    def leave(self, steps: int = 1) -> None:
-        self.depth -= 1
-        del self.path[-steps:]
-
-    def items(self, values: list[object]) -> list[object]:
-        path = self.path
-        self.enter(len(values), 0)
-        lowered = []
-        for index, value in enumerate(values):
-            path[-1] = index
-            lowered.append(self.lower(value))
-        self.leave()
-        return lowered
-
-    def foreign(self, value: object) -> object:
-        answer = self.mark(value) if self.mark else None
-        if answer is None:
-            self.refuse(value, *why_not(type(value)))
-        if self.hashed:
-            self.refuse(value, "a reference cannot be in a set or be a key", "Put it into a list or a dict's values.")
-        self.note(*answer)
-        return None
-
-    def refuse(self, value: object, rule: str, hint: str = "") -> NoReturn:
-        path = _written(self.label, _steps(self.root, self.path))
-        raise ValueNotPortable(path=path, value=shown(value, path), rule=rule, hint=hint)
-
-    def refuse_depth(self) -> NoReturn:
-        way, seen = list(_steps(self.root, self.path)), {id(self.root)}
-        rule = f"it is nested more than {DEPTH_MAX} levels deep"
-        for length, (_, node) in enumerate(way, 1):
-            if id(node) in seen:
-                way, rule = way[:length], "it contains itself"
-                break
-            seen.add(id(node))
-        path = _written(self.label, way)
-        raise ValueNotPortable(path=path, value=shown(way[-1][1], path), rule=rule, hint="Pass a flat value.")
-
-
-def _steps(root: object, path: list[str | int]) -> Iterator[tuple[str, object]]:
-    """The way to a place inside a value: each step as a person writes it, and what it leads to."""
-    node: Any = root
-    steps = iter(path)
-    for step in steps:
-        if type(node) is dict and not _has_text_keys(node):
-            entry, side = list(node.items())[int(step)], int(next(steps))
-            written, node = f"[{shorten(entry[0], 40)}]" if side else " (a key)", entry[side]
-        elif type(node) in (set, frozenset):
-            written, node = "{…}", _ordered(node)[int(step)]
-        else:
-            plain = type(step) is str and step.isidentifier()
-            written, node = f".{step}" if plain else f"[{shorten(step, 40)}]", node[step]
-        yield written, node
-
-
-def _written(label: str, steps: Iterable[tuple[str, object]]) -> str:
-    text = label + "".join(written for written, _ in steps)
-    return text if len(text) <= 200 else f"{text[:120]}…{text[-60:]}"
-
-
-# ---------------------------------------------------------------- the kinds: how each is lowered
-
-
-def _lower_text(walk: _Walk, value: str) -> NoReturn:
-    walk.refuse(value, "text with NUL or a lone surrogate cannot be stored", "Remove it, or pass bytes.")
-
-
-def _lower_marked(walk: _Walk, kind: str, text: str, *payload: object) -> str:
-    walk.spend(len(text))
-    walk.note(kind, *payload)
-    return text
-
-
-def _lower_sequence(walk: _Walk, value: Any) -> list[object]:
-    lowered = walk.items(list(value))
-    if type(value) is tuple:
-        walk.note("tuple")
-    return lowered
-
-
-def _lower_set(walk: _Walk, value: Any) -> list[object]:
-    walk.hashed += 1
-    lowered = walk.items(_ordered(value))
-    walk.hashed -= 1
-    walk.note(type(value).__name__)
-    return lowered
-
-
-def _ordered(values: Any) -> list[object]:
-    """The set as a list, sorted where that is safe: the same set then gives the same text in every process."""
-    kinds = set(map(type, values))
-    return sorted(values) if len(kinds) == 1 and kinds <= {int, str, bytes, float, date} else list(values)
-
-
-def _has_text_keys(value: dict[Any, Any]) -> bool:
-    return all(type(key) is str for key in value)
-
-
-def _lower_dict(walk: _Walk, value: dict[Any, object]) -> object:
-    if not _has_text_keys(value):
-        return _lower_pairs(walk, value)
-    walk.enter(len(value), "")
-    lowered: dict[str, object] = {}
-    for key, item in value.items():
-        if not is_storable(key):
-            walk.path.pop()
-            walk.refuse(key, "a key with NUL or a lone surrogate cannot be stored", "Remove it from the key.")
-        walk.spend(len(key))
-        walk.path[-1] = key
-        lowered[key] = walk.lower(item)
-    walk.leave()
-    return lowered
-
-
-def _lower_pairs(walk: _Walk, value: dict[Any, object]) -> list[list[object]]:
-    walk.enter(len(value), 0, 0)
-    lowered = []
-    for index, (key, item) in enumerate(value.items()):
-        walk.path[-2:] = index, 0
-        walk.hashed += 1
-        pair = [walk.lower(key)]
-        walk.hashed -= 1
-        walk.path[-1] = 1
-        pair.append(walk.lower(item))
-        lowered.append(pair)
-    walk.leave(2)
-    walk.note("pairs")
-    return lowered
-
-
-def _lower_moment(walk: _Walk, value: Any) -> str:
-    try:
-        text, facts = write_moment(value)
-    except UnknownZone as error:
-        walk.refuse(value, str(error), "Use zoneinfo.ZoneInfo or datetime.timezone.")
-    return _lower_marked(walk, type(value).__name__, text, *([facts] if facts else []))
-
-
-def _lower_decimal(walk: _Walk, value: Decimal) -> str:
-    if not value.is_finite():
-        walk.refuse(value, "NaN and infinity do not travel", _NO_NUMBER)
-    return _lower_marked(walk, "decimal", str(value))
-
-
-def _lower_timedelta(walk: _Walk, value: timedelta) -> list[int]:
-    walk.note("timedelta")
-    return [value.days, value.seconds, value.microseconds]
-
-
-_LOWER: dict[type, Callable[[_Walk, Any], object]] = {
-    str: _lower_text,  # what JSON can say by itself never comes here
-    float: lambda walk, value: walk.refuse(value, "NaN and infinity are not values of JSON", _NO_NUMBER),
-    int: lambda walk, value: _lower_marked(walk, "int", hex(value)),
-    list: _lower_sequence,
-    tuple: _lower_sequence,
-    dict: _lower_dict,
-    set: _lower_set,
-    frozenset: _lower_set,
-    bytes: lambda walk, value: _lower_marked(walk, "bytes", base64.b64encode(value).decode()),
-    date: lambda walk, value: _lower_marked(walk, "date", value.isoformat()),
-    UUID: lambda walk, value: _lower_marked(walk, "uuid", str(value)),
-    datetime: _lower_moment,
-    time: _lower_moment,
-    timedelta: _lower_timedelta,
-    Decimal: _lower_decimal,
-    Secret: lambda walk, value: _lower_marked(walk, "secret", value.source),
-}
-
-
 # ---------------------------------------------------------------- decoding
 
 
-def decode_value(text: str, resolve: Resolve | None = None) -> object:
-    """The value of a text; `resolve` turns what was marked by the caller into what it stands for."""
+def decode_value(text: str, resolve: Resolve | None = None, *, importing: bool = True) -> object:
+    """The value of a text; `resolve` turns what was marked by the caller into what it stands for.
+
+    Without `importing`, nothing of the user's is imported: what is of classes that are not loaded stays Sealed.
+    """
     envelope = json.loads(text)
-    return None if envelope is None else _open(envelope, resolve or Reference)
+    return None if envelope is None else _open(envelope, resolve or Reference, importing)
 
 
-def decode_kwargs(text: str, resolve: Resolve | None = None) -> dict[str, object]:
+def decode_kwargs(text: str, resolve: Resolve | None = None, *, importing: bool = True) -> dict[str, object]:
     """The keyword arguments of a text."""
-    return {name: _open(envelope, resolve or Reference) for name, envelope in json.loads(text).items()}
+    return {name: _open(envelope, resolve or Reference, importing) for name, envelope in json.loads(text).items()}
 
 
-def _open(envelope: dict[str, Any], resolve: Resolve) -> object:
+def _open(envelope: dict[str, Any], resolve: Resolve, importing: bool) -> object:
     kind = envelope.pop("object_type")
     if kind != "pyobj":
         return resolve(kind, envelope)
@@ -354,26 +131,36 @@ def _open(envelope: dict[str, Any], resolve: Resolve) -> object:
         for step in path:
             place, last = place[last], step
         build = BUILD.get(kind)
-        try:
-            place[last] = build(place[last], *payload) if build else resolve(kind, *payload)
-        except UnknownZone as error:
-            facts = {"path": str(path), "value": shorten(place[last]), "rule": str(error), "hint": "Install tzdata."}
-            raise ValueNotPortable(**facts) from error
+        if build is None:
+            place[last] = resolve(kind, *payload)
+        elif importing or kind not in OF_CLASSES or _is_loaded(kind, payload):
+            place[last] = _built(build, place[last], payload, path)
+        else:
+            place[last] = Sealed(kind, payload, place[last])
     return holder[0]
 
 
-BUILD: dict[str, Callable[..., object]] = {
-    "tuple": tuple,
-    "set": set,
-    "frozenset": frozenset,
-    "pairs": dict,
-    "int": lambda text: int(text, 16),
-    "bytes": base64.b64decode,
-    "decimal": Decimal,
-    "uuid": UUID,
-    "date": date.fromisoformat,
-    "datetime": read_datetime,
-    "time": read_time,
-    "timedelta": lambda parts: timedelta(*parts),
-    "secret": Secret,
-}
+def _built(build: Callable[..., object], lowered: Any, payload: list[Any], path: list[str | int]) -> object:
+    cause: Exception
+    try:
+        return build(lowered, *payload)
+    except UnknownZone as error:
+        rule, hint, cause = str(error), "Install tzdata.", error
+    except Unreadable as error:
+        rule, hint, cause = error.rule, error.hint, error
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, struct.error) as error:
+        rule, hint, cause = f"what is stored of it cannot be read ({type(error).__name__})", "", error
+    place = "value" + "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in path)
+    raise ValueNotPortable(path=place, value=shorten(lowered), rule=rule, hint=hint) from cause
+
+
+def _is_loaded(kind: str, payload: list[Any]) -> bool:
+    """Whether a value can be made without importing anything, so far as can be seen."""
+    try:
+        if kind == "type":
+            find_registered(*payload, importing=False)
+        else:
+            find_class(payload[0], importing=False)
+    except (NotLoaded, Unreadable, IndexError):
+        return False
+    return True
