@@ -112,7 +112,7 @@ def test_python_m_is_the_same_command(cli: Cli) -> None:
 
 def test_the_console_script_is_main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["scripts"]["aaiclick"] == "aaiclick.cli:main"
+    assert project["scripts"]["aaiclick"] == "aaiclick.__main__:main"
     assert project["version"] == aaiclick.__version__
 
 

@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from aaiclick.config import settings
 from aaiclick.data.clients.opening import kept_open
@@ -110,9 +111,9 @@ async def _hear(bus: Bus | None, worker: Worker, service: Service) -> None:
 async def background_main_loop() -> None:
     """The control loop alone, until a signal ends it."""
     ended = asyncio.Event()
+    async with connected():  # whoever cannot reach the database is told so now
+        pass
     with on_signals(ended.set):
-        async with connected():  # whoever cannot reach the database is told so now
-            pass
         async with Service(None, control=True):
             await ended.wait()
 
@@ -129,20 +130,28 @@ def stopped_by_signals(worker: Worker) -> Iterator[None]:
 
 @contextmanager
 def on_signals(call: Callable[[], None]) -> Iterator[None]:
-    """Call this at SIGTERM, SIGINT and SIGHUP, where signals can be had: in the main thread."""
+    """Call this at SIGTERM, SIGINT and SIGHUP, where signals can be had: in the main thread.
+
+    Afterwards whoever heard them before hears them again, without a moment in between at which one would kill.
+    """
     loop = asyncio.get_running_loop()
-    taken: list[signal.Signals] = []
+    before: dict[signal.Signals, Any] = {}
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        handler = signal.getsignal(each)
         try:
             loop.add_signal_handler(each, call)
-            taken.append(each)
         except (ValueError, RuntimeError, NotImplementedError):  # another thread, or another system
             break
+        before[each] = handler
     try:
         yield
     finally:
-        for each in taken:
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, before) if before else None
+        for each, handler in before.items():
             loop.remove_signal_handler(each)
+            signal.signal(each, handler)
+        if held is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
 # ---------------------------------------------------------------- options

@@ -28,6 +28,7 @@ from aaiclick.orchestration.execution.line import WAIT_S_MAX, Line
 from aaiclick.orchestration.execution.outbox import Outbox
 from aaiclick.orchestration.execution.run_spans import run_spans
 from aaiclick.orchestration.execution.scope import about_run
+from aaiclick.orchestration.execution.starting import start_unless
 from aaiclick.orchestration.models import Claim, Orders, Report
 from aaiclick.telemetry.fields import about
 from aaiclick.trouble import Trouble, insist, said
@@ -105,7 +106,10 @@ class Worker:
     async def run(self) -> None:
         """Work until told to stop."""
         self._desk.open()
-        await self.executor.start()
+        if not await start_unless(self._leaving, self.executor):
+            if self.id:
+                await _once(self.id, "deregister", lambda: self.coordinator.deregister(self.id))
+            return
         claiming = asyncio.create_task(self._claim_forever())
         sending = asyncio.create_task(self._outbox.send_forever(lambda: (self.id, self.holdings)))
         tidying = asyncio.create_task(self._give_back_forever())

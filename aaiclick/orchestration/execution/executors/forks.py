@@ -48,6 +48,7 @@ from aaiclick.telemetry import masks
 
 NURSERY = "aaiclick.orchestration.execution.executors.nursery"
 START_S_MAX = 60.0
+HELD_BACK = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 HANG_UP_S = 1.0
 """How long after a child's line went dead its death may take to be told; then it is killed."""
 
@@ -117,7 +118,9 @@ class Nursery:
                 self._tell(Signal(pid, number))
 
     async def close(self) -> None:
-        """Let it kill every child, and end."""
+        """Let it kill every child, and end; one that has not begun has none, and need not begin."""
+        if not self._ready.done():
+            self._process.kill()
         with suppress(OSError):  # it is gone already
             self._line.shutdown(socket.SHUT_WR)
         try:
@@ -192,6 +195,9 @@ class Nursery:
 def _launch(fd: int, app_dir: str | None) -> subprocess.Popen[bytes]:
     """Start a nursery that speaks through this descriptor."""
     passed = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)  # a worker without stdio would pass it as one of the three
+    # a signal that is sent to all processes of a worker is the worker's to deal with: the nursery ignores it as soon as
+    # it can, and is not ended by it before
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
     try:
         return subprocess.Popen(  # noqa: S603 (our own command)
             [sys.executable, "-m", NURSERY, str(passed), app_dir or ""],
@@ -201,6 +207,7 @@ def _launch(fd: int, app_dir: str | None) -> subprocess.Popen[bytes]:
             start_new_session=True,  # Ctrl-C in the terminal is the worker's to deal with
         )
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
         os.close(passed)
 
 

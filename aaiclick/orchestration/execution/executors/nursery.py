@@ -57,10 +57,7 @@ class Nursery:
 
     def obey(self) -> bool:
         """Do what the worker asks; False when it is gone."""
-        try:
-            data, fds = receive(self.line)
-        except ConnectionError:
-            return False
+        data, fds = receive(self.line)
         self.fds += fds
         for message in self.inbox.feed(data):
             match message:
@@ -111,8 +108,7 @@ class Nursery:
             while (died := bury_one(self.children)) is not None:
                 if died.pid in self.children:
                     self.children.remove(died.pid)
-                    with suppress(ConnectionError):  # the worker is gone: read next
-                        send(self.line, died)
+                    send(self.line, died)
         except ChildProcessError:
             return
         self.sweep()
@@ -202,7 +198,8 @@ def main(fd: int, app_dir: str) -> None:
     gc.collect()
     gc.freeze()
     try:
-        nursery.serve()
+        with suppress(ConnectionError):  # whatever there was to say: the worker is gone
+            nursery.serve()
     finally:
         nursery.clear()
 

@@ -24,9 +24,19 @@ class Worker:
         self.messages: list[wire.Message] = []
         with theirs:
             command = [sys.executable, "-m", nursery.__name__, str(theirs.fileno()), ""]
-            self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+            )
         self.line.settimeout(60)
+
+    def until_ready(self) -> None:
         assert self.hear() == wire.Ready()
+
+    def end(self) -> None:
+        """Be gone; the nursery notices it, says nothing and ends."""
+        self.line.close()
+        _, said = self.process.communicate(timeout=60)
+        assert (self.process.returncode, said) == (0, b"")
 
     def hear(self) -> wire.Message:
         while not self.messages:
@@ -46,9 +56,9 @@ class Worker:
 @pytest.fixture
 def worker() -> Iterator[Worker]:
     worker = Worker()
+    worker.until_ready()
     yield worker
-    worker.line.close()
-    worker.process.wait(60)
+    worker.end()
 
 
 def test_it_forks_and_tells_of_deaths(worker: Worker) -> None:
@@ -104,3 +114,40 @@ def test_what_is_no_child_of_ours_is_left_to_others() -> None:
         nursery.signal_group(child.pid, signal.SIGKILL)  # it leads no group: it alone is meant
         assert child.wait(60) == -signal.SIGKILL
         nursery.signal_group(child.pid, signal.SIGKILL)
+
+
+# ---------------------------------------------------------------- a worker that is gone
+
+
+def test_a_worker_that_is_gone_before_it_was_ready() -> None:
+    Worker().end()
+
+
+def test_a_worker_that_is_gone_while_it_forks() -> None:
+    worker = Worker()
+    worker.until_ready()
+    lines = [socket.socketpair() for _ in range(20)]
+    for serial, (_, theirs) in enumerate(lines):
+        wire.offer(worker.line, wire.Fork(serial), [theirs.fileno()])
+    worker.end()
+    for pair in lines:
+        for line in pair:
+            line.close()
+
+
+def test_a_worker_that_is_gone_while_it_tells_of_deaths() -> None:
+    worker = Worker()
+    worker.until_ready()
+    born = [worker.fork(serial) for serial in range(5)]
+    for pid, _ in born:
+        wire.send(worker.line, wire.Signal(pid, signal.SIGKILL))
+    worker.end()
+    for _, line in born:
+        line.close()
+
+
+def test_a_worker_that_is_gone_in_the_middle_of_a_word() -> None:
+    worker = Worker()
+    worker.until_ready()
+    worker.line.send(wire.packed(wire.Signal(1, 15))[:-1])
+    worker.end()

@@ -1,0 +1,31 @@
+"""A worker that is told to leave before it has begun does not begin."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aaiclick.orchestration.execution.executors.contract import Executor
+
+
+async def start_unless(leaving: asyncio.Event, executor: Executor) -> bool:
+    """Start the executor; False if it is time to leave before it has started: then it is closed again."""
+    starting = asyncio.create_task(executor.start())
+    told = asyncio.create_task(leaving.wait())
+    try:
+        await asyncio.wait([starting, told], return_when=asyncio.FIRST_COMPLETED)
+        if starting.done() and not leaving.is_set():
+            starting.result()
+    except BaseException:
+        await _end(starting, executor)
+        raise
+    finally:
+        told.cancel()
+    if leaving.is_set():
+        await _end(starting, executor)
+    return not leaving.is_set()
+
+
+async def _end(starting: asyncio.Task[None], executor: Executor) -> None:
+    starting.cancel()
+    await asyncio.gather(starting, return_exceptions=True)
+    await executor.close()
