@@ -13,6 +13,7 @@ from aaiclick.cli.output import AsJson, say, show_json, show_table
 from aaiclick.cli.pending import TaskId
 from aaiclick.cli.task import to_json
 from aaiclick.errors import InputError
+from aaiclick.plurals import counted
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Task
@@ -45,7 +46,7 @@ def list_(
         show_json({"tasks": [to_json(task) for task in found], "next": more})
         return
     show_table(COLUMNS, [_row(task) for task in found])
-    count = {0: "no dead letters", 1: "1 dead letter"}.get(len(found), f"{len(found)} dead letters")
+    count = counted(len(found), "dead letter")
     say(f"{count}; there may be more: --before {more}" if more else count)
 
 

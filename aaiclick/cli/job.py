@@ -12,6 +12,7 @@ from aaiclick.cli.output import AsJson, is_terminal, say, show_facts, show_json,
 from aaiclick.cli.progress import check_timeout, exit_code, follow, warn_if_nobody_works
 from aaiclick.cli.watching import Watch, watch
 from aaiclick.errors import Conflict, NotFound
+from aaiclick.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,7 @@ def list_(
             show_json({"jobs": jobs, "total": total})
             return
         show_table(COLUMNS, [to_row(job) for job in jobs])
-        say(f"{len(jobs)} of {total} jobs" if total else "no jobs")
+        say(f"{len(jobs)} of {counted(total, 'job')}" if total else counted(total, "job"))
 
     if not watched:
         show(wait_for(_list(status, like, limit, offset)))
@@ -177,7 +178,7 @@ def show_cleared(task_ids: Sequence[int], dry_run: bool, as_json: bool) -> None:
         return
     for task in task_ids:
         show_text(str(task))
-    count = f"{len(task_ids)} task" + ("" if len(task_ids) == 1 else "s")
+    count = counted(len(task_ids), "task").capitalize()
     say(f"{count} would run again." if dry_run else f"{count} will run again.")
 
 

@@ -15,6 +15,7 @@ from aaiclick.cli.loop import with_id
 from aaiclick.cli.output import AsJson, is_terminal, printable, say, show_json, show_text
 from aaiclick.cli.pending import TaskId
 from aaiclick.errors import InputError, NotFound
+from aaiclick.plurals import counted
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Task
@@ -112,7 +113,7 @@ async def _job_logs(job_id: int, failed: bool, tail: int | None, follow: bool, a
             silent += 1
     printer.finish()
     if silent or not printer.wrote:
-        say(f"{silent} task{'' if silent == 1 else 's'}: {NOTHING_HERE}" if silent else NOTHING_HERE)
+        say(f"{counted(silent, 'task')}: {NOTHING_HERE}" if silent else NOTHING_HERE)
 
 
 class Printer:

@@ -10,6 +10,7 @@ import typer
 from aaiclick.cli.loop import wait_for
 from aaiclick.cli.output import AsJson, printable, say, show_json, show_table
 from aaiclick.errors import InputError
+from aaiclick.plurals import counted
 
 if TYPE_CHECKING:
     from aaiclick.data.browsing import Browsed
@@ -30,7 +31,7 @@ def list_(as_json: AsJson = False) -> None:
         show_json({"objects": [each._asdict() for each in found]})
         return
     show_table(Stored._fields, found)
-    say({0: "no Objects", 1: "1 Object"}.get(len(found), f"{len(found)} Objects"))
+    say(counted(len(found), "Object"))
 
 
 def show(name: Name, limit: Limit = 10, as_json: AsJson = False) -> None:
@@ -111,5 +112,5 @@ def _rows(found: Browsed) -> list[list[Any]]:
 
 def _show_rows(found: Browsed) -> None:
     show_table(found.names, _rows(found))
-    count = "1 row" if len(found.rows) == 1 else f"{len(found.rows)} rows"
+    count = counted(len(found.rows), "row")
     say(count if found.complete else f"{count}; there are more (--limit)")

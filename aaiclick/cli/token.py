@@ -10,6 +10,7 @@ import typer
 from aaiclick.cli.job import to_time
 from aaiclick.cli.loop import wait_for, with_id
 from aaiclick.cli.output import AsJson, say, show_json, show_table, show_text
+from aaiclick.plurals import counted
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.token import Token
@@ -64,7 +65,7 @@ def list_(as_json: AsJson = False) -> None:
         show_json({"tokens": tokens})
         return
     show_table(COLUMNS, [tuple(token.values()) for token in tokens])
-    say({0: "no tokens", 1: "1 token"}.get(len(tokens), f"{len(tokens)} tokens"))
+    say(counted(len(tokens), "token"))
 
 
 @app.command()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from aaiclick.cli.job import to_time
 from aaiclick.cli.loop import wait_for, with_id
-from aaiclick.cli.output import AsJson, say, show_json, show_table
+from aaiclick.cli.output import AsJson, printable, say, show_json, show_table
 from aaiclick.cli.watching import Watch, watch
+from aaiclick.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -46,17 +49,24 @@ def start(
 ) -> None:
     """Run tasks until stopped: once with Ctrl-C or SIGTERM to finish first, twice to stop now."""
     from aaiclick.cli.paths import find_modules_in  # here, to keep start-up light
-    from aaiclick.orchestration.execution.main import worker_main_loop  # here, to keep start-up light
+    from aaiclick.orchestration.execution.main import (  # here, to keep start-up light
+        check_concurrency,
+        worker_main_loop,
+    )
 
     _log_to_stderr(verbose)
+    slots, modules = check_concurrency(concurrency, executor), find_modules_in(app_dir)
+    where = "in child processes" if executor == "process" else "in this process"
+    what, how = f"Worker{f' {name}' if name else ''}", f"{counted(slots, 'task')} at a time {where}"
     wait_for(
         worker_main_loop(
-            concurrency=concurrency,
+            concurrency=slots,
             max_tasks=max_tasks,
             executor=executor,
             name=name,
             control=control,
-            app_dir=find_modules_in(app_dir),
+            app_dir=modules,
+            begun=lambda: _introduce(what, how, modules),
         )
     )
 
@@ -69,12 +79,24 @@ def start_background(
     from aaiclick.orchestration.execution.main import background_main_loop  # here, to keep start-up light
 
     _log_to_stderr(verbose)
-    wait_for(background_main_loop())
+    wait_for(background_main_loop(lambda: _introduce("Control loop", "it repairs what breaks, and runs no tasks")))
 
 
 @background.callback()
 def _background() -> None:
     """With a callback, the verb must be named."""
+
+
+def _introduce(what: str, how: str, modules: str | None = None) -> None:
+    """Say what was started and where it works, for people; programs find it in `worker list`."""
+    from aaiclick.config import mask_url, settings  # here, to keep start-up light
+
+    chosen = settings()
+    if chosen.log_format != "json":
+        say(f"{printable(what)} on {printable(socket.gethostname())}, pid {os.getpid()}: {how}.")
+        say(f"State in {mask_url(chosen.sql_url)}, data in {mask_url(chosen.ch_url)}.")
+        if modules is not None:
+            say(f"Modules from {printable(modules)}, logs in {printable(str(chosen.log_dir))}. Ctrl-C to stop.")
 
 
 def _log_to_stderr(verbose: bool) -> None:
@@ -144,7 +166,7 @@ def _show(workers: list[dict[str, Any]], as_json: bool) -> None:
         show_json({"workers": workers})
         return
     show_table(COLUMNS, [[facts[field] for field in FIELDS] for facts in workers])
-    say({0: "no workers", 1: "1 worker"}.get(len(workers), f"{len(workers)} workers"))
+    say(counted(len(workers), "worker"))
 
 
 def to_json(worker: Worker) -> dict[str, Any]:

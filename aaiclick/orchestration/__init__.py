@@ -30,6 +30,7 @@ _WHERE = {
         "load_job_tasks",
         "print_job_stats",
         "wait_for_job",
+        "wait_for_this",
     ),
     "registered_jobs": (
         "disable_job",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aaiclick.errors import Conflict, NotFound, WaitTimeout
-from aaiclick.orchestration.context import blocking, connected
+from aaiclick.orchestration.context import blocking, connected, in_running_loop
 from aaiclick.orchestration.models import Dependency, Event, Group, Job, JobStatus, Task
 from aaiclick.orchestration.references import opened_here
 from aaiclick.orchestration.rules.names import check_id, check_paging, check_status, escape_for_terminal
@@ -92,6 +92,15 @@ async def wait_for_job(
                 raise WaitTimeout(job_id=wanted, status=str(job.status), timeout_s=timeout_s)
             await asyncio.sleep(min(pause_s, left_s))
             pause_s = min(pause_s * 1.5, LOOK_S_MAX)
+
+
+def wait_for_this(job: Job, timeout_s: float | None = None) -> Any:
+    """`Job.wait`: block until the job has ended, or give what is awaited inside a running event loop."""
+
+    async def work() -> Job:
+        return job.update(await wait_for_job(job.id, timeout_s=timeout_s))
+
+    return work() if in_running_loop() else asyncio.run(work())
 
 
 async def retry_failed_tasks(job_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:

@@ -23,9 +23,10 @@ from aaiclick.config import settings
 from aaiclick.errors import EntrypointError, SignatureMismatch
 from aaiclick.orchestration.rules.entrypoints import check_marked, is_marked, plain, stand_in_for
 from aaiclick.orchestration.rules.names import escape_for_terminal, mask_secrets, shorten
-from aaiclick.orchestration.rules.scripts import MAIN, running_script, script_name
+from aaiclick.orchestration.rules.scripts import MAIN, running_script, runs_here, script_name
 
 _MODULE_LEVEL = "Define it with def at the top level of a module."
+_OR_HERE = "Or run the workflow in this process: job_test(workflow, …)."
 ENTRYPOINT_LENGTH_MAX = 500
 PLACES_MAX = 10_000
 LISTED_MAX = 20
@@ -92,8 +93,10 @@ def _script_of(function: types.FunctionType, label: str) -> str:
     code = getattr(inner, "__code__", function.__code__)
     file = None if code.co_filename.startswith("<") else names.get("__file__")
     name, cause, hint = script_name(getattr(names.get("__spec__"), "name", None), file)
+    if name is None and runs_here():
+        return MAIN[0]
     if name is None:
-        raise EntrypointError(entrypoint=label, cause=cause, hint=hint)
+        raise EntrypointError(entrypoint=label, cause=cause, hint=f"{hint} {_OR_HERE}")
     return name
 
 
@@ -123,7 +126,8 @@ def _find(entrypoint: str) -> Any:
             cause = f"{'.'.join(parts[: -len(rest)])} has no {'.'.join(rest)}"
             raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Check the spelling.") from error
     _check_callable(entrypoint, unwrap(found))
-    if len(rest) == 1 and len(_places) < PLACES_MAX and sys.modules.get(module.__name__) is module:
+    keeps = len(rest) == 1 and parts[0] not in MAIN and len(_places) < PLACES_MAX
+    if keeps and sys.modules.get(module.__name__) is module:
         _places[entrypoint] = (module.__name__, rest[0])
     return found
 
@@ -149,8 +153,10 @@ def _parts(entrypoint: object) -> list[str]:
     parts = entrypoint.split(".")
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):
         _refuse_form(entrypoint, "it is not a dotted name")
-    if parts[0] in MAIN:
-        _refuse_form(entrypoint, "__main__ is another module in every process")
+    if parts[0] in MAIN and not runs_here():
+        hint = f"Put it into a module, and import it from there. {_OR_HERE}"
+        cause = "__main__ is another module in every process"
+        raise EntrypointError(entrypoint=shorten(entrypoint), cause=cause, hint=hint)
     return parts
 
 
@@ -182,7 +188,7 @@ def _find_module(entrypoint: str, parts: list[str]) -> tuple[types.ModuleType, l
 
 def _import(entrypoint: str, name: str) -> types.ModuleType:
     main = sys.modules.get("__main__")
-    if main is not None and name == running_script():
+    if main is not None and name in (MAIN[0], running_script()):
         return main
     _let_cwd_be_found(name.partition(".")[0])
     try:

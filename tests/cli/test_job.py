@@ -99,7 +99,7 @@ def test_stats(cli: Cli) -> None:
 def test_retry_lists_what_runs_again(cli: Cli) -> None:
     job = submit("report", 2)
     nothing = cli("job", "retry", str(job.id))
-    assert nothing == (0, "", "0 tasks will run again.\n")
+    assert nothing == (0, "", "No tasks will run again.\n")
     asyncio.run(run(get_db_url(), "UPDATE tasks SET status = 'failed' WHERE name = 'part 1'"))
     asyncio.run(run(get_db_url(), "DELETE FROM ready"))
     (task,) = cli("job", "retry", str(job.id), "--dry-run", "--json").data["cleared"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -32,6 +33,15 @@ def test_list_as_json_and_by_status(cli: Cli) -> None:
     (listed,) = cli("worker", "list", "--status", "ACTIVE", "--json").data["workers"]
     assert (listed["id"], listed["pid"], listed["status"]) == (str(there.id), os.getpid(), "active")
     assert listed["expires_at"] > listed["last_heartbeat"]
+
+
+def test_a_worker_says_what_it_is_and_where(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    submit("report", 1)
+    said = cli("worker", "start", "--executor", "inline", "--max-tasks", "1", "--name", "one").err
+    assert f"Worker one on {socket.gethostname()}, pid {os.getpid()}: 100 tasks at a time in this process.\n" in said
+    assert "State in sqlite" in said
+    assert f"Modules from {os.getcwd()}, logs in " in said
 
 
 def test_no_workers(cli: Cli) -> None:

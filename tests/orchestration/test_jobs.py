@@ -30,6 +30,7 @@ from aaiclick.orchestration import (
     get_runs_for_task,
     get_tasks_for_job,
     job,
+    job_test,
     list_jobs,
     print_job_stats,
     register_worker,
@@ -352,6 +353,21 @@ async def test_waiting_for_a_job_hears_of_each_change_and_ends_with_it(state: st
     assert (await waiting).status == "completed"
     assert told[-1] == "completed"
     assert (await wait_for_job(job.id, timeout_s=0)).id == job.id
+
+
+def test_a_job_is_waited_for_by_itself(state: str) -> None:
+    job = flows.pipeline(x=2, y=3)
+    with pytest.raises(WaitTimeout):
+        job.wait(timeout_s=0.01)
+    job_test(job)
+    for stale in (Job(id=job.id, name=""), job):
+        assert stale.wait() is stale
+        assert (stale.name, stale.status, stale.completed_tasks) == ("pipeline", "completed", 2)
+
+    async def inside() -> Job:
+        return await Job(id=job.id, name="").wait()
+
+    assert asyncio.run(inside()).status == "completed"
 
 
 async def test_waiting_too_long_is_told_and_the_job_goes_on(local: object) -> None:

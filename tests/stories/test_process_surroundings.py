@@ -84,7 +84,7 @@ def test_who_only_looks_ends_with_the_signal(tmp_path: Path, job_id: str, typed:
     with program(tmp_path, *typed.replace("ID", job_id).split()) as process:
         begun(process)
         process.send_signal(number)
-        assert (process.wait(WAIT_S_MAX), said_by(process).replace("1 of 1 jobs\n", "")) == (-number, "")
+        assert (process.wait(WAIT_S_MAX), said_by(process).replace("1 of 1 job\n", "")) == (-number, "")
     assert_pending(job_id)
 
 

@@ -141,7 +141,43 @@ def test_the_example_of_the_package_runs(here: Path, local: Path) -> None:
 def test_what_no_worker_could_import_says_so(here: Path, local: Path, way: list[str]) -> None:
     said = python(*way, cwd=here, root=local, ok=False, stdin=FLOW + RUN)
     assert "EntrypointError: __main__.add cannot be run: it is defined in an interactive session" in said
-    assert said.endswith("Put it into a module, and import it from there.")
+    assert said.endswith("Or run the workflow in this process: job_test(workflow, …).")
+
+
+HERE = """
+finished = job_test(pipeline, x=3, y=4)
+print(finished.status, finished.result, [t.entrypoint for t in finished.tasks])
+"""
+CELLS = """
+import asyncio
+from aaiclick.errors import EntrypointError
+from aaiclick.orchestration import ajob_test
+
+async def cell():
+    finished = await ajob_test(pipeline, x=3, y=4)
+    print(finished.status, finished.result, [t.entrypoint for t in finished.tasks])
+    try:
+        await pipeline(x=3, y=4)
+    except EntrypointError as error:
+        print(error)
+
+asyncio.run(cell())
+"""
+
+
+@pytest.mark.parametrize("way", [["-c", FLOW + HERE], ["-"], ["my-flow.py"]])
+def test_what_no_worker_could_import_runs_in_the_process_that_has_it(here: Path, local: Path, way: list[str]) -> None:
+    (here / "my-flow.py").write_text(FLOW + HERE)
+    said = python(*way, cwd=here, root=local, stdin=FLOW + HERE)
+    assert said == "completed [7, 12] ['__main__.add', '__main__.multiply']"
+
+
+def test_the_cells_of_a_notebook_run_in_it_and_are_refused_for_workers(here: Path, local: Path) -> None:
+    said = python("-", cwd=here, root=local, stdin=FLOW + CELLS)
+    ran, refused = said.splitlines()
+    assert ran == "completed [7, 12] ['__main__.add', '__main__.multiply']"
+    assert refused.endswith("Or run the workflow in this process: job_test(workflow, …).")
+    assert asyncio.run(count_jobs()) == 1
 
 
 INTERRUPTED = """

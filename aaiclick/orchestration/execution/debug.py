@@ -16,6 +16,7 @@ from aaiclick.orchestration.checks import refuse_during_import
 from aaiclick.orchestration.context import connected, refuse_running_loop
 from aaiclick.orchestration.control.tables import TableDropper
 from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.decorators import JobFactory
 from aaiclick.orchestration.execution.failures import describe
 from aaiclick.orchestration.execution.loop import JobLoop
@@ -25,6 +26,7 @@ from aaiclick.orchestration.execution.service import Service
 from aaiclick.orchestration.factories import submit_job
 from aaiclick.orchestration.models import Claim, Job
 from aaiclick.orchestration.params import bind
+from aaiclick.orchestration.rules.scripts import running_here
 
 CONCURRENCY = 8
 
@@ -45,16 +47,23 @@ async def ajob_test(job: Job | JobFactory, /, *args: object, debugger: bool = Fa
     """`job_test`, to be awaited."""
     refuse_during_import("ajob_test(…)")
     async with connected() as coordinator:
-        host, pid, slots = socket.gethostname(), os.getpid(), 0  # it takes no tasks but its own
-        worker = await coordinator.register(hostname=host, pid=pid, name="job_test", concurrency=slots)
-        try:
-            job_id = await _reserve(coordinator, worker.id, job, args, kwargs)
-            async with kept_open():
-                ended = await _run(coordinator, worker.id, job_id, debugger)
-                await TableDropper(coordinator.database).drop_unneeded()
-            return job.update(ended) if isinstance(job, Job) else ended
-        finally:
-            await coordinator.deregister(worker.id)
+        with running_here():
+            return await _test(coordinator, job, args, kwargs, debugger)
+
+
+async def _test(
+    coordinator: DirectCoordinator, job: Job | JobFactory, args: Any, kwargs: dict[str, object], debugger: bool
+) -> Job:
+    host, pid, slots = socket.gethostname(), os.getpid(), 0  # it takes no tasks but its own
+    worker = await coordinator.register(hostname=host, pid=pid, name="job_test", concurrency=slots)
+    try:
+        job_id = await _reserve(coordinator, worker.id, job, args, kwargs)
+        async with kept_open():
+            ended = await _run(coordinator, worker.id, job_id, debugger)
+            await TableDropper(coordinator.database).drop_unneeded()
+        return job.update(ended) if isinstance(job, Job) else ended
+    finally:
+        await coordinator.deregister(worker.id)
 
 
 async def _reserve(

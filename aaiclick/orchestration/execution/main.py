@@ -44,21 +44,34 @@ async def worker_main_loop(
     name: str | None = None,
     control: bool = True,
     app_dir: str | None = None,
+    begun: Callable[[], None] = lambda: None,
 ) -> None:
-    """Claim and run tasks until a signal, an order or `max_tasks` ends it; `worker_id` is a session begun before."""
+    """Claim and run tasks until a signal, an order or `max_tasks` ends it; `worker_id` is a session begun before.
+
+    `begun` is called once the database was reached.
+    """
     slots = check_concurrency(concurrency, executor)
     runs = ProcessExecutor(slots, app_dir) if executor == "process" else InlineExecutor()
-    await _work(runs, worker_id, slots, _check_count(max_tasks, "max_tasks"), _check_label(name), control=control)
+    most, label = _check_count(max_tasks, "max_tasks"), _check_label(name)
+    await _work(runs, worker_id, slots, most, label, control=control, begun=begun)
 
 
 async def _work(
-    executor: Executor, worker_id: int | None, slots: int, max_tasks: int | None, name: str | None, *, control: bool
+    executor: Executor,
+    worker_id: int | None,
+    slots: int,
+    max_tasks: int | None,
+    name: str | None,
+    *,
+    control: bool,
+    begun: Callable[[], None],
 ) -> None:
     with (
         rare_collections(),
         ExitStack() as last,
     ):  # signals to the very end: a second one may come while connections are closed
         async with kept_open(), connected() as coordinator:
+            begun()
             worker = Worker(
                 coordinator,
                 executor,
@@ -108,11 +121,11 @@ async def _hear(bus: Bus | None, worker: Worker, service: Service) -> None:
             service.ask()
 
 
-async def background_main_loop() -> None:
-    """The control loop alone, until a signal ends it."""
+async def background_main_loop(begun: Callable[[], None] = lambda: None) -> None:
+    """The control loop alone, until a signal ends it; `begun` is called once the database was reached."""
     ended = asyncio.Event()
     async with connected():  # whoever cannot reach the database is told so now
-        pass
+        begun()
     with on_signals(ended.set):
         async with Service(None, control=True):
             await ended.wait()

@@ -82,6 +82,13 @@ class Job:
         finished: Job = front_door("job_test")(self)
         return finished
 
+    def wait(self, *, timeout_s: float | None = None) -> Any:
+        """Come back when this job has ended, with the job brought up to date; inside a running loop, to be awaited.
+
+        Raises WaitTimeout when that takes longer than `timeout_s`; the job goes on.
+        """
+        return front_door("wait_for_this")(self, timeout_s)
+
     def update(self, newer: Job) -> Job:
         """Take over all that a newer reading of this job says; what was read of its tasks is read anew."""
         for each in fields(self):

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from aaiclick.orchestration.rules.names import escape_for_terminal
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, JobStatus, TaskStatus
+from aaiclick.plurals import counted
 
 
 class Reason(StrEnum):
@@ -255,8 +256,9 @@ def _draining(facts: Facts) -> str:
 
 def _busy(facts: Facts) -> str:
     fleet = facts.fleet
-    active = fleet.live - fleet.draining
-    return f"it is ready ({_before(facts)}), and all {fleet.slots} slots of {active} live workers are taken"
+    active = counted(fleet.live - fleet.draining, "live worker")
+    taken = "the only slot" if fleet.slots == 1 else f"all {fleet.slots} slots"
+    return f"it is ready ({_before(facts)}), and {taken} of {active} {'is' if fleet.slots == 1 else 'are'} taken"
 
 
 def _in_line(facts: Facts) -> str:

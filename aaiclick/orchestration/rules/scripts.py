@@ -7,10 +7,30 @@ import importlib.util
 import keyword
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from aaiclick.orchestration.rules.names import shorten
 
 MAIN = ("__main__", "__mp_main__")
+
+_runs_here: ContextVar[bool] = ContextVar("runs_here", default=False)
+
+
+@contextmanager
+def running_here() -> Iterator[None]:
+    """Inside, what is built runs in this process and nowhere else: functions of `__main__` can be found by name."""
+    token = _runs_here.set(True)
+    try:
+        yield
+    finally:
+        _runs_here.reset(token)
+
+
+def runs_here() -> bool:
+    """Whether what is built here runs in this process."""
+    return _runs_here.get()
 
 
 @functools.lru_cache(maxsize=16)

@@ -9,6 +9,7 @@ from typing import Any
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.names import escape_for_terminal
+from aaiclick.plurals import counted
 
 ANSWER_BYTES_MAX = 60_000
 """What an answer may take as JSON: some 15,000 to 20,000 tokens."""
@@ -60,7 +61,7 @@ def fitted(answer: dict[str, Any], bounds: Bounds, cut: list[str]) -> dict[str, 
     lengths: list[int] = []
     answer = shortened(answer if bounds.exact else visible(answer), bounds.text_max, lengths)
     if lengths:
-        cut.append(f"The middle of {len(lengths)} texts; the longest has {max(lengths)} characters.")
+        cut.append(f"The middle of {counted(len(lengths), 'text')}; the longest has {max(lengths)} characters.")
     whole = {name: len(each) for name, each in answer.items() if isinstance(each, list)}
     while size_of(answer) > ANSWER_BYTES_MAX:
         there = [name for name in whole if name not in bounds.keeps and len(answer[name]) > 1]

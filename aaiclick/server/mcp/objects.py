@@ -6,6 +6,7 @@ from aaiclick.data import browsing
 from aaiclick.data.browsing import Browsed, Condition, Order, browse_object
 from aaiclick.data.context import data_context
 from aaiclick.data.lineage import lineage
+from aaiclick.plurals import counted
 from aaiclick.server import models
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.answers import LineageAnswer
@@ -60,7 +61,7 @@ def _rows(call: Call, found: Browsed) -> models.RowsAnswer:
     answer, lengths = rows_answer(found), list[int]()
     answer.rows = [[short_cell(value, lengths) for value in row] for row in answer.rows]
     if lengths:
-        call.cut.append(f"The ends of {len(lengths)} values; the longest has {max(lengths)} characters.")
+        call.cut.append(f"The ends of {counted(len(lengths), 'value')}; the longest has {max(lengths)} characters.")
     if not found.complete:
         call.cut.append(f"rows: these are {len(found.rows)}; there are more. Narrow it with query_object.")
     return answer

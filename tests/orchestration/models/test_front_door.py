@@ -13,6 +13,7 @@ ASKED_FOR = [
     "load_job_result",
     "load_group_tasks",
     "load_child_groups",
+    "wait_for_this",
 ]
 
 
