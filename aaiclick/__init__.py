@@ -6,7 +6,10 @@ What people call to build workflows and to work with data can be had from here; 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+
+TYPE_CHECKING = False  # typing would be looked for in the current directory first, under python -m
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 

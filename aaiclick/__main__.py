@@ -1,10 +1,22 @@
 """`python -m aaiclick` is the command `aaiclick`."""
 
 import os
-import signal
 import sys
-from collections.abc import Sequence
-from itertools import pairwise
+
+
+def _leave_out_current_directory() -> None:
+    """python -m has put it before everything else: a json.py in it would be taken for Python's own."""
+    place = sys.path[0]
+    if not sys.flags.safe_path and (not place or (os.path.isdir(".") and os.path.samefile(place, "."))):
+        del sys.path[0]
+
+
+if __name__ == "__main__":
+    _leave_out_current_directory()
+
+import signal  # noqa: E402 (after the path is mended)
+from collections.abc import Sequence  # noqa: E402
+from itertools import pairwise  # noqa: E402
 
 SERVING = ("worker", "background", "server", "local")
 """What runs until it is told to end."""

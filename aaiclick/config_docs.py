@@ -248,7 +248,7 @@ SETTINGS: tuple[Setting, ...] = (
         "AAICLICK_ENTRYPOINT_PREFIXES",
         "entrypoint_prefixes",
         "none: nothing new can be run through the server",
-        "Packages and modules whose tasks and jobs may be submitted and registered through the server.",
+        "Packages, modules and single functions whose tasks and jobs may be run and registered through the server.",
         "importable names, separated by commas",
     ),
     Setting(

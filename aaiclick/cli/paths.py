@@ -1,15 +1,15 @@
-"""Where the modules with the tasks are: as `python -m` would find them."""
+"""Where the modules with the tasks are."""
 
 from __future__ import annotations
 
 import os
-import sys
 
 from aaiclick.errors import InputError
+from aaiclick.module_path import search_in
 
 
 def find_modules_in(app_dir: str | None) -> str:
-    """Let this process import from that directory, the current one by default; gives its whole path."""
+    """Let this process import from that directory, the current one by default, after all others; gives its path."""
     try:
         place = os.path.abspath(app_dir or os.getcwd())
     except OSError:
@@ -17,6 +17,5 @@ def find_modules_in(app_dir: str | None) -> str:
         raise InputError(field="directory", value=".", rule="the current directory does not exist", hint=hint) from None
     if not os.path.isdir(place):
         raise InputError(field="--app-dir", value=app_dir, rule="there is no such directory", hint="")
-    if place not in sys.path[:1]:
-        sys.path.insert(0, place)
+    search_in(place)
     return place

@@ -60,12 +60,14 @@ def retry(task_id: TaskId, as_json: AsJson = False) -> None:
 
 def to_json(task: Task) -> dict[str, Any]:
     """Ids are strings: programs that read numbers as doubles would change their last digits."""
+    from aaiclick.orchestration.rules.entrypoints import shown  # here, to keep start-up light
+
     return {
         "id": str(task.id),
         "job_id": str(task.job_id),
         "group_id": None if task.group_id is None else str(task.group_id),
         "name": task.name,
-        "entrypoint": task.entrypoint,
+        "entrypoint": shown(task.entrypoint),
         "status": str(task.status),
         "epoch": task.epoch,
         "attempt": task.attempt,

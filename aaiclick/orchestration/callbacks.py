@@ -16,7 +16,7 @@ from aaiclick.data.schema import VALUE
 from aaiclick.data.types import read_type
 from aaiclick.errors import EntrypointError, InputError, SignatureMismatch
 from aaiclick.orchestration.decorators import TaskFactory
-from aaiclick.orchestration.params import entrypoint_of, kind_of, resolve, unwrap
+from aaiclick.orchestration.params import entrypoint_of, kind_of, path_of, resolve, unwrap
 from aaiclick.orchestration.rules.names import shorten
 
 log = logging.getLogger("aaiclick")
@@ -38,7 +38,7 @@ def name_callback(callback: Callback, given: int, args: Sequence[object], kwargs
 
     As for tasks: a module that is missing here may be there where workers run elsewhere.
     """
-    name = callback if isinstance(callback, str) else entrypoint_of(callback)
+    name = path_of(callback)
     try:
         function = load_callback(name).function
     except EntrypointError as error:

@@ -58,6 +58,7 @@ class TaskFactory:
             priority=self.priority,
             critical=self.critical,
             references=False,
+            chosen=True,
         )
 
     def options(self, **changes: Any) -> TaskFactory:

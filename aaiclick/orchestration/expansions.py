@@ -75,7 +75,7 @@ async def _usual_size(rows: Numbered) -> int:
 
 
 def _part(make: TaskFactory, callback: Loaded, number: int, kwargs: dict[str, object]) -> Task:
-    return Task(make.entrypoint, kwargs, name=f"part {number}", references=False, **callback.options)
+    return Task(make.entrypoint, kwargs, name=f"part {number}", references=False, chosen=True, **callback.options)
 
 
 async def _readable(obj: Any) -> Frame:

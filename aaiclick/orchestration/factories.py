@@ -18,7 +18,7 @@ from aaiclick.orchestration.given import submit_given
 from aaiclick.orchestration.models import Group, Job, PreservationMode, RegisteredJob, RunType, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.params import entrypoint_of
+from aaiclick.orchestration.params import path_of
 from aaiclick.orchestration.rules.names import check_key, check_name, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.views import encode_returned
@@ -42,9 +42,8 @@ def create_task(
     """A task in memory, from an importable name (`"myapp.module.function"`) or a function."""
     if kwargs is not None and not isinstance(kwargs, Mapping):
         raise InputError(field="kwargs", value=shorten(kwargs), rule="a dict of arguments by their names", hint="")
-    entrypoint = callback if isinstance(callback, str) else entrypoint_of(callback)
     return Task(
-        entrypoint,
+        path_of(callback),
         kwargs,
         name=name,
         group_id=group_id,
@@ -53,6 +52,7 @@ def create_task(
         timeout_s=timeout_s,
         priority=priority,
         critical=critical,
+        chosen=True,
     )
 
 

@@ -1,6 +1,6 @@
 """Look at an entrypoint in a process of its own, which can be killed: finding a function imports the user's module.
 
-`python -m aaiclick.orchestration.inspection NAME` prints what was found as one line of JSON.
+`python -m aaiclick.orchestration.inspection NAME PLACE…` prints what was found as one line of JSON.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from aaiclick.errors import AaiclickError
+from aaiclick.module_path import search_in
 from aaiclick.orchestration.params import kind_of, resolve, unwrap
 from aaiclick.orchestration.rules.names import shorten
 
@@ -86,6 +87,7 @@ def main() -> None:
     """Answer on what was stdout; whatever an import prints goes nowhere."""
     answer_to, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
+    search_in(*sys.argv[2:])
     try:
         answer = look_at(sys.argv[1])
     except BaseException as error:  # an import may end the process, or raise anything

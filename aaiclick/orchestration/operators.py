@@ -125,7 +125,8 @@ async def create_result_collector(
         items = list(tasks) if isinstance(tasks, list | tuple) else [tasks]
     if not all(isinstance(item, Task | Group) for item in items):
         raise InputError(field="tasks", value=shorten(tasks), rule="Tasks and Groups, or a list of them", hint="")
-    made = Task(_gather_results.entrypoint, {"results": items}, name=name or "collect", references=False)
+    label = name or "collect"
+    made = Task(_gather_results.entrypoint, {"results": items}, name=label, references=False, chosen=True)
     return made if job_id is None else await Context(job_id).apply(made)
 
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -15,9 +14,10 @@ from aaiclick.backend import is_local
 from aaiclick.clock import SYSTEM_CLOCK
 from aaiclick.config import settings
 from aaiclick.errors import EntrypointError
+from aaiclick.module_path import our_python, searched_places
 from aaiclick.orchestration.inspection import StandIn
 from aaiclick.orchestration.params import ENTRYPOINT_LENGTH_MAX
-from aaiclick.orchestration.rules.entrypoints import is_under, marked, not_under, plain, standing_in
+from aaiclick.orchestration.rules.entrypoints import arguments_from_outside, check_asked, marked, plain, standing_in
 from aaiclick.orchestration.rules.names import shorten
 
 LOOK_S_MAX = 20.0
@@ -40,25 +40,23 @@ _looks: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Task[dict[str, Any]]
 async def from_outside(entrypoint: str) -> AsyncIterator[str]:
     """Refuse what nobody may run from outside; inside, the entrypoint that is given stands for it.
 
-    It is marked, so that the worker refuses it too if it is not decorated there.
+    It is marked, so that the child and the worker judge what it names: by its own name, wherever it was found.
     """
-    prefixes = settings().entrypoint_prefixes
-    if not is_under(entrypoint, prefixes):
-        raise not_under(entrypoint, prefixes)
-    found = await look_at(plain(entrypoint))
-    if found is not None and found["kind"] is None:
-        cause, hint = "from outside, only functions marked @task or @job can be run", "Mark it."
-        raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
+    check_asked(entrypoint, settings().entrypoint_prefixes)
     name = marked(entrypoint)
+    found = await look_at(name)
     with standing_in({name: StandIn(found or _UNKNOWN)}):
         yield name
 
 
 @asynccontextmanager
-async def already_trusted(entrypoint: str) -> AsyncIterator[None]:
-    """For an entrypoint that is stored already: inside, it can be asked for without importing it here."""
-    found = await look_at(plain(entrypoint))
-    with standing_in({entrypoint: StandIn(found or _UNKNOWN)}):
+async def already_trusted(entrypoint: str, *, with_arguments: bool = False) -> AsyncIterator[None]:
+    """For an entrypoint that is stored already: inside, it can be asked for without importing it here.
+
+    With arguments that came from outside, what they name is judged where the job runs.
+    """
+    found = await look_at(entrypoint)
+    with standing_in({entrypoint: StandIn(found or _UNKNOWN)}), arguments_from_outside(with_arguments):
         yield
 
 
@@ -106,11 +104,10 @@ async def _ask(entrypoint: str) -> dict[str, Any]:
     _check_form(entrypoint)
     async with _children():
         child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", _INSPECTION, entrypoint),
+            *our_python(_INSPECTION, entrypoint, *searched_places()),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
             start_new_session=True,
         )
         try:
@@ -131,7 +128,7 @@ def _check_form(entrypoint: str) -> None:
     cause = ""
     if len(entrypoint) > ENTRYPOINT_LENGTH_MAX:
         cause = f"it has {len(entrypoint)} characters, allowed are {ENTRYPOINT_LENGTH_MAX}"
-    elif not all(part.isidentifier() for part in entrypoint.split(".")):
+    elif not all(part.isidentifier() for part in plain(entrypoint).split(".")):
         cause = "it is not a dotted name"
     if cause:
         hint = "Write module.function, such as my_flows.load."

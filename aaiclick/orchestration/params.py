@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import inspect
-import os
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +19,9 @@ from weakref import WeakKeyDictionary
 
 from aaiclick.config import settings
 from aaiclick.errors import EntrypointError, SignatureMismatch
-from aaiclick.orchestration.rules.entrypoints import check_marked, is_marked, plain, stand_in_for
+from aaiclick.module_path import search_in_current
+from aaiclick.orchestration.rules import entrypoints as rules
+from aaiclick.orchestration.rules.entrypoints import plain, stand_in_for
 from aaiclick.orchestration.rules.names import escape_for_terminal, mask_secrets, shorten
 from aaiclick.orchestration.rules.scripts import MAIN, running_script, runs_here, script_name
 
@@ -73,6 +73,11 @@ def entrypoint_of(function: object) -> str:
     return f"{module}.{function.__qualname__}"
 
 
+def path_of(given: str | Callable[..., Any]) -> str:
+    """The name of a function; one that a text gives is judged, in a job whose arguments came from outside."""
+    return rules.named(given, settings().entrypoint_prefixes) if isinstance(given, str) else entrypoint_of(given)
+
+
 def _not_a_function(thing: object) -> tuple[str, str]:
     if inspect.isbuiltin(thing):
         return "it is built into Python", "Call it from a function of your own."
@@ -110,9 +115,21 @@ def importing() -> str | None:
 
 def resolve(entrypoint: str) -> Callable[..., Any]:
     """What an entrypoint names: a function, or what `@task` or `@job` made of one; its module is imported."""
-    found: Any = stand_in_for(entrypoint) or _found_before(entrypoint) or _find(entrypoint)
-    check_marked(entrypoint, kind_of(found), settings().entrypoint_prefixes if is_marked(entrypoint) else ())
+    found: Any = stand_in_for(entrypoint) or (_judged if rules.is_marked(entrypoint) else _found)(entrypoint)
     return found  # type: ignore[no-any-return]
+
+
+def _judged(entrypoint: str) -> Any:
+    """What was named from outside: judged by what it is, each time."""
+    allowed = rules.allowed_for(entrypoint, settings().entrypoint_prefixes)
+    rules.check_asked(entrypoint, allowed)
+    found = _found(entrypoint)
+    rules.check_found(entrypoint, kind_of(found), unwrap(found), allowed)
+    return found
+
+
+def _found(entrypoint: str) -> Any:
+    return _found_before(entrypoint) or _find(entrypoint)
 
 
 def _find(entrypoint: str) -> Any:
@@ -120,11 +137,13 @@ def _find(entrypoint: str) -> Any:
     module, rest = _find_module(entrypoint, parts)
     found: Any = module
     for part in rest:
+        if found is not module:
+            rules.check_step(entrypoint, found)
         try:
             found = getattr(found, part)
         except Exception as error:  # a module's own __getattr__ is the user's code
             cause = f"{'.'.join(parts[: -len(rest)])} has no {'.'.join(rest)}"
-            raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Check the spelling.") from error
+            raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint="Check the spelling.") from error
     _check_callable(entrypoint, unwrap(found))
     keeps = len(rest) == 1 and parts[0] not in MAIN and len(_places) < PLACES_MAX
     if keeps and sys.modules.get(module.__name__) is module:
@@ -168,7 +187,7 @@ def _refuse_form(entrypoint: object, cause: str) -> NoReturn:
 def _check_callable(entrypoint: str, found: Any) -> None:
     if not callable(found) or inspect.isbuiltin(found) or isinstance(found, type):
         cause, hint = _not_a_function(found)
-        raise EntrypointError(entrypoint=entrypoint, cause=cause, hint=hint)
+        raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
 
 
 def _find_module(entrypoint: str, parts: list[str]) -> tuple[types.ModuleType, list[str]]:
@@ -183,14 +202,14 @@ def _find_module(entrypoint: str, parts: list[str]) -> tuple[types.ModuleType, l
                 _refuse_import(entrypoint, name, error)
             missing = error
     hint = "Workers find what python -m would find: check the spelling, the directory and PYTHONPATH."
-    raise EntrypointError(entrypoint=entrypoint, cause=f"there is no module {parts[0]}", hint=hint) from missing
+    raise EntrypointError(entrypoint=plain(entrypoint), cause=f"there is no module {parts[0]}", hint=hint) from missing
 
 
 def _import(entrypoint: str, name: str) -> types.ModuleType:
     main = sys.modules.get("__main__")
     if main is not None and name in (MAIN[0], running_script()):
         return main
-    _let_cwd_be_found(name.partition(".")[0])
+    search_in_current(name.partition(".")[0])
     try:
         with _flagged(name):
             return importlib.import_module(name)
@@ -199,7 +218,7 @@ def _import(entrypoint: str, name: str) -> types.ModuleType:
     except SystemExit as error:
         cause = f"importing {name} called sys.exit({shorten(error.code)})"
         hint = 'Put what runs the script under: if __name__ == "__main__":'
-        raise EntrypointError(entrypoint=entrypoint, cause=cause, hint=hint) from error
+        raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint) from error
     except BaseException as error:  # the module is the user's code: it may raise anything
         _refuse_import(entrypoint, name, error)
 
@@ -210,7 +229,7 @@ def _refuse_import(entrypoint: str, name: str, error: BaseException) -> NoReturn
     except Exception:  # str() of the user's own error may raise anything
         text = "its message cannot be shown"
     cause = f"importing {name} raised {type(error).__name__}: {text}"
-    raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Mend the module.") from error
+    raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint="Mend the module.") from error
 
 
 @contextmanager
@@ -220,19 +239,6 @@ def _flagged(name: str) -> Iterator[None]:
         yield
     finally:
         _importing.reset(token)
-
-
-def _let_cwd_be_found(package: str) -> None:
-    """Let the current directory be searched, as python -m does, but last: it must not hide an installed module."""
-    if package in sys.modules or sys.flags.safe_path or importlib.util.find_spec(package) is not None:
-        return
-    try:
-        here = os.getcwd()
-    except OSError:  # the directory was deleted
-        return
-    if here not in sys.path:
-        sys.path.append(here)
-        importlib.invalidate_caches()
 
 
 # ---------------------------------------------------------------- arguments
@@ -310,7 +316,7 @@ def check_call(function: Any, names: Iterable[str], entrypoint: str) -> None:
     if shape.required <= given and (given <= shape.named or (shape.takes_more and not shape.unnamed)):
         return
     if cause := _mismatch(shape, given):
-        raise SignatureMismatch(entrypoint=entrypoint, cause=cause, signature=shape.text, hint="")
+        raise SignatureMismatch(entrypoint=plain(entrypoint), cause=cause, signature=shape.text, hint="")
 
 
 def _mismatch(shape: _Shape, given: frozenset[str]) -> str:
@@ -343,7 +349,7 @@ def bind(function: Any, args: Sequence[object], kwargs: Mapping[str, object]) ->
     shape = _shape_of(function) or _UNKNOWN
     named = dict(zip(shape.positional, args, strict=False))
     if cause := _misplaced(shape, len(args), named, kwargs):
-        raise SignatureMismatch(entrypoint=entrypoint, cause=cause, signature=shape.text, hint="")
+        raise SignatureMismatch(entrypoint=plain(entrypoint), cause=cause, signature=shape.text, hint="")
     named.update(kwargs)
     check_call(function, named, entrypoint)
     return named

@@ -16,7 +16,7 @@ from aaiclick.orchestration.factories import digest, new_job, resolve_job_config
 from aaiclick.orchestration.models import Fire, Job, PreservationMode, RegisteredJob, RunType, Task
 from aaiclick.orchestration.models.node import collector, current_group
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.params import check_call, entrypoint_of, kind_of
+from aaiclick.orchestration.params import check_call, kind_of, path_of
 from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, with_offset
 from aaiclick.orchestration.rules.names import check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.rules.schedules import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
@@ -157,7 +157,7 @@ def _facts(
     known = {"timezone", "missed_runs", "missed_max", "overlap", "time_kwarg", "priority", "timeout_s", "fail_fast"}
     if unknown := sorted(options.keys() - known):
         raise InputError(field="options", value=unknown, rule="there are no such options", hint=f"See {sorted(known)}.")
-    path = entrypoint if isinstance(entrypoint, str) else entrypoint_of(entrypoint)
+    path = path_of(entrypoint)
     kwargs = check_kwargs(default_kwargs, "default_kwargs")
     own = _check_entrypoint(path, kwargs, options.get("time_kwarg"), complete=schedule is not None)
     job = new_job(  # checks them all
@@ -273,7 +273,7 @@ def _path(entrypoint: Entrypoint | None, entry: RegisteredJob | None) -> str:
     if entrypoint is None:
         assert entry is not None
         return entry.entrypoint
-    return entrypoint if isinstance(entrypoint, str) else entrypoint_of(entrypoint)
+    return path_of(entrypoint)
 
 
 async def _submit(coordinator: DirectCoordinator, submission: Submission) -> Job:
@@ -305,7 +305,7 @@ def _submission(job: Job, path: str, kwargs: dict[str, Any]) -> Submission:
     """One entry task, whose result is the job's; it is no part of the graph that the caller may be building."""
     around, group = collector.set(None), current_group.set(None)
     try:
-        task = Task(path, kwargs, priority=job.priority, references=False)
+        task = Task(path, kwargs, priority=job.priority, references=False, chosen=True)
     finally:
         collector.reset(around)
         current_group.reset(group)

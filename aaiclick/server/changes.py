@@ -124,7 +124,7 @@ async def run(who: Actor, name: str, asked: requests.RunRegistered) -> Job:
     check_name(name, "Job name")
     async with who.changes("run", f"registered job {name}") as change:
         entry = await the_entry(name)
-        async with already_trusted(entry.entrypoint):
+        async with already_trusted(entry.entrypoint, with_arguments=bool(asked.kwargs)):
             job = await _run(name, None, asked)
         change.target = f"job {job.id}"
     return job

@@ -92,6 +92,20 @@ async def test_the_worker_looks_again(allowed: Path) -> None:
     assert task.attempt <= 1  # not tried again
 
 
+async def test_the_child_takes_nothing_of_the_current_directory_for_pythons_own(
+    allowed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(allowed)
+    for place in (tmp_path / "here", allowed):
+        place.mkdir(exist_ok=True)
+        for name in ("json", "typing", "inspect", "sitecustomize"):
+            (place / f"{name}.py").write_text("raise SystemExit('hidden')\n")
+    monkeypatch.chdir(tmp_path / "here")
+    found = await look_at("@user_flows.load")
+    assert found is not None
+    assert found["kind"] == "task"
+
+
 async def test_an_import_that_hangs_is_killed(allowed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (allowed / "user_flows.py").write_text("import time\ntime.sleep(1000)\n")
     monkeypatch.setattr(outside, "LOOK_S_MAX", 1.0)

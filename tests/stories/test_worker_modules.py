@@ -13,6 +13,7 @@ from tests.support.fleet import Fleet, fleet
 
 __all__ = ["fleet"]
 
+HIDDEN = ("json", "typing", "asyncio", "re", "inspect", "logging", "sqlite3", "msgspec", "sqlalchemy", "sitecustomize")
 SUBMITS = """
 from aaiclick.orchestration import job, task
 
@@ -53,6 +54,32 @@ async def test_modules_are_found_in_the_current_directory(fleet: Fleet, tmp_path
         assert "at import" in rows["breaks"].error
         assert await worker.ended() == 0, worker.said()
     assert await fleet.scalar(select(func.count()).select_from(tables.jobs)) == 2, "nothing was submitted"
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("named", [True, False])
+async def test_no_module_of_the_users_hides_one_of_pythons_own(fleet: Fleet, tmp_path: Path, named: bool) -> None:
+    """Not in the directory that is named, not in the current one, and that is not searched where another is named."""
+    here, app, marks = tmp_path / "here", tmp_path / "app", tmp_path / "marks"
+    marks.mkdir()
+    for place in (here, app):
+        place.mkdir()
+        for name in HIDDEN:
+            (place / f"{name}.py").write_text(f"open({str(marks)!r} + '/' + __name__, 'w').close()\n")
+    (app if named else here).joinpath("own.py").write_text("import sys, json\ndef body():\n    return sys.path\n")
+    if named:
+        (here / "other.py").write_text("def body():\n    return 1\n")
+    for executor in ("process", "inline"):
+        wanted = ("own", "other") if named else ("own",)
+        options = ("--executor", executor, "--max-tasks", str(len(wanted)), *(("--app-dir", str(app)) if named else ()))
+        worker = fleet.start("worker", "start", *options, program=("-P", "-m", "aaiclick"), cwd=here)
+        job = await fleet.submit(*(Task(f"{name}.body", name=name, max_retries=0, critical=False) for name in wanted))
+        await fleet.end_of(job)
+        places = (await fleet.results(job))["own"]
+        assert places[-1] == str(app if named else here)
+        assert (str(here) in places) is not named
+        assert await worker.ended() == 0, worker.said()
+    assert list(marks.iterdir()) == []
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)

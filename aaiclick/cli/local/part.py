@@ -6,12 +6,12 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from aaiclick.cli.local.events import Tell
 from aaiclick.cli.output import printable
+from aaiclick.module_path import our_python
 
 STEADY_S = 10.0
 """A process that lived so long did not fail at its start."""
@@ -33,7 +33,7 @@ LINE_BYTES_MAX = 8192
 
 def our_command(*arguments: str) -> list[str]:
     """This command again, as a process that ends with this one."""
-    return [sys.executable, "-m", "aaiclick", "--part-of", str(os.getpid()), *arguments]
+    return our_python("aaiclick", "--part-of", str(os.getpid()), *arguments)
 
 
 def pause_s(short_lives: int) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -25,6 +24,7 @@ from aaiclick.data.clients.local import LocalClient
 from aaiclick.data.clients.pool import PooledClient
 from aaiclick.data.ownership import Endpoint, find_gateway
 from aaiclick.errors import DataUnreachable
+from aaiclick.module_path import our_python
 
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
@@ -227,7 +227,7 @@ def start_owner() -> None:
     if before is not None and before.poll() is None:
         return
     _started[address] = subprocess.Popen(  # noqa: S603 (our own command)
-        [sys.executable, "-m", "aaiclick", "data", "serve", "--idle-exit", str(IDLE_EXIT_S)],
+        our_python("aaiclick", "data", "serve", "--idle-exit", str(IDLE_EXIT_S)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

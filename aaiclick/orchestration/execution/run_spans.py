@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from aaiclick.orchestration.models import Claim, Failure, Report
+from aaiclick.orchestration.rules.entrypoints import shown
 from aaiclick.telemetry.traces import RunKey, Step, tracing
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _facts(claim: Claim) -> Attributes:
         "job.id": claim.job_id,
         "task.id": claim.task_id,
         "task.name": claim.name,
-        "task.entrypoint": claim.entrypoint,
+        "task.entrypoint": shown(claim.entrypoint),
         "epoch": claim.epoch,
         "attempt": claim.attempt,
         "worker.id": claim.worker_id,

@@ -21,6 +21,7 @@ from aaiclick.orchestration.execution.secrets import hands_on_secrets, mask_valu
 from aaiclick.orchestration.execution.staging import completed, new_staging
 from aaiclick.orchestration.models import Claim, Report
 from aaiclick.orchestration.params import check_call, resolve, unwrap
+from aaiclick.orchestration.rules.entrypoints import arguments_from_outside, has_outside_arguments
 from aaiclick.orchestration.rules.values import decode_kwargs
 from aaiclick.orchestration.views import Results
 
@@ -50,7 +51,8 @@ async def run_claim(
     claim = narrowed(claim)
     data = RunData(claim)
     try:
-        report = await _run_claim(claim, data, threads, watcher, interruptible)
+        with arguments_from_outside(has_outside_arguments(claim.entrypoint)):
+            report = await _run_claim(claim, data, threads, watcher, interruptible)
     finally:
         if data.is_open:
             await data.end()

@@ -12,6 +12,7 @@ from aaiclick.config import settings
 from aaiclick.errors import InputError
 from aaiclick.orchestration.models.group import Group
 from aaiclick.orchestration.models.node import Node
+from aaiclick.orchestration.rules.entrypoints import carried, named
 from aaiclick.orchestration.rules.names import check_name, is_storable, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import TaskStatus
@@ -81,10 +82,12 @@ class Task(Node):
         priority: int = 0,
         critical: bool = True,
         references: bool = True,
+        chosen: bool = False,
     ) -> None:
+        """`chosen`: code chose the function, no text; in a job that came from outside a text is judged as such."""
         upstream: list[Node] = []
         self._data: list[object] = []  # Objects live as long as someone holds them, and only their names are stored
-        self.entrypoint = _importable(entrypoint)
+        self.entrypoint = _importable(carried(entrypoint) if chosen else named(entrypoint, _prefixes()))
         mark = _marker(upstream, self._data)
         self.kwargs_json = encode_kwargs(
             kwargs or {}, bytes_max=settings().value_bytes_max, mark=mark, references=references
@@ -195,6 +198,10 @@ def _marker(upstream: list[Node], data: list[object]) -> Any:
         return found
 
     return mark
+
+
+def _prefixes() -> tuple[str, ...]:
+    return settings().entrypoint_prefixes
 
 
 def _importable(entrypoint: str) -> str:

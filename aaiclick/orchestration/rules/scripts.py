@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import keyword
 import os
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from aaiclick.module_path import found_instead
 from aaiclick.orchestration.rules.names import shorten
 
 MAIN = ("__main__", "__mp_main__")
@@ -47,25 +47,10 @@ def script_name(spec_name: str | None, file: str | None) -> tuple[str | None, st
     if extension != ".py" or stem == "__main__" or not stem.isidentifier() or keyword.iskeyword(stem):
         cause = f"its script {shorten(os.path.basename(file))} cannot be imported under that name"
         return None, cause, "Rename the script to a valid module name, such as my_flow.py."
-    if (other := _found_elsewhere(stem, file)) is not None:
+    if (other := found_instead(stem, file)) is not None:
         cause = f"its script is called {stem}, and importing that finds {other} first"
         return None, cause, "Rename the script."
     return stem, "", ""
-
-
-def _found_elsewhere(name: str, file: str) -> str | None:
-    """Where another module of that name would be found; None if it is this file, or there is none."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):
-        return None
-    if spec is None:
-        return None
-    try:
-        same = spec.origin is not None and os.path.samefile(spec.origin, file)
-    except OSError:
-        same = False
-    return None if same else f"the module {spec.origin or name}"
 
 
 def running_script() -> str | None:

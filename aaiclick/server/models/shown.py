@@ -6,6 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
+from aaiclick.orchestration.rules.entrypoints import shown
+
 Id = Annotated[str, Field(pattern="^[0-9]{1,19}$", examples=["380467616543174656"])]
 
 
@@ -22,4 +24,6 @@ def plain(name: str, value: Any) -> Any:
     """A fact as JSON has it."""
     if isinstance(value, int) and (name == "id" or name.endswith("_id")):
         return str(value)
+    if name == "entrypoint":
+        return shown(value)
     return str(value) if isinstance(value, str) else value  # a status is a kind of str

@@ -74,7 +74,7 @@ async def test_its_parts_and_what_they_are_started_with(told: Told) -> None:
     fleet = Fleet(plan, told)
     parts = [*fleet.engine, *fleet.control, *fleet.server, *fleet.workers]
     assert [part.name for part in parts] == ["engine", "control", "server", "worker 1", "worker 2"]
-    engine, control, server, *workers = [list(part._command)[5:] for part in parts]
+    engine, control, server, *workers = [list(part._command)[6:] for part in parts]
     assert engine == ["data", "serve", "--wait"]
     assert control == ["background", "start", "-v"]
     assert server == ["server", "start", "--fd", "7", "--app-dir", "x", "-v"]

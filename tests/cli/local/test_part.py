@@ -90,7 +90,7 @@ def test_how_a_process_ended_in_words(code: int, words: str) -> None:
 
 
 def test_a_part_runs_this_command_with_this_interpreter() -> None:
-    assert our_command("job") == [sys.executable, "-m", "aaiclick", "--part-of", str(os.getpid()), "job"]
+    assert our_command("job") == [sys.executable, "-P", "-m", "aaiclick", "--part-of", str(os.getpid()), "job"]
 
 
 async def test_what_is_killed_is_started_again(told: Told, hasty: None) -> None:

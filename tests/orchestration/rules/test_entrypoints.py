@@ -6,11 +6,18 @@ import pytest
 
 from aaiclick.errors import EntrypointError
 from aaiclick.orchestration.rules.entrypoints import (
-    check_marked,
+    allowed_for,
+    arguments_from_outside,
+    carried,
+    check_asked,
+    check_found,
+    has_outside_arguments,
     is_marked,
     is_under,
     marked,
+    named,
     plain,
+    shown,
     stand_in_for,
     standing_in,
 )
@@ -40,14 +47,53 @@ def test_what_lies_under_a_prefix(entrypoint: str, prefixes: tuple[str, ...], un
     assert is_under(entrypoint, prefixes) is under
 
 
-def test_what_is_marked_must_be_decorated_and_allowed() -> None:
-    check_marked("app.load", None, ())
-    check_marked("@app.load", "task", ())
-    check_marked("@app.load", "job", ("app",))
+def test_names_that_nobody_may_ask_for() -> None:
+    check_asked("@app.load", ("app",))
+    check_asked("aaiclick.orchestration.examples.orchestration_basic.pipeline", ("aaiclick",))
+    for name, allowed, said in (
+        ("app.load", ("other",), "these may be run: other"),
+        ("app.load", (), "these may be run: none"),
+        ("app.__main__.load", ("app",), "begin with __"),
+        ("app.load.__wrapped__", ("app",), "begin with __"),
+        ("aaiclick.orchestration.run_job", ("aaiclick",), "own functions"),
+    ):
+        with pytest.raises(EntrypointError, match=said):
+            check_asked(name, allowed)
+
+
+def test_where_nothing_is_set_it_has_to_be_of_the_package_that_the_name_tells() -> None:
+    assert allowed_for("@app.flows.load", ()) == ("app",)
+    assert allowed_for("@app.flows.load", ("x",)) == ("x",)
+
+
+def test_what_is_found_must_be_decorated_and_written_there() -> None:
+    here = __name__.partition(".")[0]
+    check_found("@tests.f", "job", is_here, ("tests", here))
     with pytest.raises(EntrypointError, match="only functions marked"):
-        check_marked("@app.load", None, ())
-    with pytest.raises(EntrypointError, match="these may be run: other"):
-        check_marked("@app.load", "task", ("other",))
+        check_found("@tests.f", None, is_here, (here,))
+    with pytest.raises(EntrypointError, match=r"is tests.*is_here"):
+        check_found("@tests.f", "task", is_here, ("other",))
+    with pytest.raises(EntrypointError, match="own functions"):
+        check_found("@tests.f", "task", plain, ("aaiclick",))
+    with pytest.raises(EntrypointError, match="only plain functions"):
+        check_found("@tests.f", "task", len, ("builtins",))
+
+
+def test_in_a_job_that_came_from_outside_texts_are_marked_and_what_code_chose_is_carried() -> None:
+    assert named("os.system", ()) == carried("os.system") == "os.system"
+    with arguments_from_outside():
+        assert named("app.load", ("app",)) == named("~app.load", ("app",)) == "@app.load"
+        assert carried("app.load") == carried(carried("app.load")) == "~app.load"
+        assert carried("@app.load") == "@app.load"
+        with pytest.raises(EntrypointError, match="these may be run: app"):
+            named("~os.system", ("app",))
+    assert shown("~app.load") == plain("~app.load") == "app.load"
+    assert shown("@app.load") == "@app.load"
+    assert [has_outside_arguments(each) for each in ("@a.b", "~a.b", "a.b")] == [True, True, False]
+
+
+def is_here() -> None:
+    """A function of the tests."""
 
 
 def test_stand_ins_count_inside_only() -> None:

@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from aaiclick.data.clients.opening import start_owner
 from aaiclick.errors import AaiclickError, ClaimLost
 from aaiclick.ids import BLOCK_MAX, new_ids
+from aaiclick.module_path import our_python, usual_place
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.wire import (
     CHUNK_BYTES,
@@ -200,7 +200,7 @@ def _launch(fd: int, app_dir: str | None) -> subprocess.Popen[bytes]:
     held = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
     try:
         return subprocess.Popen(  # noqa: S603 (our own command)
-            [sys.executable, "-m", NURSERY, str(passed), app_dir or ""],
+            our_python(NURSERY, str(passed), usual_place() if app_dir is None else app_dir),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=[passed],

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from aaiclick.config import settings
+from aaiclick.module_path import search_in
 from aaiclick.orchestration.execution.executors import child
 from aaiclick.orchestration.execution.executors.wire import Born, Died, Fork, Inbox, Ready, Signal, receive, send
 
@@ -184,7 +185,7 @@ def main(fd: int, app_dir: str) -> None:
     """Serve the worker at the other end of the descriptor."""
     _open_stdio()
     if app_dir:
-        sys.path[: 0 if sys.flags.safe_path else 1] = [app_dir]  # in the place of the current directory
+        search_in(app_dir)
     settings()
     nursery = Nursery(socket.socket(fileno=fd))
     nursery.line.set_inheritable(False)

@@ -33,7 +33,7 @@ Outcome = Ended | Death
 class ProcessExecutor:
     """Runs bodies in up to `size` warm children.
 
-    `app_dir` is where the user's modules are looked for first; the current directory if it is not given.
+    `app_dir` is where the user's modules are looked for last; the current directory if it is not given.
     """
 
     def __init__(self, size: int, app_dir: str | None = None) -> None:

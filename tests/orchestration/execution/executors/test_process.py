@@ -74,7 +74,7 @@ async def test_bodies_of_an_application_are_found_in_its_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "app").mkdir()
-    (tmp_path / "app" / "only_there.py").write_text("import sys\ndef where(): return sys.path[0]\n")
+    (tmp_path / "app" / "only_there.py").write_text("import sys\ndef where(): return sys.path[-1]\n")
     given = ProcessExecutor(1, app_dir=str(tmp_path / "app"))
     await given.start()
     assert result_in(await run(given, claim_of("only_there.where"))) == str(tmp_path / "app")
