@@ -9,6 +9,7 @@ from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aaiclick.config import settings
@@ -17,8 +18,9 @@ from aaiclick.orchestration.rules.names import escape_for_terminal
 from aaiclick.orchestration.store.connecting import explain
 from aaiclick.orchestration.tokens import MAKE_ONE, authenticate
 from aaiclick.server.bodies import BODY_ROOM_BYTES, read_body
+from aaiclick.server.crowds import KNOWN
 from aaiclick.server.heads import check_head
-from aaiclick.server.problems import fault, problem_of
+from aaiclick.server.problems import fault, problem_of, refusal
 from aaiclick.telemetry.fields import about
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
@@ -69,10 +71,10 @@ class Door:
         try:
             brought = await self._check(scope, receive)
             await self.app(scope, brought, tell)
-        except AaiclickError as error:
+        except (AaiclickError, HTTPException) as error:
             if begun:
                 raise
-            await problem_of(error)(scope, receive, tell)
+            await refusal(error)(scope, receive, tell)
         except Exception as error:
             known = explain(error, settings().sql_url)
             if known is None:
@@ -88,7 +90,10 @@ class Door:
         if scope["path"] in OPEN_PATHS:
             return receive
         check_host(headers, self.hosts)
-        scope.setdefault("state", {})["token"] = await authenticate(bearer(headers))
+        state = scope.setdefault("state", {})
+        state["token"] = await authenticate(bearer(headers))
+        if KNOWN in state:
+            state[KNOWN]()
         return await read_body(headers, receive, settings().value_bytes_max + BODY_ROOM_BYTES)
 
 

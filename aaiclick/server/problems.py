@@ -87,6 +87,15 @@ def problem_of(error: errors.AaiclickError) -> Response:
     return problem(status, type(error).__name__, f"{error} {way_out}".rstrip())
 
 
+def refusal(error: errors.AaiclickError | HTTPException) -> Response:
+    """What somebody is refused with, by us or by the rules of HTTP."""
+    if isinstance(error, errors.AaiclickError):
+        return problem_of(error)
+    answer = problem(error.status_code, HTTPStatus(error.status_code).phrase.replace(" ", ""), str(error.detail))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
 def fault() -> Response:
     """A fault of ours: what it was is in the log."""
     return problem(500, "Fault", "A fault of aaiclick; its log tells more.")
@@ -104,9 +113,7 @@ async def on_error(_: Request, error: Exception) -> Response:
 async def on_http_error(_: Request, error: Exception) -> Response:
     """What the router itself refuses: an unknown path, another method."""
     assert isinstance(error, HTTPException)
-    answer = problem(error.status_code, HTTPStatus(error.status_code).phrase.replace(" ", ""), str(error.detail))
-    answer.headers.update(error.headers or {})
-    return answer
+    return refusal(error)
 
 
 async def on_validation_error(_: Request, error: Exception) -> Response:

@@ -16,6 +16,10 @@ from aaiclick.orchestration.context import connected
 from aaiclick.server.addresses import is_any, listen, refuse_without_token, url_of
 from aaiclick.server.app import create_app
 from aaiclick.server.connections import bounded
+from aaiclick.server.listening import Listener, ScarceOnce
+
+BACKLOG = 512
+"""Connections that wait to be taken in; so many at most are taken in at a time."""
 
 END_S_MAX = 5
 """Seconds that requests get to end when the server is told to."""
@@ -61,6 +65,7 @@ async def serve(
         pass
     await refuse_without_token(given.getsockname()[0] if given else host)
     listening = given or listen(host, port)
+    asyncio.get_running_loop().set_exception_handler(ScarceOnce())
     try:
         where = url_of(listening)
         hosts = () if is_any(listening) else (where.removeprefix("http://").rpartition(":")[0].lower(),)
@@ -76,11 +81,12 @@ async def serve(
             proxy_headers=False,
             lifespan="on",
             ws="none",
+            backlog=BACKLOG,
             http=bounded(),
         )
         server = Server(config, lambda: told(where))
-        with _ended_by_a_hang_up(server):
-            await server.serve(sockets=[listening])
+        with _ended_by_a_hang_up(server), Listener.of(listening) as taken:
+            await server.serve(sockets=[taken])
     finally:
         listening.close()
 

@@ -24,10 +24,12 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server and where it is; ended with the block."""
+def serving(*options: str, open_files: int | None = None) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server and where it is; ended with the block. So many files may it open, if that is said."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "aaiclick", "server", "start", "--port", "0", *options]
+    if open_files is not None:
+        command = ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh", *command]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
@@ -112,3 +114,25 @@ def test_with_a_token_it_listens_everywhere_and_is_known_by_no_foreign_name() ->
 def test_an_address_that_is_none(cli: Cli, option: str, value: str) -> None:
     asyncio.run(create_token("x"))
     assert cli("server", "start", option, value).code == 2
+
+
+def test_strangers_with_slow_bodies_end_neither_the_descriptors_nor_the_log() -> None:
+    """More connections than the server may have open files, each with a body that never ends."""
+    headers = new_token()
+    with serving(open_files=200) as (process, where):
+        address = ("127.0.0.1", int(where.rpartition(":")[2]))
+        begun = b"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n{"
+        crowd = []
+        for _ in range(260):
+            crowd.append(socket.create_connection(address))
+            crowd[-1].sendall(begun)
+        assert httpx.get(f"{where}/api/v1/jobs", headers=headers).status_code == 200
+        heard = crowd[-1].recv(100)
+        assert heard.startswith(b"HTTP/1.1 401 ")
+        for each in crowd:
+            each.close()
+        assert httpx.get(f"{where}/api/v1/jobs", headers=headers).status_code == 200
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert len(err) < 100_000
+    assert "Too many open files" not in err

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+
 import pytest
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.types import Message
 
 from aaiclick.errors import InputError, ValueTooLarge
+from aaiclick.server import bodies
 from aaiclick.server.bodies import read_body, refuse_doubles
 from tests.server.conftest import FLOWS, Client, problem_in
 
@@ -71,3 +76,24 @@ async def test_neither_rest_nor_agents_choose_among_two(client: Client) -> None:
     assert "'key'" in problem_in(await client.post("/jobs", content=twice, headers=JSON), 422)["detail"]
     problem_in(await client.post("http://localhost:8765/mcp", content=b'{"id": 1, "id": 2}', headers=JSON), 422)
     assert (await client.get("/jobs")).json()["jobs"] == []
+
+
+async def test_a_body_that_is_cut_off_is_not_taken_for_whole() -> None:
+    coming: list[Message] = [{"type": "http.request", "body": b"{}", "more_body": True}, {"type": "http.disconnect"}]
+
+    async def receive() -> Message:
+        return coming.pop(0)
+
+    with pytest.raises(HTTPException) as refused:
+        await read_body(Headers(raw=[]), receive, 100)
+    assert refused.value.status_code == 400
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "BODY_S_MAX", 0.01)
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    problem_in(await client.post("/jobs", content=slow(), headers=JSON), 408)
