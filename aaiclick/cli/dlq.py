@@ -9,7 +9,7 @@ import typer
 
 from aaiclick.cli.job import show_cleared
 from aaiclick.cli.loop import wait_for, with_id
-from aaiclick.cli.output import AsJson, say, show_json, show_table
+from aaiclick.cli.output import AsJson, is_terminal, say, show_json, show_table
 from aaiclick.cli.pending import TaskId
 from aaiclick.cli.task import to_json
 from aaiclick.errors import InputError
@@ -70,7 +70,9 @@ def _row(task: Task) -> list[Any]:
     """An error in one short line: `task get` shows all of it."""
     facts = to_json(task)
     error = " ".join((facts["error"] or "").split())
-    facts["error"] = error if len(error) <= ERROR_LENGTH_MAX else error[: ERROR_LENGTH_MAX - 1] + "…"
+    if is_terminal() and len(error) > ERROR_LENGTH_MAX:  # a pipe gets it whole
+        error = error[: ERROR_LENGTH_MAX - 1] + "…"
+    facts["error"] = error
     return [facts[column] for column in COLUMNS]
 
 

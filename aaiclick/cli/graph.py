@@ -30,7 +30,7 @@ def graph(
     everything: Annotated[bool, typer.Option("--all", help="Fold and cut nothing, however large it is.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the graph of a job. Of large ones, groups are folded, and what is left out is counted."""
+    """Show the graph of a job. Of large ones, a terminal or a drawing gets folded groups and a count of the rest."""
     if form not in ("tree", "dot", "mermaid"):
         raise InputError(field="--format", value=form[:50], rule="one of: tree, dot, mermaid", hint="")
     job, found = with_id("job", job_id, _read)
@@ -61,7 +61,7 @@ def _show_tree(job: Job, found: JobGraph, everything: bool) -> None:
     facts = to_json(job)
     done = f"{facts['completed_tasks']}/{facts['total_tasks']}"
     show_text(cell(f"{facts['name']} ({facts['id']}) {facts['status']} {done}"))
-    lines = tree_lines(outline(*found), everything=everything)
+    lines = tree_lines(outline(*found), everything=everything or not is_terminal())  # a pipe gets it whole
     if is_terminal() and not os.environ.get("NO_COLOR"):
         _show_coloured(lines)
         return

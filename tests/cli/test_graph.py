@@ -80,12 +80,14 @@ def test_for_programs_that_draw(cli: Cli) -> None:
     assert "part 29" in cli("job", "graph", str(job.id), "--format", "mermaid", "--all").out
 
 
-def test_what_is_cut_is_said(cli: Cli) -> None:
+def test_what_is_cut_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = [{"entrypoint": WORK, "name": f"t{number}"} for number in range(250)]
     job = asyncio.run(create_job("wide", tasks=tasks))
     assert cli("job", "graph", str(job.id), "--format", "dot").err == (
         "Not shown: 50 pending (--all shows everything)\n"
     )
+    monkeypatch.setattr(graph, "is_terminal", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
     assert cli("job", "graph", str(job.id)).out.endswith("└─ … 190 more tasks: 190 pending\n")
 
 
@@ -105,3 +107,8 @@ def test_it_answers_the_same_on_every_database(cli: Cli, on_url, migrated_sql_ur
     job = submit()
     assert len(cli("job", "graph", str(job.id)[-12:]).out.splitlines()) == 5
     assert len(cli("job", "graph", str(job.id), "--json").data["tasks"]) == 3
+
+
+def test_a_pipe_gets_the_whole_tree(cli: Cli) -> None:
+    job = submit(1000)
+    assert len(cli("job", "graph", str(job.id)).out.splitlines()) == 1003
