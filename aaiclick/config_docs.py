@@ -237,6 +237,15 @@ SETTINGS: tuple[Setting, ...] = (
         high=100_000_000,
     ),
     Setting(
+        "AAICLICK_GATEWAY_PORT",
+        "gateway_port",
+        "0",
+        "A port of this machine where the embedded data engine is served to other programs too; 0: on a socket of this"
+        " user alone.",
+        low=0,
+        high=65535,
+    ),
+    Setting(
         "AAICLICK_OPLOG",
         "oplog",
         "0",

@@ -33,7 +33,10 @@ def serve(
     path: Annotated[
         Path | None, typer.Option(help="The engine's directory; by default the one that AAICLICK_CH_URL names.")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; by default where there is room.")] = 0,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Listen on this port of TCP too; 0 is any that is free. Others need it."),
+    ] = None,
     idle_exit: Annotated[
         float | None, typer.Option(min=0.0, help="End when nobody has asked for anything for so many seconds.")
     ] = None,
@@ -60,7 +63,8 @@ def serve(
         if serving is None:  # told to end meanwhile
             return
         try:
-            say(f"aaiclick: serving {directory} at {serving.gateway.url}")
+            also = f" and {serving.gateway.tcp}" * (serving.gateway.tcp not in ("", serving.gateway.url))
+            say(f"aaiclick: serving {directory} at {serving.gateway.url}{also}")
             _wait_for_the_end(serving.gateway, told, idle_exit)
         finally:
             serving.close()
@@ -99,7 +103,7 @@ def _signals() -> Iterator[int]:
         os.close(writing)
 
 
-def _wait_for_our_turn(directory: Path, port: int, told: int) -> Serving | None:
+def _wait_for_our_turn(directory: Path, port: int | None, told: int) -> Serving | None:
     from aaiclick.data.gateway import serve_directory  # here, to keep start-up light
 
     while not select.select([told], [], [], LOOK_EVERY_S)[0]:

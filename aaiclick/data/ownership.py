@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
+from urllib.parse import quote, unquote
 from weakref import WeakSet
 
 from aaiclick.errors import EngineUnavailable
@@ -26,15 +27,31 @@ LOCK_TRIES = 10
 
 BYTES_MAX = 4096
 
+SOCKET_PLACE_PREFIX = "aaiclick-gateway-"
+"""How directories begin that are made for a socket alone."""
+
+_UNIX = "unix://"
+
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a gateway listens, and how to log in."""
+    """Where a gateway listens, and how to log in; `tcp` is for others than ourselves, where it was asked for."""
 
     url: str
     user: str
     password: str = field(repr=False)
     pid: int
+    tcp: str = ""
+
+    @property
+    def socket(self) -> Path | None:
+        """The socket file where it listens; None if it does on a port."""
+        return Path(unquote(self.url.removeprefix(_UNIX))) if self.url.startswith(_UNIX) else None
+
+
+def unix_url(file: Path) -> str:
+    """The address of a socket file."""
+    return _UNIX + quote(str(file))
 
 
 class Ownership:
@@ -103,7 +120,7 @@ def acquire(directory: Path) -> Ownership | None:
     try:
         locked = _lock(descriptor)
         if locked:
-            _endpoint_file(directory).unlink(missing_ok=True)  # of an owner that died
+            _forget_the_dead(directory)
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
     except BaseException:
@@ -138,6 +155,16 @@ def find_gateway(directory: Path, wait_s: float, *, expected: bool = False) -> E
         if time.monotonic() >= deadline:
             return None
         time.sleep(LOOK_EVERY_S)
+
+
+def _forget_the_dead(directory: Path) -> None:
+    """Remove what an owner that died has left: its address, and a directory that was made for its socket."""
+    left = _read_endpoint(directory)
+    _endpoint_file(directory).unlink(missing_ok=True)
+    if left is not None and left.socket is not None and left.socket.parent.name.startswith(SOCKET_PLACE_PREFIX):
+        with suppress(OSError):
+            left.socket.unlink(missing_ok=True)
+            left.socket.parent.rmdir()
 
 
 def _lock_file(directory: Path) -> Path:

@@ -24,14 +24,14 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_it_serves_until_it_is_told_to_end(root: Path, how: signal.Signals) -> None:
-    process = start()
+    process = start("--port", "0")
     assert process.stderr is not None
     said = process.stderr.readline()
     found = find_gateway(root / "chdb_data", 0)
     assert found is not None
-    assert said == f"aaiclick: serving {root / 'chdb_data'} at {found.url}\n"
+    assert said == f"aaiclick: serving {root / 'chdb_data'} at {found.url} and {found.tcp}\n"
     assert found.pid == process.pid
-    assert urllib.request.urlopen(f"{found.url}/ping").read() == b"Ok.\n"  # noqa: S310 (our own address)
+    assert urllib.request.urlopen(f"{found.tcp}/ping").read() == b"Ok.\n"  # noqa: S310 (our own address)
     process.send_signal(how)
     _, rest = process.communicate()
     assert (process.returncode, rest) == (0, "")
@@ -41,7 +41,7 @@ def test_it_serves_until_it_is_told_to_end(root: Path, how: signal.Signals) -> N
 def test_it_ends_when_nobody_asks(cli: Cli, root: Path) -> None:
     served = cli("data", "serve", "--idle-exit", "0")
     assert (served.code, served.out) == (0, "")
-    assert served.err.startswith(f"aaiclick: serving {root / 'chdb_data'} at http://127.0.0.1:")
+    assert served.err.startswith(f"aaiclick: serving {root / 'chdb_data'} at unix://")
     assert not (root / "chdb_data.gateway").exists()
 
 

@@ -9,11 +9,11 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import clickhouse_connect
 from clickhouse_connect.driver.exceptions import Error
 
+from aaiclick.data.clients.unix import pool_of
 from aaiclick.data.ownership import Endpoint, find_gateway
 
 WRITERS = 4
@@ -51,14 +51,14 @@ class Owner:
 
 
 def connect(endpoint: Endpoint) -> Any:
-    where = urlsplit(endpoint.url)
+    assert endpoint.socket is not None
     return clickhouse_connect.get_client(
-        host=where.hostname,
-        port=where.port,
+        host="localhost",
+        port=80,
         username=endpoint.user,
         password=endpoint.password,
         autogenerate_session_id=False,
-        dedicated_pool=True,
+        pool_mgr=pool_of(endpoint.socket),
     )
 
 

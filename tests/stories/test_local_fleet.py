@@ -70,10 +70,10 @@ async def test_the_same_workflow_on_servers(
     fleet: Fleet, migrated_sql_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A ClickHouse server cannot be had here: the gateway speaks its protocol."""
-    serving = await asyncio.to_thread(serve_directory, tmp_path / "served")
+    serving = await asyncio.to_thread(serve_directory, tmp_path / "served", port=0)
     assert serving is not None
     where = serving.endpoint
-    address = f"clickhouse://{where.user}:{where.password}@{where.url.removeprefix('http://')}/default"
+    address = f"clickhouse://{where.user}:{where.password}@{where.tcp.removeprefix('http://')}/default"
     try:
         for name, value in {"AAICLICK_SQL_URL": migrated_sql_url, "AAICLICK_CH_URL": address}.items():
             monkeypatch.setenv(name, value)

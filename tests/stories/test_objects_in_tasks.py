@@ -90,11 +90,11 @@ async def test_with_the_address_of_a_server(
     local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str
 ) -> None:
     """A ClickHouse server cannot be had here: the gateway speaks its protocol."""
-    serving = await asyncio.to_thread(serve_directory, tmp_path / "served")
+    serving = await asyncio.to_thread(serve_directory, tmp_path / "served", port=0)
     assert serving is not None
     try:
         where = serving.endpoint
-        address = where.url.removeprefix("http://")
+        address = where.tcp.removeprefix("http://")
         monkeypatch.setenv("AAICLICK_CH_URL", f"clickhouse://{where.user}:{where.password}@{address}/default")
         reset_settings()
         job = await flows.pipeline.submit(8)

@@ -39,10 +39,10 @@ async def through_workers(job: Any, tasks: int, executor: str = "process") -> An
 @pytest.fixture
 async def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """A ClickHouse server cannot be had here: the gateway speaks its protocol."""
-    serving = await asyncio.to_thread(serve_directory, tmp_path / "served")
+    serving = await asyncio.to_thread(serve_directory, tmp_path / "served", port=0)
     assert serving is not None
     where = serving.endpoint
-    address = where.url.removeprefix("http://")
+    address = where.tcp.removeprefix("http://")
     monkeypatch.setenv("AAICLICK_CH_URL", f"clickhouse://{where.user}:{where.password}@{address}/default")
     reset_settings()
     yield

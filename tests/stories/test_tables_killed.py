@@ -42,10 +42,10 @@ FLOWS = "tests.orchestration.data_flows"
 @pytest.fixture
 async def engine(fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """An engine that outlives all workers."""
-    serving = await asyncio.to_thread(serve_directory, tmp_path / "served")
+    serving = await asyncio.to_thread(serve_directory, tmp_path / "served", port=0)
     assert serving is not None
     where = serving.endpoint
-    url = f"clickhouse://{where.user}:{where.password}@{where.url.removeprefix('http://')}/default"
+    url = f"clickhouse://{where.user}:{where.password}@{where.tcp.removeprefix('http://')}/default"
     for name, value in {**SETTINGS, "AAICLICK_CH_URL": url}.items():
         fleet.env[name] = value
         monkeypatch.setenv(name, value)

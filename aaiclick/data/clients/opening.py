@@ -154,7 +154,7 @@ def _connect(url: str) -> LocalClient | PooledClient:
     return client
 
 
-def _server(url: str, *, compress: bool | str = True) -> PooledClient:
+def _server(url: str) -> PooledClient:
     parts = urlsplit(url)
     where: dict[str, Any] = {
         "host": parts.hostname or "localhost",
@@ -167,9 +167,7 @@ def _server(url: str, *, compress: bool | str = True) -> PooledClient:
     def connect() -> Client:
         import clickhouse_connect  # here, to keep start-up light
 
-        return clickhouse_connect.get_client(
-            **where, settings=dict(SETTINGS), autogenerate_session_id=False, compress=compress
-        )
+        return clickhouse_connect.get_client(**where, settings=dict(SETTINGS), autogenerate_session_id=False)
 
     return PooledClient(connect, keep_after_error=True)
 
@@ -213,8 +211,27 @@ def _embedded(directory: Path) -> PooledClient:
 
 
 def _borrow(endpoint: Endpoint) -> PooledClient:
-    scheme, _, rest = endpoint.url.partition("://")
-    return _server(f"{scheme}://{endpoint.user}:{endpoint.password}@{rest}", compress=False)
+    """A client of the gateway: over its socket file, or its port where it has none."""
+    parts = urlsplit(endpoint.url)
+
+    def connect() -> Client:
+        import clickhouse_connect  # here, to keep start-up light
+
+        from aaiclick.data.clients.unix import pool_of  # here, to keep start-up light
+
+        where: dict[str, Any] = {"host": parts.hostname, "port": parts.port}
+        if endpoint.socket is not None:
+            where = {"host": "localhost", "port": 80, "pool_mgr": pool_of(endpoint.socket)}
+        return clickhouse_connect.get_client(
+            **where,
+            username=endpoint.user,
+            password=endpoint.password,
+            settings=dict(SETTINGS),
+            autogenerate_session_id=False,
+            compress=False,
+        )
+
+    return PooledClient(connect, keep_after_error=True)
 
 
 def start_owner() -> None:

@@ -148,11 +148,17 @@ def _plain() -> Headers:
     return {"Content-Type": "text/plain; charset=UTF-8", "X-ClickHouse-Server-Display-Name": NAME}
 
 
-def _check_login(service: Service, head: Head) -> None:
+def knows_password(service: Service, head: Head) -> bool:
+    """Whether user and password are right."""
     user, password = _login(head)
     right_user = hmac.compare_digest(user.encode("utf-8", "surrogateescape"), service.user.encode())
     right_password = hmac.compare_digest(password.encode("utf-8", "surrogateescape"), service.password.encode())
-    if not (right_user and right_password):
+    return right_user and right_password
+
+
+def _check_login(service: Service, head: Head) -> None:
+    if not knows_password(service, head):
+        user, _ = _login(head)
         text = f"{user}: Authentication failed: password is incorrect, or there is no user with such name."
         raise fault(516, "AUTHENTICATION_FAILED", text)
 

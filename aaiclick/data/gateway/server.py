@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import BinaryIO, cast
 
 from aaiclick.data.engine import Engine
-from aaiclick.data.gateway.exchange import PINGS, Service, answer, refuse
+from aaiclick.data.gateway.exchange import PINGS, Service, answer, knows_password, refuse
 from aaiclick.data.gateway.replies import Reply
 from aaiclick.data.gateway.running import AT_ONCE_MAX, Running
 from aaiclick.data.gateway.sessions import Sessions
+from aaiclick.data.gateway.sockets import Listener, listen_on_port
 from aaiclick.data.gateway.wire import BadRequest, Head, read_head
 
-BACKLOG = 128
 CONNECTIONS_MAX = 512
+STRANGERS_MAX = 64
+"""So many of them may be of clients that have not shown the password: the rest is kept for those who have."""
+
+STRANGER_S_MAX = 10.0
+"""A client has this long to show the password; one that comes when there is no room ends the oldest stranger."""
+
 READ_BUFFER_BYTES = 1 << 18
 SILENCE_S_MAX = 300.0
 """A client may be silent this long, between requests and within one."""
@@ -42,28 +50,33 @@ class Gateway:
         user: str,
         password: str,
         *,
+        listener: Listener | None = None,
         host: str = "127.0.0.1",
-        port: int = 0,
+        port: int | None = 0,
         at_once_max: int = AT_ONCE_MAX,
     ) -> None:
+        """It serves on the listener, if there is one, and on a TCP port, unless that is None."""
         sessions, running = Sessions(engine), Running(engine, at_once_max=at_once_max)
         self._service = Service(engine, user, password, sessions, running)
-        self._address = (host, port)
-        self._listener: socket.socket | None = None
+        self._address = None if port is None else (host, port)
+        self._listeners = [] if listener is None else [listener]
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._clients: dict[socket.socket, threading.Thread] = {}
         self._busy: set[socket.socket] = set()
+        self._strangers: dict[socket.socket, float] = {}
+        self._is_full = False
         self._stopping = threading.Event()
         self._last_request_at = time.monotonic()
 
     def start(self) -> Gateway:
         """Listen, and serve in threads of its own."""
-        self._listener = socket.create_server(self._address, backlog=BACKLOG)
-        self._listener.settimeout(LOOK_EVERY_S)
-        self._address = self._listener.getsockname()[:2]
+        if self._address is not None:
+            self._listeners.append(listen_on_port(*self._address))
         self._last_request_at = time.monotonic()
-        for work in (self._accept, self._look_after):
+        works: list[Callable[[], None]] = [self._look_after]
+        works += [functools.partial(self._accept, each.socket) for each in self._listeners]
+        for work in works:
             thread = threading.Thread(target=work, name="gateway", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -71,9 +84,13 @@ class Gateway:
 
     @property
     def url(self) -> str:
-        """Where it listens, once it has been started."""
-        host, port = self._address
-        return f"http://{host}:{port}"
+        """Where it listens, once it has been started; a socket file, if there is one."""
+        return self._listeners[0].url
+
+    @property
+    def tcp(self) -> str:
+        """Where it listens on TCP; empty if it does not."""
+        return next((each.url for each in self._listeners if each.url.startswith("http")), "")
 
     @property
     def idle_s(self) -> float:
@@ -87,7 +104,8 @@ class Gateway:
         Clients see their connection end, not a query that was killed: they may ask again, wherever it is served next.
         """
         self._stopping.set()
-        self._wake_up()
+        for listener in self._listeners:
+            listener.wake_up()
         self._hang_up(self._open_clients() - self._busy)
         self._wait_for_clients(STOP_GRACE_S)
         if self._open_clients():
@@ -96,30 +114,39 @@ class Gateway:
             self._wait_for_clients(STOP_GRACE_S)
         for thread in self._threads:
             thread.join()
-        if self._listener is not None:
-            self._listener.close()
+        for listener in self._listeners:
+            listener.close()
         self._service.sessions.close()
 
-    def _accept(self) -> None:
-        assert self._listener is not None
+    def _accept(self, listening: socket.socket) -> None:
+        listening.settimeout(LOOK_EVERY_S)
         while not self._stopping.is_set():
             try:
-                client, _ = self._listener.accept()
+                client, _ = listening.accept()
             except TimeoutError:
                 continue
             except OSError as error:  # out of descriptors, say: those of others become free
-                log.warning("the gateway cannot accept a connection: %s", error)
+                if not self._is_full:
+                    log.warning("the gateway cannot accept connections, and tries again: %s", error)
+                self._is_full = True
                 self._stopping.wait(LOOK_EVERY_S)
                 continue
+            self._is_full = False
             self._welcome(client)
 
     def _welcome(self, client: socket.socket) -> None:
         thread = threading.Thread(target=self._serve, args=(client,), name="gateway client", daemon=True)
-        client.settimeout(SILENCE_S_MAX)
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client.settimeout(STRANGER_S_MAX)
+        if client.family != socket.AF_UNIX:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
+            if len(self._strangers) >= STRANGERS_MAX:
+                oldest = next(iter(self._strangers))
+                del self._strangers[oldest]
+                self._hang_up({oldest})
             if len(self._clients) < CONNECTIONS_MAX:
                 self._clients[client] = thread
+                self._strangers[client] = time.monotonic()
                 thread.start()
                 return
         client.close()
@@ -137,6 +164,7 @@ class Gateway:
         finally:
             with self._lock:
                 del self._clients[client]
+                self._strangers.pop(client, None)
 
     def _next_head(self, client: socket.socket, reader: BinaryIO) -> Head | None:
         try:
@@ -151,8 +179,12 @@ class Gateway:
 
     def _answer(self, head: Head, reader: BinaryIO, client: socket.socket) -> bool:
         counts = head.path not in PINGS
+        is_known = counts and knows_password(self._service, head)
         with self._lock:
             self._busy.add(client)
+            was_strange = is_known and self._strangers.pop(client, None) is not None
+        if was_strange:
+            client.settimeout(SILENCE_S_MAX)
         try:
             return answer(self._service, head, reader, client)
         finally:
@@ -163,6 +195,7 @@ class Gateway:
 
     def _look_after(self) -> None:
         while not self._stopping.wait(LOOK_EVERY_S):
+            self._end_strangers()
             try:
                 self._service.running.stop_abandoned()
                 self._service.running.reassure_clients()
@@ -170,11 +203,13 @@ class Gateway:
             except RuntimeError as error:
                 log.warning("the engine refused to stop a query: %s", error)
 
-    def _wake_up(self) -> None:
-        """One more client, who wants nothing: `accept` returns."""
-        if self._listener is not None:
-            with suppress(OSError):
-                socket.create_connection(self._address, LOOK_EVERY_S).close()
+    def _end_strangers(self) -> None:
+        """Hang up on those who had long enough to show the password, whatever they send meanwhile."""
+        with self._lock:
+            late = {client for client, since in self._strangers.items() if time.monotonic() - since > STRANGER_S_MAX}
+            for client in late:
+                del self._strangers[client]
+            self._hang_up(late)
 
     def _open_clients(self) -> set[socket.socket]:
         with self._lock:

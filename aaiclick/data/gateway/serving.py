@@ -9,6 +9,7 @@ from pathlib import Path
 from aaiclick.config import settings
 from aaiclick.data.engine import Engine
 from aaiclick.data.gateway.server import Gateway
+from aaiclick.data.gateway.sockets import listen_in_private
 from aaiclick.data.ownership import Endpoint, Ownership, acquire
 
 USER = "default"
@@ -35,19 +36,22 @@ class Serving:
 def serve_directory(
     directory: Path,
     *,
-    port: int = 0,
+    port: int | None = None,
     memory_bytes_max: int | None = None,
     query_memory_bytes_max: int | None = None,
 ) -> Serving | None:
     """Own the directory, open the engine on it and serve it on this machine; None if another process owns it.
 
+    It is served on a socket that only this user reaches; on TCP too where a port is given (0: any that is free), by
+    AAICLICK_GATEWAY_PORT if not here, and where there can be no such socket.
     Without `memory_bytes_max`, AAICLICK_ENGINE_MEMORY_MB counts.
     """
     ownership = acquire(directory)
     if ownership is None:
         return None
     memory_bytes_max = memory_bytes_max or settings().engine_memory_mb * 1_000_000 or None
-    engine = None
+    port = settings().gateway_port or None if port is None else port
+    engine, listener = None, None
     try:
         engine = Engine.open(
             ownership.directory,
@@ -55,12 +59,16 @@ def serve_directory(
             query_memory_bytes_max=query_memory_bytes_max,
         )
         password = secrets.token_urlsafe(PASSWORD_BYTES)
-        gateway = Gateway(engine, USER, password, port=port).start()
+        listener = listen_in_private(ownership.directory)
+        port = 0 if listener is None and port is None else port
+        gateway = Gateway(engine, USER, password, listener=listener, port=port).start()
     except BaseException:
+        if listener is not None:
+            listener.close()
         if engine is not None:
             engine.close()
         ownership.release()
         raise
-    endpoint = Endpoint(gateway.url, USER, password, os.getpid())
+    endpoint = Endpoint(gateway.url, USER, password, os.getpid(), gateway.tcp)
     ownership.publish(endpoint)
     return Serving(ownership, engine, gateway, endpoint)

@@ -9,7 +9,13 @@ from urllib.parse import parse_qsl, unquote
 
 URL_BYTES_MAX = 1 << 20
 HEADERS_BYTES_MAX = 1 << 16
+HEADERS_MAX = 200
 CHUNK_LINE_BYTES_MAX = 1 << 10
+LENGTH_DIGITS_MAX = 18
+CHUNK_DIGITS_MAX = 15
+ONCE = ("content-length", "transfer-encoding", "authorization", "expect")
+"""Headers that stand in a request once: of two, nobody could tell which one counts."""
+
 PARAMS_MAX = 4096
 PIECE_BYTES = 1 << 20
 
@@ -71,7 +77,12 @@ def _read_headers(reader: BinaryIO) -> dict[str, str]:
         name, colon, value = line.decode("latin-1").partition(":")
         if not colon or name != name.strip():
             raise BadRequest(400, "A header has no name or no colon.")
-        headers[name.lower()] = value.strip()
+        name = name.lower()
+        if len(headers) >= HEADERS_MAX:
+            raise BadRequest(431, f"There are more than {HEADERS_MAX} headers.")
+        if name in ONCE and name in headers:
+            raise BadRequest(400, f"The header {name} is there twice.")
+        headers[name] = value.strip()
     return headers
 
 
@@ -99,6 +110,8 @@ class Body:
             raise BadRequest(400, "Where the body ends cannot be told.")
         if length is not None and not (length.isascii() and length.isdigit()):
             raise BadRequest(400, "The length of the body is not a number.")
+        if length is not None and len(length) > LENGTH_DIGITS_MAX:
+            raise BadRequest(413, f"The length of the body has more than {LENGTH_DIGITS_MAX} digits.")
         self._left = int(length or 0)
         self.finished = not self._chunked and self._left == 0
 
@@ -135,8 +148,7 @@ class Body:
             yield from self._read(size)
             if self._reader.read(2) != b"\r\n":
                 raise BodyBroken
-        while _read_line(self._reader, HEADERS_BYTES_MAX, 431):
-            continue  # trailers
+        _read_headers(self._reader)  # trailers
 
     def _read_chunk_size(self) -> int:
         line = self._reader.readline(CHUNK_LINE_BYTES_MAX)
@@ -144,7 +156,7 @@ class Body:
         if not line.endswith(b"\n"):
             raise BodyBroken
         try:
-            if digits[:1] in b"+-":
+            if not digits.isalnum() or len(digits) > CHUNK_DIGITS_MAX:
                 raise ValueError
             return int(digits, 16)
         except ValueError:

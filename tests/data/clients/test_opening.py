@@ -31,7 +31,7 @@ import sys
 from pathlib import Path
 from aaiclick.data.gateway import serve_directory
 
-serving = serve_directory(Path(sys.argv[1]))
+serving = serve_directory(Path(sys.argv[1]), port=0)
 print("ready", flush=True)
 sys.stdin.readline()
 """
@@ -92,7 +92,7 @@ async def test_a_forked_process_reads_and_writes_and_so_does_its_parent(
     if how == "over http":
         endpoint = find_gateway(Path(url.removeprefix("chdb://")), 10)
         assert endpoint is not None
-        url = endpoint.url.replace("://", f"://{endpoint.user}:{endpoint.password}@")
+        url = endpoint.tcp.replace("://", f"://{endpoint.user}:{endpoint.password}@")
     async with opened(url) as client:
         await client.command("CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY ()")
 
@@ -154,10 +154,10 @@ async def test_another_process_serves_its_engine_until_it_is_gone(url: str, owne
 
 
 async def test_a_server_is_asked_over_http(url: str, tmp_path: Path) -> None:
-    serving = serve_directory(tmp_path / "data")
+    serving = serve_directory(tmp_path / "data", port=0)
     assert serving is not None
     endpoint = serving.endpoint
-    address = endpoint.url.replace("://", f"://{endpoint.user}:{endpoint.password}@")
+    address = endpoint.tcp.replace("://", f"://{endpoint.user}:{endpoint.password}@")
     try:
         async with data_context(url=address) as context:
             assert isinstance(context.client, PooledClient)

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -135,3 +136,47 @@ def test_it_can_listen_where_it_is_told_to(engine: Engine) -> None:
     gateway = Gateway(engine, USER, PASSWORD, port=port).start()
     assert urlsplit(gateway.url).port == port
     gateway.stop()
+
+
+def test_strangers_do_not_shut_out_those_who_know_the_password(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More connections than the gateway takes, all of clients that say next to nothing."""
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 40)
+    monkeypatch.setattr(server, "STRANGERS_MAX", 8)
+    with ExitStack() as stack:
+        known = [stack.enter_context(connected(gateway)) for _ in range(4)]
+        for client in known:
+            client.sendall(request("SELECT 1"))
+            assert client.recv(1 << 16)
+        slow = [stack.enter_context(connected(gateway)) for _ in range(60)]
+        for client in slow:
+            with suppress(OSError):  # hung up on already
+                client.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
+        for number in range(3):
+            with connected(gateway) as client, client.makefile("rb") as reader:
+                client.sendall(request(f"SELECT {number}"))
+                client.shutdown(socket.SHUT_WR)
+                assert reader.read().endswith(b"\r\n\r\n%d\n" % number)
+        for client in known:
+            client.sendall(request("SELECT 7"))
+            assert client.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        assert len(gateway._strangers) <= 8
+
+
+def test_a_stranger_is_hung_up_on_however_much_it_says(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then keeps a connection from being silent, not from being late."""
+    monkeypatch.setattr(server, "STRANGER_S_MAX", 0.2)
+    monkeypatch.setattr(server, "LOOK_EVERY_S", 0.05)
+    with connected(gateway) as client:
+        client.settimeout(0.1)
+        client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 1000000\r\n")
+        ended = False
+        while not ended:  # the test's own time limit ends it if the gateway does not
+            try:
+                client.sendall(b"x: y\r\n")
+                ended = client.recv(1) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                ended = True

@@ -128,3 +128,28 @@ def test_what_is_left_of_a_body_is_thrown_away_up_to_a_limit() -> None:
     assert not body.finished
     body.drain(3 * wire.PIECE_BYTES)
     assert body.finished
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (b"POST / HTTP/1.1\r\nContent-Length: " + b"9" * 19 + b"\r\n\r\n", 413),
+        (b"POST / HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n", 413),
+        (b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n" + b"".join(b"h%d: x\r\n" % number for number in range(300)) + b"\r\n", 431),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"f" * 17 + b"\r\n", 400),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1_0\r\n", 400),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"t: x\r\n" * 20_000, 431),
+    ],
+)
+def test_numbers_and_headers_are_bounded_before_they_are_read(text: bytes, status: int) -> None:
+    def read() -> None:
+        reader = io.BytesIO(text)
+        head = read_head(reader)
+        assert head is not None
+        list(Body(reader, head, lambda: None).pieces())
+
+    with pytest.raises(BadRequest) as refused:
+        read()
+    assert refused.value.status == status
