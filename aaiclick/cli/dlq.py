@@ -13,7 +13,7 @@ from aaiclick.cli.output import AsJson, is_terminal, say, show_json, show_table
 from aaiclick.cli.pending import TaskId
 from aaiclick.cli.task import to_json
 from aaiclick.errors import InputError
-from aaiclick.plurals import counted
+from aaiclick.wording import counted
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Task

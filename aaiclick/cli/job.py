@@ -12,7 +12,7 @@ from aaiclick.cli.output import AsJson, is_terminal, say, show_facts, show_json,
 from aaiclick.cli.progress import check_timeout, exit_code, follow, warn_if_nobody_works
 from aaiclick.cli.watching import Watch, watch
 from aaiclick.errors import Conflict, NotFound
-from aaiclick.plurals import counted
+from aaiclick.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from aaiclick.cli.loop import with_id
 from aaiclick.cli.output import AsJson, is_terminal, printable, say, show_json, show_text
 from aaiclick.cli.pending import TaskId
 from aaiclick.errors import InputError, NotFound
-from aaiclick.plurals import counted
+from aaiclick.wording import counted
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Task

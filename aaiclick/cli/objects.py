@@ -10,7 +10,7 @@ import typer
 from aaiclick.cli.loop import wait_for
 from aaiclick.cli.output import AsJson, printable, say, show_json, show_table
 from aaiclick.errors import InputError
-from aaiclick.plurals import counted
+from aaiclick.wording import counted
 
 if TYPE_CHECKING:
     from aaiclick.data.browsing import Browsed

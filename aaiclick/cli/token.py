@@ -10,7 +10,7 @@ import typer
 from aaiclick.cli.job import to_time
 from aaiclick.cli.loop import wait_for, with_id
 from aaiclick.cli.output import AsJson, say, show_json, show_table, show_text
-from aaiclick.plurals import counted
+from aaiclick.wording import counted
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.token import Token

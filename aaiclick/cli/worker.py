@@ -12,7 +12,7 @@ from aaiclick.cli.job import to_time
 from aaiclick.cli.loop import wait_for, with_id
 from aaiclick.cli.output import AsJson, printable, say, show_json, show_table
 from aaiclick.cli.watching import Watch, watch
-from aaiclick.plurals import counted
+from aaiclick.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

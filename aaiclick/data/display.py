@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from aaiclick.urls import shown
+from aaiclick.wording import written
 
 CELL_MAX = 60
 """Characters of a cell that are shown; a longer one ends with an ellipsis."""
@@ -24,10 +25,10 @@ _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 def glimpse(value: object) -> str:
     """Any value in an error message: short, on one line, and whatever its `repr` does."""
     try:
-        written = reprlib.repr(value)
+        told = written(value) or reprlib.repr(value)
     except Exception:  # an integer of 5,000 digits, or somebody's __repr__
-        written = f"<{type(value).__name__}>"
-    return shown(written)
+        told = f"<{type(value).__name__}>"
+    return shown(told)
 
 
 def markdown(names: Sequence[str], columns: Columns, limit_note: str = "") -> str:

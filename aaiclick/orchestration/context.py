@@ -18,7 +18,7 @@ from aaiclick.orchestration.given import submit_given
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.node import Edge, Node, collector, current_group
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.rules.names import check_id
+from aaiclick.orchestration.rules.names import check_id, shorten
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.machine_ids import provide_ids
 
@@ -246,7 +246,9 @@ def _as_list(items: Node | Sequence[Node]) -> list[Node]:
     given: list[Any] = list(items) if isinstance(items, list | tuple) else [items]
     for item in given:
         if not isinstance(item, Task | Group):
-            raise TypeError(f"apply takes Tasks and Groups, or a list of them, not {type(item).__name__}: {item!r:.80}")
+            raise TypeError(
+                f"apply takes Tasks and Groups, or a list of them, not {type(item).__name__}: {shorten(item)}"
+            )
     return given
 
 

@@ -116,7 +116,7 @@ def _node(item: Task | Group | Mapping[str, Any]) -> Node:
     entrypoint = item.get("entrypoint") if hasattr(item, "get") else None
     if not isinstance(entrypoint, str):
         shape = '{"entrypoint": "module.function", "kwargs": {…}}'
-        raise InputError(field="tasks", value=f"{item!r:.80}", rule=f"each is a Task, a Group or {shape}", hint="")
+        raise InputError(field="tasks", value=shorten(item), rule=f"each is a Task, a Group or {shape}", hint="")
     unknown = item.keys() - {"entrypoint", "kwargs", "name", "max_retries", "priority", "timeout_s"}
     if unknown:
         raise InputError(field="tasks", value=sorted(unknown), rule="it has no such fields", hint="")
@@ -165,7 +165,7 @@ def resolve_job_config(
     try:
         return PreservationMode(str(given).lower())
     except ValueError:
-        raise InputError(field="preservation_mode", value=f"{given!r:.80}", rule="NONE or FULL", hint="") from None
+        raise InputError(field="preservation_mode", value=shorten(given), rule="NONE or FULL", hint="") from None
 
 
 async def submit_job(job: Job, nodes: Iterable[Node], *, whole: bool = False) -> Job:

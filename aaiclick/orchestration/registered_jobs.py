@@ -156,7 +156,8 @@ def _facts(
     """The row of an entry, without what only the database knows."""
     known = {"timezone", "missed_runs", "missed_max", "overlap", "time_kwarg", "priority", "timeout_s", "fail_fast"}
     if unknown := sorted(options.keys() - known):
-        raise InputError(field="options", value=unknown, rule="there are no such options", hint=f"See {sorted(known)}.")
+        hint = f"There are {', '.join(sorted(known))}."
+        raise InputError(field="options", value=", ".join(unknown), rule="there are no such options", hint=hint)
     path = path_of(entrypoint)
     kwargs = check_kwargs(default_kwargs, "default_kwargs")
     own = _check_entrypoint(path, kwargs, options.get("time_kwarg"), complete=schedule is not None)

@@ -26,6 +26,7 @@ from aaiclick.orchestration.execution.service import Service
 from aaiclick.orchestration.factories import submit_job
 from aaiclick.orchestration.models import Claim, Job
 from aaiclick.orchestration.params import bind
+from aaiclick.orchestration.rules.names import shorten
 from aaiclick.orchestration.rules.scripts import running_here
 
 CONCURRENCY = 8
@@ -78,7 +79,7 @@ async def _reserve(
         return stored.id
     if not isinstance(job, Job):
         raise InputError(
-            field="job_test", value=f"{job!r:.80}", rule="it takes a Job, or a function marked @job", hint=""
+            field="job_test", value=shorten(job), rule="it takes a Job, or a function marked @job", hint=""
         )
     if args or kwargs:
         raise InputError(

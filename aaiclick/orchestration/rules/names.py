@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import NoReturn, TypeVar
 
 from aaiclick.errors import InputError
+from aaiclick.wording import written
 
 NAME_LENGTH_MAX = 200
 PATTERN_LENGTH_MAX = 200
@@ -40,7 +41,8 @@ Status = TypeVar("Status", bound=StrEnum)
 def shorten(value: object, limit: int = 80) -> str:
     """The value as an error message shows it: one short, harmless line, whatever its repr does."""
     try:
-        text = repr(value[:1000]) if isinstance(value, str | bytes) else _brief(limit).repr(value)
+        if (text := written(value)) is None:
+            text = repr(value[:1000]) if isinstance(value, str | bytes) else _brief(limit).repr(value)
     except Exception:  # repr() is the user's code: it may raise anything
         text = f"<{type(value).__name__} that cannot be shown>"
     text = escape_for_terminal(mask_secrets(text))

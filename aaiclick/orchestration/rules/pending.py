@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from aaiclick.orchestration.rules.names import escape_for_terminal
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, JobStatus, TaskStatus
-from aaiclick.plurals import counted
+from aaiclick.wording import counted
 
 
 class Reason(StrEnum):

@@ -9,7 +9,7 @@ from typing import Any
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.names import escape_for_terminal
-from aaiclick.plurals import counted
+from aaiclick.wording import counted
 
 ANSWER_BYTES_MAX = 60_000
 """What an answer may take as JSON: some 15,000 to 20,000 tokens."""

@@ -6,13 +6,13 @@ from aaiclick.data import browsing
 from aaiclick.data.browsing import Browsed, Condition, Order, browse_object
 from aaiclick.data.context import data_context
 from aaiclick.data.lineage import lineage
-from aaiclick.plurals import counted
 from aaiclick.server import models
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.answers import LineageAnswer
 from aaiclick.server.mcp.bounds import OPERATIONS_MAX, ROWS, short_cell
 from aaiclick.server.mcp.tools import Call, reads
 from aaiclick.server.objects import rows_answer
+from aaiclick.wording import counted
 
 
 @reads()
