@@ -1,39 +1,97 @@
-"""`aaiclick registered-job backfills` and `cancel-backfill`: how far backfills are, and how they are stopped."""
+"""`aaiclick registered-job backfill` and its kin: run past times of a schedule, see how far that is, stop it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from aaiclick.cli.job import to_time
 from aaiclick.cli.loop import wait_for, with_id
-from aaiclick.cli.output import AsJson, say, show_json, show_table
-from aaiclick.cli.registered_job import Name, backfill_json
+from aaiclick.cli.output import AsJson, say, show_facts, show_json, show_table
+from aaiclick.cli.registered_job import Kwargs, Name, read_kwargs
+from aaiclick.errors import NotFound
 
 if TYPE_CHECKING:
-    from aaiclick.orchestration.models import Backfill
+    from collections.abc import Mapping
 
-COLUMNS = ("id", "status", "start_at", "end_at", "next_at", "parallel_max", "created_at")
+    from aaiclick.orchestration.backfills import PlannedTime
+    from aaiclick.orchestration.models import Backfill, Fire
+
+COLUMNS = ("id", "status", "start_at", "end_at", "next_at", "parallel_max", "created_at", "counts")
+TIMES = ("time", "state", "runs", "job_id")
+FIRES = ("fire_at", "outcome", "job_id", "backfill_id")
 
 BackfillId = Annotated[str, typer.Argument(metavar="ID", help="The backfill's id, or enough of its last digits.")]
+Limit = Annotated[int | None, typer.Option(help="How many at most.")]
+Offset = Annotated[int | None, typer.Option(help="How many of the newest to leave out.")]
 
 
-def list_(
+def backfill(
     name: Name,
-    limit: Annotated[int | None, typer.Option(help="How many at most.")] = None,
-    offset: Annotated[int | None, typer.Option(help="How many of the newest to leave out.")] = None,
+    start: Annotated[str, typer.Option(help="From this day or time on, as in 2026-11-15 or 2026-11-15T08:00+01:00.")],
+    end: Annotated[str, typer.Option(help="Up to, and without, this day or time.")],
+    parallel: Annotated[int, typer.Option(help="How many runs at a time.")] = 1,
+    kwargs: Kwargs = None,
+    force: Annotated[bool, typer.Option("--force", help="Run times again that have run.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="Only run times again whose last run failed.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which times it would be.")] = False,
     as_json: AsJson = False,
 ) -> None:
+    """Run the past times of a schedule; those that have run are left alone. A day is its midnight in the job's zone."""
+    from aaiclick.orchestration import backfills as front  # here, to keep start-up light
+    from aaiclick.orchestration.rules.schedules import read_when  # here, to keep start-up light
+
+    begins, ends = read_when(start, "--start"), read_when(end, "--end")
+    if dry_run:
+        _show_plan(wait_for(front.plan_backfill(name, begins, ends, force=force, failed=failed)), as_json)
+        return
+    given = read_kwargs(kwargs)
+    made = front.backfill_job(name, begins, ends, parallel=parallel, kwargs=given, force=force, failed=failed)
+    _show(wait_for(made), as_json)
+
+
+def _show_plan(times: list[PlannedTime], as_json: bool) -> None:
+    rows = [
+        (planned.fire_at.isoformat(), str(planned.state), planned.runs, planned.job_id and str(planned.job_id))
+        for planned in times
+    ]
+    counts = Counter(str(planned.state) for planned in times if not planned.runs)
+    number = sum(planned.runs for planned in times)
+    if as_json:
+        facts = [dict(zip(TIMES, row, strict=True)) for row in rows]
+        show_json({"times": facts, "would_run": number, "left_alone": dict(counts), "dry_run": True})
+        return
+    show_table(TIMES, [(time, state, "yes" if runs else "no", job_id) for time, state, runs, job_id in rows])
+    left = f"; left alone: {_in_words(counts)}" if counts else ""
+    say(f"{number} time{'' if number == 1 else 's'} would run{left}.")
+
+
+def list_(name: Name, limit: Limit = None, offset: Offset = None, as_json: AsJson = False) -> None:
     """List the backfills of a registered job, the newest first; all times before `next_at` are done with."""
     from aaiclick.orchestration.backfills import list_backfills  # here, to keep start-up light
 
-    found = [to_json(backfill) for backfill in wait_for(list_backfills(name, limit, offset))]
+    found = [to_json(each) for each in wait_for(list_backfills(name, limit, offset))]
     if as_json:
         show_json({"backfills": found})
         return
-    show_table(COLUMNS, [[facts[column] for column in COLUMNS] for facts in found])
+    show_table(COLUMNS, [[each[column] for column in COLUMNS[:-1]] + [_in_words(each["counts"])] for each in found])
     say({0: "no backfills", 1: "1 backfill"}.get(len(found), f"{len(found)} backfills"))
+
+
+def get(backfill_id: BackfillId, as_json: AsJson = False) -> None:
+    """Show a backfill, with its times by what became of them."""
+    _show(with_id("backfill", backfill_id, _get), as_json)
+
+
+async def _get(backfill_id: int) -> Backfill:
+    from aaiclick.orchestration.backfills import get_backfill  # here, to keep start-up light
+
+    found = await get_backfill(backfill_id)
+    if found is None:
+        raise NotFound(what="backfill", field="id", value=backfill_id, hint="")
+    return found
 
 
 def cancel(backfill_id: BackfillId, as_json: AsJson = False) -> None:
@@ -50,7 +108,58 @@ def cancel(backfill_id: BackfillId, as_json: AsJson = False) -> None:
         say(f"Backfill {wanted} starts no more runs." if cancelled else f"Backfill {wanted} had ended already.")
 
 
+def fires(name: Name, limit: Limit = None, offset: Offset = None, as_json: AsJson = False) -> None:
+    """List what became of the times of a registered job, the latest first; `job_id` is the last run of each."""
+    from aaiclick.orchestration.registered_jobs import list_fires  # here, to keep start-up light
+
+    found = [_fire_json(fire) for fire in wait_for(list_fires(name, limit, offset))]
+    if as_json:
+        show_json({"fires": found})
+        return
+    show_table(FIRES, [[fire[column] for column in FIRES] for fire in found])
+    say({0: "no times", 1: "1 time"}.get(len(found), f"{len(found)} times"))
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def _show(found: Backfill, as_json: bool) -> None:
+    facts = to_json(found)
+    if as_json:
+        show_json(facts)
+    else:
+        show_facts(facts | {"counts": _in_words(found.counts)})
+
+
+def _in_words(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in counts.items())
+
+
 def to_json(backfill: Backfill) -> dict[str, Any]:
     """How it was asked for, and how far it is."""
-    times = ("next_at", "created_at", "completed_at")
-    return backfill_json(backfill) | {field: to_time(getattr(backfill, field)) for field in times}
+    return {
+        "id": str(backfill.id),
+        "status": str(backfill.status),
+        "schedule": backfill.schedule,
+        "timezone": backfill.timezone,
+        "start_at": to_time(backfill.start_at),
+        "end_at": to_time(backfill.end_at),
+        "parallel_max": backfill.parallel_max,
+        "force": backfill.force,
+        "failed_only": backfill.failed_only,
+        "total": backfill.total,
+        "counts": backfill.counts,
+        "next_at": to_time(backfill.next_at),
+        "created_at": to_time(backfill.created_at),
+        "completed_at": to_time(backfill.completed_at),
+    }
+
+
+def _fire_json(fire: Fire) -> dict[str, Any]:
+    return {
+        "fire_at": to_time(fire.fire_at),
+        "outcome": str(fire.outcome),
+        "job_id": None if fire.job_id is None else str(fire.job_id),
+        "backfill_id": None if fire.backfill_id is None else str(fire.backfill_id),
+        "created_at": to_time(fire.created_at),
+    }

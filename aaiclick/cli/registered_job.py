@@ -9,13 +9,13 @@ import typer
 
 from aaiclick.cli.job import to_time
 from aaiclick.cli.loop import wait_for
-from aaiclick.cli.output import AsJson, say, show_facts, show_json, show_table, show_text
+from aaiclick.cli.output import AsJson, say, show_facts, show_json, show_table
 from aaiclick.errors import InputError, NotFound
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from aaiclick.orchestration.models import Backfill, RegisteredJob
+    from aaiclick.orchestration.models import RegisteredJob
 
 COLUMNS = ("name", "enabled", "schedule", "timezone", "next_run_at", "entrypoint")
 
@@ -36,7 +36,7 @@ def register_job(
     missed_runs: Annotated[str | None, typer.Option(help="Times that nobody noticed: none, latest or all.")] = None,
     missed_max: Annotated[int | None, typer.Option(help="How many of them run with all.")] = None,
     overlap: Annotated[str | None, typer.Option(help="While an earlier run goes on: allow, skip or queue.")] = None,
-    time_kwarg: Annotated[str | None, typer.Option(help="The parameter that gets the time of each run.")] = None,
+    time_kwarg: Annotated[str | None, typer.Option(help="Gets each run's time; two (start,end) its interval.")] = None,
     disabled: Annotated[bool, typer.Option("--disabled", help="Do not let it fire yet.")] = False,
     update: Annotated[bool, typer.Option("--update", help="Change the entry if there is one of that name.")] = False,
     as_json: AsJson = False,
@@ -126,36 +126,6 @@ def _switch(name: str, enabled: bool, as_json: bool) -> None:
     say(f"Registered job {entry.name!r} is {'enabled' if enabled else 'disabled'}{then}.")
 
 
-@app.command()
-def backfill(
-    name: Name,
-    start: Annotated[str, typer.Option(help="From this time on, as in 2026-11-15T00:00:00+01:00.")],
-    end: Annotated[str, typer.Option(help="Up to, and without, this time.")],
-    parallel: Annotated[int, typer.Option(help="How many runs at a time.")] = 1,
-    kwargs: Kwargs = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which times it would be.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Run the past times of a schedule; those that have run are left alone."""
-    from aaiclick.orchestration import backfills as front  # here, to keep start-up light
-
-    between = (read_time(start, "--start"), read_time(end, "--end"))
-    if dry_run:
-        times = [time.isoformat() for time in wait_for(front.plan_backfill(name, *between))]
-        if as_json:
-            show_json({"times": times, "dry_run": True})
-        else:
-            for time in times:
-                show_text(time)
-            say(f"{len(times)} times would run.")
-        return
-    made = wait_for(front.backfill_job(name, *between, parallel=parallel, kwargs=read_kwargs(kwargs)))
-    if as_json:
-        show_json(backfill_json(made))
-    else:
-        show_facts(backfill_json(made))
-
-
 # ---------------------------------------------------------------- what is typed
 
 
@@ -194,17 +164,6 @@ def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number of JSON")
 
 
-def read_time(text: str, field: str) -> datetime:
-    """A time with its offset."""
-    from datetime import datetime  # here, to keep start-up light
-
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        hint = "Write it as in 2026-11-15T08:00:00+01:00."
-        raise InputError(field=field, value=text[:50], rule="it is not an ISO time", hint=hint) from None
-
-
 # ---------------------------------------------------------------- what is shown
 
 
@@ -239,16 +198,4 @@ def to_json(entry: RegisteredJob) -> dict[str, Any]:
         "next_run_at": to_time(entry.next_run_at),
         "created_at": to_time(entry.created_at),
         "updated_at": to_time(entry.updated_at),
-    }
-
-
-def backfill_json(backfill: Backfill) -> dict[str, Any]:
-    return {
-        "id": str(backfill.id),
-        "status": str(backfill.status),
-        "schedule": backfill.schedule,
-        "timezone": backfill.timezone,
-        "start_at": to_time(backfill.start_at),
-        "end_at": to_time(backfill.end_at),
-        "parallel_max": backfill.parallel_max,
     }

@@ -43,7 +43,7 @@ _WHERE = {
         "run_job",
         "upsert_registered_job",
     ),
-    "backfills": ("backfill_job", "cancel_backfill", "get_backfill", "list_backfills", "plan_backfill"),
+    "backfills": ("PlannedTime", "backfill_job", "cancel_backfill", "get_backfill", "list_backfills", "plan_backfill"),
     "tasks": (
         "clear_task",
         "add_task_to_current_job",
@@ -103,7 +103,7 @@ _WHERE = {
     "rules.retries": ("RetryPolicy",),
     "rules.registry": ("register_type",),
     "rules.secrets": ("Secret",),
-    "rules.schedules": ("FireOutcome", "MissedRuns", "Overlap"),
+    "rules.schedules": ("BackfillStatus", "FireOutcome", "MissedRuns", "Overlap", "TimeState"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
 _ELSEWHERE = {"CircularDependencyError": "aaiclick.errors", "get_logs_dir": "aaiclick.backend"}

@@ -1,10 +1,11 @@
-"""Backfills: run the past times of a schedule, so many at once. Times that have run already are left alone."""
+"""Backfills: run the past times of a schedule, so many at once; those that have run only if that is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from itertools import islice
+from typing import NamedTuple
 
 from aaiclick.config import settings
 from aaiclick.errors import Conflict, InputError
@@ -14,44 +15,87 @@ from aaiclick.orchestration.models import Backfill, RegisteredJob
 from aaiclick.orchestration.params import check_call
 from aaiclick.orchestration.rules.cron import find_zone, parse_schedule, with_offset
 from aaiclick.orchestration.rules.names import check_id, check_name, check_paging, shorten
-from aaiclick.orchestration.rules.schedules import BACKFILL_MAX, PARALLEL_MAX, check_range, fires_within
+from aaiclick.orchestration.rules.schedules import (
+    BACKFILL_MAX,
+    PARALLEL_MAX,
+    TimeState,
+    check_range,
+    fires_within,
+    is_run,
+)
 from aaiclick.orchestration.rules.values import encode_kwargs
 from aaiclick.orchestration.store import backfills as store
 from aaiclick.orchestration.store.registered_jobs import get_registered_job, no_such_job
+from aaiclick.orchestration.store.schedules import NEW, known_times
 from aaiclick.orchestration.store.session import Session
 
 
-async def plan_backfill(name: str, start: datetime, end: datetime) -> list[datetime]:
-    """The times that a backfill of this range would cover: from the start on, and without the end."""
+class PlannedTime(NamedTuple):
+    """A time of a schedule that a backfill covers."""
+
+    fire_at: datetime
+    state: TimeState
+    """What became of it so far."""
+    runs: bool
+    """Whether the backfill would run it."""
+    job_id: int | None
+    """Its latest run."""
+
+
+async def plan_backfill(
+    name: str, start: date, end: date, *, force: bool = False, failed: bool = False
+) -> list[PlannedTime]:
+    """The times that a backfill of this range would cover, from the start on and without the end: which would run."""
+    how = _how(force, failed)
+
+    async def work(session: Session) -> list[PlannedTime]:
+        entry, _, times = await _plan(session, name, start, end)
+        known = await known_times(session, entry.id, times)
+        zone = find_zone(entry.timezone)
+        return [
+            PlannedTime(with_offset(time, zone), found.state, is_run(found.state, **how), found.job_id)
+            for time, found in ((time, known.get(time, NEW)) for time in times)
+        ]
+
     async with connected() as coordinator:
-        _, times = await coordinator.database.read(lambda session: _plan(session, name, start, end))
-    return times
+        return await coordinator.database.read(work)
 
 
 async def backfill_job(
-    name: str, start: datetime, end: datetime, *, parallel: int = 1, kwargs: Mapping[str, object] | None = None
+    name: str,
+    start: date,
+    end: date,
+    *,
+    parallel: int = 1,
+    kwargs: Mapping[str, object] | None = None,
+    force: bool = False,
+    failed: bool = False,
 ) -> Backfill:
     """Run an entry for each of its past times in a range, at most so many at once; whoever leads starts the runs.
 
-    A time that has run is not run again; one that was skipped, or missed, is.
+    A `date` is its midnight in the entry's zone. A time that was skipped, or missed, runs. One that has run is not run
+    again, unless with `force`; with `failed`, only those run whose last run failed. What runs is left alone.
     """
+    how = _how(force, failed)
     if type(parallel) is not int or not 1 <= parallel <= PARALLEL_MAX:
         rule = f"a whole number from 1 to {PARALLEL_MAX}"
         raise InputError(field="parallel", value=shorten(parallel), rule=rule, hint="")
     given = check_kwargs(kwargs, "kwargs")
 
     async def work(session: Session) -> Backfill:
-        entry, times = await _plan(session, name, start, end)
+        entry, (begins, ends), times = await _plan(session, name, start, end)
         if not times:
-            raise InputError(field="start", value=start.isoformat(), rule="no time of the schedule is in it", hint="")
+            raise InputError(field="start", value=begins.isoformat(), rule="no time of the schedule is in it", hint="")
         facts = {
             "registered_job_id": entry.id,
             "schedule": entry.schedule,
             "timezone": entry.timezone,
             "kwargs": unexposed(encode_kwargs(given, bytes_max=settings().value_bytes_max), "kwargs"),
-            "start_at": start,
-            "end_at": end,
+            "start_at": begins,
+            "end_at": ends,
             "parallel_max": parallel,
+            "total": len(times),
+            **how,
         }
         _check_call(entry, given)
         return await store.add_backfill(session, facts)
@@ -60,7 +104,19 @@ async def backfill_job(
         return await coordinator.database.transact(work)
 
 
-async def _plan(session: Session, name: str, start: datetime, end: datetime) -> tuple[RegisteredJob, list[datetime]]:
+def _how(force: object, failed: object) -> dict[str, bool]:
+    for field, value in (("force", force), ("failed", failed)):
+        if type(value) is not bool:
+            raise InputError(field=field, value=shorten(value), rule="True or False", hint="")
+    if force and failed:
+        hint = "With force, all times run again; with failed, only those that failed."
+        raise InputError(field="force", value=True, rule="it does not go with failed", hint=hint)
+    return {"force": bool(force), "failed_only": bool(failed)}
+
+
+async def _plan(
+    session: Session, name: str, start: date, end: date
+) -> tuple[RegisteredJob, tuple[datetime, datetime], list[datetime]]:
     wanted = check_name(name, "Job name")
     entry = await get_registered_job(session, wanted)
     if entry is None:
@@ -68,20 +124,20 @@ async def _plan(session: Session, name: str, start: datetime, end: datetime) -> 
     if entry.schedule is None:
         cause = "it has no schedule"
         raise Conflict(what=f"Registered job {shorten(wanted)}", verb="backfilled", cause=cause, hint="Give it one.")
-    check_range(start, end, await session.now())
     zone = find_zone(entry.timezone)
-    times = list(islice(fires_within(parse_schedule(entry.schedule), zone, start, end), BACKFILL_MAX + 1))
+    begins, ends = check_range(start, end, zone, await session.now())
+    times = list(islice(fires_within(parse_schedule(entry.schedule), zone, begins, ends), BACKFILL_MAX + 1))
     if len(times) > BACKFILL_MAX:
         rule = f"the range has more than {BACKFILL_MAX} times"
-        raise InputError(field="end", value=end.isoformat(), rule=rule, hint="Take a shorter one.")
-    return entry, [with_offset(time, zone) for time in times]
+        raise InputError(field="end", value=ends.isoformat(), rule=rule, hint="Take a shorter one.")
+    return entry, (begins, ends), times
 
 
 def _check_call(entry: RegisteredJob, given: Mapping[str, object]) -> None:
+    """The time, or the interval, goes over what is given."""
     found = find_entrypoint(entry.entrypoint)
     if found is not None:
-        names = {*entry.default_kwargs, *given} | ({entry.time_kwarg} if entry.time_kwarg else set())
-        check_call(found, names, entry.entrypoint)
+        check_call(found, {*entry.default_kwargs, *given, *entry.time_names}, entry.entrypoint)
 
 
 async def get_backfill(backfill_id: int) -> Backfill | None:
@@ -91,15 +147,18 @@ async def get_backfill(backfill_id: int) -> Backfill | None:
         return await coordinator.database.read(lambda session: store.get_backfill(session, wanted))
 
 
-async def list_backfills(name: str, limit: int | None = None, offset: int | None = None) -> list[Backfill]:
-    """The backfills of an entry, newest first."""
+async def list_backfills(
+    name: str, limit: int | None = None, offset: int | None = None, *, before: int | None = None
+) -> list[Backfill]:
+    """The backfills of an entry, newest first; `before` is the id of the last one of the page before."""
     wanted, (count, first) = check_name(name, "Job name"), check_paging(limit, offset)
+    below = None if before is None else check_id(before, "before")
 
     async def work(session: Session) -> list[Backfill]:
         entry = await get_registered_job(session, wanted)
         if entry is None:
             raise no_such_job(wanted)
-        return await store.list_backfills(session, entry.id, count, first)
+        return await store.list_backfills(session, entry.id, count, first, below)
 
     async with connected() as coordinator:
         return await coordinator.database.read(work)

@@ -17,8 +17,8 @@ from aaiclick.orchestration.models import Fire, Job, PreservationMode, Registere
 from aaiclick.orchestration.models.node import collector, current_group
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.params import check_call, kind_of, path_of
-from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, with_offset
-from aaiclick.orchestration.rules.names import check_name, check_paging, check_status, shorten
+from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, previous_fire, with_offset
+from aaiclick.orchestration.rules.names import NAME_LENGTH_MAX, check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.rules.schedules import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
 from aaiclick.orchestration.rules.values import encode_kwargs
 from aaiclick.orchestration.store import registered_jobs as store
@@ -43,8 +43,9 @@ async def register_job(
     """Add an entry; refused if the name is taken, the schedule never fires, or the entrypoint cannot be called so.
 
     Options are `timezone` ("UTC"), `missed_runs` ("none", "latest", "all"), `missed_max`, `overlap` ("allow", "skip",
-    "queue"), `time_kwarg` (the parameter that gets the time for which a scheduled run runs), `priority`, `timeout_s`
-    and `fail_fast`; what is not given of the last three is what a `@job` says of itself.
+    "queue"), `time_kwarg` (the parameter that gets the time for which a scheduled run runs; two, as in "start,end", get
+    the interval that ends with it), `priority`, `timeout_s` and `fail_fast`; what is not given of the last three is
+    what a `@job` says of itself.
     """
     refuse_during_import("Registering a job")
     facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, options)
@@ -113,15 +114,19 @@ async def next_runs(name: str, count: int = SHOWN) -> list[datetime]:
     return next_fires(parse_schedule(entry.schedule), find_zone(entry.timezone), now, limit)
 
 
-async def list_fires(name: str, limit: int | None = None, offset: int | None = None) -> list[Fire]:
-    """What became of the times of an entry, the latest first."""
+async def list_fires(
+    name: str, limit: int | None = None, offset: int | None = None, *, before: datetime | None = None
+) -> list[Fire]:
+    """What became of the times of an entry, the latest first; `before` is the last one of the page before."""
     wanted, (count, start) = check_name(name, "Job name"), check_paging(limit, offset)
+    if before is not None and before.utcoffset() is None:
+        raise InputError(field="before", value=shorten(before), rule="a datetime with a time zone", hint="")
 
     async def work(session: Session) -> list[Fire]:
         entry = await store.get_registered_job(session, wanted)
         if entry is None:
             raise store.no_such_job(wanted)
-        return await schedules.list_fires(session, entry.id, count, start)
+        return await schedules.list_fires(session, entry.id, count, start, before)
 
     async with connected() as coordinator:
         return await coordinator.database.read(work)
@@ -160,7 +165,8 @@ def _facts(
         raise InputError(field="options", value=", ".join(unknown), rule="there are no such options", hint=hint)
     path = path_of(entrypoint)
     kwargs = check_kwargs(default_kwargs, "default_kwargs")
-    own = _check_entrypoint(path, kwargs, options.get("time_kwarg"), complete=schedule is not None)
+    time_names = _time_names(options.get("time_kwarg"))
+    own = _check_entrypoint(path, kwargs, time_names, complete=schedule is not None)
     job = new_job(  # checks them all
         check_name(name, "Job name"),
         priority=_or(options.get("priority"), own.priority),
@@ -177,7 +183,7 @@ def _facts(
         "priority": job.priority,
         "timeout_s": _or(options.get("timeout_s"), own.timeout_s),
         "fail_fast": job.fail_fast,
-        "time_kwarg": options.get("time_kwarg"),
+        "time_kwarg": ",".join(time_names) or None,
         **_timing(options),
     }
 
@@ -197,17 +203,32 @@ def _timing(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_entrypoint(path: str, kwargs: dict[str, object], time_kwarg: object, *, complete: bool) -> _Own:
-    if time_kwarg is not None and (type(time_kwarg) is not str or not time_kwarg.isidentifier()):
-        raise InputError(field="time_kwarg", value=shorten(time_kwarg), rule="the name of a parameter", hint="")
-    if time_kwarg in kwargs:
-        hint = "Take it out of the defaults."
-        raise InputError(field="time_kwarg", value=time_kwarg, rule="its value is the time of each run", hint=hint)
+def _time_names(given: object) -> list[str]:
+    """The names of one parameter, or of two: as a text with a comma, or as a pair."""
+    names = given.split(",") if isinstance(given, str) else given
+    if names is None:
+        return []
+    if isinstance(names, list | tuple) and len(names) in (1, 2) and all(type(name) is str for name in names):
+        names = [name.strip() for name in names]
+        if (
+            all(map(str.isidentifier, names))
+            and len({*names}) == len(names)
+            and len(",".join(names)) <= NAME_LENGTH_MAX
+        ):
+            return names
+    hint = "Write day for the time of a run, or start,end for its interval."
+    raise InputError(field="time_kwarg", value=shorten(given), rule="the name of a parameter, or of two", hint=hint)
+
+
+def _check_entrypoint(path: str, kwargs: dict[str, object], time_names: list[str], *, complete: bool) -> _Own:
+    for name in time_names:
+        if name in kwargs:
+            hint = "Take it out of the defaults."
+            raise InputError(field="time_kwarg", value=name, rule="its value is the time of each run", hint=hint)
     found = find_entrypoint(path)
     if found is None:
         return _Own()
-    names = kwargs.keys() if time_kwarg is None else {*kwargs, str(time_kwarg)}
-    check_defaults(found, names, path, complete=complete)
+    check_defaults(found, {*kwargs, *time_names}, path, complete=complete)
     return _own_options(found)
 
 
@@ -295,11 +316,20 @@ def scheduled_run(entry: RegisteredJob, fire_at: datetime, kwargs: Mapping[str, 
         fail_fast=entry.fail_fast,
         preservation_mode=resolve_job_config(registered=entry),
     )
-    job.run_type, job.registered_job_id = RunType.SCHEDULED, entry.id
+    job.run_type, job.registered_job_id, job.scheduled_at = RunType.SCHEDULED, entry.id, fire_at
     given = entry.default_kwargs | dict(kwargs or {})
-    if entry.time_kwarg is not None:
-        given[entry.time_kwarg] = with_offset(fire_at, find_zone(entry.timezone))
+    given |= zip(entry.time_names, _times(entry, fire_at), strict=True)
     return _submission(job, entry.entrypoint, given)
+
+
+def _times(entry: RegisteredJob, fire_at: datetime) -> list[datetime]:
+    """The time that a run gets, or the interval from the time of the schedule before it."""
+    zone, names = find_zone(entry.timezone), entry.time_names
+    moments = [fire_at] if names else []
+    if len(names) == 2:
+        assert entry.schedule is not None, "what has no schedule does not fire"
+        moments.insert(0, previous_fire(parse_schedule(entry.schedule), zone, fire_at))
+    return [with_offset(moment, zone) for moment in moments]
 
 
 def _submission(job: Job, path: str, kwargs: dict[str, Any]) -> Submission:

@@ -18,7 +18,19 @@ from aaiclick.errors import AaiclickError
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.machine_ids import provide_ids
-from aaiclick.server import audit, dead_letters, events, health, jobs, metrics, objects, registered_jobs, tasks, workers
+from aaiclick.server import (
+    audit,
+    backfills,
+    dead_letters,
+    events,
+    health,
+    jobs,
+    metrics,
+    objects,
+    registered_jobs,
+    tasks,
+    workers,
+)
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, document, told
 from aaiclick.server.following import Reader
@@ -31,7 +43,7 @@ from aaiclick.trouble import Trouble
 
 PREFIX = "/api/v1"
 IDS_EVERY_S = 20.0
-ROOMS = (jobs, tasks, workers, registered_jobs, objects, dead_letters, events, audit, health)
+ROOMS = (jobs, tasks, workers, registered_jobs, backfills, objects, dead_letters, events, audit, health)
 
 
 def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) -> FastAPI:

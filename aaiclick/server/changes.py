@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aaiclick.errors import NotAllowed
+from aaiclick.orchestration import backfills
 from aaiclick.orchestration.dead_letters import replay_dead_letter
 from aaiclick.orchestration.jobs import cancel_job, retry_failed_tasks
 from aaiclick.orchestration.models import Job
@@ -16,6 +17,7 @@ from aaiclick.orchestration.registered_jobs import (
 )
 from aaiclick.orchestration.rules.entrypoints import plain
 from aaiclick.orchestration.rules.names import check_id, check_name, shorten
+from aaiclick.orchestration.rules.schedules import read_when
 from aaiclick.orchestration.rules.secrets import secrets_in
 from aaiclick.orchestration.tasks import clear_task
 from aaiclick.orchestration.workers import deregister_worker, drain_worker
@@ -128,6 +130,44 @@ async def run(who: Actor, name: str, asked: requests.RunRegistered) -> Job:
             job = await _run(name, None, asked)
         change.target = f"job {job.id}"
     return job
+
+
+# ---------------------------------------------------------------- backfills
+
+
+async def plan_backfill(name: str, asked: requests.CreateBackfill) -> models.BackfillPlan:
+    """What a backfill would do; changes nothing."""
+    between = (read_when(asked.start, "start"), read_when(asked.end, "end"))
+    return models.BackfillPlan.of(await backfills.plan_backfill(name, *between, force=asked.force, failed=asked.failed))
+
+
+async def backfill(who: Actor, name: str, asked: requests.CreateBackfill) -> models.BackfillAnswer:
+    """Run the past times of an entry in a range; what it runs was decided when it was registered."""
+    check_name(name, "Job name")
+    between = (read_when(asked.start, "start"), read_when(asked.end, "end"))
+    async with who.changes("backfill", f"registered job {name}") as change:
+        entry = await the_entry(name)
+        async with already_trusted(entry.entrypoint):
+            made = await backfills.backfill_job(
+                name,
+                *between,
+                parallel=asked.parallel,
+                kwargs=asked.kwargs,
+                force=asked.force,
+                failed=asked.failed,
+            )
+        change.target = f"backfill {made.id}"
+    return models.BackfillAnswer.of(made)
+
+
+async def cancel_backfill(who: Actor, backfill_id: str) -> models.Cancelled:
+    """Start no more runs of a backfill."""
+    wanted = check_id(int(backfill_id), "backfill id")
+    async with who.changes("cancel", f"backfill {wanted}") as change:
+        cancelled = await backfills.cancel_backfill(wanted)
+        if not cancelled:
+            change.outcome = "nothing: it had ended"
+    return models.Cancelled(cancelled=cancelled)
 
 
 # ---------------------------------------------------------------- workers

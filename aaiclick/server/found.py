@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from aaiclick.errors import NotFound
+from aaiclick.orchestration.backfills import get_backfill
 from aaiclick.orchestration.jobs import get_job
-from aaiclick.orchestration.models import Job, RegisteredJob, Task, Worker
+from aaiclick.orchestration.models import Backfill, Job, RegisteredJob, Task, Worker
 from aaiclick.orchestration.registered_jobs import get_registered_job
 from aaiclick.orchestration.rules.names import shorten
 from aaiclick.orchestration.tasks import get_task
@@ -33,6 +34,14 @@ async def the_worker(text: str) -> Worker:
     if worker is None:
         raise NotFound(what="worker", field="id", value=text, hint="")
     return worker
+
+
+async def the_backfill(text: str) -> Backfill:
+    """The backfill with this id."""
+    found = await get_backfill(int(text))
+    if found is None:
+        raise NotFound(what="backfill", field="id", value=text, hint="")
+    return found
 
 
 async def the_entry(name: str) -> RegisteredJob:

@@ -83,6 +83,13 @@ class PageQuery(_Asked):
     limit: Limit = LIMIT_DEFAULT
 
 
+class FiresQuery(_Asked):
+    """Which page."""
+
+    before: str | None = Field(default=None, max_length=40, description="The `next` of the page before.")
+    limit: Limit = LIMIT_DEFAULT
+
+
 class DeadLettersQuery(_Asked):
     """Which page."""
 
@@ -183,6 +190,18 @@ class RunRegistered(_Body):
     preservation_mode: str | None = None
 
 
+class CreateBackfill(_Body):
+    """Which past times of an entry to run."""
+
+    start: str = Field(description="A day (midnight in the entry's zone), or a time with its offset.")
+    end: str = Field(description="The same; it is not part of the range.")
+    parallel: int = Field(default=1, description="How many runs at a time.")
+    kwargs: dict[str, Any] = Field(default_factory=dict, description="They go over the entry's defaults.")
+    force: bool = Field(default=False, description="Run times again that have run.")
+    failed: bool = Field(default=False, description="Only run times again whose last run failed.")
+    dry_run: bool = Field(default=False, description="Change nothing, and say which times it would be.")
+
+
 class RegisterJob(_Body):
     """An entry of the catalogue, as it is to be."""
 
@@ -195,7 +214,10 @@ class RegisterJob(_Body):
     missed_runs: str | None = None
     missed_max: int | None = None
     overlap: str | None = None
-    time_kwarg: str | None = None
+    time_kwarg: str | None = Field(
+        default=None,
+        description="The parameter that gets the time of each run; two, as in start,end, get its interval.",
+    )
     priority: int | None = None
     timeout_s: float | None = None
     fail_fast: bool | None = None

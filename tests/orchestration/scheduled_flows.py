@@ -25,6 +25,16 @@ async def tells_its_time(day: datetime, label: str = "") -> str:
     return f"{label}{day.isoformat()}"
 
 
+async def tells_its_interval(start: datetime, end: datetime) -> list[str]:
+    return [start.isoformat(), end.isoformat()]
+
+
+async def fails_on_odd_days(day: datetime) -> int:
+    if day.day % 2:
+        raise ValueError("odd")
+    return day.day
+
+
 @job("nightly", priority=7, timeout_s=3600, fail_fast=True, preservation_mode="FULL")
 def nightly(x: int = 3) -> TaskResult:
     return TaskResult(tasks=[double(x=x), double(x=x + 1)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,11 @@ class Job:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     fail_fast: bool = False
+    scheduled_at: datetime | None = None
+    """The time of the schedule that it runs for."""
+    backfill_id: int | None = None
+    arguments: dict[str, Any] | None = None
+    """What the workflow was called with, for people: shortened and masked."""
     _tasks: list[Task] | None = field(default=None, repr=False)
     _groups: list[Group] | None = field(default=None, repr=False)
 
@@ -48,6 +54,7 @@ class Job:
         """A job as the database has it."""
         facts = dict(row._mapping)
         facts["result_json"] = facts.pop("result")
+        facts["arguments"] = None if facts["arguments"] is None else json.loads(facts["arguments"])
         facts["status"] = JobStatus(facts["status"])
         facts["run_type"] = RunType(facts["run_type"])
         facts["preservation_mode"] = PreservationMode(facts["preservation_mode"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
-from aaiclick.orchestration.rules.schedules import FireOutcome, MissedRuns, Overlap
-from aaiclick.orchestration.rules.states import JobStatus, WorkerStatus
+from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome, MissedRuns, Overlap, count_times
+from aaiclick.orchestration.rules.states import WorkerStatus
 from aaiclick.orchestration.rules.values import decode_kwargs
 
 
@@ -105,10 +106,15 @@ class RegisteredJob(_Row):
     missed_max: int
     overlap: Overlap
     time_kwarg: str | None
-    """The parameter that gets the time for which a scheduled run runs."""
+    """The parameter that gets the time for which a scheduled run runs; two, as in `start,end`, get its interval."""
     priority: int
     timeout_s: float | None
     fail_fast: bool
+
+    @property
+    def time_names(self) -> list[str]:
+        """The parameters that a scheduled run gets its time, or its interval, by."""
+        return self.time_kwarg.split(",") if self.time_kwarg else []
 
     @classmethod
     def from_row(cls, row: Any) -> RegisteredJob:
@@ -153,14 +159,27 @@ class Backfill(_Row):
     next_at: datetime
     """All times before this are done with."""
     parallel_max: int
-    status: JobStatus
+    status: BackfillStatus
     created_at: datetime
     completed_at: datetime | None
+    force: bool = False
+    """Times that have run are run again."""
+    failed_only: bool = False
+    """Only times are run whose last run failed."""
+    total: int = 0
+    left_alone: int = 0
+    runs: Mapping[str, int] = field(default_factory=dict)
+    """Its runs by their status, as of now."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Its times by what became of them, as of now."""
+        return count_times(self.status, self.total, self.left_alone, self.runs)
 
     @classmethod
-    def from_row(cls, row: Any) -> Backfill:
-        """A backfill as the database has it."""
+    def from_row(cls, row: Any, runs: Mapping[str, int] | None = None) -> Backfill:
+        """A backfill as the database has it; with the number of its runs by status."""
         facts = dict(row._mapping)
         facts["kwargs"] = decode_kwargs(facts["kwargs"], importing=False)
-        facts["status"] = JobStatus(facts["status"])
-        return cls(**facts)
+        facts["status"] = BackfillStatus(facts["status"])
+        return cls(**facts, runs=runs or {})

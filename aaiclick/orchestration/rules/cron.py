@@ -232,6 +232,21 @@ def latest_fires(schedule: Schedule, zone: tzinfo, after: datetime, until: datet
         span *= 2
 
 
+def previous_fire(schedule: Schedule, zone: tzinfo, before: datetime) -> datetime:
+    """The last time before that moment, in UTC."""
+    until = before - timedelta(microseconds=1)
+    found = latest_fires(schedule, zone, before - timedelta(days=366 * YEARS_MAX), until, 1)
+    if not found:
+        rule = f"nothing fired in the {YEARS_MAX} years before it"
+        raise InputError(field="before", value=before.isoformat(), rule=rule, hint="")
+    return found[0]
+
+
+def start_of_day(day: date, zone: tzinfo) -> datetime:
+    """The first moment of a day there, in UTC: where clocks are moved at midnight, it may not be 00:00."""
+    return _moment(datetime(day.year, day.month, day.day, tzinfo=zone))
+
+
 def _days(schedule: Schedule, first: date) -> Iterator[date]:
     """The days on which it fires, for as long as any schedule may rest after the last of them."""
     day, ends = first, first.year + YEARS_MAX

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import MAXYEAR, date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from itertools import islice, takewhile
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration.rules.cron import Schedule, fires, latest_fires, next_fire
+from aaiclick.orchestration.rules.cron import Schedule, fires, latest_fires, next_fire, start_of_day
 from aaiclick.orchestration.rules.names import shorten
 
 PUNCTUAL_S = 60.0
@@ -53,6 +54,34 @@ class FireOutcome(StrEnum):
     QUEUED = "queued"
 
 
+class BackfillStatus(StrEnum):
+    """How far a backfill is, or how it ended."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    COMPLETED_WITH_FAILURES = "completed_with_failures"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class TimeState(StrEnum):
+    """What became of a time of a schedule so far, by its latest run."""
+
+    NEW = "new"
+    SKIPPED = "skipped"
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    GONE = "gone"
+    """It has run, and its job is not kept any more."""
+
+
+NEVER_RUN = frozenset({TimeState.NEW, TimeState.SKIPPED})
+HAS_RUN = frozenset({TimeState.COMPLETED, TimeState.FAILED, TimeState.CANCELLED, TimeState.GONE})
+
+
 @dataclass(frozen=True, slots=True)
 class Due:
     """What to do about a schedule whose time has come."""
@@ -85,19 +114,71 @@ def fires_within(schedule: Schedule, zone: tzinfo, start: datetime, end: datetim
     return takewhile(lambda fire: fire < end, fires(schedule, zone, start - timedelta(microseconds=1)))
 
 
-def check_range(start: object, end: object, now: datetime) -> tuple[datetime, datetime]:
-    """The range of a backfill: two times with their zones, in order and past."""
-    for field, value in (("start", start), ("end", end)):
-        if not isinstance(value, datetime) or value.utcoffset() is None:
-            hint = "Write it with its offset, as in 2026-11-15T08:00:00+01:00."
-            raise InputError(field=field, value=shorten(value), rule="a datetime with a time zone", hint=hint)
-    assert isinstance(start, datetime)
-    assert isinstance(end, datetime)
-    if start.year < YEAR_MIN:
-        raise InputError(field="start", value=start.isoformat(), rule=f"the year {YEAR_MIN} or later", hint="")
-    if start >= end:
-        raise InputError(field="start", value=start.isoformat(), rule="it is before the end", hint="")
-    if end > now:
+def is_run(state: TimeState, *, force: bool, failed_only: bool) -> bool:
+    """Whether a backfill runs a time: what waits or runs already is never run beside itself."""
+    if failed_only:
+        return state is TimeState.FAILED
+    return state in NEVER_RUN or (force and state in HAS_RUN)
+
+
+def end_of_backfill(runs: Mapping[str, int]) -> BackfillStatus:
+    """How a backfill ended whose runs ended so; what was cancelled has not completed."""
+    completed = runs.get("completed", 0)
+    if sum(runs.values()) == completed:
+        return BackfillStatus.COMPLETED
+    return BackfillStatus.COMPLETED_WITH_FAILURES if completed else BackfillStatus.FAILED
+
+
+def count_times(status: BackfillStatus, total: int, left_alone: int, runs: Mapping[str, int]) -> dict[str, int]:
+    """The times of a backfill by what became of them. Without a run: not come to yet, or not kept any more."""
+    counts = {name: runs[name] for name in ("completed", "failed", "cancelled") if runs.get(name)}
+    if running := sum(runs.values()) - sum(counts.values()):
+        counts["running"] = running
+    if left_alone:
+        counts["left_alone"] = left_alone
+    if (rest := total - sum(counts.values())) > 0:
+        counts["waiting" if status is BackfillStatus.RUNNING else "without_run"] = rest
+    return counts
+
+
+def read_when(text: str, field: str) -> date:
+    """A day, or a time with its offset, as people write them."""
+    try:
+        if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text, re.ASCII):
+            return date.fromisoformat(text)
+        return datetime.fromisoformat(text)
+    except ValueError:
+        hint = "Write a day (2026-11-15, midnight in the schedule's zone) or a time (2026-11-15T08:00:00+01:00)."
+        raise InputError(field=field, value=shorten(text), rule="neither a day nor a time", hint=hint) from None
+
+
+def read_time(text: str, field: str) -> datetime:
+    """A time with its offset, as people write it."""
+    found = read_when(text, field)
+    if isinstance(found, datetime) and found.utcoffset() is not None:
+        return found
+    hint = "Write it as in 2026-11-15T08:00:00+01:00."
+    raise InputError(field=field, value=shorten(text), rule="a time without its offset", hint=hint)
+
+
+def check_range(start: object, end: object, zone: tzinfo, now: datetime) -> tuple[datetime, datetime]:
+    """The range of a backfill: two times with their zones, in order and past; a day is its midnight in this zone."""
+    begins, ends = _moment(start, "start", zone), _moment(end, "end", zone)
+    if begins.year < YEAR_MIN:
+        raise InputError(field="start", value=begins.isoformat(), rule=f"the year {YEAR_MIN} or later", hint="")
+    if begins >= ends:
+        raise InputError(field="start", value=begins.isoformat(), rule="it is before the end", hint="")
+    if ends > now:
         hint = "What comes later is the schedule's."
-        raise InputError(field="end", value=end.isoformat(), rule="a backfill ends in the past", hint=hint)
-    return start, end
+        raise InputError(field="end", value=ends.isoformat(), rule="a backfill ends in the past", hint=hint)
+    return begins, ends
+
+
+def _moment(value: object, field: str, zone: tzinfo) -> datetime:
+    if isinstance(value, datetime):
+        if value.utcoffset() is not None:
+            return value
+    elif isinstance(value, date) and YEAR_MIN <= value.year < MAXYEAR:
+        return start_of_day(value, zone)
+    hint = "Give a date, or a datetime with its offset, as in 2026-11-15T08:00:00+01:00."
+    raise InputError(field=field, value=shorten(value), rule="a day, or a datetime with a time zone", hint=hint)

@@ -40,6 +40,14 @@ def few(name: str, flag: str) -> Index:
     return made
 
 
+def known(name: str, column: str, *more: str) -> Index:
+    """The rows that have a value there, which are few: where a database can, the others are not in the index."""
+    made = Index(name, column, *more)
+    have = {"where": text(f"{column} IS NOT NULL")}
+    _said.append((made, {"postgresql": have, "sqlite": have}))
+    return made
+
+
 @event.listens_for(metadata, "before_create")
 def _say(_: MetaData, connection: Connection, **__: Any) -> None:
     """Now that tables are made: given with the tables, it would make SQLAlchemy load all databases in every process."""

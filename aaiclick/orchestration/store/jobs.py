@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, func, select, update
+from sqlalchemy import Column, ColumnElement, Row, Select, Table, func, or_, select, update
 
+from aaiclick.ids import id_time
 from aaiclick.orchestration.models import Group, Job, JobStatus, Task
 from aaiclick.orchestration.rules.names import like_pattern
 from aaiclick.orchestration.rules.states import ENDED_TASK
@@ -46,11 +47,23 @@ async def list_jobs(
     offset: int,
     before: int | None = None,
 ) -> list[Job]:
-    """Newest first, below an id."""
-    choice = _matching(select(jobs), status, name_like).order_by(jobs.c.id.desc()).limit(limit).offset(offset)
+    """Newest first, after the job of that id."""
+    choice = _matching(select(jobs), status, name_like).order_by(jobs.c.created_at.desc(), jobs.c.id.desc())
+    choice = choice.limit(limit).offset(offset)
     if before is not None:
-        choice = choice.where(jobs.c.id < before)
+        choice = choice.where(*await older_than(session, jobs, jobs.c.created_at, before))
     return [Job.from_row(row) for row in await session.rows(choice)]
+
+
+async def older_than(
+    session: Session, table: Table, created_at: Column[Any], before: int
+) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """What comes after the row of that id in a list by creation, the newest first; if it is gone, its id has the time.
+
+    Said twice: of the first part alone databases know where in the index to begin.
+    """
+    place = await session.scalar(select(created_at).where(table.c.id == before)) or id_time(before)
+    return created_at <= place, or_(created_at < place, table.c.id < before)
 
 
 async def count_jobs(session: Session, status: JobStatus | None, name_like: str | None) -> int:

@@ -112,7 +112,7 @@ async def _change(session: Session, entry: RegisteredJob, facts: Mapping[str, An
         fires_on = after["enabled"]
         changes["next_run_at"] = next_time(after["schedule"], after["timezone"], now) if fires_on else None
     await session.run(update(registered_jobs).where(registered_jobs.c.id == entry.id).values(changes))
-    if not after["enabled"]:
+    if not after["enabled"] or after["schedule"] is None:
         await leave_queued(session, entry.id)
     return await _read(session, entry.id)
 
@@ -129,6 +129,6 @@ def next_time(schedule: str | None, zone: str, now: datetime) -> datetime | None
 
 
 async def leave_queued(session: Session, entry_id: int) -> None:
-    """What waits for an earlier run of a job that is disabled now will not run."""
+    """What waits for an earlier run of a job that is disabled now, or has no schedule any more, will not run."""
     waiting = (fires.c.outcome == FireOutcome.QUEUED, fires.c.registered_job_id == entry_id)
     await session.run(update(fires).where(*waiting).values(outcome=FireOutcome.SKIPPED))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +19,7 @@ async def insert_job(session: Session, submission: Submission, now: datetime) ->
     assert job is not None
     row = {column.name: getattr(job, column.name) for column in jobs.columns if column.name != "result"}
     row |= {"result": job.result_json, "created_at": now}
+    row["arguments"] = None if job.arguments is None else json.dumps(job.arguments, ensure_ascii=False)
     row |= {"total_tasks": len(submission.tasks), "open_tasks": len(submission.tasks)}
     await session.insert(jobs, [row])
     await session.insert(graph_locks, [{"job_id": job.id}])

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, exists, func, insert, litera
 from aaiclick.orchestration.models import Fire, JobStatus, RegisteredJob
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.cron import find_zone, parse_schedule
-from aaiclick.orchestration.rules.schedules import FireOutcome, Overlap, due_fires
+from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome, Overlap, TimeState, due_fires
 from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.store.graphs import add_job
 from aaiclick.orchestration.store.registered_jobs import lock_registered_job
@@ -44,7 +44,7 @@ def question() -> ColumnElement[bool]:
     """Whether something waits for an earlier run, or is left of a backfill."""
     return or_(
         exists(select(literal(1)).select_from(fires).where(fires.c.outcome == FireOutcome.QUEUED)),
-        exists(select(literal(1)).select_from(backfills).where(backfills.c.status == JobStatus.RUNNING)),
+        exists(select(literal(1)).select_from(backfills).where(backfills.c.status == BackfillStatus.RUNNING)),
     )
 
 
@@ -122,6 +122,45 @@ async def known_fires(session: Session, entry_id: int, times: Collection[datetim
     return {row.fire_at: FireOutcome(row.outcome) for row in rows}
 
 
+class Known(NamedTuple):
+    """What became of a time, and its latest run."""
+
+    state: TimeState
+    job_id: int | None = None
+
+
+NEW = Known(TimeState.NEW)
+
+
+async def known_times(session: Session, entry_id: int, times: Collection[datetime]) -> dict[datetime, Known]:
+    """How the latest runs of those of these times stand that are known."""
+    if not times:
+        return {}
+    within = (fires.c.registered_job_id == entry_id, fires.c.fire_at.between(min(times), max(times)))
+    both = fires.outerjoin(jobs, jobs.c.id == fires.c.job_id)
+    chosen = select(fires.c.fire_at, fires.c.outcome, fires.c.job_id, jobs.c.status).select_from(both)
+    return {
+        row.fire_at: Known(_state(row.outcome, row.status), row.job_id)
+        for row in await session.rows(chosen.where(*within))
+    }
+
+
+def _state(outcome: str, status: str | None) -> TimeState:
+    if outcome != FireOutcome.RUN:
+        return TimeState(outcome)
+    if status is None:
+        return TimeState.GONE
+    return TimeState.RUNNING if status in OPEN_JOB else TimeState(status)
+
+
+async def has_ended(session: Session, job_id: int | None) -> bool:
+    """Whether a run is over, and stays so until this transaction ends: whoever clears its tasks waits."""
+    if job_id is None:
+        return True
+    locked = select(jobs.c.status).where(jobs.c.id == job_id).with_for_update(key_share=True)
+    return await session.scalar(locked) not in OPEN_JOB
+
+
 async def note_fire(
     session: Session,
     entry_id: int,
@@ -186,8 +225,12 @@ async def run_queued(session: Session, entry_id: int, build: Build) -> bool:
 # ---------------------------------------------------------------- questions
 
 
-async def list_fires(session: Session, entry_id: int, limit: int, offset: int) -> list[Fire]:
-    """What became of the times of an entry, the latest first."""
+async def list_fires(
+    session: Session, entry_id: int, limit: int, offset: int, before: datetime | None = None
+) -> list[Fire]:
+    """What became of the times of an entry, the latest first; `before` is the last one of the page before."""
     mine = select(fires).where(fires.c.registered_job_id == entry_id).order_by(fires.c.fire_at.desc())
+    if before is not None:
+        mine = mine.where(fires.c.fire_at < before)
     rows: Sequence[Any] = await session.rows(mine.limit(limit).offset(offset))
     return [Fire.from_row(row) for row in rows]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, String, text
 
 from aaiclick.orchestration.store.columns import Id, JsonText, LongText, UtcTime
-from aaiclick.orchestration.store.definitions import BUSY, HOT, count, few, flag, key, table
+from aaiclick.orchestration.store.definitions import BUSY, HOT, count, few, flag, key, known, table
 from aaiclick.orchestration.store.definitions import metadata as metadata
 
 jobs = table(
@@ -35,12 +35,18 @@ jobs = table(
     Column("started_at", UtcTime),
     Column("completed_at", UtcTime),
     flag("fail_fast"),
+    Column("scheduled_at", UtcTime),
+    Column("backfill_id", Id),
+    Column("arguments", JsonText),
     Index("ix_jobs_key", "key", unique=True),
     Index("ix_jobs_name", "name"),
-    Index("ix_jobs_status", "status", "id"),
+    Index("ix_jobs_created", "created_at", "id"),
+    Index("ix_jobs_status_created", "status", "created_at", "id"),
     Index("ix_jobs_registered", "registered_job_id", "status"),
+    known("ix_jobs_backfill", "backfill_id", "status"),
     postgres=HOT,
 )
+"""`arguments`: what the workflow was called with, for people: shortened and masked."""
 
 graph_locks = table("graph_locks", key("job_id"), postgres=HOT)
 """One row a job: whoever changes a committed graph holds it, so that two changes cannot close a cycle together."""
@@ -257,7 +263,7 @@ fires = table(
     Index("ix_fires_job", "job_id"),
     with_rowid=False,
 )
-"""What became of each time of a schedule: the key lets one time have one run, whoever else is at it."""
+"""What became of each time of a schedule; `job_id` is its latest run. The key lets one time run once at a time."""
 
 backfills = table(
     "backfills",
@@ -270,9 +276,13 @@ backfills = table(
     Column("end_at", UtcTime, nullable=False),
     Column("next_at", UtcTime, nullable=False),
     Column("parallel_max", Integer, nullable=False),
-    Column("status", String(20), nullable=False),
+    Column("status", String(30), nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("completed_at", UtcTime),
+    flag("force"),
+    flag("failed_only"),
+    count("total"),
+    count("left_alone"),
     Index("ix_backfills_status", "status", "id"),
     Index("ix_backfills_registered", "registered_job_id", "id"),
 )

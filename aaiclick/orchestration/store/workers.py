@@ -10,6 +10,7 @@ from sqlalchemy import select, update
 from aaiclick.ids import new_id
 from aaiclick.orchestration.models import Orders, Worker, WorkerStatus
 from aaiclick.orchestration.rules.hints import ORDERS
+from aaiclick.orchestration.store.jobs import older_than
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import workers
 
@@ -103,9 +104,9 @@ async def list_workers(
     session: Session, status: WorkerStatus | None, limit: int | None = None, before: int | None = None
 ) -> Sequence[Worker]:
     """Newest first; `before` is the last one of the page before."""
-    choice = select(workers).order_by(workers.c.id.desc()).limit(limit)
+    choice = select(workers).order_by(workers.c.started_at.desc(), workers.c.id.desc()).limit(limit)
     if before is not None:
-        choice = choice.where(workers.c.id < before)
+        choice = choice.where(*await older_than(session, workers, workers.c.started_at, before))
     if status is not None:
         choice = choice.where(workers.c.status == status)
     return [Worker.from_row(row) for row in await session.rows(choice)]

@@ -155,6 +155,35 @@ class OneEntry(Arguments):
     name: EntryName
 
 
+class Fires(OneEntry):
+    """Which times of which registered job."""
+
+    before: str | None = Field(default=None, max_length=40, description="The `next` of the page before.")
+    limit: Limit = PAGE_DEFAULT
+
+
+class Backfills(OneEntry):
+    """Which backfills of which registered job."""
+
+    before: Before = None
+    limit: Limit = PAGE_DEFAULT
+
+
+class OneBackfill(Arguments):
+    """Which backfill."""
+
+    backfill_id: Annotated[str, Field(pattern=_ID, description="The backfill's id: digits, as a string.")]
+
+
+class PlanBackfill(OneEntry):
+    """Which past times of which registered job."""
+
+    start: str = Field(description="A day (midnight in the entry's zone), or a time with its offset.")
+    end: str = Field(description="The same; it is not part of the range.")
+    force: bool = Field(default=False, description="As if times were run again that have run.")
+    failed: bool = Field(default=False, description="As if only times were run again whose last run failed.")
+
+
 class Metrics(Arguments):
     """Which metrics."""
 
@@ -178,6 +207,12 @@ class RetryJob(requests.Clear):
 
 class RunEntry(requests.RunRegistered):
     """Which registered job, and how it is run."""
+
+    name: EntryName
+
+
+class CreateBackfill(requests.CreateBackfill):
+    """Which past times of which registered job, and how they are run."""
 
     name: EntryName
 

@@ -52,6 +52,7 @@ TEXTS = Bounds()
 LOG = Bounds(text_max=LOG_BYTES_MAX)
 PAGE = Bounds(place=lambda row: str(row["id"]))
 LETTERS = Bounds(place=lambda row: f"{row['job_id']}-{row['id']}")
+TIMES = Bounds(place=lambda row: str(row["fire_at"]))
 RUNS = Bounds(newest=True)
 ROWS = Bounds(exact=True, keeps=("columns",))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.server import changes as front
 from aaiclick.server import models, requests
@@ -85,6 +86,25 @@ async def enable_registered_job(call: Call, asked: arguments.OneEntry) -> models
 async def disable_registered_job(call: Call, asked: arguments.OneEntry) -> models.RegisteredJobAnswer:
     """Let an entry of the catalogue fire no more; runs that have begun go on."""
     return await front.disable(call.who, asked.name)
+
+
+@changes(Role.OPERATOR, destructive=False, idempotent=False)
+async def backfill_registered_job(call: Call, asked: arguments.CreateBackfill) -> models.BackfillAnswer:
+    """Run the past times of an entry's schedule in a range, so many at once; those that have run are left alone.
+
+    Ask plan_backfill first. `failed` runs only those again whose last run failed, `force` all of them.
+    """
+    if asked.dry_run:
+        rule, hint = "this tool runs them", "Ask plan_backfill."
+        raise InputError(field="dry_run", value=True, rule=rule, hint=hint)
+    how = requests.CreateBackfill.model_validate(asked.model_dump(exclude={"name"}))
+    return await front.backfill(call.who, asked.name, how)
+
+
+@changes(Role.OPERATOR, destructive=True)
+async def cancel_backfill(call: Call, asked: arguments.OneBackfill) -> models.Cancelled:
+    """Start no more runs of a backfill; those that have begun go on. False if it had ended before."""
+    return await front.cancel_backfill(call.who, asked.backfill_id)
 
 
 # ---------------------------------------------------------------- workers

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from aaiclick.orchestration import dead_letters, registered_jobs, workers
+from aaiclick.orchestration import backfills, dead_letters, registered_jobs, workers
 from aaiclick.orchestration.feed import read_job_events
 from aaiclick.orchestration.health import health_check
 from aaiclick.orchestration.metrics import render_metrics
-from aaiclick.server import models
-from aaiclick.server.found import the_entry, the_job
+from aaiclick.orchestration.rules.schedules import read_time
+from aaiclick.server import changes, models, requests
+from aaiclick.server.found import the_backfill, the_entry, the_job
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.answers import MetricsAnswer
-from aaiclick.server.mcp.bounds import LETTERS, LOG, PAGE
+from aaiclick.server.mcp.bounds import LETTERS, LOG, PAGE, TIMES
 from aaiclick.server.mcp.tools import Call, reads
 
 
@@ -55,6 +56,34 @@ async def list_registered_jobs(call: Call, asked: arguments.Entries) -> models.R
 async def get_registered_job(call: Call, asked: arguments.OneEntry) -> models.RegisteredJobAnswer:
     """Show an entry of the catalogue."""
     return models.RegisteredJobAnswer.of(await the_entry(asked.name))
+
+
+@reads(TIMES)
+async def list_fires(call: Call, asked: arguments.Fires) -> models.FirePage:
+    """List what became of the times of an entry's schedule, the latest first, each with its latest run."""
+    before = None if asked.before is None else read_time(asked.before, "before")
+    found = await registered_jobs.list_fires(asked.name, asked.limit, before=before)
+    return models.FirePage.of(found, asked.limit)
+
+
+@reads(PAGE)
+async def list_backfills(call: Call, asked: arguments.Backfills) -> models.BackfillPage:
+    """List the backfills of an entry, the newest first: ranges of past times that are run, counted by outcome."""
+    before = None if asked.before is None else int(asked.before)
+    return models.BackfillPage.of(await backfills.list_backfills(asked.name, asked.limit, before=before), asked.limit)
+
+
+@reads()
+async def get_backfill(call: Call, asked: arguments.OneBackfill) -> models.BackfillAnswer:
+    """Show a backfill: how far it is, and its times by what became of them."""
+    return models.BackfillAnswer.of(await the_backfill(asked.backfill_id))
+
+
+@reads()
+async def plan_backfill(call: Call, asked: arguments.PlanBackfill) -> models.BackfillPlan:
+    """Tell which past times of an entry a backfill of a range would run, and what became of each so far."""
+    how = requests.CreateBackfill.model_validate(asked.model_dump(exclude={"name"}))
+    return await changes.plan_backfill(asked.name, how)
 
 
 @reads()

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from aaiclick.server.models.backfills import BackfillAnswer as BackfillAnswer
+from aaiclick.server.models.backfills import BackfillPage as BackfillPage
+from aaiclick.server.models.backfills import BackfillPlan as BackfillPlan
+from aaiclick.server.models.backfills import FireAnswer as FireAnswer
+from aaiclick.server.models.backfills import FirePage as FirePage
+from aaiclick.server.models.backfills import PlannedAnswer as PlannedAnswer
 from aaiclick.server.models.fleet import Alive as Alive
 from aaiclick.server.models.fleet import Asked as Asked
 from aaiclick.server.models.fleet import AuditAnswer as AuditAnswer

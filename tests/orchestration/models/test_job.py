@@ -45,6 +45,7 @@ def test_a_job_and_its_row_have_the_same_fields() -> None:
 def test_a_job_that_is_read_has_every_column() -> None:
     facts: dict[str, Any] = {column.name: f"the {column.name}" for column in jobs.columns}
     facts |= {"status": "running", "run_type": "scheduled", "preservation_mode": "full", "created_at": NOW}
+    facts["arguments"] = None
     read = Job.from_row(Row(**facts))
     seen = {column: getattr(read, RENAMED.get(column, column)) for column in facts}
     assert seen == facts

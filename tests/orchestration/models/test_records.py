@@ -32,6 +32,11 @@ STORED: dict[Any, dict[str, str]] = {
 """Columns that are read as something else than they are stored."""
 
 
+def stored_fields(record: Any) -> list[Any]:
+    """Those that are columns: how many runs a backfill has is counted."""
+    return [field for field in fields(record) if (record, field.name) != (Backfill, "runs")]
+
+
 class Row:
     """A row as SQLAlchemy gives it."""
 
@@ -41,7 +46,7 @@ class Row:
 
 @pytest.mark.parametrize(("record", "table"), RECORDS, ids=lambda item: getattr(item, "name", None))
 def test_a_record_and_its_table_have_the_same_fields(record: Any, table: Table) -> None:
-    assert {field.name for field in fields(record)} == {column.name for column in table.columns}
+    assert {field.name for field in stored_fields(record)} == {column.name for column in table.columns}
 
 
 @pytest.mark.parametrize(("record", "table"), RECORDS, ids=lambda item: getattr(item, "name", None))
@@ -56,7 +61,7 @@ def test_a_record_is_read_from_its_row(record: Any, table: Table) -> None:
 
 @pytest.mark.parametrize("record", [Run, Event, Dependency, RegisteredJob, Fire, Backfill])
 def test_what_happened_is_not_changed_in_memory(record: Any) -> None:
-    read = record.from_row(Row(**{field.name: None for field in fields(record)} | STORED.get(record, {})))
+    read = record.from_row(Row(**{field.name: None for field in stored_fields(record)} | STORED.get(record, {})))
     with pytest.raises(AttributeError):
         setattr(read, fields(record)[0].name, 1)
 

@@ -19,6 +19,7 @@ from aaiclick.orchestration.rules.cron import (
     next_fire,
     next_fires,
     parse_schedule,
+    previous_fire,
 )
 
 BERLIN = "Europe/Berlin"
@@ -274,3 +275,20 @@ def test_a_zone_with_a_slip_is_guessed() -> None:
 def test_the_end_of_all_times_is_refused() -> None:
     with pytest.raises(InputError, match="nothing fires"):
         next_fire(parse_schedule("0 0 * * *"), UTC, datetime(9999, 6, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "before", "expected"),
+    [
+        ("0 8 * * *", "UTC", "2026-01-02T08:00:00+00:00", "2026-01-01T08:00:00+00:00"),
+        ("@monthly", "UTC", "2026-03-01T00:00:00+00:00", "2026-02-01T00:00:00+00:00"),
+        ("@yearly", "UTC", "2026-01-01T00:00:00+00:00", "2025-01-01T00:00:00+00:00"),
+        ("0 0 29 2 *", "UTC", "2028-02-29T00:00:00+00:00", "2024-02-29T00:00:00+00:00"),
+        ("30 2 * * *", "Europe/Berlin", "2026-03-30T00:30:00+00:00", "2026-03-29T01:00:00+00:00"),
+        ("30 2 * * *", "Europe/Berlin", "2026-10-26T01:30:00+00:00", "2026-10-25T00:30:00+00:00"),
+        ("@hourly", "Europe/Berlin", "2026-10-25T01:00:00+00:00", "2026-10-25T00:00:00+00:00"),
+    ],
+)
+def test_the_time_before_another(text: str, zone: str, before: str, expected: str) -> None:
+    found = previous_fire(parse_schedule(text), find_zone(zone), datetime.fromisoformat(before))
+    assert found.isoformat() == expected

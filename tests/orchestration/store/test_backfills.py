@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from aaiclick.errors import NotFound
-from aaiclick.orchestration.models import Backfill, JobStatus, RegisteredJob
+from aaiclick.orchestration.models import Backfill, RegisteredJob
 from aaiclick.orchestration.registered_jobs import scheduled_run
-from aaiclick.orchestration.rules.schedules import FireOutcome
+from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome
 from aaiclick.orchestration.store import backfills as store
+from aaiclick.orchestration.store.clears import clear_tasks
 from aaiclick.orchestration.store.schedules import fire_entry, note_fire
 from tests.support.band import SERVERS, band
 from tests.support.catalogue import come, count_jobs, fires_of, register
@@ -55,10 +56,10 @@ async def test_all_times_run_and_never_more_at_once_than_allowed(band: Orchestra
         await advance(band, backfill)
         await advance(band, backfill)  # nothing more while those run
         assert await count_jobs(band) == expected
-        assert await status(band, backfill) == JobStatus.RUNNING
+        assert await status(band, backfill) == BackfillStatus.RUNNING
         await band.complete(*await band.claim())
     await advance(band, backfill)
-    assert await status(band, backfill) == JobStatus.COMPLETED
+    assert await status(band, backfill) == BackfillStatus.COMPLETED
     found = await fires_of(band)
     assert [fire.fire_at for fire in found] == [START + timedelta(days=day) for day in range(5)]
     assert {fire.backfill_id for fire in found} == {backfill.id}
@@ -100,7 +101,7 @@ async def test_a_cancelled_backfill_starts_nothing_more(band: Orchestra) -> None
     await band.complete(*await band.claim())
     assert not await advance(band, backfill)
     assert await count_jobs(band) == 2
-    assert await status(band, backfill) == JobStatus.CANCELLED
+    assert await status(band, backfill) == BackfillStatus.CANCELLED
     with pytest.raises(NotFound, match="No backfill with id 5"):
         await band.database.transact(lambda session: store.cancel_backfill(session, 5))
 
@@ -138,3 +139,40 @@ async def test_two_who_advance_one_backfill_keep_its_limit(band: Orchestra) -> N
         await band.until_waiting()
     await second
     assert await count_jobs(band) == 2
+
+
+@SERVERS
+async def test_a_time_whose_failed_run_is_being_cleared_is_not_run_beside_it(band: Orchestra) -> None:
+    entry = await register(band)
+    first = await begin(band, entry, 1)
+    await advance(band, first)
+    (claim,) = await band.claim()
+    await band.fail(claim)
+    await advance(band, first)
+    assert await status(band, first) == BackfillStatus.FAILED
+    again = await begin(band, entry, 1, failed_only=True)
+    async with band.transaction() as clearing:
+        await clear_tasks(clearing, [claim.task_id])
+        filling = asyncio.create_task(advance(band, again))
+        await band.until_waiting()
+    await filling
+    assert await count_jobs(band) == 1
+    await band.complete(*await band.claim())
+    await advance(band, again)
+    assert await status(band, again) == BackfillStatus.COMPLETED
+
+
+@SERVERS
+async def test_two_forced_backfills_do_not_run_a_time_at_once(band: Orchestra) -> None:
+    entry = await register(band)
+    await advance(band, await begin(band, entry, 1))
+    await band.complete(*await band.claim())
+    one, other = [await begin(band, entry, 1, force=True) for _ in range(2)]
+    async with band.transaction() as first:
+        await store.advance(first, one.id, entry.id, scheduled_run)
+        second = asyncio.create_task(advance(band, other))
+        await band.until_waiting()
+    await second
+    assert await count_jobs(band) == 2
+    (fire,) = await fires_of(band)
+    assert fire.backfill_id == one.id

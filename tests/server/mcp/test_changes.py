@@ -109,7 +109,13 @@ async def test_the_catalogue_is_changed_and_run(writer: Agent) -> None:
     job = await operator.ask("run_registered_job", name="nightly", kwargs={"b": 5}, key="x")
     assert (await operator.ask("run_registered_job", name="nightly", kwargs={"b": 5}, key="x"))["id"] == job["id"]
     assert (await operator.refused("run_registered_job", name="daily"))["code"] == "NotFound"
-    assert [verb for _, verb, _ in await audit()] == ["register", "disable", "enable", "run", "run", "run"]
+    span = {"name": "nightly", "start": "2026-03-01", "end": "2026-03-03"}
+    made = await operator.ask("backfill_registered_job", **span, parallel=2)
+    assert (made["status"], made["counts"]) == ("running", {"waiting": 2})
+    assert (await operator.refused("backfill_registered_job", **span, dry_run=True))["code"] == "InputError"
+    assert (await operator.ask("cancel_backfill", backfill_id=made["id"]))["cancelled"] is True
+    verbs = [verb for _, verb, _ in await audit()]
+    assert verbs == ["register", "disable", "enable", "run", "run", "run", "backfill", "cancel"]
 
 
 async def test_a_worker_leaves(writer: Agent) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from aaiclick.orchestration import create_job, register_job, register_worker
+from datetime import date
+
+from aaiclick.orchestration import backfill_job, create_job, register_job, register_worker
 from aaiclick.orchestration.execution.debug import ajob_test
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import FLOWS
@@ -43,6 +45,20 @@ async def test_the_catalogue(agent: Agent) -> None:
     assert (entry["name"], entry["schedule"]) == ("nightly", "0 3 * * *")
     assert await agent.ask("get_registered_job", name="nightly") == entry
     assert (await agent.refused("get_registered_job", name="daily"))["code"] == "NotFound"
+
+
+async def test_past_times_and_backfills(agent: Agent) -> None:
+    await register_job("nightly", f"{FLOWS}.add", schedule="0 3 * * *", default_kwargs={"a": 1, "b": 2})
+    span = {"name": "nightly", "start": "2026-03-01", "end": "2026-03-03"}
+    plan = await agent.ask("plan_backfill", **span)
+    assert [(each["state"], each["runs"]) for each in plan["times"]] == [("new", True)] * 2
+    made = await backfill_job("nightly", date(2026, 3, 1), date(2026, 3, 3))
+    (listed,) = (await agent.ask("list_backfills", name="nightly"))["backfills"]
+    assert await agent.ask("get_backfill", backfill_id=str(made.id)) == listed
+    assert listed["counts"] == {"waiting": 2}
+    assert (await agent.ask("list_fires", name="nightly"))["fires"] == []
+    assert (await agent.refused("list_fires", name="nightly", before="now"))["code"] == "InputError"
+    assert (await agent.refused("get_backfill", backfill_id="5"))["code"] == "NotFound"
 
 
 async def test_health_and_metrics(agent: Agent) -> None:
