@@ -7,6 +7,7 @@ from pathlib import Path
 
 from aaiclick.config import settings
 from aaiclick.errors import ConfigError
+from aaiclick.owners import fault_of
 
 
 def get_root() -> Path:
@@ -49,12 +50,23 @@ def ensure_root() -> Path:
     return _ensure_directory(get_root(), "AAICLICK_LOCAL_ROOT")
 
 
+def check_root() -> None:
+    """Refuse a base directory that another user owns, or that others may write; one that is missing is made later."""
+    _refuse_foreign(get_root(), "AAICLICK_LOCAL_ROOT")
+
+
+def _refuse_foreign(directory: Path, setting: str) -> None:
+    if (fault := fault_of(directory)) is not None:
+        raise ConfigError(setting=setting, value=str(directory), rule=fault.cause, hint=fault.hint)
+
+
 def _ensure_directory(directory: Path, setting: str) -> Path:
     """Make the directory, for its owner only, or say which setting to change."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise _unusable(directory, setting, error.strerror or str(error)) from error
+    _refuse_foreign(directory, setting)
     if not os.access(directory, os.W_OK | os.X_OK):
         raise _unusable(directory, setting, "Permission denied")
     return directory

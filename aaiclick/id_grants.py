@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Protocol
 
 from aaiclick.clock import Clock
+from aaiclick.errors import ConfigError
+from aaiclick.owners import fault_of
 
 SEQUENCES = 4096
 ALLOTTED_MACHINE_IDS = range(512)
@@ -104,6 +106,8 @@ class LocalSlots:
     def _take_slot(self, at_ms: int) -> bool:
         """Hold a free slot, if possible one whose stored time has passed."""
         self.directory.mkdir(mode=0o700, exist_ok=True)
+        if (fault := fault_of(self.directory)) is not None:
+            raise ConfigError(setting="machine_ids", value=str(self.directory), rule=fault.cause, hint=fault.hint)
         for high_water_ms_max in (at_ms, FAR_MS):
             if any(self._hold(slot, high_water_ms_max) for slot in self._candidates()):
                 return True

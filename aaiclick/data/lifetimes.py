@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.ownership import refuse_foreign
 from aaiclick.data.sql import name as quoted
 from aaiclick.data.sql import text
 from aaiclick.errors import AaiclickError, ObjectNotFound
@@ -198,6 +199,7 @@ class _Locked:
 def _lock_new(directory: Path, number: int) -> _Locked:
     for place in (directory.parent, directory):  # of a parent that it makes itself, mkdir would not set the mode
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        refuse_foreign(place)
     path = directory / f"{number}.lock"
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

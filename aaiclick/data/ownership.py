@@ -19,7 +19,9 @@ from types import TracebackType
 from urllib.parse import quote, unquote
 from weakref import WeakSet
 
+from aaiclick.backend import check_root
 from aaiclick.errors import EngineUnavailable
+from aaiclick.owners import fault_of
 
 LOOK_EVERY_S = 0.02
 LOCK_TRIES = 10
@@ -175,11 +177,19 @@ def _endpoint_file(directory: Path) -> Path:
     return directory.with_name(f"{directory.name}.gateway")
 
 
+def refuse_foreign(directory: Path) -> None:
+    """Refuse a directory that another user owns or may write, and a local root like that."""
+    check_root()
+    if (fault := fault_of(directory)) is not None:
+        raise EngineUnavailable(directory=directory, cause=fault.cause, hint=fault.hint)
+
+
 def _make_private(directory: Path) -> None:
     """The directory for its user only, and so are those above it that are made.
 
     One that is there is made so only while it is empty: a directory with other things in it is not ours to close.
     """
+    refuse_foreign(directory)
     if directory.exists() and not directory.is_dir():
         raise EngineUnavailable(directory=directory, cause="it is not a directory", hint="Name another place.")
     try:

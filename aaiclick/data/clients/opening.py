@@ -22,7 +22,7 @@ from aaiclick.backend import get_ch_url
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.local import LocalClient
 from aaiclick.data.clients.pool import PooledClient
-from aaiclick.data.ownership import Endpoint, find_gateway
+from aaiclick.data.ownership import Endpoint, find_gateway, refuse_foreign
 from aaiclick.errors import DataUnreachable
 from aaiclick.module_path import our_python
 
@@ -179,6 +179,7 @@ def _open_directory(directory: Path) -> tuple[PooledClient, Callable[[], None]]:
     """A client, and how to give back what it needed."""
     from aaiclick.data.gateway import serve_directory  # here, to keep start-up light
 
+    refuse_foreign(directory)
     for _ in range(TRIES):
         serving = None if _ask_for_owner is not None else serve_directory(directory)
         if serving is not None:

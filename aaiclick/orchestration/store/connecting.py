@@ -14,7 +14,9 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
+from aaiclick.backend import check_root
 from aaiclick.errors import AaiclickError, BackendUnreachable, DatabaseFileError, MissingExtra
+from aaiclick.owners import fault_around, fault_of
 from aaiclick.trouble import one_line
 from aaiclick.urls import mask_url, sqlite_file
 
@@ -46,6 +48,7 @@ async def connect(url: str, *, write: bool) -> AsyncIterator[AsyncConnection]:
 
     With `write`, every transaction on SQLite takes the file's write lock at its beginning.
     """
+    refuse_foreign(url)
     with in_our_words(url):
         engine = _engine(url, begin="BEGIN IMMEDIATE" if write else "BEGIN")
         try:
@@ -134,6 +137,19 @@ def _explain_path(error: OSError, file: Path) -> DatabaseFileError | None:
     where = "" if place == file else f" ({place})"
     cause = f"{(error.strerror or one_line(error)).lower()}{where}"
     return DatabaseFileError(path=str(file), cause=cause, hint="Check the path and its permissions.")
+
+
+def refuse_foreign(url: str) -> None:
+    """Refuse a local root, or a SQLite file with its neighbours, that another user owns or may write."""
+    check_root()
+    file = sqlite_file(url)
+    if file is None:
+        return
+    for each in (file, *(Path(f"{os.path.realpath(file)}{end}") for end in ("-wal", "-shm", "-journal"))):
+        if (fault := fault_of(each)) is not None:
+            raise DatabaseFileError(path=str(each), cause=fault.cause, hint=fault.hint)
+    if (fault := fault_around(file.parent)) is not None:
+        raise DatabaseFileError(path=str(file), cause=fault.cause, hint=fault.hint)
 
 
 def create_file(file: Path) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from aaiclick.errors import Conflict, InputError, SchemaError
 from aaiclick.orchestration.store import access_tables as access_tables  # its tables join the others
-from aaiclick.orchestration.store.connecting import connect, create_file, explain, in_our_words
+from aaiclick.orchestration.store.connecting import connect, create_file, explain, in_our_words, refuse_foreign
 from aaiclick.orchestration.store.connecting import missing_driver as missing_driver
 from aaiclick.orchestration.store.inline import InlineConnection
 from aaiclick.orchestration.store.tables import metadata
@@ -170,6 +170,7 @@ async def ensure_local(url: str) -> bool:
     A file that is there, and any other database, is left as it is: whoever opens it calls `require_current`. Two
     processes may do this at once: the schema appears in one transaction, under the file's write lock.
     """
+    refuse_foreign(url)
     file = sqlite_file(url)
     if file is None:
         return False
@@ -210,6 +211,7 @@ def _run_alone(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _upgrade(url: str, revision: str) -> None:
+    refuse_foreign(url)
     file = sqlite_file(url)
     if file is not None:
         with in_our_words(url):
