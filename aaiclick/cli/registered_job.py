@@ -37,6 +37,11 @@ def register_job(
     missed_max: Annotated[int | None, typer.Option(help="How many of them run with all.")] = None,
     overlap: Annotated[str | None, typer.Option(help="While an earlier run goes on: allow, skip or queue.")] = None,
     time_kwarg: Annotated[str | None, typer.Option(help="Gets each run's time; two (start,end) its interval.")] = None,
+    priority: Annotated[int | None, typer.Option(help="Which of its tasks come first: higher ones.")] = None,
+    timeout_s: Annotated[float | None, typer.Option(help="Seconds after which a run that has not ended fails.")] = None,
+    fail_fast: Annotated[
+        bool | None, typer.Option(help="Whether the first critical failure ends a run; else as its @job says.")
+    ] = None,
     disabled: Annotated[bool, typer.Option("--disabled", help="Do not let it fire yet.")] = False,
     update: Annotated[bool, typer.Option("--update", help="Change the entry if there is one of that name.")] = False,
     as_json: AsJson = False,
@@ -53,6 +58,9 @@ def register_job(
         "missed_max": missed_max,
         "overlap": overlap,
         "time_kwarg": time_kwarg,
+        "priority": priority,
+        "timeout_s": timeout_s,
+        "fail_fast": fail_fast,
     }
     entry, times = wait_for(_register(given, False if disabled else None, update))
     _show(entry, times, as_json)

@@ -23,6 +23,8 @@ def run_job(
     preservation_mode: Preservation = None,
     entrypoint: Annotated[str | None, typer.Option(help="What to run instead of the registered one.")] = None,
     key: Annotated[str | None, typer.Option(help="Run it once for this key, however often it is asked for.")] = None,
+    priority: Annotated[int | None, typer.Option(help="Which of its tasks come first: higher ones.")] = None,
+    timeout_s: Annotated[float | None, typer.Option(help="Seconds after which it fails unless it has ended.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit with 1 unless it completed.")] = False,
     timeout: Annotated[float | None, typer.Option(help="Seconds to wait at most; exit with 124 then.")] = None,
     as_json: AsJson = False,
@@ -31,7 +33,7 @@ def run_job(
     if timeout is not None and not wait:
         raise InputError(field="--timeout", value=timeout, rule="it counts with --wait", hint="")
     check_timeout(timeout)
-    options = {"preservation_mode": preservation_mode, "key": key}
+    options = {"preservation_mode": preservation_mode, "key": key, "priority": priority, "timeout_s": timeout_s}
     job = wait_for(_run((name, entrypoint, read_kwargs(kwargs)), options, wait, timeout))
     if as_json:
         show_json(to_json(job))

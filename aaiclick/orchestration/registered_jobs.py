@@ -28,6 +28,11 @@ from aaiclick.orchestration.views import encode_returned
 
 Entrypoint = str | Callable[..., Any]
 
+OPTIONS = frozenset(
+    {"timezone", "missed_runs", "missed_max", "overlap", "time_kwarg", "priority", "timeout_s", "fail_fast"}
+)
+"""What an entry may say beside its function, schedule, arguments and preservation."""
+
 # ---------------------------------------------------------------- the catalogue
 
 
@@ -159,9 +164,8 @@ def _facts(
     options: dict[str, Any],
 ) -> dict[str, Any]:
     """The row of an entry, without what only the database knows."""
-    known = {"timezone", "missed_runs", "missed_max", "overlap", "time_kwarg", "priority", "timeout_s", "fail_fast"}
-    if unknown := sorted(options.keys() - known):
-        hint = f"There are {', '.join(sorted(known))}."
+    if unknown := sorted(options.keys() - OPTIONS):
+        hint = f"There are {', '.join(sorted(OPTIONS))}."
         raise InputError(field="options", value=", ".join(unknown), rule="there are no such options", hint=hint)
     path = path_of(entrypoint)
     kwargs = check_kwargs(default_kwargs, "default_kwargs")

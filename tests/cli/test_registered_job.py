@@ -1,7 +1,13 @@
 """`aaiclick register-job`, `registered-job`, `job enable` and `job disable`"""
 
+import asyncio
+import inspect
+
 import pytest
 
+from aaiclick.cli import registered_job
+from aaiclick.orchestration import get_job
+from aaiclick.orchestration.registered_jobs import OPTIONS
 from tests.cli.conftest import Cli
 
 HERE = "tests.orchestration.scheduled_flows"
@@ -96,3 +102,26 @@ def test_refusals_are_one_line(cli: Cli, arguments: tuple[str, ...], code: int, 
     assert (answer.code, answer.out) == (code, "")
     assert said in answer.err
     assert answer.err.count("\n") == 1
+
+
+def test_every_option_of_an_entry_can_be_said(cli: Cli) -> None:
+    made = cli("register-job", PLAIN, "--priority", "7", "--timeout-s", "90.5", "--fail-fast", "--json").data
+    assert (made["priority"], made["timeout_s"], made["fail_fast"]) == (7, 90.5, True)
+    other = cli("register-job", PLAIN, "--name", "other", "--no-fail-fast", "--json").data
+    assert (other["priority"], other["timeout_s"], other["fail_fast"]) == (0, None, False)
+    assert cli("register-job", PLAIN, "--name", "x", "--timeout-s", "nan").code == 2
+
+
+def test_the_command_takes_what_the_function_takes() -> None:
+    taken = set(inspect.signature(registered_job.register_job).parameters)
+    known = {"entrypoint", "name", "schedule", "preservation_mode", *OPTIONS}
+    assert known <= taken
+    assert taken - known == {"kwargs", "disabled", "update", "as_json"}
+
+
+def test_a_run_has_a_priority_and_a_time_of_its_own(cli: Cli) -> None:
+    cli("register-job", PLAIN)
+    run = cli("run-job", "plain", "--kwargs", '{"x": 1}', "--priority", "3", "--timeout-s", "60", "--json").data
+    found = asyncio.run(get_job(int(run["id"])))
+    assert found is not None
+    assert (found.priority, found.timeout_s) == (3, 60)
