@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from aaiclick.backend import get_ch_url, get_root
-from aaiclick.config import mask_url, settings
-from aaiclick.data import files, sql
+from aaiclick.config import settings
+from aaiclick.data import files, loading, sql
 from aaiclick.data.clients.contract import DataClient, Settings
 from aaiclick.data.clients.opening import close_client, open_client
 from aaiclick.data.compiling import to_sql
@@ -20,6 +20,7 @@ from aaiclick.data.expressions import Column
 from aaiclick.data.frames import Frame
 from aaiclick.data.groups import Groups
 from aaiclick.data.lifetimes import Keeper, Lifetime, drop, sweep
+from aaiclick.data.loading import OnError
 from aaiclick.data.names import Scope, name_of, persistent_table
 from aaiclick.data.objects import Object
 from aaiclick.data.oplog import Oplog
@@ -144,24 +145,50 @@ class Context:
         return Object(self, table, schema, keeper)
 
     async def create_object_from_file(
-        self, path: str | os.PathLike[str], *, file_format: str | None, name: str | None, scope: Scope
+        self,
+        path: str | os.PathLike[str],
+        *,
+        fields: Mapping[str, object] | None = None,
+        format: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        on_error: OnError = "refuse",
+        name: str | None = None,
+        scope: Scope = "global",
+        file_format: str | None = None,
     ) -> Object:
         """An Object with the rows of a file: the engine reads it, unless it is on another machine."""
+        asked = loading.Asked(fields, options, on_error)
         if not self.reads_files:
-            return await self.create_object_from_value(files.read_here(path, file_format), name=name, scope=scope)
-        return await self._from_source(files.file_source(path, file_format), name, scope)
+            asked.refuse_elsewhere()
+            read = files.read_here(path, format or file_format)
+            return await self.create_object_from_value(read, name=name, scope=scope)
+        return await self._from_source(files.file_source(path, format or file_format), asked, name, scope)
 
     async def create_object_from_url(
-        self, url: str, *, file_format: str | None, name: str | None, scope: Scope
+        self,
+        url: str,
+        *,
+        fields: Mapping[str, object] | None = None,
+        format: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        on_error: OnError = "refuse",
+        name: str | None = None,
+        scope: Scope = "global",
+        file_format: str | None = None,
     ) -> Object:
         """An Object with the rows that an address gives."""
-        return await self._from_source(files.url_source(url, file_format), name, scope)
+        asked = loading.Asked(fields, options, on_error)
+        return await self._from_source(files.url_source(url, format or file_format), asked, name, scope)
 
-    async def _from_source(self, source: str, name: str | None, scope: Scope) -> Object:
-        table, keeper = await self._table(name, scope)
-        schema = await self._create_as(table, Schema((), "table"), f"SELECT * FROM {source}")  # noqa: S608 (its parts are quoted)
-        await self.note("load", table, (), mask_url(source))
-        return Object(self, table, schema, keeper)
+    async def _from_source(self, source: files.Source, asked: loading.Asked, name: str | None, scope: Scope) -> Object:
+        if asked.schema is not None:
+            keeper = await self._lifetime.new_table()
+            return await loading.load(self, keeper, source, asked.schema, asked, name, scope)
+        table, own = await self._table(name, scope)
+        read = f"SELECT * FROM {source.table('', asked.options)}"  # noqa: S608 (quoted)
+        schema = await self._create_as(table, Schema((), "table"), read)
+        await self.note("load", table, (), source.noted)
+        return Object(self, table, schema, own)
 
     async def _create_as(
         self, table: str, schema: Schema, query: str, settings: Settings | None = None, granule: int = 0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from aaiclick.data import sql
+from aaiclick.data.file_options import Options
 from aaiclick.data.reading import FORMATS
 from aaiclick.errors import InputError
 from aaiclick.urls import mask_url, shown
@@ -19,19 +20,56 @@ _PACKED = (".gz", ".zst", ".lz4", ".xz", ".bz2")
 _SCHEMES = ("http", "https")
 
 
-def file_source(path: str | os.PathLike[str], file_format: str | None) -> str:
+class Source(NamedTuple):
+    """Where rows are read: a table function with its first argument, how errors call it, and its format."""
+
+    call: str
+    name: str
+    format: str
+    given: str
+    """The format as it was given or told by the ending, with or without names."""
+
+    def of(self, file_format: str) -> Source:
+        """The same, read in another format."""
+        return self._replace(format=file_format)
+
+    def table(self, structure: str = "", options: Options | None = None) -> str:
+        """The table function in full."""
+        packed = "auto" if options is None else options.compression
+        inside = [self.call, sql.text(self.format)]
+        inside += [sql.text(structure or "auto")] if structure or packed != "auto" else []
+        inside += [sql.text(packed)] if packed != "auto" else []
+        return f"{', '.join(inside)})"
+
+    @property
+    def noted(self) -> str:
+        """What the log of operations keeps of it."""
+        return mask_url(self.table())
+
+
+def file_source(path: str | os.PathLike[str], file_format: str | None) -> Source:
     """A table function that reads a file of the machine on which the engine runs."""
     found = existing(path)
-    return f"file({sql.text(str(found))}, {sql.text(format_of(found.name, file_format))})"
+    known = format_of(found.name, file_format)
+    return Source(f"file({sql.text(_no_glob(str(found)))}", shown(found.name), known, known)
 
 
-def url_source(url: str, file_format: str | None) -> str:
+def _no_glob(path: str) -> str:
+    """ClickHouse takes some characters for patterns: a file of such a name could be another."""
+    if any(sign in path for sign in "*?{}"):
+        rule = "its path has one of * ? { }, which ClickHouse takes for a pattern"
+        raise InputError(field="path", value=shown(path), rule=rule, hint="Rename it, or move it.")
+    return path
+
+
+def url_source(url: str, file_format: str | None) -> Source:
     """A table function that reads what is at an address."""
     parts = urlsplit(url)
     if parts.scheme not in _SCHEMES or not parts.netloc:
         rule = "an address that begins with http:// or https://"
         raise InputError(field="url", value=shown(mask_url(url)), rule=rule, hint="")
-    return f"url({sql.text(url)}, {sql.text(format_of(parts.path, file_format))})"
+    known = format_of(parts.path, file_format)
+    return Source(f"url({sql.text(url)}", shown(mask_url(url)), known, known)
 
 
 def existing(path: str | os.PathLike[str]) -> Path:
@@ -50,7 +88,7 @@ def format_of(name: str, file_format: str | None) -> str:
         file_format = FORMATS.get(ending)
     if file_format is None or not file_format.isalnum():
         rule = f"its format is not known by its ending ({', '.join(FORMATS)})"
-        raise InputError(field="file_format", value=shown(name), rule=rule, hint="Give it, such as 'Parquet'.")
+        raise InputError(field="format", value=shown(name), rule=rule, hint="Give it, such as 'Parquet'.")
     return file_format
 
 
@@ -73,5 +111,5 @@ def read_here(path: str | os.PathLike[str], file_format: str | None) -> pa.Table
     known = format_of(found.name, file_format)
     if known not in readers:
         rule = f"a file that is sent to a server is one of {', '.join(readers)}"
-        raise InputError(field="file_format", value=known, rule=rule, hint="Put it where the server can read it.")
+        raise InputError(field="format", value=known, rule=rule, hint="Put it where the server can read it.")
     return readers[known](str(found))

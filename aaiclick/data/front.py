@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, overload
 
 from aaiclick.data.context import current_context
+from aaiclick.data.loading import OnError
 from aaiclick.data.names import Scope
 from aaiclick.data.objects import Object
 from aaiclick.data.schema import Schema
@@ -34,19 +35,54 @@ async def create_object_from_value(
 
 
 async def create_object_from_file(
-    path: str | os.PathLike[str], *, file_format: str | None = None, name: str | None = None, scope: Scope = "global"
+    path: str | os.PathLike[str],
+    *,
+    fields: Mapping[str, object] | None = None,
+    format: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    on_error: OnError = "refuse",
+    name: str | None = None,
+    scope: Scope = "global",
+    file_format: str | None = None,
 ) -> Object:
-    """An Object with the rows of a file: Parquet, CSV, JSON … by its ending."""
+    """An Object with the rows of a file: Parquet, CSV, JSON … by its ending, or by `format`.
+
+    With `fields`, its columns have these types; `on_error` says what becomes of a value that cannot be read exactly.
+    """
     return await (await current_context()).create_object_from_file(
-        path, file_format=file_format, name=name, scope=scope
+        path,
+        fields=fields,
+        format=format,
+        options=options,
+        on_error=on_error,
+        name=name,
+        scope=scope,
+        file_format=file_format,
     )
 
 
 async def create_object_from_url(
-    url: str, *, file_format: str | None = None, name: str | None = None, scope: Scope = "global"
+    url: str,
+    *,
+    fields: Mapping[str, object] | None = None,
+    format: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    on_error: OnError = "refuse",
+    name: str | None = None,
+    scope: Scope = "global",
+    file_format: str | None = None,
 ) -> Object:
-    """An Object with the rows that an address gives; ClickHouse fetches them."""
-    return await (await current_context()).create_object_from_url(url, file_format=file_format, name=name, scope=scope)
+    """An Object with the rows that an address gives; ClickHouse fetches them. The rest is as with a file."""
+    return await (await current_context()).create_object_from_url(
+        url,
+        fields=fields,
+        format=format,
+        options=options,
+        on_error=on_error,
+        name=name,
+        scope=scope,
+        file_format=file_format,
+    )
 
 
 @overload

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 class Object(Windowed):
     """A table in ClickHouse, with what can be asked of it and computed from it."""
 
-    __slots__ = ("_schema",)
+    __slots__ = ("_schema", "rejected")
 
     def __init__(self, context: Context, name: str, schema: Schema, keeper: object = None) -> None:
         columns = tuple(Column(field.name, _is_truth(field.type)) for field in schema.fields)
         super().__init__(context, Table(name, columns, schema.ordered, keeper), Window(), schema.shape)
         self._schema = schema
+        self.rejected: Object | None = None
+        """The rows of its file that were left out: row, column, value, reason and cells. Only after `collect`."""
 
     @property
     def schema(self) -> Schema:

@@ -64,6 +64,21 @@ async def test_an_address_is_read_by_clickhouse(local: Path, server: str) -> Non
     async with data_context():
         read = await create_object_from_url(f"{server}/rows.csv")
         assert await read.data() == {"a": [1, 2], "b": ["x", "y"]}
+        typed = await create_object_from_url(f"{server}/rows.csv", fields={"b": "String", "a": "Int8"})
+        assert (typed.schema.types, await typed.data()) == (
+            {"b": "String", "a": "Int8"},
+            {"b": ["x", "y"], "a": [1, 2]},
+        )
+        with pytest.raises(InputError, match=r"rows\.csv, row 1, column b: 'x'"):
+            await create_object_from_url(f"{server}/rows.csv", fields={"b": "Int8"})
+
+
+async def test_a_name_that_is_a_pattern_is_not_followed(local: Path, tmp_path: Path) -> None:
+    (tmp_path / "a*.csv").write_text("a\n1\n")
+    (tmp_path / "ab.csv").write_text("a\n2\n")
+    async with data_context():
+        with pytest.raises(InputError, match="pattern"):
+            await create_object_from_file(tmp_path / "a*.csv")
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "A.PARQUET", "a.parquet.gz", "dir.csv/a.parquet"])
@@ -82,8 +97,8 @@ def test_a_format_that_is_not_known_is_refused(name: str, given: str | None) -> 
 def test_names_of_files_and_addresses_are_quoted(tmp_path: Path) -> None:
     odd = tmp_path / "it's.csv"
     odd.write_text("a\n1\n")
-    assert "it\\'s.csv" in file_source(odd, None)
-    assert "\\'" in url_source("http://host/it's.csv", None)
+    assert "it\\'s.csv" in file_source(odd, None).table()
+    assert "\\'" in url_source("http://host/it's.csv", None).table()
     for wrong in ("ftp://host/a.csv", "file:///etc/passwd", "host/a.csv", "http:///a.csv"):
         with pytest.raises(InputError, match="http"):
             url_source(wrong, None)

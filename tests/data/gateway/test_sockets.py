@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from aaiclick.data import data_context
+from aaiclick.data import Context, data_context
 from aaiclick.data.clients.opening import _borrow
 from aaiclick.data.gateway import serve_directory, sockets
+from aaiclick.data.lifetimes import Lifetime
 from aaiclick.data.ownership import SOCKET_PLACE_PREFIX, Endpoint, acquire
 from aaiclick.errors import DataUnreachable
 
@@ -106,4 +107,27 @@ async def test_a_port_is_served_beside_it_where_it_is_asked_for(
         async with data_context(url=address) as context:
             assert (await context.client.rows("SELECT 3")).columns == [[3]]
     finally:
+        serving.close()
+
+
+async def test_a_file_is_read_into_fields_over_it(tmp_path: Path) -> None:
+    """All that is said with settings comes through HTTP, too."""
+    (tmp_path / "x.csv").write_text("a;b\n1;x\n2\n300;y\n")
+    serving = serve_directory(tmp_path / "data")
+    assert serving is not None
+    client = _borrow(serving.endpoint)
+    context = Context(client, Lifetime(client, tmp_path / "contexts"))
+    try:
+        made = await context.create_object_from_file(
+            tmp_path / "x.csv",
+            fields={"a": "Int8", "b": "Nullable(String)"},
+            options={"delimiter": ";"},
+            on_error="collect",
+        )
+        assert await made.data() == {"a": [1], "b": ["x"]}
+        assert made.rejected is not None
+        assert (await made.rejected.data())["row"] == [2, 3]
+    finally:
+        await context.end()
+        await client.close()
         serving.close()
