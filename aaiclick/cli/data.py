@@ -38,7 +38,8 @@ def serve(
         typer.Option(min=0, max=65535, help="Listen on this port of TCP too; 0 is any that is free. Others need it."),
     ] = None,
     idle_exit: Annotated[
-        float | None, typer.Option(min=0.0, help="End when nobody has asked for anything for so many seconds.")
+        float | None,
+        typer.Option(min=0.0, max=31_536_000.0, help="End when nobody has asked for anything for so many seconds."),
     ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="If another process serves it, wait until that one ends.")

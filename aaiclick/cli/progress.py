@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from aaiclick.cli.output import printable, say
-from aaiclick.errors import InputError
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Job
@@ -16,8 +15,10 @@ FAILED = 1
 
 def check_timeout(timeout_s: float | None) -> None:
     """Refuse what is no length of time."""
-    if timeout_s is not None and not 0 < timeout_s < float("inf"):
-        raise InputError(field="--timeout", value=timeout_s, rule="a number of seconds above 0", hint="")
+    from aaiclick.orchestration.rules.names import check_seconds  # here, to keep start-up light
+
+    if timeout_s is not None:
+        check_seconds(timeout_s, "--timeout")
 
 
 async def follow(job_id: int, timeout_s: float | None) -> Job:

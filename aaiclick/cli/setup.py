@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,18 +23,18 @@ def setup(
     """
     facts = wait_for(set_up())
     if token is not None:
-        facts["token"] = wait_for(_new_token(token))
+        facts["token_file"] = str(wait_for(_new_token(token)))
     if as_json:
         show_json(facts)
         return
     show_facts(facts | {"made": ", ".join(facts["made"]) or "nothing, all was there"})
-    say("aaiclick is ready." if token is None else "aaiclick is ready. Keep the token: it is not shown again.")
+    say("aaiclick is ready." if token is None else "aaiclick is ready. The token is in that file alone.")
 
 
-async def _new_token(name: str) -> str:
-    from aaiclick.orchestration.tokens import create_token  # here, to keep start-up light
+async def _new_token(name: str) -> Path:
+    from aaiclick.cli.token_files import token_in_file  # here, to keep start-up light
 
-    return (await create_token(name, "admin")).text
+    return await token_in_file(name)
 
 
 async def set_up() -> dict[str, Any]:

@@ -12,10 +12,12 @@ from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.models.token import AuditEntry, Token
 from aaiclick.orchestration.rules.names import check_id, check_paging, mask_secrets
 from aaiclick.orchestration.store import audit as store
+from aaiclick.orchestration.store.session import Session
 
 TARGET_LENGTH_MAX = 250
 OUTCOME_LENGTH_MAX = 1000
 DONE = "done"
+REFUSED = "refused"
 CUT_OFF = "cut off: it may have happened or not"
 
 
@@ -62,3 +64,21 @@ async def list_audit(before: int | None = None, limit: int | None = None) -> lis
     count, _ = check_paging(limit)
     async with connected() as coordinator:
         return await coordinator.database.read(lambda session: store.list_entries(session, below, count))
+
+
+async def add_count(actor_id: int | None, actor: str, target: str, outcome: str) -> int:
+    """Begin an entry that counts how often somebody was refused; gives its id."""
+
+    async def work(session: Session) -> int:
+        return await store.add_entry(
+            session, actor_id=actor_id, actor=actor, verb=REFUSED, target=target, outcome=outcome
+        )
+
+    async with connected() as coordinator:
+        return await coordinator.database.transact(work)
+
+
+async def end_count(entry_id: int, outcome: str) -> None:
+    """How often it was by now."""
+    async with connected() as coordinator:
+        await coordinator.database.transact(lambda session: store.end_entry(session, entry_id, outcome))

@@ -19,7 +19,7 @@ from aaiclick.orchestration.models import Group, Job, PreservationMode, Register
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.params import path_of
-from aaiclick.orchestration.rules.names import check_key, check_name, shorten
+from aaiclick.orchestration.rules.names import check_key, check_name, check_seconds, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.views import encode_returned
 from aaiclick.telemetry.traces import RunKey, Step, tracing
@@ -137,9 +137,8 @@ def new_job(
     """A job in memory, its options checked and defaults filled in."""
     if type(priority) is not int or not -(2**31) < priority < 2**31:
         raise InputError(field="priority", value=shorten(priority), rule="a whole number of 32 bits", hint="")
-    if timeout_s is not None and (type(timeout_s) not in (int, float) or not 0 < timeout_s < float("inf")):
-        hint = "Leave it out for no limit."
-        raise InputError(field="timeout_s", value=shorten(timeout_s), rule="a number of seconds above 0", hint=hint)
+    if timeout_s is not None:
+        check_seconds(timeout_s, "timeout_s", "Leave it out for no limit.")
     if type(fail_fast) is not bool:
         raise InputError(field="fail_fast", value=shorten(fail_fast), rule="True or False", hint="")
     return Job(

@@ -13,7 +13,7 @@ from aaiclick.errors import Conflict, NotFound, WaitTimeout
 from aaiclick.orchestration.context import blocking, connected, in_running_loop
 from aaiclick.orchestration.models import Dependency, Event, Group, Job, JobStatus, Task
 from aaiclick.orchestration.references import opened_here
-from aaiclick.orchestration.rules.names import check_id, check_paging, check_status, escape_for_terminal
+from aaiclick.orchestration.rules.names import check_id, check_paging, check_seconds, check_status, escape_for_terminal
 from aaiclick.orchestration.rules.states import ENDED_JOB, TaskStatus
 from aaiclick.orchestration.store import jobs as store
 from aaiclick.orchestration.store.results import Found, read_named
@@ -74,6 +74,8 @@ async def wait_for_job(
     Raises WaitTimeout when that takes longer than `timeout_s`. The job goes on, whoever waits.
     """
     wanted = check_id(job_id, "job id")
+    if timeout_s is not None and timeout_s != 0:
+        check_seconds(timeout_s, "timeout_s", "Leave it out to wait for as long as it takes.")
     began, pause_s = time.monotonic(), LOOK_S_MIN
     seen: tuple[JobStatus, int] | None = None
     async with connected() as coordinator:

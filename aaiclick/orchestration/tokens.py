@@ -8,16 +8,15 @@ import re
 import secrets
 from typing import NamedTuple
 
-from aaiclick.errors import InputError, NotAuthenticated, NotFound
+from aaiclick.errors import NotAuthenticated, NotFound
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.models.token import Token
-from aaiclick.orchestration.rules.names import ID_MAX, check_id, check_name, check_status, shorten
+from aaiclick.orchestration.rules.names import ID_MAX, check_id, check_name, check_seconds, check_status
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.store import audit
 from aaiclick.orchestration.store import tokens as store
 from aaiclick.orchestration.store.session import Session
 
-LIVES_S_MAX = 10 * 365 * 86400.0
 COMMAND_LINE = "command line"
 MAKE_ONE = "Make one with: aaiclick token create NAME"
 
@@ -36,9 +35,8 @@ async def create_token(
 ) -> NewToken:
     """Make a token; without `lives_s` it counts until it is revoked."""
     label, wanted = check_name(name, "Token name"), check_status(role, Role, "role")
-    if lives_s is not None and (type(lives_s) not in (int, float) or not 0 < lives_s <= LIVES_S_MAX):
-        rule = f"a number of seconds above 0, at most {LIVES_S_MAX:.0f}"
-        raise InputError(field="lives_s", value=shorten(lives_s), rule=rule, hint="Leave it out for no end.")
+    if lives_s is not None:
+        check_seconds(lives_s, "lives_s", "Leave it out for no end.")
     secret = secrets.token_urlsafe(32)
 
     async def work(session: Session) -> Token:

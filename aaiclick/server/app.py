@@ -37,6 +37,7 @@ from aaiclick.server.following import Reader
 from aaiclick.server.guards import Door
 from aaiclick.server.mcp import endpoint as mcp
 from aaiclick.server.problems import on_error, on_http_error, on_validation_error
+from aaiclick.server.refusals import Refusals
 from aaiclick.server.streams import Streams
 from aaiclick.server.who import Viewer
 from aaiclick.trouble import Trouble
@@ -64,6 +65,7 @@ def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) ->
     for room in ROOMS:
         app.include_router(room.router, prefix=PREFIX)
     app.include_router(_document(), prefix=PREFIX)
+    app.state.refusals = Refusals()
     app.state.mcp_write = settings().mcp_write if mcp_write is None else mcp_write
     app.router.routes.append(mcp.route())
     app.add_middleware(Door, hosts=(*hosts, *settings().server_hosts))
@@ -79,13 +81,15 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.streams, app.state.reader = Streams(), Reader()
     async with connected() as coordinator, kept_open(), mcp.opened(app):
         app.state.surroundings = contextvars.copy_context()
-        beside = asyncio.gather(_keep_ids(coordinator.database), app.state.reader.run())
+        refusals: Refusals = app.state.refusals
+        beside = asyncio.gather(_keep_ids(coordinator.database), app.state.reader.run(), refusals.run())
         try:
             yield
         finally:
             beside.cancel()
             with suppress(asyncio.CancelledError):
                 await beside  # before the connection is closed
+            await refusals.end()
 
 
 async def _keep_ids(database: Database) -> None:

@@ -31,10 +31,11 @@ from aaiclick.server.who import Actor
 async def submit(who: Actor, asked: requests.SubmitJob) -> Job:
     """Run a function that is named from outside; with a key, the job that this key had before."""
     check_name(asked.name, "Job name")
-    async with who.changes("submit", f"job {asked.name}") as change, from_outside(asked.entrypoint) as entrypoint:
+    target = f"job {shorten(asked.name)}: {plain(asked.entrypoint)}"
+    async with who.changes("submit", target) as change, from_outside(asked.entrypoint) as entrypoint:
         await _refuse_others_secrets(asked.name, entrypoint)
         job = await _run(asked.name, entrypoint, asked)
-        change.target = f"job {job.id}"
+        change.target = f"job {job.id}: {plain(entrypoint)}"
     return job
 
 
@@ -103,7 +104,9 @@ async def register(who: Actor, name: str, asked: requests.RegisterJob) -> models
     """Add an entry, or make an old one what this says."""
     check_name(name, "Job name")
     given = asked.model_dump(exclude_none=True)
-    async with who.changes("register", f"registered job {name}"), from_outside(given.pop("entrypoint")) as entrypoint:
+    named = given.pop("entrypoint")
+    target = f"registered job {shorten(name)}: {plain(named)}"
+    async with who.changes("register", target), from_outside(named) as entrypoint:
         return models.RegisteredJobAnswer.of(await upsert_registered_job(name, entrypoint, **given))
 
 
@@ -128,7 +131,7 @@ async def run(who: Actor, name: str, asked: requests.RunRegistered) -> Job:
         entry = await the_entry(name)
         async with already_trusted(entry.entrypoint, with_arguments=bool(asked.kwargs)):
             job = await _run(name, None, asked)
-        change.target = f"job {job.id}"
+        change.target = f"job {job.id}: {plain(entry.entrypoint)}"
     return job
 
 

@@ -20,11 +20,12 @@ WHY = {
     409: "It cannot be done in the state that the thing is in.",
     413: "The body, or the arguments in it, are too large.",
     422: "Something that was given is not accepted; all of it is listed.",
+    429: "The token has too much under way; ask again later.",
     500: "A fault of aaiclick.",
     503: "A database cannot be reached or used now.",
 }
 
-ANYWHERE = (401, 403, 413, 422, 500, 503)
+ANYWHERE = (401, 403, 413, 422, 429, 500, 503)
 
 Responses = dict[int | str, dict[str, Any]]
 

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Collection
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -17,9 +18,11 @@ from aaiclick.errors import AaiclickError, NotAllowed, NotAuthenticated
 from aaiclick.orchestration.rules.names import escape_for_terminal
 from aaiclick.orchestration.store.connecting import explain
 from aaiclick.orchestration.tokens import MAKE_ONE, authenticate
+from aaiclick.server.access import shown_path
 from aaiclick.server.bodies import BODY_ROOM_BYTES, read_body
 from aaiclick.server.crowds import KNOWN
 from aaiclick.server.heads import check_head
+from aaiclick.server.places import PLACE, Places
 from aaiclick.server.problems import fault, problem_of, refusal
 from aaiclick.telemetry.fields import about
 
@@ -27,6 +30,9 @@ OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """What needs no token, and tells nothing but yes or no."""
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+REQUESTS_MAX, REQUESTS_EACH, REQUESTS_KEPT, REQUESTS_FEW = 200, 64, 40, 8
+"""At once: in all, of one token, the last ones, and how many a token may have to get one of those."""
 
 SAFE_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -43,6 +49,7 @@ class Door:
     def __init__(self, app: ASGIApp, *, hosts: Collection[str] = ()) -> None:
         self.app = app
         self.hosts = frozenset(hosts) | LOOPBACK
+        self.places = Places("requests under way", REQUESTS_MAX, REQUESTS_EACH, REQUESTS_KEPT, REQUESTS_FEW)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -64,13 +71,15 @@ class Door:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
+                scope["app"].state.refusals.note(message["status"], scope.get("state", {}).get("token"))
                 given = {name for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *(pair for pair in SAFE_HEADERS if pair[0] not in given)]
             await send(message)
 
         try:
-            brought = await self._check(scope, receive)
-            await self.app(scope, brought, tell)
+            with ExitStack() as place:
+                brought = await self._check(scope, receive, place)
+                await self.app(scope, brought, tell)
         except (AaiclickError, HTTPException) as error:
             if begun:
                 raise
@@ -78,13 +87,13 @@ class Door:
         except Exception as error:
             known = explain(error, settings().sql_url)
             if known is None:
-                path = escape_for_terminal(scope["path"])  # whatever was asked for stays in its line
+                path = shown_path(scope["path"])  # whatever was asked for stays in its line
                 log.exception("%s %s failed", scope["method"], path, extra=about(**_named(scope)))
             if not begun:
                 await (fault() if known is None else problem_of(known))(scope, receive, tell)
 
-    async def _check(self, scope: Scope, receive: Receive) -> Receive:
-        """Refuse who may not come in; gives what was brought along, read."""
+    async def _check(self, scope: Scope, receive: Receive, place: ExitStack) -> Receive:
+        """Refuse who may not come in, and who has too much under way; gives what was brought along, read."""
         headers = Headers(scope=scope)
         check_head(scope)
         if scope["path"] in OPEN_PATHS:
@@ -94,6 +103,8 @@ class Door:
         state["token"] = await authenticate(bearer(headers))
         if KNOWN in state:
             state[KNOWN]()
+        place.enter_context(self.places.of(state["token"].id))
+        state[PLACE] = place
         return await read_body(headers, receive, settings().value_bytes_max + BODY_ROOM_BYTES)
 
 

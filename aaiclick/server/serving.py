@@ -13,6 +13,7 @@ from types import FrameType
 import uvicorn
 
 from aaiclick.orchestration.context import connected
+from aaiclick.server.access import mask_access_log
 from aaiclick.server.addresses import is_any, listen, refuse_without_token, url_of
 from aaiclick.server.app import create_app
 from aaiclick.server.connections import bounded
@@ -84,6 +85,7 @@ async def serve(
             backlog=BACKLOG,
             http=bounded(),
         )
+        mask_access_log()
         server = Server(config, lambda: told(where))
         with _ended_by_a_hang_up(server), Listener.of(listening) as taken:
             await server.serve(sockets=[taken])

@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -19,8 +18,12 @@ from aaiclick.errors import AaiclickError
 from aaiclick.orchestration.models.token import Token
 from aaiclick.orchestration.store.connecting import explain
 from aaiclick.orchestration.tokens import still_counts
+from aaiclick.server.access import shown_path
+from aaiclick.server.places import PLACE, Places
 
-STREAMS_MAX = 200
+STREAMS_MAX, STREAMS_EACH, STREAMS_KEPT, STREAMS_FEW = 200, 100, 40, 4
+"""In all, for one token, the last ones, and how many each may have to get one of those."""
+
 STREAM_S_MAX = 900.0
 """Then whoever listens comes again."""
 
@@ -38,9 +41,14 @@ class Streams:
     """Counts those that are open, looks at their tokens, and tells them when the server ends."""
 
     def __init__(self) -> None:
-        self.open = 0
+        self.places = Places("answers that stay open", STREAMS_MAX, STREAMS_EACH, STREAMS_KEPT, STREAMS_FEW)
         self.ending = asyncio.Event()
         self._looks: dict[tuple[int, float], asyncio.Task[bool]] = {}
+
+    @property
+    def open(self) -> int:
+        """How many there are."""
+        return self.places.number
 
     async def still_counts(self, token_id: int, now: float) -> bool:
         """Whether a token counts. Streams look at the same times, and share one look at a token."""
@@ -71,9 +79,12 @@ class Stream(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Counted from here on, not from when it was made: whoever has left by now would be counted for ever."""
-        if self._streams.open >= STREAMS_MAX:
-            raise HTTPException(503, f"{STREAMS_MAX} answers are open already.")
-        self._streams.open += 1
+        with self._streams.places.of(self._token.id):
+            if (place := scope["state"].get(PLACE)) is not None:
+                place.close()
+            await self._tell(scope, receive, send)
+
+    async def _tell(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(STREAM_S_MAX + SLOW_S_MAX):
@@ -82,9 +93,8 @@ class Stream(StreamingResponse):
             known = error if isinstance(error, AaiclickError) else explain(error, settings().sql_url)
             if known is None:
                 raise
-            log.warning("%s %s was cut off: %s", scope["method"], scope["path"], known)
+            log.warning("%s %s was cut off: %s", scope["method"], shown_path(scope["path"]), known)
         finally:
-            self._streams.open -= 1
             await self._close()
 
     async def _told(self) -> AsyncIterator[bytes]:

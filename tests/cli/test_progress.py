@@ -48,7 +48,7 @@ def test_it_waits_so_long_and_warns_where_nobody_works(cli: Cli) -> None:
     assert "after 0.01 s" in said
 
 
-@pytest.mark.parametrize("timeout", ["0", "-1", "nan", "inf", "soon"])
+@pytest.mark.parametrize("timeout", ["0", "-1", "nan", "inf", "soon", "1e308", "1000000000000"])
 def test_what_is_no_length_of_time(cli: Cli, timeout: str) -> None:
     assert cli("job", "wait", "12345", "--timeout", timeout).code == 2
 

@@ -25,11 +25,12 @@ def test_it_makes_the_root_and_the_database(cli: Cli, root: Path) -> None:
 
 def test_it_makes_a_token_when_asked(cli: Cli) -> None:
     done = cli("setup", "--token", "me")
-    shown = done.out.split()[-1]
-    assert done.err.endswith("Keep the token: it is not shown again.\n")
-    found = asyncio.run(authenticate(shown))
+    shown = Path(done.out.split()[-1])
+    assert done.err.endswith("The token is in that file alone.\n")
+    assert "aai_" not in done.out + done.err
+    found = asyncio.run(authenticate(shown.read_text().strip()))
     assert (found.name, str(found.role)) == ("me", "admin")
-    assert "token" in cli("setup", "--token", "you", "--json").data
+    assert Path(cli("setup", "--token", "you", "--json").data["token_file"]).read_text().startswith("aai_")
 
 
 def test_it_may_be_repeated(cli: Cli, root: Path) -> None:

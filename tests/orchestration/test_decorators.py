@@ -106,7 +106,7 @@ def test_an_option_that_does_not_exist_is_refused() -> None:
         flows.add.options(speed=3)
 
 
-@pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf"), "5", True])
+@pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf"), "5", True, 1e308, 10**12, 10**400])
 def test_a_timeout_must_be_a_number_of_seconds(timeout_s: object) -> None:
     with pytest.raises(InputError, match="timeout_s"):
         flows.add.options(timeout_s=timeout_s)(1, 2)

@@ -14,6 +14,7 @@ from aaiclick.server import changes, requests
 from aaiclick.server.found import the_entry
 from aaiclick.server.who import Actor
 from tests.orchestration import sample_flows as flows
+from tests.server.conftest import FLOWS, Client
 
 
 @pytest.fixture
@@ -60,3 +61,18 @@ async def test_the_secrets_of_an_entry_go_to_no_other_function(who: Actor) -> No
         assert (await changes.submit(who, requests.SubmitJob(name=job, entrypoint=function))).name == job
     await changes.register(who, "nightly", requests.RegisterJob(entrypoint=other))  # the defaults are replaced with it
     assert (await the_entry("nightly")).default_kwargs == {}
+
+
+async def test_what_was_submitted_is_written_down_with_its_function(client: Client) -> None:
+    """Also what was refused."""
+    submitted = await client.post("/jobs", json={"name": "x", "entrypoint": f"{FLOWS}.nothing"})
+    await client.post("/jobs", json={"name": "y", "entrypoint": "os.system"})
+    await client.put("/registered-jobs/z", json={"entrypoint": f"{FLOWS}.nothing"})
+    ran = await client.post("/registered-jobs/z/run", json={})
+    told = {(each.verb, each.target) for each in await list_audit() if each.verb in ("submit", "register", "run")}
+    assert told == {
+        ("submit", f"job {submitted.json()['id']}: {FLOWS}.nothing"),
+        ("submit", "job 'y': os.system"),
+        ("register", f"registered job 'z': {FLOWS}.nothing"),
+        ("run", f"job {ran.json()['id']}: {FLOWS}.nothing"),
+    }

@@ -139,5 +139,5 @@ async def test_a_silent_stream_says_that_it_is_there(client: Client, monkeypatch
 
 
 async def test_so_many_streams_and_no_more(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "STREAMS_MAX", 0)
+    monkeypatch.setattr(client.server.state.streams.places, "most", 0)
     problem_in(await client.get("/events/stream"), 503)

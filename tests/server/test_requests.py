@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from aaiclick.server import requests
+from tests.server.conftest import FLOWS, Client
 
 KINDS = [
     kind
@@ -37,3 +38,18 @@ def test_unknown_fields_are_refused_everywhere(kind: type[BaseModel]) -> None:
 def test_what_is_out_of_range_or_of_another_type(kind: type[BaseModel], given: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         kind(**given)
+
+
+@pytest.mark.parametrize("seconds", ["1e308", "1000000000000", "0", "-1", "1e9", "NaN", "Infinity"])
+async def test_seconds_have_an_end(client: Client, seconds: str) -> None:
+    """At every door the range is told."""
+    headers = {"Content-Type": "application/json"}
+    given = f'"entrypoint": "{FLOWS}.nothing", "timeout_s": {seconds}}}'
+    for method, path, body in (
+        ("POST", "/jobs", '{"name": "x", ' + given),
+        ("PUT", "/registered-jobs/x", "{" + given),
+    ):
+        answer = await client.request(method, path, content=body, headers=headers)
+        assert answer.status_code in (400, 422), answer.text
+        assert "timeout_s" in answer.text
+    assert (await client.get("/jobs")).json()["jobs"] == []

@@ -98,10 +98,10 @@ async def test_they_end_after_a_while(listener: Listener, monkeypatch: pytest.Mo
 
 
 async def test_so_many_and_no_more(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "STREAMS_MAX", 1)
+    monkeypatch.setattr(listener.state.places, "most", 1)
     first = asyncio.create_task(listener.hears(listener.asks_for(Parts(b"one", ends=False)())))
     await listener.has_heard.wait()
-    with pytest.raises(HTTPException, match="open already"):
+    with pytest.raises(HTTPException, match="as many as there may be"):
         await listener.hears(listener.asks_for(Parts()()))
     listener.left.set()
     await first

@@ -40,11 +40,16 @@ def tell(place: str = "") -> int:
 """
 
 
+def token_of(running: LocalFleet) -> str:
+    """The fleet's first token, from the file that it names."""
+    return Path(running.named("begins")[0]["token_file"]).read_text().strip()
+
+
 @asynccontextmanager
 async def asking(running: LocalFleet, token: str | None = None) -> AsyncIterator[httpx.AsyncClient]:
     """A client with the fleet's first token."""
     begins = running.named("begins")[0]
-    headers = {"Authorization": f"Bearer {token or begins['token']}"}
+    headers = {"Authorization": f"Bearer {token or token_of(running)}"}
     async with httpx.AsyncClient(base_url=begins["server"], headers=headers, timeout=PATIENCE_S) as client:
         yield client
 
@@ -98,7 +103,7 @@ async def test_a_killed_server_is_started_again_and_whoever_asked_meanwhile_is_a
     running.family()
     running.process.kill()
     await running.ended()
-    await the_token_counts_in_the_next_start_and_is_not_shown_again(machine, running.named("begins")[0]["token"])
+    await the_token_counts_in_the_next_start_and_is_not_shown_again(machine, token_of(running))
 
 
 async def the_token_counts_in_the_next_start_and_is_not_shown_again(machine: Place, token: str) -> None:

@@ -130,7 +130,7 @@ def _tell_beginning(tell: Tell, workers: int, slots: int, modules: str, door: so
         concurrency=slots,
         modules=modules,
         server=None if door is None else f"{url_of(door)}/api/v1",
-        token=token,
+        token_file=None if token is None else str(token),
     )
 
 

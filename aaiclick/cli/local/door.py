@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import socket
 from importlib.util import find_spec
+from pathlib import Path
 
 from aaiclick.backend import is_sqlite
+from aaiclick.cli.token_files import token_in_file
 from aaiclick.errors import InputError, MissingExtra
-from aaiclick.orchestration.tokens import create_token, list_tokens
+from aaiclick.orchestration.tokens import list_tokens
 from aaiclick.server.addresses import LOOPBACK_HOST, PORT, listen, refuse_without_token
 
 PACKAGES = ("fastapi", "mcp", "uvicorn")
@@ -36,13 +38,13 @@ def open_door(host: str | None, port: int | None) -> socket.socket | None:
         return listen(where, 0)
 
 
-async def first_token(door: socket.socket) -> str | None:
-    """An admin's token for a local database that never had one; None where there was one.
+async def first_token(door: socket.socket) -> Path | None:
+    """The file with an admin's token for a local database that never had one; None where there was one.
 
     Beyond this machine nobody listens without a token that counts.
     """
     made = None
     if is_sqlite() and not await list_tokens():
-        made = (await create_token(TOKEN_NAME, "admin")).text
+        made = await token_in_file(TOKEN_NAME)
     await refuse_without_token(door.getsockname()[0])
     return made

@@ -60,15 +60,15 @@ def _in_words(facts: dict[str, object]) -> dict[str, str]:
     """What people read in the place of some facts."""
     return {
         "when": _when(facts.get("again_in_s")),
-        "server": _server(facts.get("server"), facts.get("token")),
+        "server": _server(facts.get("server"), facts.get("token_file")),
         "files": _files(facts.get("files"), facts.get("count")),
     }
 
 
-def _server(where: object, token: object) -> str:
+def _server(where: object, token_file: object) -> str:
     if where is None:
         return "none; it comes with: pip install 'aaiclick[server]'"
-    made = f"{token} (an admin's; it is not shown again)" if token else "one of yours, or: aaiclick token create NAME"
+    made = f"in {token_file} (an admin's)" if token_file else "one of yours, or: aaiclick token create NAME"
     return f"{where}\n  token     {made}"
 
 

@@ -13,7 +13,7 @@ from aaiclick.errors import InputError
 from aaiclick.orchestration.models.group import Group
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.entrypoints import carried, named
-from aaiclick.orchestration.rules.names import check_name, is_storable, shorten
+from aaiclick.orchestration.rules.names import check_name, check_seconds, is_storable, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.rules.values import encode_kwargs, reference_in
@@ -233,7 +233,5 @@ def _whole(priority: int) -> int:
 
 
 def _seconds(timeout_s: float | None) -> float | None:
-    if timeout_s is None or (type(timeout_s) in (int, float) and 0 < timeout_s < float("inf")):
-        return timeout_s
     hint = "Leave it out for no limit of its own."
-    raise InputError(field="timeout_s", value=shorten(timeout_s), rule="a number of seconds above 0", hint=hint)
+    return None if timeout_s is None else check_seconds(timeout_s, "timeout_s", hint)

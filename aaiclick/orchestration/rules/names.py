@@ -16,6 +16,7 @@ PATTERN_LENGTH_MAX = 200
 LIMIT_DEFAULT = 100
 LIMIT_MAX = 1000
 ID_MAX = 2**63 - 1
+SECONDS_MAX = 10 * 365 * 86400.0
 
 # Listed by hand, not by category: a name accepted on one Python must not be refused on one with an older Unicode table.
 # The joiners U+200C and U+200D stay allowed: emoji and several scripts need them.
@@ -149,6 +150,13 @@ def _whole(value: object, field: str, least: int, most: int, hint: str) -> int:
     if not least <= value <= most:
         _refuse(field, value, f"allowed are {least} to {most}", hint)
     return value
+
+
+def check_seconds(value: object, field: str, hint: str = "") -> float:
+    """A length of time that every clock and database can add to a date."""
+    if type(value) not in (int, float) or not 0 < value <= SECONDS_MAX:  # type: ignore[operator]
+        _refuse(field, value, f"a number of seconds above 0, at most {SECONDS_MAX:.0f}", hint)
+    return value  # type: ignore[return-value]
 
 
 # ---------------------------------------------------------------- choices

@@ -98,7 +98,10 @@ def create_server(*, write: bool) -> Server[Any]:
         tool = there.get(asked.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, _unknown(asked.name))
-        return await call(tool, _token(context), asked.arguments or {})
+        token = _token(context)
+        if not token.role.may(tool.role):  # to an agent that is an answer like any other
+            context.request.app.state.refusals.note(403, token)
+        return await call(tool, token, asked.arguments or {})
 
     server: Server[Any] = Server(
         "aaiclick",

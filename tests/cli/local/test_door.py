@@ -59,7 +59,7 @@ async def test_a_local_database_gets_one_token_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as door:
         made = await first_token(door)
         assert made is not None
-        assert (await authenticate(made)).role == "admin"
+        assert (await authenticate(made.read_text().strip())).role == "admin"
         assert await first_token(door) is None
         (token,) = await list_tokens()
         await revoke_token(token.id)

@@ -28,9 +28,9 @@ def test_people_get_lines_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        ({"server": None, "token": None}, "  server    none; it comes with: pip install 'aaiclick[server]'"),
-        ({"server": "http://x/api/v1", "token": None}, "  token     one of yours, or: aaiclick token create NAME"),
-        ({"server": "http://x/api/v1", "token": "aai_1"}, "  token     aai_1 (an admin's; it is not shown again)"),
+        ({"server": None, "token_file": None}, "  server    none; it comes with: pip install 'aaiclick[server]'"),
+        ({"server": "http://x/api/v1", "token_file": None}, "  token     one of yours, or: aaiclick token create NAME"),
+        ({"server": "http://x/api/v1", "token_file": "/x/y"}, "  token     in /x/y (an admin's)"),
     ],
 )
 def test_people_are_told_how_to_open_the_server(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from typing import Any
 
@@ -18,6 +19,7 @@ from aaiclick.orchestration.rules.names import (
     check_key,
     check_name,
     check_paging,
+    check_seconds,
     check_status,
     escape_for_terminal,
     is_storable,
@@ -115,6 +117,17 @@ def test_every_accepted_name_can_be_stored_and_shown(name: str) -> None:
 
 
 # ---------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 0.0, 10**12, 1e308, 10**400, math.nan, math.inf, "5", True, None])
+def test_seconds_beyond_their_range_are_refused_with_it(seconds: Any) -> None:
+    with pytest.raises(InputError, match="above 0, at most 315360000"):
+        check_seconds(seconds, "timeout_s")
+
+
+@pytest.mark.parametrize("seconds", [1, 0.001, 315_360_000, 315_360_000.0])
+def test_seconds_within_their_range(seconds: float) -> None:
+    assert check_seconds(seconds, "timeout_s") == seconds
 
 
 def test_paging_has_defaults_and_limits() -> None:
