@@ -48,8 +48,33 @@ install_extras() {
         return
     fi
     echo "== installing aaiclick${1:+[$1]} into .venv" >&2
-    "$venv_python" -m pip install --quiet --disable-pip-version-check --editable ".${1:+[$1]}" || exit 1
+    if [ "$1" != all,dev ] || ! install_locked; then
+        "$venv_python" -m pip install --quiet --disable-pip-version-check --editable ".${1:+[$1]}" || exit 1
+    fi
     what_to_install >".venv/installed-${1:-base}"
+}
+
+# What requirements/dev.lock names, each file compared with its hash. Where the lock cannot serve (a system or a Python
+# for which there is no such file), this says so and fails; a file with another hash ends everything.
+install_locked() {
+    local said
+    said=$(mktemp "${TMPDIR:-/tmp}/aaiclick-lock.XXXXXX")
+    if "$venv_python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+        --requirement requirements/dev.lock >"$said" 2>&1 &&
+        "$venv_python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+            --editable . >>"$said" 2>&1; then
+        rm -f "$said"
+        return
+    fi
+    cat "$said" >&2
+    if grep -q "DO NOT MATCH THE HASHES" "$said"; then
+        rm -f "$said"
+        echo "== A file is not the one that requirements/dev.lock names. Nothing more is installed." >&2
+        exit 1
+    fi
+    rm -f "$said"
+    echo "== requirements/dev.lock CANNOT SERVE this Python or system; installing what pyproject.toml allows, WITHOUT HASHES" >&2
+    return 1
 }
 
 is_installed() {
@@ -58,5 +83,5 @@ is_installed() {
 
 what_to_install() {
     pwd
-    cat pyproject.toml
+    cat pyproject.toml requirements/dev.lock
 }
