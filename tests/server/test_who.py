@@ -27,6 +27,9 @@ RULES: dict[str, Role | None] = {
     "GET /api/v1/workers/{worker_id}": Role.VIEWER,
     "GET /api/v1/registered-jobs": Role.VIEWER,
     "GET /api/v1/registered-jobs/{name}": Role.VIEWER,
+    "GET /api/v1/registered-jobs/{name}/fires": Role.VIEWER,
+    "GET /api/v1/registered-jobs/{name}/backfills": Role.VIEWER,
+    "GET /api/v1/backfills/{backfill_id}": Role.VIEWER,
     "GET /api/v1/objects": Role.VIEWER,
     "GET /api/v1/objects/{name}/schema": Role.VIEWER,
     "GET /api/v1/objects/{name}/rows": Role.VIEWER,
@@ -46,6 +49,8 @@ RULES: dict[str, Role | None] = {
     "POST /api/v1/registered-jobs/{name}/enable": Role.OPERATOR,
     "POST /api/v1/registered-jobs/{name}/disable": Role.OPERATOR,
     "POST /api/v1/registered-jobs/{name}/run": Role.OPERATOR,
+    "POST /api/v1/registered-jobs/{name}/backfills": Role.OPERATOR,
+    "POST /api/v1/backfills/{backfill_id}/cancel": Role.OPERATOR,
     "POST /api/v1/jobs": Role.AUTHOR,
     "PUT /api/v1/registered-jobs/{name}": Role.AUTHOR,
     "GET /api/v1/audit": Role.ADMIN,
@@ -70,7 +75,7 @@ def body_for(path: str) -> dict[str, object] | None:
         return {"name": "x", "entrypoint": "nobody.may"}
     if path == "/api/v1/registered-jobs/{name}":
         return {"entrypoint": "nobody.may"}
-    return {} if path.endswith(("/run", "/query", "/mcp")) else None
+    return {} if path.endswith(("/run", "/query", "/mcp", "/backfills")) else None
 
 
 def test_every_route_has_a_rule_and_every_rule_a_route() -> None:
@@ -87,7 +92,7 @@ async def test_every_role_on_every_route(client: Client) -> None:
     del client.headers["authorization"]
     for rule, needed in RULES.items():
         method, path = rule.split(" ")
-        url = HOST + path.format(job_id=1, task_id=1, worker_id=1, name="x")
+        url = HOST + path.format(job_id=1, task_id=1, worker_id=1, backfill_id=1, name="x")
         given = body_for(path) if method != "GET" else None
         answer = await client.request(method, url, json=given)
         assert (answer.status_code == 401) == (needed is not None), rule
