@@ -57,6 +57,7 @@ class Settings:
     sql_pool_size: int
     sql_max_overflow: int
     value_bytes_max: int
+    blob_bytes_max: int
     task_children_max: int
     job_tasks_max: int
     machine_id: int | None
@@ -203,6 +204,7 @@ def _settings(reader: _Reader) -> Settings:
         sql_pool_size=reader.whole("AAICLICK_SQL_POOL_SIZE"),
         sql_max_overflow=reader.whole("AAICLICK_SQL_MAX_OVERFLOW"),
         value_bytes_max=reader.whole("AAICLICK_VALUE_BYTES_MAX"),
+        blob_bytes_max=reader.whole("AAICLICK_BLOB_BYTES_MAX"),
         task_children_max=reader.whole("AAICLICK_TASK_CHILDREN_MAX"),
         job_tasks_max=reader.whole("AAICLICK_JOB_TASKS_MAX"),
         machine_id=None if machine_id is None else int(machine_id),

@@ -178,9 +178,17 @@ SETTINGS: tuple[Setting, ...] = (
         "AAICLICK_VALUE_BYTES_MAX",
         "value_bytes_max",
         "1000000",
-        "Bytes that the arguments or the result of one task may take; larger data travels as an Object.",
+        "Bytes that the arguments or the result of one task may take in the state; larger ones lie beside its tables.",
         low=1000,
         high=100_000_000,
+    ),
+    Setting(
+        "AAICLICK_BLOB_BYTES_MAX",
+        "blob_bytes_max",
+        "100000000",
+        "Bytes that the arguments or the result of one task may take at all; for larger data, use an Object.",
+        low=1000,
+        high=1_000_000_000,
     ),
     Setting(
         "AAICLICK_TASK_CHILDREN_MAX",

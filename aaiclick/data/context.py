@@ -63,7 +63,8 @@ class Context:
         self._oplog = oplog
         self.job_id = job_id
         facts = {"job_id": job_id, "installation": installation}
-        self._facts = {name: fact for name, fact in facts.items() if fact}
+        self.facts = {name: fact for name, fact in facts.items() if fact}
+        """What is written into the comment of each table."""
         self.referred: set[object] = set()
         """Keepers of tables that something out of memory refers to: those live as long as the context."""
 
@@ -214,7 +215,7 @@ class Context:
         text = f"CREATE TABLE {sql.name(table)} {f'({columns}) ' if columns else ''}ENGINE = MergeTree ORDER BY {order}"
         if is_mentioned(text):
             raise _exposed()
-        return f"{text} SETTINGS {options} COMMENT {sql.text(schema.table_comment(**self._facts))}"
+        return f"{text} SETTINGS {options} COMMENT {sql.text(schema.table_comment(**self.facts))}"
 
     async def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
         if name is not None:

@@ -17,6 +17,7 @@ from aaiclick.orchestration.factories import digest, new_job, submit_job
 from aaiclick.orchestration.models import Job, PreservationMode, Task
 from aaiclick.orchestration.models.node import Node, collector, current_group
 from aaiclick.orchestration.params import bind, entrypoint_of, kind_of
+from aaiclick.orchestration.rules.blobs import refuse_large
 from aaiclick.orchestration.rules.names import check_name
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.values import encode_kwargs
@@ -141,8 +142,9 @@ class JobFactory:
         )
         nodes, returned = await self._gather(kwargs)
         job.result_json, named = encode_returned(returned)
+        refuse_large(job.result_json, "result", settings().value_bytes_max)
         if self.key is not None:
-            asked = encode_kwargs(dict(sorted(kwargs.items())), bytes_max=settings().value_bytes_max)
+            asked = encode_kwargs(dict(sorted(kwargs.items())), bytes_max=settings().blob_bytes_max)
             job.key_digest = digest([self.name, self.entrypoint, asked])
         return job, [*nodes, *named]
 

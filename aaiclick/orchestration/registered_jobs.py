@@ -17,6 +17,7 @@ from aaiclick.orchestration.models import Fire, Job, PreservationMode, Registere
 from aaiclick.orchestration.models.node import collector, current_group
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.params import check_call, kind_of, path_of
+from aaiclick.orchestration.rules.blobs import refuse_large
 from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, previous_fire, with_offset
 from aaiclick.orchestration.rules.names import NAME_LENGTH_MAX, check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.rules.schedules import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
@@ -344,5 +345,6 @@ def _submission(job: Job, path: str, kwargs: dict[str, Any]) -> Submission:
     finally:
         collector.reset(around)
         current_group.reset(group)
+    refuse_large(task.kwargs_json, "kwargs", settings().value_bytes_max)
     job.result_json, _ = encode_returned(task)
     return Submission(job.id, tasks=[task], new_job=job)

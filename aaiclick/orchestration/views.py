@@ -13,6 +13,7 @@ from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.marks import marks_of
 from aaiclick.orchestration.rules.names import shorten
 from aaiclick.orchestration.rules.values import decode_value, encode_value, reference_in
+from aaiclick.orchestration.rules.walk import BLOB_SETTING
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ def encode_returned(value: object, job_id: int | None = None) -> tuple[str, list
     if isinstance(value, TaskResult):
         named += _checked(value.tasks)
         value = value.tasks if value.data is None else value.data
-    text = encode_value(value, path="result", bytes_max=settings().value_bytes_max, mark=mark)
+    text = encode_value(value, path="result", bytes_max=settings().blob_bytes_max, mark=mark, setting=BLOB_SETTING)
     return text, named
 
 
@@ -85,6 +86,8 @@ class Results:
             if payload not in self.members:
                 raise _gone("group", payload)
             return [self._value(task) for task in self.members[payload]]
+        if kind == "blob" and self.opened is not None:
+            return self._decoded(str(self.opened(kind, payload)))
         if self.opened is not None:
             return self.opened(kind, payload)
         return {"object_type": kind, **payload} if isinstance(payload, dict) else payload

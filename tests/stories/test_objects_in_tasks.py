@@ -75,7 +75,7 @@ async def test_a_child_reaches_the_engine_that_its_worker_lets_start(local: Path
 
 
 @pytest.mark.parametrize("executor", ["inline", "process"])
-async def test_a_list_that_is_too_large_to_travel_becomes_an_object_wherever_the_body_ran(
+async def test_a_large_list_becomes_an_object_for_whoever_wants_one_wherever_the_body_ran(
     local: Path, executor: str
 ) -> None:
     for flow in (flows.large, flows.large_at_once):

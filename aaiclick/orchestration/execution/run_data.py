@@ -11,22 +11,26 @@ from typing import Any
 
 from aaiclick.backend import get_ch_url
 from aaiclick.config import settings
+from aaiclick.data.blobs import read_blob, write_blob
 from aaiclick.data.clients.opening import close_client, open_client
 from aaiclick.data.context import Context, provided_by
 from aaiclick.data.frames import Frame, Query
 from aaiclick.data.lifetimes import Lifetime
 from aaiclick.data.oplog import Oplog
 from aaiclick.data.views import Windowed
-from aaiclick.errors import ValueTooLarge
 from aaiclick.orchestration.execution.current import current_desk
 from aaiclick.orchestration.models import Claim, Done, Report
+from aaiclick.orchestration.models.children import NewTask
+from aaiclick.orchestration.rules.blobs import arguments_with, is_too_large, large_arguments, value_with
 from aaiclick.orchestration.rules.marks import marks_of, mentions_objects
 from aaiclick.orchestration.rules.run_tables import run_prefix, run_table
-from aaiclick.orchestration.rules.values import encode_value
 from aaiclick.orchestration.views import TaskResult
 
 Opened = Mapping[str, object]
 """Objects and Views, by the text of their references."""
+
+TABLES = ("object", "view", "blob")
+"""What refers to a table."""
 
 NAMES_FIRST, NAMES_MIN, NAMES_MAX = 1, 3, 256
 """How many names for tables are taken at a time: at first, for a run that makes one table; then at least; at most."""
@@ -95,15 +99,16 @@ class RunData:
         return granted + _block(granted)
 
     async def open_arguments(self) -> Opened:
-        """The Objects and Views that the arguments refer to."""
+        """The Objects and Views that the arguments refer to, and the texts of those that are too large."""
         texts = (self._claim.kwargs_json, *self._claim.inputs.values())
         context = await self.context()
-        wanted = {
-            key_of(kind, payload): {"object_type": kind, **payload}
-            for text in texts
-            for kind, payload in _referred(text)
-        }
-        return dict(zip(wanted, await context.open_references(list(wanted.values())), strict=True))
+        referred = {key_of(kind, payload): (kind, payload) for text in texts for kind, payload in _referred(text)}
+        wanted = {key: {"object_type": kind, **it} for key, (kind, it) in referred.items() if kind != "blob"}
+        opened: dict[str, object] = dict(zip(wanted, await context.open_references(list(wanted.values())), strict=True))
+        for key, (kind, payload) in referred.items():
+            if kind == "blob":
+                opened[key] = await read_blob(context.client, payload["table"])
+        return opened
 
     async def convert(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         """A parameter that is annotated as an Object gets one, whatever the producer returned."""
@@ -113,13 +118,13 @@ class RunData:
         return kwargs
 
     async def lower(self, value: Any, around: tuple[int, ...] = ()) -> Any:
-        """What a body returned, with tables made of its queries, its frames and its largest lists; these stay.
+        """What a body returned, with tables made of its queries and its frames; these stay.
 
         What contains itself is left as it is: it is refused when it is encoded.
         """
         if id(value) in around or not holds_data(value):
             return value
-        if isinstance(value, Query) or _is_frame(value) or _is_too_large(value):
+        if isinstance(value, Query) or _is_frame(value):
             value = await (await self.context()).create_object_from_value(value)
         inside = (*around, id(value))
         if isinstance(value, Windowed):
@@ -135,13 +140,41 @@ class RunData:
         return value
 
     def hand_on(self, report: Report) -> Report:
-        """The report; tables that the arguments of new tasks refer to stay."""
-        children = report.children if isinstance(report, Done) else None
-        if self._lifetime is not None and children is not None:
-            for new in children.tasks:
-                for _, payload in _referred(new.kwargs_json):
+        """The report; tables that the result and the arguments of new tasks refer to stay."""
+        if self._lifetime is not None and isinstance(report, Done):
+            children = () if report.children is None else report.children.tasks
+            for text in (report.result_json, *(new.kwargs_json for new in children)):
+                for _, payload in _referred(text):
                     self._lifetime.keep(payload["table"])
         return report
+
+    async def lighten(self, report: Report) -> Report:
+        """The report with what is too large for the state in tables of the run, and references instead."""
+        if not isinstance(report, Done) or not is_heavy(report):
+            return report
+        limit, text, children = settings().value_bytes_max, report.result_json, report.children
+        if is_too_large(text, limit):
+            text = value_with(text, await self._blob(text))
+        if children is not None:
+            tasks = [await self._lightened(new, limit) for new in children.tasks]
+            children = replace(children, tasks=tasks)
+        return replace(report, result_json=text, children=children)
+
+    async def _lightened(self, new: NewTask, limit: int) -> NewTask:
+        if not is_too_large(new.kwargs_json, limit):
+            return new
+        large = large_arguments(new.kwargs_json, limit)
+        tables = {name: await self._blob(text) for name, text in large.items()}
+        return new._replace(kwargs_json=arguments_with(new.kwargs_json, tables))
+
+    async def _blob(self, text: str) -> str:
+        """A table with this text, which stays."""
+        context = await self.context()
+        assert self._lifetime is not None
+        keeper = await self._lifetime.new_table()
+        await write_blob(context.client, keeper.table, text, **context.facts)
+        self._lifetime.keep(keeper.table)
+        return keeper.table
 
     def sign(self, report: Report) -> Report:
         """The report with what the run leaves in ClickHouse; once it has ended."""
@@ -177,12 +210,12 @@ def refers_to_objects(claim: Claim) -> bool:
 def _referred(text: str | None) -> list[tuple[str, dict[str, Any]]]:
     """The Objects and Views that a text of values refers to, as kind and payload."""
     marks = marks_of(text) if text is not None and mentions_objects(text) else ()
-    return [(kind, payload) for kind, payload in marks if kind in ("object", "view") and isinstance(payload, dict)]
+    return [(kind, payload) for kind, payload in marks if kind in TABLES and isinstance(payload, dict)]
 
 
 def key_of(kind: str, payload: Mapping[str, Any]) -> str:
     """A reference as a text that is the same for the same reference."""
-    return json.dumps([kind, payload], sort_keys=True)
+    return json.dumps([kind, payload["table"] if kind == "blob" else payload], sort_keys=True)
 
 
 def wanting_objects(function: Callable[..., Any]) -> frozenset[str]:
@@ -214,9 +247,7 @@ def _is_frame(value: object) -> bool:
 
 
 def holds_data(value: object) -> bool:
-    """Whether there is anything of ClickHouse in a value, however deep, or for it: a list may be too large."""
-    if _is_large(value):
-        return True
+    """Whether there is anything of ClickHouse in a value, however deep, or for it."""
     left: list[Any] = [value]
     seen: set[int] = set()
     while left:
@@ -237,26 +268,11 @@ def holds_data(value: object) -> bool:
 
 PLAIN = {type(None), bool, int, float, str, bytes}
 
-LARGE = 1_000
-"""Lists of more values than this are looked at: they may be too large to travel."""
 
-
-def _is_large(value: object) -> bool:
-    if isinstance(value, TaskResult):
-        return _is_large(value.data)
-    if type(value) is dict:
-        return any(type(each) is list and len(each) > LARGE for each in value.values())
-    return type(value) is list and len(value) > LARGE
-
-
-def _is_too_large(value: object) -> bool:
-    """Whether a value of rows is beyond what travels as JSON."""
-    if not _is_large(value):
+def is_heavy(report: Report) -> bool:
+    """Whether a report has texts that are too large for the state."""
+    if not isinstance(report, Done):
         return False
-    try:
-        encode_value(value, bytes_max=settings().value_bytes_max)
-    except ValueTooLarge:
-        return True
-    except Exception:  # told when it is encoded as the result
-        return False
-    return False
+    limit, children = settings().value_bytes_max, report.children
+    new = () if children is None else children.tasks
+    return is_too_large(report.result_json, limit) or any(is_too_large(each.kwargs_json, limit) for each in new)

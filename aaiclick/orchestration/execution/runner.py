@@ -91,7 +91,10 @@ async def _run_claim(
         return _failed(claim, error, watcher)
     except BaseException as error:
         return _failed(claim, error, watcher)
-    return data.hand_on(completed(claim, value, staging))
+    try:
+        return data.hand_on(await data.lighten(completed(claim, value, staging)))
+    except Exception as error:  # ClickHouse may be away
+        return _failed(claim, error, watcher)
 
 
 async def _value(

@@ -17,6 +17,7 @@ from aaiclick.orchestration.rules.names import check_name, check_seconds, is_sto
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.rules.values import encode_kwargs, reference_in
+from aaiclick.orchestration.rules.walk import BLOB_SETTING
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.children import NewTask
@@ -90,7 +91,11 @@ class Task(Node):
         self.entrypoint = _importable(carried(entrypoint) if chosen else named(entrypoint, _prefixes()))
         mark = _marker(upstream, self._data)
         self.kwargs_json = encode_kwargs(
-            kwargs or {}, bytes_max=settings().value_bytes_max, mark=mark, references=references
+            kwargs or {},
+            bytes_max=settings().blob_bytes_max,
+            mark=mark,
+            references=references,
+            setting=BLOB_SETTING,
         )
         self.needs_inputs = bool(upstream)
         self.critical, self.priority, self.placement = _flag(critical), _whole(priority), 0

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _INT_MAX = 2**2048
 
 _NAN = struct.pack(">d", math.nan)
+_SIMPLE = {type(None), bool, int, float, str}
+_TEXT = {str}
+_FEW = 12  # that many are looked at one by one sooner
 
 
 class Sealed:
@@ -58,6 +61,18 @@ def is_plain(value: object) -> bool:
     if kind is int:
         return -_INT_MAX < value < _INT_MAX  # type: ignore[operator]
     return kind is bool or value is None or (kind is float and math.isfinite(value))  # type: ignore[arg-type]
+
+
+def is_simple(values: list[Any]) -> bool:
+    """Whether JSON says all of these by itself: without a look at each, where they are many numbers."""
+    if len(values) <= _FEW:
+        return False
+    kinds = set(map(type, values))
+    if kinds == {int}:
+        return bool(min(values) > -_INT_MAX and max(values) < _INT_MAX)
+    if kinds == {float}:
+        return all(map(math.isfinite, values))
+    return kinds <= _SIMPLE and all(map(is_plain, values))
 
 
 # ---------------------------------------------------------------- to JSON
@@ -115,7 +130,7 @@ def ordered(values: Any) -> list[object]:
 
 def has_text_keys(value: dict[Any, Any]) -> bool:
     """Whether JSON can write all keys."""
-    return all(type(key) is str and is_storable(key) for key in value)
+    return set(map(type, value)) <= _TEXT and is_storable("".join(value))
 
 
 def _lower_dict(walk: Walk, value: dict[Any, object]) -> object:

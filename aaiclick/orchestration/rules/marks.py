@@ -1,4 +1,4 @@
-"""What a stored value refers to, read without opening it: tasks, groups, Objects and Views."""
+"""What a stored value refers to, read without opening it: tasks, groups, Objects, Views and blobs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ REMEMBERED_MAX = 2_048
 
 
 def mentions_objects(text: str | None) -> bool:
-    """Whether a text of values may refer to Objects or Views: a quick look."""
-    return text is not None and ('"object"' in text or '"view"' in text)
+    """Whether a text of values may refer to tables, as Objects, Views or blobs do: a quick look."""
+    return text is not None and ('"object"' in text or '"view"' in text or '"blob"' in text)
 
 
 def marks_of(text: str) -> Sequence[tuple[str, object]]:
-    """What the text of a value or of kwargs refers to, as (kind, payload): tasks, groups, objects, views."""
-    if not ('"marks"' in text or '"object"' in text or '"view"' in text):
+    """What the text of a value or of kwargs refers to, as (kind, payload): tasks, groups, objects, views, blobs."""
+    if not ('"marks"' in text or mentions_objects(text)):
         return ()
     return _marks_again(text) if len(text) <= REMEMBERED_CHARS else _marks(text)
 
@@ -31,6 +31,10 @@ def _marks(text: str) -> Sequence[tuple[str, object]]:
         kind = envelope.pop("object_type")
         if kind == "pyobj":
             found += [(kind, payload[0]) for _, kind, *payload in envelope.get("marks", ()) if kind not in BUILD]
+        elif kind == "blob":
+            refers = envelope.pop("refers", ())
+            found.append((kind, envelope))
+            found += [(kind, payload) for kind, payload in refers]
         else:
             found.append((kind, envelope))
     return tuple(found)

@@ -58,7 +58,7 @@ def temporary_tables_named(text: str | None) -> set[str]:
 
 def _named(text: str | None) -> Iterator[object]:
     for kind, payload in () if text is None or not mentions_objects(text) else marks_of(text):
-        if kind in ("object", "view") and isinstance(payload, dict):
+        if kind in ("object", "view", "blob") and isinstance(payload, dict):
             yield payload.get("table")
 
 

@@ -39,16 +39,23 @@ class Reference(NamedTuple):
 _dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 
 
-def encode_value(value: object, *, path: str = "value", bytes_max: int, mark: Mark | None = None) -> str:
+def encode_value(
+    value: object, *, path: str = "value", bytes_max: int, mark: Mark | None = None, setting: str = SIZE_SETTING
+) -> str:
     """The JSON text of one value; `mark` is asked about what is not plain, and names it by (kind, payload)."""
     if value is None:
         return "null"
-    envelope = _envelope(value, path, bytes_max, mark)
-    return _within(_dump(envelope), path, bytes_max, [envelope])
+    envelope = _envelope(value, path, bytes_max, mark, setting)
+    return _within(_dump(envelope), path, bytes_max, [envelope], setting)
 
 
 def encode_kwargs(
-    kwargs: Mapping[str, object], *, bytes_max: int, mark: Mark | None = None, references: bool = False
+    kwargs: Mapping[str, object],
+    *,
+    bytes_max: int,
+    mark: Mark | None = None,
+    references: bool = False,
+    setting: str = SIZE_SETTING,
 ) -> str:
     """The JSON text of keyword arguments, each in its envelope; `references` lets dicts stand for Objects and Views."""
     envelopes: dict[str, object] = {}
@@ -64,17 +71,17 @@ def encode_kwargs(
         if is_plain(value):
             envelopes[name] = {"object_type": "pyobj", "value": value}
         else:
-            envelopes[name] = _envelope(value, f"kwargs.{name}", bytes_max, mark)
-    return _within(_dump(envelopes), "kwargs", bytes_max, envelopes.values())
+            envelopes[name] = _envelope(value, f"kwargs.{name}", bytes_max, mark, setting)
+    return _within(_dump(envelopes), "kwargs", bytes_max, envelopes.values(), setting)
 
 
-def _within(text: str, path: str, bytes_max: int, envelopes: Iterable[object]) -> str:
+def _within(text: str, path: str, bytes_max: int, envelopes: Iterable[object], setting: str) -> str:
     """The text, if it is not too large; tasks and groups that it names weigh nothing, however many they are."""
     size = len(text) if text.isascii() else len(text.encode())
     if size > bytes_max:
         size -= NODE_BYTES * sum(map(_nodes_in, envelopes))
     if size > bytes_max:
-        raise ValueTooLarge(path=path, size=size, limit=bytes_max, setting=SIZE_SETTING)
+        raise ValueTooLarge(path=path, size=size, limit=bytes_max, setting=setting)
     return text
 
 
@@ -83,8 +90,8 @@ def _nodes_in(envelope: object) -> int:
     return sum(kind in ("task", "group") for _, kind, *_ in marks)
 
 
-def _envelope(value: object, path: str, bytes_max: int, mark: Mark | None) -> dict[str, object]:
-    walk = Walk(value, path, bytes_max, mark)
+def _envelope(value: object, path: str, bytes_max: int, mark: Mark | None, setting: str) -> dict[str, object]:
+    walk = Walk(value, path, bytes_max, mark, setting)
     envelope: dict[str, object] = {"object_type": "pyobj", "value": walk.lower(value)}
     if walk.marks:
         place, kind, *payload = walk.marks[-1]

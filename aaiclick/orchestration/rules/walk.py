@@ -9,13 +9,14 @@ from aaiclick.errors import ValueNotPortable, ValueTooLarge
 from aaiclick.orchestration.rules.arrays import is_array, lower_array
 from aaiclick.orchestration.rules.classes import Unreadable
 from aaiclick.orchestration.rules.fields import lower_class
-from aaiclick.orchestration.rules.kinds import LOWER, Sealed, has_text_keys, is_plain, ordered
+from aaiclick.orchestration.rules.kinds import LOWER, Sealed, has_text_keys, is_plain, is_simple, ordered
 from aaiclick.orchestration.rules.names import is_storable, shorten, shown
 from aaiclick.orchestration.rules.refusals import why_not
 from aaiclick.orchestration.rules.registry import Registered, home_of, registered
 
 DEPTH_MAX = 100
 SIZE_SETTING = "AAICLICK_VALUE_BYTES_MAX"
+BLOB_SETTING = "AAICLICK_BLOB_BYTES_MAX"
 
 Mark = Callable[[object], tuple[str, object] | None]
 
@@ -27,10 +28,10 @@ class Walk:
     a small value that refers to its parts again and again cannot explode.
     """
 
-    __slots__ = ("bytes_max", "closed", "depth", "hashed", "label", "mark", "marks", "path", "room", "root")
+    __slots__ = ("bytes_max", "closed", "depth", "hashed", "label", "mark", "marks", "path", "room", "root", "setting")
 
-    def __init__(self, root: object, label: str, bytes_max: int, mark: Mark | None) -> None:
-        self.root, self.label, self.mark = root, label, mark
+    def __init__(self, root: object, label: str, bytes_max: int, mark: Mark | None, setting: str) -> None:
+        self.root, self.label, self.mark, self.setting = root, label, mark, setting
         self.bytes_max = self.room = bytes_max
         self.path: list[str | int] = []
         self.marks: list[list[object]] = []
@@ -50,7 +51,7 @@ class Walk:
         self.room -= size
         if self.room < 0:
             size = self.bytes_max - self.room
-            raise ValueTooLarge(path=self.label, size=f"at least {size}", limit=self.bytes_max, setting=SIZE_SETTING)
+            raise ValueTooLarge(path=self.label, size=f"at least {size}", limit=self.bytes_max, setting=self.setting)
 
     def note(self, kind: str, *payload: object) -> None:
         self.marks.append([self.path.copy(), kind, *payload])
@@ -69,6 +70,10 @@ class Walk:
     def items(self, values: list[object]) -> list[object]:
         path = self.path
         self.enter(len(values), 0)
+        if is_simple(values):
+            self.leave()
+            self.spend(sum(len(value) for value in values if type(value) is str))
+            return values
         lowered = []
         for index, value in enumerate(values):
             path[-1] = index

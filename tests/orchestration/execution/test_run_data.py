@@ -47,11 +47,6 @@ def test_frames_are_found_wherever_they_are(wrap: Any) -> None:
     assert holds_data(wrap(pa.table({"a": [1]})))
 
 
-@pytest.mark.parametrize("large", [list(range(1001)), {"a": list(range(1001))}, TaskResult(data=list(range(1001)))])
-def test_what_may_be_too_large_to_travel_is_looked_at(large: Any) -> None:
-    assert holds_data(large)
-
-
 def nested(value: Any, levels: int) -> Any:
     for level in range(levels):
         value = [value] if level % 2 else {"a": (value,)}

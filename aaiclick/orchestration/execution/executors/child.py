@@ -46,7 +46,14 @@ from aaiclick.orchestration.execution.executors.wire import (
     send,
 )
 from aaiclick.orchestration.execution.failures import failure_of
-from aaiclick.orchestration.execution.run_data import RunData, holds_data, refers_to_objects, wanting_objects, with_data
+from aaiclick.orchestration.execution.run_data import (
+    RunData,
+    holds_data,
+    is_heavy,
+    refers_to_objects,
+    wanting_objects,
+    with_data,
+)
 from aaiclick.orchestration.execution.runner import prepare
 from aaiclick.orchestration.execution.scope import fields_of, in_scope_of
 from aaiclick.orchestration.execution.secrets import mask_passwords
@@ -171,7 +178,8 @@ class Child:
         returned = function(**kwargs)
         if inspect.isawaitable(returned) or holds_data(returned):
             return _run(runner, self._await(lambda: _with_data(claim, lambda: returned, {}, data, staging)))
-        return completed(claim, returned, staging)
+        report = completed(claim, returned, staging)
+        return _run(runner, self._await(lambda: _lightened(report, data))) if is_heavy(report) else report
 
     async def _await(self, begin: Callable[[], Awaitable[Report]]) -> Report:
         """The coroutine's result; it is cancelled when the worker asks."""
@@ -323,7 +331,14 @@ async def _with_data(
         return await returned if inspect.isawaitable(returned) else returned
 
     try:
-        return data.hand_on(completed(claim, await with_data(data, body), staging))
+        return data.hand_on(await data.lighten(completed(claim, await with_data(data, body), staging)))
+    finally:
+        await data.end()
+
+
+async def _lightened(report: Report, data: RunData) -> Report:
+    try:
+        return data.hand_on(await data.lighten(report))
     finally:
         await data.end()
 

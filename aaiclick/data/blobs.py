@@ -1,0 +1,39 @@
+"""Long texts as tables: for values of tasks that are too large for the state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from aaiclick.data import sql
+from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.schema import Schema
+from aaiclick.errors import ObjectNotFound
+
+PART_CHARS = 4_000_000
+
+
+async def write_blob(client: DataClient, table: str, text: str, **facts: Any) -> None:
+    """Make a table of a text, with these facts in its comment."""
+    comment = sql.text(Schema((), "table").table_comment(**facts))
+    columns = "number UInt32, part String"
+    await client.command(
+        f"CREATE TABLE {sql.name(table)} ({columns}) ENGINE = MergeTree ORDER BY number COMMENT {comment}"
+    )
+    parts = [text[start : start + PART_CHARS] for start in range(0, len(text), PART_CHARS)]
+    numbers = pa.array(range(len(parts)), pa.uint32())
+    await client.insert(table, pa.table({"number": numbers, "part": pa.array(parts, pa.string())}))
+
+
+async def read_blob(client: DataClient, table: str) -> str:
+    """The text of such a table."""
+    exists = await client.rows(f"EXISTS TABLE {sql.name(table)}")
+    if not exists.columns[0][0]:
+        raise ObjectNotFound(name=table, hint="It was dropped with its job's tables, which AAICLICK_JOB_TTL limits.")
+    found = await client.arrow(f"SELECT part FROM {sql.name(table)} ORDER BY number")  # noqa: S608 (quoted)
+    return "".join(_text(part) for part in found.column(0).to_pylist())
+
+
+def _text(part: str | bytes) -> str:
+    return part.decode() if isinstance(part, bytes) else part
