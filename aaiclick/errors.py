@@ -55,6 +55,15 @@ class BackendUnreachable(AaiclickError):
     exit_code = 6
 
 
+class WorkerStuck(AaiclickError):
+    """Worker {worker_id} could not report for {seconds} s what its tasks came to, though its heartbeats arrived.
+
+    It ends, and others run these tasks again. What kept it from reporting is in its log.
+    """
+
+    exit_code = 6
+
+
 class DatabaseFileError(AaiclickError):
     """The SQLite file {path} cannot be used: {cause}. {hint}"""
 

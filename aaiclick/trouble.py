@@ -24,6 +24,9 @@ CALM_S = 10.0
 SAID_MAX = 300
 """Characters of a cause that are told: some drivers quote the statement."""
 
+CALL_S_MAX = 60.0
+"""After so long a call is given up and made again: the network may have swallowed it."""
+
 T = TypeVar("T")
 
 
@@ -98,10 +101,13 @@ def _is_numbered(args: tuple[object, ...]) -> bool:
 
 async def insist(what: str, call: Callable[[], Awaitable[T]], clock: Clock) -> T:
     """Call until it goes well."""
+    import asyncio  # whoever calls this has it loaded; what only reads words here need not
+
     trouble = Trouble(clock)
     while True:
         try:
-            answer = await call()
+            async with asyncio.timeout(CALL_S_MAX):
+                answer = await call()
         except Exception as error:
             trouble.met(what, error)
             await clock.sleep(trouble.pause_s)

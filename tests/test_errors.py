@@ -20,6 +20,7 @@ EXIT_CODES = {
     "EngineUnavailable": 6,
     "ObjectNotFound": 3,
     "DatabaseFileError": 6,
+    "WorkerStuck": 6,
     "TransientStoreError": 6,
     "NotFound": 3,
     "NotAuthenticated": 4,

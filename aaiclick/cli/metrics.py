@@ -38,6 +38,7 @@ def to_json(found: Metrics) -> dict[str, Any]:
             "hostname": worker.hostname,
             "worker_heartbeat_age": worker.heartbeat_age_s,
             "worker_task_execution_time": worker.execution_time_s,
+            "worker_report_age": worker.report_age_s,
         }
         for worker in found.workers
     ]

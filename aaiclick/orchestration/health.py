@@ -101,20 +101,25 @@ async def _look(database: Database) -> list[Check]:
         await require_current(connection)
     workers = await database.read(store.count_live_workers)
     has_work = await database.read(store.has_work)
+    stuck = await database.read(lambda session: store.stuck_workers(session, grace_s=GRACE_S))
     stale = await database.read(lambda session: store.stale_claims(session, grace_s=GRACE_S))
     overdue = await database.read(lambda session: store.count_overdue(session, grace_s=GRACE_S))
     leader = await database.read(store.leader)
     return [
         Check("database", True, f"{mask_url(database.url)} answers in {took_ms:.1f} ms"),
         Check("schema", True, HEAD),
-        judge_workers(workers, has_work=has_work),
+        judge_workers(workers, has_work=has_work, stuck=stuck),
         judge_stale(stale),
         judge_leader(leader, waiting=overdue + stale.number),
     ]
 
 
-def judge_workers(live: int, *, has_work: bool) -> Check:
+def judge_workers(live: int, *, has_work: bool, stuck: store.Stuck | None = None) -> Check:
     """Nobody is needed where nothing is to be done."""
+    if live and stuck is not None:
+        who = f"worker {stuck.worker_id} on {stuck.hostname}, for {stuck.longest_s} s"
+        detail = f"{_count(live)} live; cannot report what they have run: {_count(stuck.number)} ({who})"
+        return Check("workers", False, detail, "Its log says why. It tries again, and ends if it cannot.")
     if live:
         return Check("workers", True, f"{_count(live)} live")
     if has_work:

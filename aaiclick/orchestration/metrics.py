@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from aaiclick.orchestration.context import connected
-from aaiclick.orchestration.rules.metrics import ALL, METRICS, Kind, Metrics
+from aaiclick.orchestration.rules.metrics import ALL, METRICS, Kind, Metrics, WorkerMetrics
 from aaiclick.orchestration.store.metrics import read_metrics
 
 if TYPE_CHECKING:
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """How to announce what `render_metrics` gives."""
+
+_VALUES: Mapping[str, Callable[[WorkerMetrics], float]] = {
+    "worker_heartbeat_age": attrgetter("heartbeat_age_s"),
+    "worker_task_execution_time": attrgetter("execution_time_s"),
+    "worker_report_age": attrgetter("report_age_s"),
+}
 
 
 async def collect_metrics() -> Metrics:
@@ -62,7 +69,5 @@ def _families(found: Metrics) -> Iterator[Family]:
         else:
             family = GaugeMetricFamily(name, metric.meaning, labels=metric.labels)
             for worker in found.workers:
-                age = name == "worker_heartbeat_age"
-                value = worker.heartbeat_age_s if age else worker.execution_time_s
-                family.add_metric([str(worker.worker_id), worker.hostname], value)
+                family.add_metric([str(worker.worker_id), worker.hostname], _VALUES[name](worker))
             yield family

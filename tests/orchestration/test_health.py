@@ -17,7 +17,7 @@ from aaiclick.orchestration.context import orch_context
 from aaiclick.orchestration.health import Check, Health, Place, health_check
 from aaiclick.orchestration.store import health as store
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.health import COUNTED_MAX, Leader, Stale
+from aaiclick.orchestration.store.health import COUNTED_MAX, Leader, Stale, Stuck
 from aaiclick.orchestration.store.schema import HEAD
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import terms, workers
@@ -237,3 +237,10 @@ def test_a_directory_is_judged_by_where_it_would_be_made(tmp_path: Path) -> None
     (tmp_path / "file").touch()
     assert health._look_at("S", tmp_path / "not" / "yet").writable
     assert not health._look_at("S", tmp_path / "file" / "below").writable
+
+
+def test_workers_that_cannot_report() -> None:
+    check = health.judge_workers(3, has_work=True, stuck=Stuck(1, 7, "there", 95))
+    assert not check.ok
+    assert check.detail == "3 live; cannot report what they have run: 1 (worker 7 on there, for 95 s)"
+    assert check.hint

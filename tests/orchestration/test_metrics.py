@@ -60,6 +60,10 @@ async def test_the_numbers_are_those_of_what_happened(stage: Orchestra) -> None:
     worker = {"worker": str(stage.worker), "hostname": "here"}
     assert value(found["worker_heartbeat_age"], "worker_heartbeat_age", **worker) >= 0
     assert value(found["worker_task_execution_time"], "worker_task_execution_time", **worker) > 0
+    assert value(found["worker_report_age"], "worker_report_age", **worker) == 0
+    await stage.coordinator.beat(stage.worker, unreported_s=95)
+    found = parsed(await render_metrics())
+    assert value(found["worker_report_age"], "worker_report_age", **worker) >= 95
 
 
 async def test_collecting_gives_what_is_rendered(stage: Orchestra) -> None:

@@ -73,3 +73,26 @@ async def test_an_outage_is_told_in_single_lines_and_ends(road: tuple[Proxy, Fle
     await eventually(lambda: "its heartbeat works again, after" in worker.said(), fleet.explain)
     assert worker.alive
     _says_single_lines(worker.said())
+
+
+@servers_only
+async def test_a_connection_that_swallows_a_report_is_given_up(road: tuple[Proxy, Fleet]) -> None:
+    """Its worker beats on another: it would be taken for alive, and its runs would never end."""
+    proxy, fleet = road
+    fleet.env["AAICLICK_SESSION_SECONDS"] = "6"
+    (worker,) = await fleet.workers(1)
+    swallowed: list[Call] = []
+
+    def judge(call: Call, data: bytes) -> None:
+        if b"UPDATE tasks" in data and b"completed" in data and not swallowed:
+            swallowed.append(call)
+            call.silent = True
+
+    proxy.judge = judge
+    job = await fleet.submit(*fleet.quick(5))
+    assert (await fleet.end_of(job)).status == "completed"
+    assert len(swallowed) == 1
+    assert "reporting fails: TimeoutError; trying again on another connection" in worker.said()
+    assert len(await fleet.sessions(worker)) == 1
+    assert {row.epoch for row in (await fleet.tasks(job)).values()} == {1}
+    _says_single_lines(worker.said())

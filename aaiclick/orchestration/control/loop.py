@@ -23,6 +23,8 @@ MEND_EVERY_S = 30.0
 COUNT_EVERY_S = 10.0
 PRUNE_EVERY_S = 60.0
 TTL_S_MAX = 10.0
+ROUND_S_MAX = 300.0
+"""After so long a round is given up, and begun anew on another connection: each of its steps is committed by itself."""
 
 
 class Control:
@@ -63,13 +65,8 @@ class Control:
     async def round(self) -> float:
         """One round; gives the seconds until the next."""
         try:
-            leads = await self.leader.try_to_lead()
-            self._in_reach()
-            if leads:
-                pause_s = await self._repair()
-            else:
-                pause_s = self.every_s
-                self._mended = self.clock.monotonic()
+            async with asyncio.timeout(ROUND_S_MAX):
+                pause_s = await self._lead()
         except Exception as error:
             self._since = None
             self._trouble.met("the control loop", error)
@@ -77,6 +74,14 @@ class Control:
         self._in_reach()
         self._trouble.over()
         return pause_s
+
+    async def _lead(self) -> float:
+        leads = await self.leader.try_to_lead()
+        self._in_reach()
+        if leads:
+            return await self._repair()
+        self._mended = self.clock.monotonic()
+        return self.every_s
 
     async def _repair(self) -> float:
         chores = await self.database.read(look_for_chores)

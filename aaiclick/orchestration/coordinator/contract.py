@@ -26,12 +26,14 @@ class Coordinator(Protocol):
         held: Sequence[Held] | None = None,
         completed: int = 0,
         failed: int = 0,
+        unreported_s: int = 0,
     ) -> Orders:
         """Renew the session, and compare what the worker holds with what the state says it holds.
 
         `held` are all runs whose reports have not been acknowledged, and `known_call` the last claim call whose answer
         is known (or will never be): what such a call claimed and the list does not name is given back. Without a list
-        nothing is compared. `completed` and `failed` are added to the worker's counts.
+        nothing is compared. `completed` and `failed` are added to the worker's counts; `unreported_s` says for how
+        long it has owed the oldest report.
         """
 
     async def deregister(self, worker_id: int) -> bool:

@@ -84,6 +84,7 @@ class DirectCoordinator:
         held: Sequence[Held] | None = None,
         completed: int = 0,
         failed: int = 0,
+        unreported_s: int = 0,
     ) -> Orders:
         began = self._clock.monotonic()
         if began >= self._ids_asked_for + ASK_FOR_IDS_EVERY_S:
@@ -91,7 +92,7 @@ class DirectCoordinator:
             self._ids_asked_for = self._clock.monotonic()
         orders = await self.database.transact(
             lambda session: workers.renew_session(
-                session, worker_id, settings().session_s, completed=completed, failed=failed
+                session, worker_id, settings().session_s, completed=completed, failed=failed, unreported_s=unreported_s
             )
         )
         if orders.alive and held is not None:

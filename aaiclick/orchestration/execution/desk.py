@@ -12,6 +12,9 @@ from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.models import Claim
 from aaiclick.trouble import Trouble
 
+ANSWER_S_MAX = 60.0
+"""After so long a question is given up, and asked again on another connection."""
+
 T = TypeVar("T")
 
 
@@ -63,7 +66,8 @@ class WorkersDesk:
         trouble = Trouble(self._clock)
         while True:
             try:
-                answer = await ask()
+                async with asyncio.timeout(ANSWER_S_MAX):
+                    answer = await ask()
                 trouble.over()
                 return answer
             except ClaimLost:

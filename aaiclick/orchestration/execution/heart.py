@@ -76,6 +76,7 @@ class Heart:
                     held=picture.held,
                     completed=completed,
                     failed=failed,
+                    unreported_s=int(picture.unreported_s),
                 )
         except Exception as error:
             self.holdings.count(completed, failed)
@@ -83,7 +84,7 @@ class Heart:
             return None
         self._trouble.over()
         if orders.alive:
-            self.holdings.told(picture)
+            self.holdings.told(picture, self.clock.monotonic())
         self.on_orders(orders)
         return orders
 

@@ -23,10 +23,16 @@ class Holding:
     since: float
     log_path: str | None = None
     begun: bool = False
-    ended: bool = False
+    ended_at: float | None = None
+    """When its body was over, by this process's clock."""
     told: bool = False
     tables: bool = False
     """Whether it uses tables."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether its body is over, and its report on its way."""
+        return self.ended_at is not None
 
 
 @dataclass(slots=True)
@@ -35,6 +41,8 @@ class Picture:
 
     known_call: int
     held: list[Held]
+    unreported_s: float = 0.0
+    """For how long the oldest run that is over has not been reported."""
 
 
 @dataclass(slots=True)
@@ -42,6 +50,8 @@ class Holdings:
     """All runs of one session."""
 
     known_call: int = 0
+    heard_at: float = float("-inf")
+    """When the state last heard of this session, by this process's clock."""
     _runs: dict[Key, Holding] = field(default_factory=dict)
     _completed: int = 0
     _failed: int = 0
@@ -71,11 +81,11 @@ class Holdings:
         run = self._runs.get(key)
         return run is not None and run.tables
 
-    def ended(self, key: Key) -> None:
+    def ended(self, key: Key, now: float) -> None:
         """The body of this run is over; its report is on its way."""
         run = self._runs.get(key)
         if run is not None:
-            run.ended = True
+            run.ended_at = now
 
     def acknowledged(self, reports: Iterable[Report]) -> None:
         """The state has answered these reports."""
@@ -100,7 +110,15 @@ class Holdings:
                 Held(key[0], key[1], run.begun and not run.told and now - run.since >= LONG_S, run.log_path)
                 for key, run in self._runs.items()
             ]
-            return Picture(self.known_call, held)
+            return Picture(self.known_call, held, self._unreported_s(now))
+
+    def unreported_s(self, now: float) -> float:
+        """For how long the oldest run that is over has not been reported; 0 if none is."""
+        with self._lock:
+            return self._unreported_s(now)
+
+    def _unreported_s(self, now: float) -> float:
+        return max((now - run.ended_at for run in self._runs.values() if run.ended_at is not None), default=0.0)
 
     def take_counts(self) -> tuple[int, int]:
         """How many completed and failed since this was asked last: whoever asks is to tell it."""
@@ -114,9 +132,10 @@ class Holdings:
             self._completed += completed
             self._failed += failed
 
-    def told(self, picture: Picture) -> None:
+    def told(self, picture: Picture, now: float) -> None:
         """The state has heard this picture."""
         with self._lock:
+            self.heard_at = now
             for run in picture.held:
                 if run.started and (run.task_id, run.epoch) in self._runs:
                     self._runs[run.task_id, run.epoch].told = True

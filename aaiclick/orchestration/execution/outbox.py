@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 
 from aaiclick.clock import Clock
+from aaiclick.config import settings
+from aaiclick.errors import WorkerStuck
 from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.holdings import Holdings, Key
 from aaiclick.orchestration.models import Receipt, Report
@@ -19,8 +21,12 @@ AT_ONCE = 500
 """Reports in one transaction."""
 
 REPORT_S_MAX = 600.0
-"""After so long a call is given up, and made again on another connection: the network may have swallowed it."""
+"""After a session's length, and ever more up to this, a call is given up and made again on another connection."""
 
+STUCK_SESSIONS = 10
+"""Who cannot report for so many sessions, though its heartbeats arrive, ends: others run what it cannot tell of."""
+
+PROMOTE_S_MAX = 60.0
 SOON_S_MIN = 0.01
 SOON_S = 3.0
 """A delay up to this had better not wait for the control loop's next round."""
@@ -32,6 +38,7 @@ class Outbox:
     def __init__(self, coordinator: Coordinator, clock: Clock, answered: Callable[[], None]) -> None:
         self.coordinator = coordinator
         self.clock = clock
+        self.session_s = settings().session_s
         self._answered = answered
         self.on_answer: Callable[[Sequence[Report], Collection[Key]], None] | None = None
         """Hears which reports were acknowledged, and which of them counted."""
@@ -65,25 +72,27 @@ class Outbox:
 
     async def send_forever(self, sender: Callable[[], tuple[int, Holdings]]) -> None:
         """Tell what there is; `sender` says whose reports these are."""
-        trouble, size = Trouble(self.clock), AT_ONCE
+        trouble, size, patience_s = Trouble(self.clock), AT_ONCE, self.session_s
         while True:
             if not len(self):
                 self._owed.clear()
                 await self._owed.wait()
             (session, holdings), batch, reports = sender(), self._reports[:size], self._reports
             try:
-                async with asyncio.timeout(REPORT_S_MAX):
+                async with asyncio.timeout(patience_s):
                     await self._let_go(session)
                     receipt = await self.coordinator.report(session, batch) if batch else Receipt()
             except Exception as error:
-                trouble.met(f"worker {session}: reporting", error)
+                trouble.met(f"worker {session}: reporting", error, "trying again on another connection")
+                self._give_up_if_stuck(session, holdings)
+                patience_s = min(2 * patience_s, REPORT_S_MAX) if isinstance(error, TimeoutError) else patience_s
                 size = max(1, len(batch) // 2)
                 if len(batch) == 1:  # let others pass
                     reports.append(reports.pop(0))
                 await self.clock.sleep(trouble.pause_s)
                 continue
             trouble.over()
-            size = AT_ONCE
+            size, patience_s = AT_ONCE, self.session_s
             del reports[: len(batch)]
             holdings.acknowledged(batch)
             if self.on_answer is not None:
@@ -93,6 +102,13 @@ class Outbox:
             self._answered()
             if receipt.due_s is not None and receipt.due_s <= SOON_S:
                 self._promote_in(receipt.due_s)
+
+    def _give_up_if_stuck(self, session: int, holdings: Holdings) -> None:
+        """Not in an outage, in which nobody is heard: to end would help nobody then."""
+        now = self.clock.monotonic()
+        owed_s = holdings.unreported_s(now)
+        if owed_s >= STUCK_SESSIONS * self.session_s and now - holdings.heard_at < self.session_s:
+            raise WorkerStuck(worker_id=session, seconds=int(owed_s))
 
     async def _let_go(self, session: int) -> None:
         if self._dead:
@@ -120,7 +136,8 @@ class Outbox:
             await self.clock.sleep(max(due_s, SOON_S_MIN))  # what is due may be locked: then it is still due
             self._promotes_at = float("-inf")  # it is at work
             try:
-                due_s = await self.coordinator.reconcile()
+                async with asyncio.timeout(PROMOTE_S_MAX):
+                    due_s = await self.coordinator.reconcile()
             except Exception as error:
                 self._promoting.met("promoting what is due", error, "whoever leads tries next")
                 return

@@ -325,7 +325,7 @@ class Worker:
             if is_ours:
                 self._outbox.put_dead(key)
         elif is_ours:
-            holdings.ended(key)
+            holdings.ended(key, now)
             self._outbox.put(replace(report, holds=True) if used_tables else report)
         while self._line and self.id and len(self._running) < self.concurrency and not self._leaving.is_set():
             self._begin(self._line.next(), now)

@@ -78,6 +78,8 @@ class Worker:
     tasks_completed: int = 0
     tasks_failed: int = 0
     concurrency: int = 0
+    unreported_s: int = 0
+    """For how long it had owed its oldest report, at its last heartbeat."""
 
     @classmethod
     def from_row(cls, row: Any) -> Worker:

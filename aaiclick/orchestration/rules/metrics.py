@@ -82,6 +82,12 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 "Seconds since a live worker was heard of last.",
                 labels=_WORKER,
             ),
+            Metric(
+                "worker_report_age",
+                Kind.GAUGE,
+                "For how many seconds a live worker has had results that it could not report; 0 without any.",
+                labels=_WORKER,
+            ),
         )
     }
 )
@@ -122,6 +128,7 @@ class WorkerMetrics:
     hostname: str
     heartbeat_age_s: float
     execution_time_s: float
+    report_age_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ from aaiclick.orchestration.rules.names import escape_for_terminal
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, JobStatus, TaskStatus
 from aaiclick.wording import counted
 
+UNREPORTED_S_MIN = 10
+"""A report that takes so long is worth a word."""
+
 
 class Reason(StrEnum):
     """What holds a task back."""
@@ -67,6 +70,8 @@ class Holder:
     hostname: str = ""
     pid: int = 0
     is_live: bool = False
+    unreported_s: float = 0.0
+    """For how long it has had results that it could not report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +212,8 @@ def _held(facts: Facts) -> str:
         words += f", which has it for {_seconds((facts.now - facts.claimed_at).total_seconds())}"
     if facts.holder is not None and not facts.holder.is_live:
         return f"{words}; that worker is gone: {_leader(facts, 'gives it to others')}"
+    if facts.holder is not None and facts.holder.unreported_s >= UNREPORTED_S_MIN:
+        words += f"; that worker has not been able to report for {_seconds(facts.holder.unreported_s)}"
     return words
 
 

@@ -23,6 +23,15 @@ class Stale(NamedTuple):
     oldest_s: float
 
 
+class Stuck(NamedTuple):
+    """Live workers that have results which they could not report for a while, and the one that has for longest."""
+
+    number: int
+    worker_id: int
+    hostname: str
+    longest_s: int
+
+
 class Leader(NamedTuple):
     """Who leads, or led last; not any more if nothing is left of the term."""
 
@@ -41,6 +50,20 @@ async def count_live_workers(session: Session) -> int:
     now = await session.now()
     live = select(workers.c.id).where(workers.c.status != WorkerStatus.STOPPED, workers.c.expires_at > now)
     return await _count(session, live.where(takes_tasks()))
+
+
+async def stuck_workers(session: Session, *, grace_s: float) -> Stuck | None:
+    """Live workers that could not report for so long; None if there are none."""
+    now = await session.now()
+    live = (workers.c.status != WorkerStatus.STOPPED, workers.c.expires_at > now, workers.c.unreported_s >= grace_s)
+    columns = (workers.c.id, workers.c.hostname, workers.c.unreported_s)
+    rows = await session.rows(
+        select(*columns).where(*live).order_by(workers.c.unreported_s.desc(), workers.c.id).limit(COUNTED_MAX)
+    )
+    if not rows:
+        return None
+    worst = rows[0]
+    return Stuck(len(rows), worst.id, worst.hostname, worst.unreported_s)
 
 
 async def count_slots(session: Session) -> int:

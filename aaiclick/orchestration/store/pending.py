@@ -187,7 +187,9 @@ async def _read_worker(session: Session, worker_id: int | None, now: datetime) -
     if row is None:
         return Holder(worker_id)
     is_live = row.status != WorkerStatus.STOPPED and row.expires_at > now
-    return Holder(row.id, row.name, row.hostname, row.pid, is_live)
+    age_s = max(0.0, (now - row.last_heartbeat).total_seconds())
+    owed_s = row.unreported_s + age_s if row.unreported_s else 0.0
+    return Holder(row.id, row.name, row.hostname, row.pid, is_live, owed_s)
 
 
 async def _read_fleet(session: Session, now: datetime) -> Fleet:

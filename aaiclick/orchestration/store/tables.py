@@ -213,6 +213,7 @@ workers = table(
     count("tasks_failed"),
     Column("started_at", UtcTime, nullable=False),
     count("concurrency"),
+    count("unreported_s"),
     Index("ix_workers_status", "status"),
     postgres=HOT,
 )

@@ -36,7 +36,7 @@ async def add_worker(
 
 
 async def renew_session(
-    session: Session, worker_id: int, session_s: float, *, completed: int = 0, failed: int = 0
+    session: Session, worker_id: int, session_s: float, *, completed: int = 0, failed: int = 0, unreported_s: int = 0
 ) -> Orders:
     """Keep the session alive and add to its counts; the times are the database's, whatever the worker thinks.
 
@@ -50,6 +50,7 @@ async def renew_session(
             expires_at=session.dialect.later(session_s),
             tasks_completed=workers.c.tasks_completed + completed,
             tasks_failed=workers.c.tasks_failed + failed,
+            unreported_s=unreported_s,
         )
     )
     if session.dialect.update_returning:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
 
-from aaiclick.clock import SYSTEM_CLOCK
+from aaiclick.clock import SYSTEM_CLOCK, Clock
+from aaiclick.errors import WorkerStuck
 from aaiclick.orchestration.execution import outbox as module
 from aaiclick.orchestration.execution.holdings import Holdings
-from aaiclick.orchestration.execution.outbox import AT_ONCE, Outbox
+from aaiclick.orchestration.execution.outbox import AT_ONCE, STUCK_SESSIONS, Outbox
 from aaiclick.orchestration.models import Claim, Done, Receipt, Report
+from tests.support.clocks import HandClock
 from tests.support.orchestra import until
 
 
@@ -26,6 +28,8 @@ class Desk:
         self.refused: set[int] = set()
         self.due_s: float | None = None
         self.promoted = 0
+        self.tried = 0
+        self.on_try: Callable[[], None] = lambda: None
         self.dead: list[tuple[int, int]] = []
 
     async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
@@ -33,6 +37,8 @@ class Desk:
         self.dead += runs
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
+        self.tried += 1
+        self.on_try()
         await self.open.wait()
         if any(report.task_id in self.refused for report in reports):
             raise RuntimeError("a fault")
@@ -45,9 +51,12 @@ class Desk:
 
 
 @asynccontextmanager
-async def sending(desk: Desk, holdings: Holdings | None = None) -> AsyncIterator[Outbox]:
+async def sending(
+    desk: Desk, holdings: Holdings | None = None, clock: Clock = SYSTEM_CLOCK, session_s: float | None = None
+) -> AsyncIterator[Outbox]:
     holdings = holdings or Holdings()
-    outbox = Outbox(desk, SYSTEM_CLOCK, lambda: None)  # type: ignore[arg-type]
+    outbox = Outbox(desk, clock, lambda: None)  # type: ignore[arg-type]
+    outbox.session_s = session_s or outbox.session_s
     going = asyncio.create_task(outbox.send_forever(lambda: (7, holdings)))
     try:
         yield outbox
@@ -198,3 +207,59 @@ async def test_dead_runs_of_a_new_session_are_told_of_though_those_of_the_last_w
         desk.open.set()
         await until(lambda: empty(outbox))
     assert desk.dead == [(1, 1), (2, 1)]
+
+
+# ---------------------------------------------------------------- reports that do not arrive
+
+
+def owing(clock: HandClock) -> Holdings:
+    """One run is over, and the state has just heard of its worker."""
+    holdings = Holdings()
+    holdings.answered(1, [Claim(5, 1, 7, 8, None, "t", "m.t", "{}", 0, None)], now=clock.now)
+    holdings.ended((5, 1), clock.now)
+    holdings.heard_at = clock.now
+    return holdings
+
+
+async def test_a_call_that_is_never_answered_is_given_up_and_made_again() -> None:
+    desk = Desk()
+    desk.open.clear()
+    async with sending(desk, session_s=0.01) as outbox:
+        outbox.put(Done(1, 1))
+
+        async def tried() -> bool:
+            return desk.tried >= 3
+
+        await until(tried)
+        desk.open.set()
+        await until(lambda: empty(outbox))
+    assert desk.batches == [[Done(1, 1)]]
+
+
+async def test_who_is_heard_and_cannot_report_gives_up_in_the_end() -> None:
+    desk, clock = Desk(), HandClock()
+    holdings = owing(clock)
+    desk.refused = {5}
+    desk.on_try = lambda: setattr(holdings, "heard_at", clock.now)
+    outbox = Outbox(desk, clock, lambda: None)  # type: ignore[arg-type]
+    outbox.put(Done(5, 1))
+    with pytest.raises(WorkerStuck, match="Worker 7 could not report for"):
+        await outbox.send_forever(lambda: (7, holdings))
+    owed_s = holdings.unreported_s(clock.now)
+    assert STUCK_SESSIONS * outbox.session_s <= owed_s < (STUCK_SESSIONS + 1) * outbox.session_s
+
+
+async def test_in_an_outage_nobody_gives_up() -> None:
+    desk, clock = Desk(), HandClock()
+    holdings = owing(clock)
+    desk.refused = {5}
+    async with sending(desk, holdings, clock) as outbox:
+        outbox.put(Done(5, 1))
+
+        async def very_late() -> bool:
+            return holdings.unreported_s(clock.now) > 3 * STUCK_SESSIONS * outbox.session_s
+
+        await until(very_late)
+        desk.refused = set()
+        await until(lambda: empty(outbox))
+    assert len(holdings) == 0

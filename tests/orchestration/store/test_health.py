@@ -144,3 +144,19 @@ async def test_of_a_term_that_is_over_nothing_is_left(band: Orchestra) -> None:
     found = await band.database.read(health.leader)
     assert found is not None
     assert found.left_s <= -5
+
+
+async def test_workers_that_cannot_report(band: Orchestra) -> None:
+    async def stuck() -> health.Stuck | None:
+        return await band.database.read(lambda session: health.stuck_workers(session, grace_s=10))
+
+    other = await band.coordinator.register(hostname="there", pid=2)
+    await band.coordinator.beat(band.worker, unreported_s=9)
+    assert await stuck() is None
+    await band.coordinator.beat(band.worker, unreported_s=12)
+    await band.coordinator.beat(other.id, unreported_s=95)
+    assert await stuck() == (2, other.id, "there", 95)
+    await band.coordinator.beat(other.id)
+    assert await stuck() == (1, band.worker, "here", 12)
+    await band.coordinator.deregister(band.worker)
+    assert await stuck() is None

@@ -251,3 +251,12 @@ async def test_the_number_of_statements_does_not_grow(band: Orchestra) -> None:
     finally:
         event.remove(engine, "before_cursor_execute", count)
     assert 0 < len(seen) <= 8
+
+
+async def test_a_holder_that_cannot_report(band: Orchestra) -> None:
+    task = make("a")
+    await band.submit(task)
+    await band.claim()
+    assert "report" not in judge(await facts_of(band, task)).line
+    await band.coordinator.beat(band.worker, unreported_s=95)
+    assert "; that worker has not been able to report for 95 s" in judge(await facts_of(band, task)).line
