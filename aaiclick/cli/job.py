@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aaiclick.cli.loop import wait_for, with_id
-from aaiclick.cli.output import AsJson, is_terminal, say, show_facts, show_json, show_table, show_text
+from aaiclick.cli.output import (
+    AsJson,
+    harmless,
+    is_terminal,
+    printable,
+    say,
+    show_facts,
+    show_json,
+    show_table,
+    show_text,
+)
 from aaiclick.cli.progress import check_timeout, exit_code, follow, warn_if_nobody_works
 from aaiclick.cli.watching import Watch, watch
 from aaiclick.errors import Conflict, NotFound
@@ -20,7 +30,10 @@ if TYPE_CHECKING:
 
     from aaiclick.orchestration.models import Job
 
-COLUMNS = ("id", "name", "status", "tasks", "created", "seconds")
+COLUMNS = ("id", "name", "status", "tasks", "created", "seconds", "scheduled", "backfill", "arguments")
+ARGUMENTS_SHOWN = 60
+"""Characters of the arguments in a list."""
+
 ENDED = ("completed", "failed", "cancelled")
 
 app = typer.Typer(help="List, show, wait for, cancel and retry jobs.", rich_markup_mode=None)
@@ -71,22 +84,51 @@ async def _list(
 
 
 @app.command()
-def get(job_id: JobId, watched: Watch = False, as_json: AsJson = False) -> None:
-    """Show a job."""
-    show = show_json if as_json else show_facts
+def get(
+    job_id: JobId,
+    result: Annotated[bool, typer.Option("--result", help="Also what the workflow returned.")] = False,
+    watched: Watch = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a job; of one that failed, where its tasks did."""
+    show = show_json if as_json else _show
     if watched:
         wanted = with_id("job", job_id, _same)
-        watch(lambda: _facts(wanted), show, is_over=_has_ended, as_json=as_json)
+        watch(lambda: _facts(wanted, result), show, is_over=_has_ended, as_json=as_json)
     else:
-        show(with_id("job", job_id, _facts))
+        show(with_id("job", job_id, lambda wanted: _facts(wanted, result)))
+
+
+def _show(facts: dict[str, Any]) -> None:
+    import json  # here, to keep start-up light
+
+    errors = facts.pop("errors")
+    for field in ("arguments", "result"):
+        if facts.get(field) is not None:
+            facts[field] = json.dumps(facts[field], ensure_ascii=False)
+    show_facts(facts)
+    for each in errors:
+        show_text("")
+        show_text(f"==> {printable(each['name'])} ({each['task_id']}) <==")
+        show_text(harmless((each["traceback"] or each["error"] or "").rstrip("\n")))
 
 
 async def _same(job_id: int) -> int:
     return job_id
 
 
-async def _facts(job_id: int) -> dict[str, Any]:
-    return to_json(await _get(job_id))
+async def _facts(job_id: int, with_result: bool = False) -> dict[str, Any]:
+    from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
+    from aaiclick.orchestration.jobs import list_job_errors, show_job_result  # here, to keep start-up light
+
+    async with orch_context():
+        facts = to_json(await _get(job_id))
+        errors = await list_job_errors(job_id) if facts["failed_tasks"] else []
+        facts["errors"] = [each._asdict() | {"task_id": str(each.task_id)} for each in errors]
+        if with_result:
+            found = await show_job_result(job_id)
+            facts |= {"result": found.value, "result_complete": found.complete}
+        return facts
 
 
 def _has_ended(facts: dict[str, Any]) -> bool:
@@ -192,6 +234,10 @@ def to_json(job: Job) -> dict[str, Any]:
         "run_type": str(job.run_type),
         "preservation_mode": str(job.preservation_mode),
         "priority": job.priority,
+        "arguments": job.arguments,
+        "registered_job_id": None if job.registered_job_id is None else str(job.registered_job_id),
+        "scheduled_at": to_time(job.scheduled_at),
+        "backfill_id": None if job.backfill_id is None else str(job.backfill_id),
         "total_tasks": job.total_tasks,
         "completed_tasks": job.completed_tasks,
         "failed_tasks": job.failed_tasks,
@@ -205,7 +251,16 @@ def to_json(job: Job) -> dict[str, Any]:
 def to_row(facts: dict[str, Any]) -> tuple[Any, ...]:
     """A job's facts in the columns of the table."""
     tasks = f"{facts['completed_tasks']}/{facts['total_tasks']}"
-    return (facts["id"], facts["name"], facts["status"], tasks, facts["created_at"], _seconds(facts))
+    told = (facts["id"], facts["name"], facts["status"], tasks, facts["created_at"], _seconds(facts))
+    return (*told, facts["scheduled_at"], facts["backfill_id"], _brief(facts["arguments"]))
+
+
+def _brief(arguments: dict[str, Any] | None) -> str | None:
+    """Arguments in a line of a table."""
+    if not arguments:
+        return None
+    text = ", ".join(f"{name}={value}" for name, value in arguments.items())
+    return text if len(text) <= ARGUMENTS_SHOWN else f"{text[: ARGUMENTS_SHOWN - 1]}…"
 
 
 def to_time(moment: datetime | None) -> str | None:

@@ -12,7 +12,7 @@ import typer
 
 from aaiclick.cli.job import JobId
 from aaiclick.cli.loop import with_id
-from aaiclick.cli.output import AsJson, is_terminal, printable, say, show_json, show_text
+from aaiclick.cli.output import AsJson, harmless, is_terminal, printable, say, show_json, show_text
 from aaiclick.cli.pending import TaskId
 from aaiclick.errors import InputError, NotFound
 from aaiclick.wording import counted
@@ -40,12 +40,15 @@ def task_logs(
 async def _task_logs(task_id: int, epoch: int | None, tail: int | None, follow: bool, as_json: bool) -> None:
     from aaiclick.orchestration.execution import log_following  # here, to keep start-up light
     from aaiclick.orchestration.execution.log_following import Place  # here, to keep start-up light
+    from aaiclick.orchestration.tasks import get_traceback  # here, to keep start-up light
 
     await _check_epoch(await _get_task(task_id), epoch)
     printer = Printer(as_json and follow)
     if as_json and not follow:
         pieces = [data async for data in log_following.read_whole(task_id, epoch, lines=tail)]
         text = b"".join(pieces).decode(errors="replace")
+        if not text and epoch is None and tail != 0:
+            text = await get_traceback(task_id) or ""
         show_json({"task_id": str(task_id), "epoch": epoch, "text": text})
         return
     if not follow:
@@ -58,6 +61,8 @@ async def _task_logs(task_id: int, epoch: int | None, tail: int | None, follow: 
             printer.write(data, task_id)
         async for data in log_following.follow_log(task_id, epoch, start=start):
             printer.write(data, task_id)
+    if not printer.wrote and epoch is None and tail != 0 and (traceback := await get_traceback(task_id)):
+        printer.write(traceback.encode(), task_id)  # its log is elsewhere, or it never began
     printer.finish()
     if not printer.wrote:
         say(NOTHING_HERE)
@@ -100,6 +105,7 @@ def job_logs(
 async def _job_logs(job_id: int, failed: bool, tail: int | None, follow: bool, as_json: bool) -> None:
     from aaiclick.orchestration.execution import log_following  # here, to keep start-up light
     from aaiclick.orchestration.rules.states import TaskStatus  # here, to keep start-up light
+    from aaiclick.orchestration.tasks import get_traceback  # here, to keep start-up light
 
     printer, silent = Printer(as_json), 0
     if follow:
@@ -109,6 +115,8 @@ async def _job_logs(job_id: int, failed: bool, tail: int | None, follow: bool, a
     async for task, data in pieces:
         if data:
             printer.write(data, task.id, {"name": task.name, "status": str(task.status)})
+        elif failed and (traceback := await get_traceback(task.id)):
+            printer.write(traceback.encode(), task.id, {"name": task.name, "status": str(task.status)})
         else:
             silent += 1
     printer.finish()
@@ -183,8 +191,3 @@ def _whole_characters(data: bytes) -> tuple[bytes, bytes]:
         if byte < 0x80:
             break
     return data, b""
-
-
-def harmless(text: str) -> str:
-    """Text for a terminal: lines and tabs stay, all other control codes are escaped."""
-    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.replace("\r\n", "\n").split("\n"))

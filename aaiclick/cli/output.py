@@ -82,3 +82,8 @@ def cell(value: Any) -> str:
 def printable(text: str) -> str:
     """Line ends, tabs and control codes as their escapes: a name must not steer the terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def harmless(text: str) -> str:
+    """Text for a terminal: lines and tabs stay, all other control codes are escaped."""
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.replace("\r\n", "\n").split("\n"))

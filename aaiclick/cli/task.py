@@ -9,7 +9,7 @@ import typer
 from aaiclick.cli import logs, pending
 from aaiclick.cli.job import DryRun, Upstream, show_cleared, to_time
 from aaiclick.cli.loop import with_id
-from aaiclick.cli.output import AsJson, show_facts, show_json
+from aaiclick.cli.output import AsJson, harmless, show_facts, show_json, show_text
 from aaiclick.errors import NotFound
 
 if TYPE_CHECKING:
@@ -24,12 +24,23 @@ TaskId = pending.TaskId
 
 @app.command()
 def get(task_id: TaskId, as_json: AsJson = False) -> None:
-    """Show a task."""
-    task = with_id("task", task_id, _get)
+    """Show a task; of one that failed, where that was."""
+    task, traceback = with_id("task", task_id, _get_with_traceback)
     if as_json:
-        show_json(to_json(task))
-    else:
-        show_facts(to_json(task))
+        show_json(to_json(task) | {"traceback": traceback})
+        return
+    show_facts(to_json(task))
+    if traceback:
+        show_text("")
+        show_text(harmless(traceback.rstrip("\n")))
+
+
+async def _get_with_traceback(task_id: int) -> tuple[Task, str | None]:
+    from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
+    from aaiclick.orchestration.tasks import get_traceback  # here, to keep start-up light
+
+    async with orch_context():
+        return await _get(task_id), await get_traceback(task_id)
 
 
 async def _get(task_id: int) -> Task:

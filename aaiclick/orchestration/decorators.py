@@ -20,6 +20,7 @@ from aaiclick.orchestration.params import bind, entrypoint_of, kind_of
 from aaiclick.orchestration.rules.blobs import refuse_large
 from aaiclick.orchestration.rules.names import check_name
 from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.rules.showing import show_arguments
 from aaiclick.orchestration.rules.values import encode_kwargs
 from aaiclick.orchestration.views import encode_returned
 
@@ -143,6 +144,7 @@ class JobFactory:
         nodes, returned = await self._gather(kwargs)
         job.result_json, named = encode_returned(returned)
         refuse_large(job.result_json, "result", settings().value_bytes_max)
+        job.arguments = show_arguments(kwargs)
         if self.key is not None:
             asked = encode_kwargs(dict(sorted(kwargs.items())), bytes_max=settings().blob_bytes_max)
             job.key_digest = digest([self.name, self.entrypoint, asked])

@@ -21,6 +21,7 @@ from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.params import path_of
 from aaiclick.orchestration.rules.names import check_key, check_name, check_seconds, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.rules.showing import show_arguments
 from aaiclick.orchestration.views import encode_returned
 from aaiclick.telemetry.traces import RunKey, Step, tracing
 
@@ -84,6 +85,7 @@ async def create_job(
     )
     if entry is not None:
         job.result_json, _ = encode_returned(nodes[0])
+        job.arguments = None if kwargs is None else show_arguments(kwargs)
     if key is not None:
         job.key_digest = digest(_asked(name, gather(job.id, nodes)))
     return await submit_job(job, nodes)

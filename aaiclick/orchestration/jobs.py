@@ -7,18 +7,23 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from aaiclick.errors import Conflict, NotFound, WaitTimeout
 from aaiclick.orchestration.context import blocking, connected, in_running_loop
 from aaiclick.orchestration.models import Dependency, Event, Group, Job, JobStatus, Task
 from aaiclick.orchestration.references import opened_here
 from aaiclick.orchestration.rules.names import check_id, check_paging, check_seconds, check_status, escape_for_terminal
+from aaiclick.orchestration.rules.showing import RESULT_BYTES_MAX, ShownValue, show_value
 from aaiclick.orchestration.rules.states import ENDED_JOB, TaskStatus
 from aaiclick.orchestration.store import jobs as store
+from aaiclick.orchestration.store.dead_letters import list_dead_letters
 from aaiclick.orchestration.store.results import Found, read_named
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.views import Results
+
+ERRORS_SHOWN = 5
+"""Tasks that failed of which a job tells."""
 
 LOOK_S_MIN, LOOK_S_MAX = 0.02, 1.0
 """How long to wait before looking again: longer and longer while nothing changes."""
@@ -146,7 +151,34 @@ async def get_dependencies_for_job(job_id: int) -> list[Dependency]:
     return [Dependency.from_row(row) for row in rows]
 
 
+class TaskError(NamedTuple):
+    """A task that failed: what was said, and where that was."""
+
+    task_id: int
+    name: str
+    error: str | None
+    traceback: str | None
+
+
+async def list_job_errors(job_id: int, limit: int = ERRORS_SHOWN) -> list[TaskError]:
+    """Tasks of a job that failed, those that were made last first, with where they did."""
+    wanted, (count, _) = check_id(job_id, "job id"), check_paging(limit)
+
+    async def work(session: Session) -> list[TaskError]:
+        failed = await list_dead_letters(session, None, count, only_job=wanted)
+        traces = await store.last_tracebacks(session, [task.id for task in failed])
+        return [TaskError(task.id, task.name, task.error, traces.get(task.id)) for task in failed]
+
+    async with connected() as coordinator:
+        return await coordinator.database.read(work)
+
+
 # ---------------------------------------------------------------- results
+
+
+async def show_job_result(job_id: int, length_max: int = RESULT_BYTES_MAX) -> ShownValue:
+    """What the workflow returned, for people: as JSON, bounded and masked."""
+    return show_value(await get_job_result(job_id), length_max)
 
 
 async def get_job_result(job: Job | int) -> Any:

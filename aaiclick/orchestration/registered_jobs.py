@@ -21,6 +21,7 @@ from aaiclick.orchestration.rules.blobs import refuse_large
 from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, previous_fire, with_offset
 from aaiclick.orchestration.rules.names import NAME_LENGTH_MAX, check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.rules.schedules import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
+from aaiclick.orchestration.rules.showing import show_arguments
 from aaiclick.orchestration.rules.values import encode_kwargs
 from aaiclick.orchestration.store import registered_jobs as store
 from aaiclick.orchestration.store import schedules
@@ -347,4 +348,5 @@ def _submission(job: Job, path: str, kwargs: dict[str, Any]) -> Submission:
         current_group.reset(group)
     refuse_large(task.kwargs_json, "kwargs", settings().value_bytes_max)
     job.result_json, _ = encode_returned(task)
+    job.arguments = show_arguments(kwargs)
     return Submission(job.id, tasks=[task], new_job=job)

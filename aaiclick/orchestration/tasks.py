@@ -56,6 +56,14 @@ async def _read_result(session: Session, task_id: int) -> tuple[str | None, Foun
     return task.result_json, found
 
 
+async def get_traceback(task_id: int) -> str | None:
+    """Where the last attempt at a task failed that left a traceback; None if none has."""
+    wanted = check_id(task_id, "task id")
+    async with connected() as coordinator:
+        found = await coordinator.database.read(lambda session: store.last_tracebacks(session, [wanted]))
+    return found.get(wanted)
+
+
 async def get_runs_for_task(task_id: int) -> list[Run]:
     """The attempts at a task that ended, oldest first."""
     wanted = check_id(task_id, "task id")

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration.job_graphs import get_job_graph, list_job_tasks
-from aaiclick.orchestration.jobs import compute_job_stats, list_jobs
+from aaiclick.orchestration.jobs import compute_job_stats, list_job_errors, list_jobs, show_job_result
 from aaiclick.orchestration.models import Job
 from aaiclick.server import changes, models, requests
 from aaiclick.server.answers import answer
@@ -55,6 +55,19 @@ async def list_(request: Request, _: Viewer, asked: Annotated[requests.JobsQuery
 async def get(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
     """Show a job."""
     return answer(request, models.JobAnswer.of(await the_job(job_id)))
+
+
+@router.get("/{job_id}/errors", response_model=models.JobErrors, responses=told(404) | UNCHANGED)
+async def errors(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
+    """Show where the tasks of a job failed."""
+    await the_job(job_id)
+    return answer(request, models.JobErrors.of(await list_job_errors(int(job_id))))
+
+
+@router.get("/{job_id}/result", response_model=models.ResultAnswer, responses=told(404, 409) | UNCHANGED)
+async def result(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
+    """Show what a job returned; refused unless it has completed."""
+    return answer(request, models.ResultAnswer.of(job_id, await show_job_result(int(job_id))))
 
 
 @router.post("/{job_id}/cancel", response_model=models.Cancelled, responses=told(404))

@@ -11,7 +11,7 @@ from aaiclick.errors import NotFound
 from aaiclick.orchestration.execution.log_following import Place, follow_log
 from aaiclick.orchestration.execution.log_reading import LogPart, read_log
 from aaiclick.orchestration.pending import why_pending
-from aaiclick.orchestration.tasks import get_runs_for_task
+from aaiclick.orchestration.tasks import get_runs_for_task, get_traceback
 from aaiclick.server import changes, models, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, told
@@ -26,10 +26,11 @@ router = APIRouter(prefix="/tasks", tags=["tasks"])
 _LOG = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The log's bytes as they are."}
 
 
-@router.get("/{task_id}", response_model=models.TaskAnswer, responses=told(404) | UNCHANGED)
+@router.get("/{task_id}", response_model=models.TaskDetail, responses=told(404) | UNCHANGED)
 async def get(request: Request, task_id: requests.IdPath, _: Viewer) -> Response:
-    """Show a task."""
-    return answer(request, models.TaskAnswer.of(await the_task(task_id)))
+    """Show a task; of one that failed, where that was."""
+    task = await the_task(task_id)
+    return answer(request, models.TaskDetail.told(task, await get_traceback(task.id)))
 
 
 @router.get("/{task_id}/runs", response_model=models.RunList, responses=told(404) | UNCHANGED)

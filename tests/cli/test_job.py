@@ -1,14 +1,17 @@
 """`aaiclick job`"""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
-from aaiclick.backend import get_db_url
+from aaiclick.backend import get_db_url, get_logs_dir
+from aaiclick.orchestration.execution.debug import ajob_test
 from aaiclick.orchestration.factories import create_job
 from aaiclick.orchestration.models import Job
 from tests.cli.conftest import Cli
 from tests.migrations.pictures import run
+from tests.server import outside_flows
 
 
 def work() -> None:
@@ -24,7 +27,8 @@ def test_list_shows_the_newest_first_in_lines_with_tabs(cli: Cli) -> None:
     first, second = submit("first"), submit("second", 3)
     listed = cli("job", "list")
     header, *rows = [line.split("\t") for line in listed.out.splitlines()]
-    assert header == ["id", "name", "status", "tasks", "created", "seconds"]
+    told = ["id", "name", "status", "tasks", "created", "seconds", "scheduled", "backfill", "arguments"]
+    assert header == told
     assert [row[:4] for row in rows] == [
         [str(second.id), "second", "pending", "0/3"],
         [str(first.id), "first", "pending", "0/1"],
@@ -148,3 +152,50 @@ def test_it_answers_the_same_on_every_database(cli: Cli, on_url, migrated_sql_ur
     assert [(each["name"], each["total_tasks"]) for each in listed["jobs"]] == [("café 日本", 2)]
     assert cli("job", "cancel", str(job.id)).code == 0
     assert cli("job", "stats", str(job.id), "--json").data["by_status"] == {"cancelled": 2}
+
+
+def ran(body: str, **kwargs: object) -> Job:
+    """A job of one task that has ended."""
+
+    async def work() -> Job:
+        return await ajob_test(await create_job(body, f"tests.orchestration.sample_flows.{body}", kwargs=kwargs))
+
+    return asyncio.run(work())
+
+
+def test_where_the_error_is(cli: Cli) -> None:
+    job = asyncio.run(_failed())
+    shown = cli("job", "get", str(job.id))
+    assert "Traceback (most recent call last)" in shown.out
+    assert "ValueError: no" in shown.out.splitlines()[-1]
+    (error,) = cli("job", "get", str(job.id), "--json").data["errors"]
+    task = cli("task", "get", error["task_id"], "--json").data
+    assert task["traceback"] == error["traceback"]
+    assert "Traceback" in cli("task", "get", error["task_id"]).out
+    for logs in (("task", "logs", error["task_id"]), ("job", "logs", str(job.id), "--failed")):
+        assert cli(*logs).out.endswith(error["traceback"])
+
+
+def test_logs_that_are_elsewhere_leave_the_traceback(cli: Cli) -> None:
+    job = asyncio.run(_failed())
+    for log in Path(get_logs_dir()).iterdir():
+        log.unlink()
+    assert "Traceback" in cli("job", "logs", str(job.id), "--failed").out
+    (error,) = cli("job", "get", str(job.id), "--json").data["errors"]
+    assert cli("task", "logs", error["task_id"]).out == error["traceback"]
+    assert cli("task", "logs", error["task_id"], "--json").data["text"] == error["traceback"]
+
+
+async def _failed() -> Job:
+    return await ajob_test(await create_job("bad", outside_flows.fail()))
+
+
+def test_what_a_job_was_called_with_and_what_it_returned(cli: Cli) -> None:
+    job = ran("add", a=1, b=2)
+    shown = cli("job", "get", str(job.id), "--result", "--json").data
+    assert (shown["arguments"], shown["result"], shown["result_complete"]) == ({"a": 1, "b": 2}, 3, True)
+    text = cli("job", "get", str(job.id), "--result").out
+    assert '{"a": 1, "b": 2}' in text
+    assert cli("job", "list").out.splitlines()[1].endswith("a=1, b=2")
+    waits = submit("waits")
+    assert cli("job", "get", str(waits.id), "--result").code != 0

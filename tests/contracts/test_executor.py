@@ -271,3 +271,11 @@ async def test_after_kill_a_body_is_stopped_without_being_asked(executor: Execut
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_the_log_of_a_run_that_failed_ends_with_its_traceback(executor: Executor) -> None:
+    failure = failure_in(await run(executor, claim_of(bodies.returns, kind="no such kind")))
+    said = log_of(failure)
+    assert failure.traceback
+    assert said is not None
+    assert said.endswith(failure.traceback)

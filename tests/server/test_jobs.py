@@ -11,7 +11,7 @@ from aaiclick.orchestration.audit import list_audit
 from aaiclick.orchestration.execution.debug import ajob_test
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import FLOWS, Client, problem_in
-from tests.server.outside_flows import chain
+from tests.server.outside_flows import chain, fail
 
 ADD = {"name": "sum", "entrypoint": f"{FLOWS}.add", "kwargs": {"a": 1, "b": 2}}
 
@@ -218,3 +218,29 @@ async def test_retrying_what_failed(client: Client) -> None:
     assert (await client.post(f"/jobs/{job.id}/retry")).json() == {"task_ids": [str(task.id)], "dry_run": False}
     assert (await client.get(f"/jobs/{job.id}")).json()["status"] in ("pending", "running")
     problem_in(await client.post("/jobs/12345/retry"), 404)
+
+
+async def test_what_a_job_was_called_with_and_what_it_returned(client: Client) -> None:
+    asked = {"name": "echo", "entrypoint": "tests.server.outside_flows.echo", "kwargs": {"value": {"password": "x1"}}}
+    made = (await client.post("/jobs", json=asked)).json()
+    assert made["arguments"] == {"value": {"password": "***"}}
+    problem_in(await client.get(f"/jobs/{made['id']}/result"), 409)
+    job = await get_job(int(made["id"]))
+    assert job is not None
+    await ajob_test(job)
+    found = (await client.get(f"/jobs/{made['id']}/result")).json()
+    assert (found["result"], found["complete"]) == ({"password": "***"}, True)
+    assert (await client.get("/jobs")).json()["jobs"][0]["arguments"] == made["arguments"]
+    problem_in(await client.get("/jobs/5/result"), 404)
+
+
+async def test_where_tasks_failed(client: Client) -> None:
+    job = await create_job("bad", fail())
+    await ajob_test(job)
+    (error,) = (await client.get(f"/jobs/{job.id}/errors")).json()["errors"]
+    assert error["traceback"].startswith("Traceback")
+    task = (await client.get(f"/tasks/{error['task_id']}")).json()
+    assert (task["traceback"], task["error"]) == (error["traceback"], error["error"])
+    log = (await client.get(f"/tasks/{error['task_id']}/logs")).text
+    assert log.endswith(error["traceback"])
+    problem_in(await client.get("/jobs/5/errors"), 404)

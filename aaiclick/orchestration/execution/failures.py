@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import traceback
 
-from aaiclick.orchestration.models import Claim, Failure
+from aaiclick.errors import TaskTimeout
+from aaiclick.orchestration.execution.logs import RunLog
+from aaiclick.orchestration.models import Claim, Failure, Report
 from aaiclick.orchestration.rules.names import mask_secrets
 from aaiclick.telemetry.masks import mask_text
+
+TIMEOUT = f"{TaskTimeout.__module__}.{TaskTimeout.__qualname__}"
 
 MESSAGE_MAX = 10_000
 TRACEBACK_MAX = 50_000
@@ -23,6 +27,18 @@ def failure_of(claim: Claim, error: BaseException, *, permanent: bool = False) -
         error_types=kinds,
         permanent=permanent,
     )
+
+
+def tell(log: RunLog, report: Report) -> None:
+    """End the log of a run that failed with why: where it was, and what ended it from outside."""
+    if not isinstance(report, Failure):
+        return
+    if report.traceback:
+        log.tell(report.traceback)
+    if report.crashed or TIMEOUT in report.error_types:
+        log.note(report.error.partition(": ")[2])
+    elif not report.traceback:
+        log.note(report.error)
 
 
 def describe(error: BaseException) -> str:

@@ -66,6 +66,12 @@ class RunLog:
         lead = "\n" if self._mid_line else ""
         self._guarded(f"{lead}[aaiclick] {text}\n".encode(errors="backslashreplace"), ends=True)
 
+    def tell(self, text: str) -> None:
+        """Add some lines of our own, as they are."""
+        lead = "\n" if self._mid_line else ""
+        end = "" if text.endswith("\n") else "\n"
+        self._guarded(f"{lead}{text}{end}".encode(errors="backslashreplace"), ends=True)
+
     def close(self) -> None:
         """Write what was kept of the end, and end the log."""
         lock = self._lock

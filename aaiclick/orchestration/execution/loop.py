@@ -12,6 +12,7 @@ from aaiclick.orchestration.execution import capture
 from aaiclick.orchestration.execution.current import RUNNING, Running
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
+from aaiclick.orchestration.execution.failures import tell
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.execution.scope import in_scope_of
 from aaiclick.orchestration.execution.worker import Worker
@@ -53,6 +54,8 @@ class HereExecutor:
         try:
             started(log.path)
             report = await self._run_here(claim, log)
+            if self._logs:
+                tell(log, report)
         finally:
             log.close()
         return report if log.path is None else dataclasses.replace(report, log_path=log.path)

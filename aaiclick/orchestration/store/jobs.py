@@ -110,6 +110,15 @@ async def get_runs(session: Session, task_id: int) -> Sequence[Row[Any]]:
     return await session.rows(select(runs).where(runs.c.task_id == task_id).order_by(runs.c.epoch))
 
 
+async def last_tracebacks(session: Session, task_ids: Sequence[int]) -> dict[int, str]:
+    """The traceback of the last attempt at each of these tasks that left one."""
+    if not task_ids:
+        return {}
+    left = (session.any_of(runs.c.task_id, sorted(task_ids)), runs.c.traceback.is_not(None))
+    rows = await session.rows(select(runs.c.task_id, runs.c.traceback).where(*left).order_by(runs.c.epoch))
+    return {row.task_id: row.traceback for row in rows}
+
+
 async def get_events(session: Session, job_id: int) -> Sequence[Row[Any]]:
     return await session.rows(select(events).where(events.c.job_id == job_id).order_by(events.c.id))
 

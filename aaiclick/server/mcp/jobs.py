@@ -7,7 +7,7 @@ from aaiclick.orchestration.dead_letters import list_dead_letters
 from aaiclick.server import models
 from aaiclick.server.found import the_job
 from aaiclick.server.mcp import arguments
-from aaiclick.server.mcp.bounds import LETTERS, PAGE
+from aaiclick.server.mcp.bounds import LETTERS, PAGE, TEXT_LENGTH_MAX
 from aaiclick.server.mcp.tools import Call, reads
 
 
@@ -26,6 +26,19 @@ async def find_jobs(call: Call, asked: arguments.FindJobs) -> models.JobPage:
 async def get_job(call: Call, asked: arguments.OneJob) -> models.JobAnswer:
     """Show a job: its status, times, numbers of tasks, and its error (that of its first failure)."""
     return models.JobAnswer.of(await the_job(asked.job_id))
+
+
+@reads()
+async def get_job_errors(call: Call, asked: arguments.OneJob) -> models.JobErrors:
+    """Show where the tasks of a job failed: errors and tracebacks of a few of them."""
+    await the_job(asked.job_id)
+    return models.JobErrors.of(await jobs.list_job_errors(int(asked.job_id)))
+
+
+@reads()
+async def get_job_result(call: Call, asked: arguments.OneJob) -> models.ResultAnswer:
+    """Show what a job returned. Refused unless it has completed."""
+    return models.ResultAnswer.of(asked.job_id, await jobs.show_job_result(int(asked.job_id), TEXT_LENGTH_MAX))
 
 
 @reads()

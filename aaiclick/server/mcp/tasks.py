@@ -7,7 +7,7 @@ import asyncio
 from aaiclick.errors import NotFound
 from aaiclick.orchestration import pending
 from aaiclick.orchestration.execution.log_reading import read_log
-from aaiclick.orchestration.tasks import get_runs_for_task
+from aaiclick.orchestration.tasks import get_runs_for_task, get_traceback
 from aaiclick.server import models
 from aaiclick.server.found import the_task
 from aaiclick.server.mcp import arguments
@@ -17,12 +17,13 @@ from aaiclick.server.mcp.tools import Call, reads
 
 
 @reads()
-async def get_task(call: Call, asked: arguments.OneTask) -> models.TaskAnswer:
-    """Show a task: its status, attempts, times, worker, and the error of its last attempt.
+async def get_task(call: Call, asked: arguments.OneTask) -> models.TaskDetail:
+    """Show a task: its status, attempts, times, worker, and the error and traceback of its last attempt.
 
     crash_count tells how often its process died (killed, out of memory), lost_count how often its worker was lost.
     """
-    return models.TaskAnswer.of(await the_task(asked.task_id))
+    task = await the_task(asked.task_id)
+    return models.TaskDetail.told(task, await get_traceback(task.id))
 
 
 @reads(RUNS)

@@ -25,8 +25,11 @@ from aaiclick.server.models.jobs import GraphGroup as GraphGroup
 from aaiclick.server.models.jobs import GraphTask as GraphTask
 from aaiclick.server.models.jobs import GraphTaskPage as GraphTaskPage
 from aaiclick.server.models.jobs import JobAnswer as JobAnswer
+from aaiclick.server.models.jobs import JobErrors as JobErrors
 from aaiclick.server.models.jobs import JobPage as JobPage
+from aaiclick.server.models.jobs import ResultAnswer as ResultAnswer
 from aaiclick.server.models.jobs import StatsAnswer as StatsAnswer
+from aaiclick.server.models.jobs import TaskErrorAnswer as TaskErrorAnswer
 from aaiclick.server.models.objects import ColumnAnswer as ColumnAnswer
 from aaiclick.server.models.objects import ObjectList as ObjectList
 from aaiclick.server.models.objects import RowsAnswer as RowsAnswer
@@ -42,3 +45,4 @@ from aaiclick.server.models.tasks import PendingAnswer as PendingAnswer
 from aaiclick.server.models.tasks import RunAnswer as RunAnswer
 from aaiclick.server.models.tasks import RunList as RunList
 from aaiclick.server.models.tasks import TaskAnswer as TaskAnswer
+from aaiclick.server.models.tasks import TaskDetail as TaskDetail

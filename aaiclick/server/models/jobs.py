@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from aaiclick.orchestration.jobs import JobStats
+from aaiclick.orchestration.jobs import JobStats, TaskError
 from aaiclick.orchestration.models import Job
+from aaiclick.orchestration.rules.showing import ShownValue
 from aaiclick.server.models.shown import Id, Shown
 
 
@@ -26,6 +28,9 @@ class JobAnswer(Shown):
     priority: int
     timeout_s: float | None
     fail_fast: bool
+    arguments: dict[str, Any] | None = Field(description="What it was called with: shortened and masked.")
+    scheduled_at: datetime | None = Field(description="The time of a schedule that it runs for.")
+    backfill_id: Id | None
     total_tasks: int
     completed_tasks: int
     failed_tasks: int
@@ -33,6 +38,38 @@ class JobAnswer(Shown):
     started_at: datetime | None
     completed_at: datetime | None
     error: str | None
+
+
+class TaskErrorAnswer(Shown):
+    """A task that failed: what was said, and where that was."""
+
+    task_id: Id
+    name: str
+    error: str | None
+    traceback: str | None
+
+
+class JobErrors(BaseModel):
+    """Tasks of a job that failed, with where they did."""
+
+    errors: list[TaskErrorAnswer]
+
+    @classmethod
+    def of(cls, found: Sequence[TaskError]) -> Self:
+        return cls(errors=[TaskErrorAnswer.of(each) for each in found])
+
+
+class ResultAnswer(BaseModel):
+    """What a workflow returned. Of what is too large, `result` is the beginning of its JSON as a text."""
+
+    job_id: Id
+    result: Any
+    complete: bool
+    size: int = Field(description="How many characters its JSON has, or has at least.")
+
+    @classmethod
+    def of(cls, job_id: str, found: ShownValue) -> Self:
+        return cls(job_id=job_id, result=found.value, complete=found.complete, size=found.size)
 
 
 class JobPage(BaseModel):

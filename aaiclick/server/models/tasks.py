@@ -39,6 +39,16 @@ class TaskAnswer(Shown):
     error: str | None
 
 
+class TaskDetail(TaskAnswer):
+    """A task, with where its last attempt failed that left a traceback."""
+
+    traceback: str | None = None
+
+    @classmethod
+    def told(cls, task: Task, traceback: str | None) -> Self:
+        return cls(**TaskAnswer.of(task).model_dump(), traceback=traceback)
+
+
 class RunAnswer(Shown):
     """An attempt at a task that ended."""
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from aaiclick.orchestration.execution.failures import MESSAGE_MAX, TRACEBACK_MAX, describe, failure_of, storable
+from aaiclick.config import reset_settings
+from aaiclick.orchestration.execution.failures import MESSAGE_MAX, TRACEBACK_MAX, describe, failure_of, storable, tell
+from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.models import Claim
 from tests.orchestration.sample_flows import RAISES, Unspeakable, UnspeakableExit
 
@@ -90,3 +96,25 @@ def test_a_secret_on_the_line_of_the_cut_is_masked_as_a_whole() -> None:
 
 def test_characters_that_databases_refuse_are_written_as_escapes() -> None:
     assert storable("a\0b\ud800", 100) == "a\\x00b\\ud800"
+
+
+@pytest.mark.parametrize(
+    ("facts", "last"),
+    [
+        ({"traceback": "Traceback: here"}, "Traceback: here\n"),
+        ({"traceback": None}, "[aaiclick] ValueError: no\n"),
+        ({"traceback": None, "crashed": True}, "[aaiclick] no\n"),
+    ],
+)
+def test_a_log_ends_with_why_its_run_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: Any, last: str
+) -> None:
+    monkeypatch.setenv("AAICLICK_LOG_DIR", str(tmp_path))
+    reset_settings()
+    log = RunLog(1, 2)
+    log.write(b"half a line")
+    tell(log, replace(failure_of(CLAIM, ValueError("no")), **facts))
+    log.close()
+    assert log.path is not None
+    assert Path(log.path).read_text() == f"half a line\n{last}"
+    reset_settings()

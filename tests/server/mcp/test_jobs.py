@@ -75,3 +75,14 @@ async def test_very_long_errors_are_cut_and_pages_go_on(agent: Agent) -> None:
         page = await agent.ask("list_failed_tasks", job_id=str(job.id), limit=100, before=page["next"])
         seen += page["tasks"]
     assert len({task["id"] for task in seen}) == len(seen) == 40
+
+
+async def test_errors_and_results_of_a_job(agent: Agent) -> None:
+    bad, good = await create_job("bad", fail()), await create_job("good", flows.add(1, 2))
+    await ajob_test(bad)
+    await ajob_test(good)
+    (error,) = (await agent.ask("get_job_errors", job_id=str(bad.id)))["errors"]
+    assert "Traceback" in error["traceback"]
+    assert (await agent.ask("get_task", task_id=error["task_id"]))["traceback"] == error["traceback"]
+    assert (await agent.ask("get_job_result", job_id=str(good.id)))["result"] == 3
+    assert (await agent.refused("get_job_result", job_id=str(bad.id)))["code"] == "Conflict"

@@ -8,6 +8,7 @@ from aaiclick.orchestration.execution import capture
 from aaiclick.orchestration.execution.current import RUNNING, Running
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
+from aaiclick.orchestration.execution.failures import tell
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.execution.runner import run_claim
 from aaiclick.orchestration.execution.scope import in_scope_of
@@ -40,6 +41,7 @@ class InlineExecutor:
             started(None)
             with in_scope_of(claim):
                 report = await run_claim(claim, interruptible=False)
+            tell(log, report)
         finally:
             RUNNING.reset(token)
             running.asked_to_stop = True  # whatever of it goes on is on its own

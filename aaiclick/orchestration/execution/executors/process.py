@@ -14,7 +14,7 @@ from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.executors.forks import ChildHandle, Death, Nursery, NurseryLost
 from aaiclick.orchestration.execution.executors.pump import Pump
 from aaiclick.orchestration.execution.executors.wire import Ended, Run
-from aaiclick.orchestration.execution.failures import failure_of
+from aaiclick.orchestration.execution.failures import failure_of, tell
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.execution.narrowing import narrowed
 from aaiclick.orchestration.execution.runner import timeout_of
@@ -24,8 +24,6 @@ from aaiclick.orchestration.models import Claim, Failure, Report
 
 BIRTHS_MAX = 3
 """How often a child is asked for before a run is given up."""
-
-TIMEOUT = f"{TaskTimeout.__module__}.{TaskTimeout.__qualname__}"
 
 Outcome = Ended | Death
 
@@ -89,8 +87,7 @@ class ProcessExecutor:
             raise
         except (NurseryLost, OSError) as error:  # out of processes, memory or descriptors
             report = _crashed(claim, f"it never began ({error})")
-        if isinstance(report, Failure) and (report.crashed or TIMEOUT in report.error_types):
-            log.note(report.error.partition(": ")[2])
+        tell(log, report)
         return report
 
     async def _run_in_child(self, claim: Claim, log: RunLog, started: Started) -> Report:

@@ -1,0 +1,104 @@
+"""Values as people and programs outside are shown them: plain JSON, bounded, with secrets masked."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, time
+from enum import Enum
+from typing import Any, NamedTuple, TypeVar
+
+from aaiclick.orchestration.rules.names import mask_secrets, shorten, shown
+from aaiclick.orchestration.rules.secrets import Secret
+from aaiclick.telemetry.masks import STARS, mask_text
+
+T = TypeVar("T")
+
+ARGUMENT_LENGTH_MAX = 500
+"""Characters of one argument."""
+
+ARGUMENTS_MAX = 50
+
+RESULT_BYTES_MAX = 1_000_000
+DEPTH_MAX = 50
+
+
+class ShownValue(NamedTuple):
+    """A value as JSON has it; of one that is too large, the beginning of its JSON as a text."""
+
+    value: Any
+    complete: bool
+    size: int
+    """How many characters its JSON has, or has at least."""
+
+
+def show_value(value: object, length_max: int = RESULT_BYTES_MAX) -> ShownValue:
+    """The value, or the beginning of it."""
+    plain = _Plain(length_max)
+    found = plain(value)
+    text = json.dumps(found, ensure_ascii=False)
+    if len(text) <= length_max and not plain.is_cut:
+        return ShownValue(found, True, len(text))
+    return ShownValue(text[:length_max], False, len(text))
+
+
+def show_arguments(arguments: Mapping[str, object]) -> dict[str, Any]:
+    """Arguments by their names: each short, and stars for those whose names say that they are secrets."""
+    found: dict[str, Any] = {}
+    for name, value in list(arguments.items())[:ARGUMENTS_MAX]:
+        if shown("", name) == STARS and not isinstance(value, Secret):
+            found[name] = STARS
+            continue
+        part = show_value(value, ARGUMENT_LENGTH_MAX)
+        found[name] = part.value if part.complete else f"{part.value}…"
+    if len(arguments) > ARGUMENTS_MAX:
+        found["…"] = f"{len(arguments) - ARGUMENTS_MAX} more"
+    return found
+
+
+class _Plain:
+    """Makes a value plain, up to so many parts and characters of each: what is not shown is not looked at."""
+
+    def __init__(self, most: int) -> None:
+        self.most = self.left = most
+
+    @property
+    def is_cut(self) -> bool:
+        return self.left < 0
+
+    def __call__(self, value: object, depth: int = DEPTH_MAX) -> Any:
+        self.left -= 1
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, Enum):
+            return self(value.value, depth)
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, int):
+            return int(value) if abs(value) < 2**53 else shorten(int(value), ARGUMENT_LENGTH_MAX)
+        if isinstance(value, float):
+            return float(value) if math.isfinite(value) else str(float(value))
+        if isinstance(value, date | time):
+            return value.isoformat()
+        if depth and isinstance(value, Mapping):
+            return {self._text(str(name)): self._member(name, each, depth) for name, each in self._some(value.items())}
+        if depth and isinstance(value, list | tuple | set | frozenset):
+            return [self(each, depth - 1) for each in self._some(value)]
+        return self._text(shorten(value, ARGUMENT_LENGTH_MAX))
+
+    def _some(self, items: Iterable[T]) -> Iterator[T]:
+        for item in items:
+            if self.left < 0:
+                return
+            yield item
+
+    def _member(self, name: object, value: object, depth: int) -> Any:
+        is_secret = isinstance(name, str) and shown("", name) == STARS and value is not None
+        return STARS if is_secret else self(value, depth - 1)
+
+    def _text(self, text: str) -> str:
+        """Storable everywhere, and without what must appear nowhere."""
+        masked = mask_secrets(mask_text(text[: 20 * self.most]))
+        self.left -= len(masked)
+        return masked.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode()
