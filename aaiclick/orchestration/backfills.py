@@ -14,6 +14,7 @@ from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.models import Backfill, RegisteredJob
 from aaiclick.orchestration.params import check_call
 from aaiclick.orchestration.rules.cron import find_zone, parse_schedule, with_offset
+from aaiclick.orchestration.rules.entrypoints import are_from_outside
 from aaiclick.orchestration.rules.names import check_id, check_name, check_paging, shorten
 from aaiclick.orchestration.rules.schedules import (
     BACKFILL_MAX,
@@ -95,6 +96,7 @@ async def backfill_job(
             "end_at": ends,
             "parallel_max": parallel,
             "total": len(times),
+            "from_outside": are_from_outside(),
             **how,
         }
         _check_call(entry, given)

@@ -150,7 +150,7 @@ async def backfill(who: Actor, name: str, asked: requests.CreateBackfill) -> mod
     between = (read_when(asked.start, "start"), read_when(asked.end, "end"))
     async with who.changes("backfill", f"registered job {name}") as change:
         entry = await the_entry(name)
-        async with already_trusted(entry.entrypoint):
+        async with already_trusted(entry.entrypoint, with_arguments=bool(asked.kwargs)):
             made = await backfills.backfill_job(
                 name,
                 *between,

@@ -15,6 +15,7 @@ from aaiclick.orchestration import (
     cancel_backfill,
     get_backfill,
     get_job_result,
+    get_tasks_for_job,
     list_backfills,
     list_fires,
     list_jobs,
@@ -24,6 +25,7 @@ from aaiclick.orchestration import (
 )
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.control.schedules import Scheduler
+from aaiclick.orchestration.rules.entrypoints import arguments_from_outside, has_outside_arguments
 from aaiclick.telemetry import masks
 from tests.orchestration import scheduled_flows as flows
 from tests.support.front_door import local, state
@@ -267,3 +269,18 @@ async def test_the_interval_of_a_backfill_goes_by_the_schedule_that_it_was_asked
     (job,) = await list_jobs()
     await ajob_test(job)
     assert await get_job_result(job) == ["2026-03-27T02:30:00+00:00", "2026-03-28T02:30:00+00:00"]
+
+
+async def test_runs_with_arguments_from_outside_carry_where_they_came_from(state: str) -> None:
+    await entry(default_kwargs={"label": ""})
+    for outside in (True, False):
+        with arguments_from_outside(outside):
+            made = await backfill_job("a", START, END, parallel=10, kwargs={"label": "x"}, force=True)
+        assert made.from_outside is outside
+        await fire()
+        runs = [job for job in await list_jobs() if job.backfill_id == made.id]
+        assert len(runs) == 4
+        for run in runs:
+            (task,) = await get_tasks_for_job(run.id)
+            assert has_outside_arguments(task.entrypoint) is outside
+            await ajob_test(run)

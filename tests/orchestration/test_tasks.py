@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from aaiclick.errors import (
     Conflict,
@@ -35,6 +36,7 @@ from aaiclick.orchestration import (
     get_tasks_for_job,
     job,
 )
+from aaiclick.orchestration.store.connecting import connect
 from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local, state
 
@@ -77,6 +79,8 @@ async def test_a_task_knows_its_older_names(state: str) -> None:
     (task,) = finished.tasks
     assert (task.error_message, task.retry_count, task.description) == ("ValueError: oh", 1, "fail")
     assert task.run_epoch == task.epoch == 1
+    async with connect(state, write=False) as connection:
+        assert await connection.scalar(text(f"SELECT run_epoch FROM tasks WHERE id = {task.id}")) == 1
     assert task.result_table_id is None
 
 

@@ -168,6 +168,8 @@ class Backfill(_Row):
     """Times that have run are run again."""
     failed_only: bool = False
     """Only times are run whose last run failed."""
+    from_outside: bool = False
+    """Its arguments came from outside: what they name is judged where its runs run."""
     total: int = 0
     left_alone: int = 0
     runs: Mapping[str, int] = field(default_factory=dict)

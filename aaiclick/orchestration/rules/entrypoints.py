@@ -66,6 +66,11 @@ def arguments_from_outside(are: bool = True) -> Iterator[None]:
         _arguments.reset(token)
 
 
+def are_from_outside() -> bool:
+    """Whether the arguments of what is made here came from outside."""
+    return _arguments.get()
+
+
 def named(entrypoint: str, prefixes: Sequence[str]) -> str:
     """An entrypoint that a text names here: in a job that came from outside it obeys what is asked of those."""
     if not _arguments.get() or type(entrypoint) is not str:

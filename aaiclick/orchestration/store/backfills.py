@@ -15,6 +15,7 @@ from aaiclick.ids import new_id
 from aaiclick.orchestration.models import Backfill, RegisteredJob
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.cron import find_zone, parse_schedule
+from aaiclick.orchestration.rules.entrypoints import arguments_from_outside
 from aaiclick.orchestration.rules.schedules import (
     BackfillStatus,
     FireOutcome,
@@ -155,7 +156,8 @@ async def _run(
     session: Session, entry: RegisteredJob, backfill: Backfill, fire_at: datetime, build: Build, *, again: bool
 ) -> None:
     as_asked = replace(entry, schedule=backfill.schedule, timezone=backfill.timezone)
-    submission = build(as_asked, fire_at, backfill.kwargs)
+    with arguments_from_outside(backfill.from_outside):
+        submission = build(as_asked, fire_at, backfill.kwargs)
     assert submission.new_job is not None
     submission.new_job.backfill_id = backfill.id
     job_id = await start_run(session, submission)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, DateTime, Integer, String, Text
+from sqlalchemy import BigInteger, Computed, DateTime, Integer, String, Text
 from sqlalchemy.engine import Dialect
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 Id = BigInteger().with_variant(Integer, "sqlite")
@@ -84,3 +85,14 @@ class UtcTime(TypeDecorator[datetime]):
             value = datetime.fromisoformat(value)
         moment: datetime = value
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+class ReadAs(Computed):
+    """Another name of a column, for whoever reads it in SQL; PostgreSQL has to store it."""
+
+    inherit_cache = True
+
+
+@compiles(ReadAs, "postgresql")
+def _stored(element: ReadAs, compiler: Any, **options: Any) -> str:
+    return f"GENERATED ALWAYS AS ({element.sqltext}) STORED"

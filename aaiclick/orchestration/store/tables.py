@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, String, text
 
-from aaiclick.orchestration.store.columns import Id, JsonText, LongText, UtcTime
+from aaiclick.orchestration.store.columns import Id, JsonText, LongText, ReadAs, UtcTime
 from aaiclick.orchestration.store.definitions import BUSY, HOT, count, few, flag, key, known, table
 from aaiclick.orchestration.store.definitions import metadata as metadata
 
@@ -107,6 +107,7 @@ tasks = table(
     count("generation"),
     flag("kept"),
     Column("cause_id", Id),
+    Column("run_epoch", Integer, ReadAs("epoch")),
     Index("ix_tasks_page", "job_id", "id"),
     Index("ix_tasks_group", "group_id"),
     Index("ix_tasks_parent", "parent_task_id"),
@@ -284,6 +285,7 @@ backfills = table(
     flag("failed_only"),
     count("total"),
     count("left_alone"),
+    flag("from_outside"),
     Index("ix_backfills_status", "status", "id"),
     Index("ix_backfills_registered", "registered_job_id", "id"),
 )
