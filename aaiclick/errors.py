@@ -187,6 +187,13 @@ class ClaimLost(AaiclickError):
     exit_code = 5
 
 
+class SessionOver(Conflict):
+    """The session of worker {worker_id} is over ({cause}): it is given no tasks. Register again, for a new session."""
+
+    swept: bool
+    """Whether it was ended, and not only its time is up: a heartbeat cannot save it any more."""
+
+
 class TaskTimeout(AaiclickError, TimeoutError):
     """The task ran longer than its limit of {timeout_s} s."""
 

@@ -42,6 +42,7 @@ class TaskFactory:
     timeout_s: float | None = None
     priority: int = 0
     critical: bool = True
+    stop_when_cut_off: bool = True
 
     __aaiclick__ = "task"
 
@@ -59,6 +60,7 @@ class TaskFactory:
             timeout_s=self.timeout_s,
             priority=self.priority,
             critical=self.critical,
+            stop_when_cut_off=self.stop_when_cut_off,
             references=False,
             chosen=True,
         )
@@ -176,6 +178,7 @@ def task(
     timeout_s: float | None = None,
     priority: int = 0,
     critical: bool = True,
+    stop_when_cut_off: bool = True,
 ) -> Callable[[Function], TaskFactory]: ...
 def task(function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
     """Mark a function as a task: `@task`, `@task("name")` or `@task(name=…, max_retries=…)`."""

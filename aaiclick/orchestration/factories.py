@@ -39,6 +39,7 @@ def create_task(
     timeout_s: float | None = None,
     priority: int = 0,
     critical: bool = True,
+    stop_when_cut_off: bool = True,
 ) -> Task:
     """A task in memory, from an importable name (`"myapp.module.function"`) or a function."""
     if kwargs is not None and not isinstance(kwargs, Mapping):
@@ -54,6 +55,7 @@ def create_task(
         priority=priority,
         critical=critical,
         chosen=True,
+        stop_when_cut_off=stop_when_cut_off,
     )
 
 

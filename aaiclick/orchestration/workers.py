@@ -87,5 +87,5 @@ async def claim_next_task(worker_id: int) -> Claim | None:
         if not (await coordinator.beat(wanted)).alive:
             cause = "it has no session, or its session is over"
             raise Conflict(what=f"Worker {wanted}", verb="given a task", cause=cause, hint="Call register_worker().")
-        claims = await coordinator.claim(wanted, limit=1)
+        claims = await coordinator.claim(wanted, limit=1, begins=1)
     return claims[0] if claims else None

@@ -13,7 +13,7 @@ from aaiclick.orchestration.store.dialects import dialect_of
 from aaiclick.orchestration.store.dialects.contract import ClaimedTask, ReadyKey, driver_of
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, events, ready, runs, tasks
-from tests.support.orchestra import Orchestra, make, orchestra
+from tests.support.orchestra import Orchestra, make, more_workers, orchestra
 
 
 @pytest.fixture
@@ -22,9 +22,11 @@ async def stage(migrated_sql_url: str) -> AsyncIterator[Orchestra]:
         yield opened
 
 
-async def take(stage: Orchestra, limit: int, after: ReadyKey | None = None, worker: int = 1) -> list[ClaimedTask]:
+async def take(stage: Orchestra, limit: int, after: ReadyKey | None = None, worker: int = 0) -> list[ClaimedTask]:
     async def work(session: Session) -> list[ClaimedTask]:
-        claimed = await session.dialect.claim_ready(session, worker_id=worker, placement=0, limit=limit, after=after)
+        claimed = await session.dialect.claim_ready(
+            session, worker_id=worker or stage.worker, placement=0, limit=limit, after=after
+        )
         return sorted(claimed, key=lambda task: (-task.priority, task.job_id, task.id))
 
     return await stage.database.transact(work)
@@ -156,10 +158,10 @@ async def test_a_claim_takes_the_first_in_order_and_leaves_the_rest(stage: Orche
     assert {(task.attempt, task.timeout_s, task.needs_inputs) for task in first} == {(0, 1.5, False)}
     assert await stage.ready_names() == ["t2"]
     held = await stage.rows(select(claims.c.task_id, claims.c.epoch, claims.c.worker_id))
-    assert {tuple(row) for row in held} == {(task.id, 1, 1) for task in first}
+    assert {tuple(row) for row in held} == {(task.id, 1, stage.worker) for task in first}
     told = await stage.rows(select(events).where(events.c.move == "claim"))
     assert {(row.task_id, row.epoch, row.status, row.worker_id) for row in told} == {
-        (task.id, 1, "claimed", 1) for task in first
+        (task.id, 1, "claimed", stage.worker) for task in first
     }
 
 
@@ -181,9 +183,10 @@ async def test_a_place_in_the_queue_of_a_task_that_is_not_pending_is_cleared_and
     await take(stage, 1)
     wrong = {"placement": 0, "rank": 0, "job_id": job.id, "task_id": task.id}
     await stage.database.transact(lambda session: session.insert(ready, [wrong]))
-    assert await take(stage, 1, worker=2) == []
+    (other,) = await more_workers(stage, 1)
+    assert await take(stage, 1, worker=other) == []
     assert await stage.rows(select(ready)) == []
-    assert (await stage.task(task)).worker_id == 1
+    assert (await stage.task(task)).worker_id == stage.worker
 
 
 async def test_ranks_and_jobs_are_left_lane_by_lane(stage: Orchestra) -> None:
@@ -200,7 +203,7 @@ async def test_a_place_to_begin_compares_the_whole_key(stage: Orchestra) -> None
     place = ReadyKey(0, one.id, (2**63) - 1)
 
     async with stage.transaction() as session:
-        taken = await session.dialect.claim_ready(session, worker_id=1, placement=0, limit=9, after=place)
+        taken = await session.dialect.claim_ready(session, worker_id=stage.worker, placement=0, limit=9, after=place)
         assert [(task.name, task.job_id) for task in taken] == [("d", two.id)]
 
 
@@ -228,7 +231,8 @@ async def test_completing_moves_what_passes_the_fence_and_nothing_else(stage: Or
     first >> following
     job = await stage.submit(first, following, group, inside, make("late"), make("of another"))
     claimed = {task.name: task for task in await take(stage, 3)}
-    (other,) = await take(stage, 1, worker=2)
+    (neighbour,) = await more_workers(stage, 1)
+    (other,) = await take(stage, 1, worker=neighbour)
     reports = [
         Done(claimed["first"].id, 1, '{"a":1}', "/log"),
         Done(claimed["inside"].id, 1),
@@ -236,7 +240,9 @@ async def test_completing_moves_what_passes_the_fence_and_nothing_else(stage: Or
         Done(other.id, 1),
         Done(12345, 1),
     ]
-    ended = await stage.database.transact(lambda session: session.dialect.complete_claims(session, 1, reports))
+    ended = await stage.database.transact(
+        lambda session: session.dialect.complete_claims(session, stage.worker, reports)
+    )
     assert {(task.id, task.job_id, task.group_id, task.dependents_count, task.critical) for task in ended} == {
         (first.id, job.id, None, 1, True),
         (inside.id, job.id, group.id, 0, False),

@@ -35,6 +35,9 @@ ON_CHANGES = {
         SELECT id, epoch, worker_id, result FROM tasks
         WHERE status = 'completed'
             AND (json_extract(result, '$.epoch') != epoch OR json_extract(result, '$.worker') != worker_id)""",
+    "nobody claims after its session's end": """
+        SELECT e.task_id, e.epoch, w.id FROM events e JOIN workers w ON w.id = e.worker_id
+        WHERE e.move = 'claim' AND w.status = 'stopped' AND e.at > w.expires_at""",
     "only what was lost is recovered": """
         SELECT e.task_id, e.epoch, w.id, w.status FROM events e JOIN workers w ON w.id = e.worker_id
         WHERE e.move = 'recover' AND w.status != 'stopped'""",

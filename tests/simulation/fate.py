@@ -64,6 +64,7 @@ class Fate:
             self.crash: 1.5,
             self.hang: 1.5,
             self.outage: 0.5,
+            self.deafen: 1.0,
             self.more_hosts: 1.5,
             self.report_again: 3.0,
             self.claim_again: 1.0,
@@ -201,6 +202,13 @@ class Fate:
             gates = self.dice.choice([both, both, [host.work], [host.service]])
             host.pause(gates, self.dice.choice([self.dice.uniform(1, 5), self.dice.uniform(8, 16), 30.0]))
 
+    async def deafen(self) -> None:
+        """Only the beats of a host are cut, for less than a session or longer."""
+        if self.world.hosts:
+            host, seconds = self.dice.choice(self.world.hosts), self.dice.choice([5.0, 15.0, 40.0])
+            self.world.note(host.name, f"its beats are cut for {seconds:.1f} s")
+            host.coordinator.deaf_until = self.world.loop.time() + seconds
+
     async def outage(self) -> None:
         world = self.world
         seconds = self.dice.choice([self.dice.uniform(1, 4), self.dice.uniform(6, 12), self.dice.uniform(15, 25)])
@@ -227,19 +235,21 @@ class Fate:
     async def claim_again(self) -> None:
         said = [call for host in self.everyone for call in host.coordinator.claims]
         if said:
-            worker, facts = self._of_the_dead_or_the_living(said)
+            worker, facts = of_the_dead_or_the_living(self.world, said)
             await self.people.claim(worker, **facts)
 
     async def beat_again(self) -> None:
         said = [call for host in self.everyone for call in host.coordinator.beats]
         if said:
-            worker, facts = self._of_the_dead_or_the_living(said)
+            worker, facts = of_the_dead_or_the_living(self.world, said)
             await self.people.beat(worker, **stale_beat(facts))
 
-    def _of_the_dead_or_the_living(self, said: list[Call]) -> Call:
-        stopped = set(self.world.state.ids("SELECT id FROM workers WHERE status = 'stopped'"))
-        wanted = self.dice.random() < 0.5
-        return self.dice.choice([call for call in said if (call[0] in stopped) == wanted] or said)
+
+def of_the_dead_or_the_living(world: World, said: list[Call]) -> Call:
+    """A call that someone made whose session is over, or someone else."""
+    stopped = set(world.state.ids("SELECT id FROM workers WHERE status = 'stopped'"))
+    wanted = world.dice.random() < 0.5
+    return world.dice.choice([call for call in said if (call[0] in stopped) == wanted] or said)
 
 
 def still_held(world: World) -> Iterator[str]:

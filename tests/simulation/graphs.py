@@ -60,4 +60,7 @@ class Graphs:
         policy = RetryPolicy(self.dice.choice([0, 1, 2, 3]), delay_s=self.dice.choice([0.0, 0.5, 5.0]))
         priority = self.dice.choice([0, 0, 0, 1, -1])
         critical = self.dice.random() < 0.8
-        return Task("some.module.t", name="t", group_id=group_id, retry=policy, priority=priority, critical=critical)
+        options = {"retry": policy, "priority": priority, "critical": critical}
+        task = Task("some.module.t", name="t", group_id=group_id, **options)  # type: ignore[arg-type]
+        task.stop_when_cut_off = task.id % 8 != 0
+        return task

@@ -13,6 +13,7 @@ from aaiclick.errors import AaiclickError, ClaimLost
 from aaiclick.ids import new_id
 from aaiclick.orchestration.control.loop import Control
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.heart import Heart
@@ -73,6 +74,8 @@ class FaultyCoordinator:
         self.inner = inner
         self.beats: list[Call] = []
         self.claims: list[Call] = []
+        self.deaf_until = 0.0
+        """Until when no beat of this one gets through, though everything else does."""
 
     async def _send(self, call: Callable[[], Awaitable[T]]) -> T:
         if not self.world.is_calm and self.world.dice.random() < REPEATED:
@@ -87,6 +90,9 @@ class FaultyCoordinator:
         return await self._send(lambda: self.inner.register(**facts | {"hostname": "simulated", "pid": 1}))
 
     async def beat(self, worker_id: int, **facts: Any) -> Orders:
+        if self.world.loop.time() < self.deaf_until and not self.world.is_calm:
+            self.world.counts["beats cut"] += 1
+            raise Away("only beats are cut")
         self.beats = [*self.beats[-10:], (worker_id, facts)]
         return await self._send(lambda: self.inner.beat(worker_id, **facts))
 
@@ -127,6 +133,20 @@ class Broken(RuntimeError):
     """An executor that fails on its own; its worker makes a failure of the task of it."""
 
 
+class Body:
+    """A body that was begun, in a child of this host: the child dies in time, even if the host is paused."""
+
+    def __init__(self, host: Host, claim: Claim) -> None:
+        self.host, self.claim = host, claim
+        self.is_over = False
+
+    @property
+    def is_alive(self) -> bool:
+        if self.is_over or self.host.is_dead:
+            return False
+        return not self.claim.stop_when_cut_off or self.host.clock.monotonic() < self.host.worker.cutoff.kill_at
+
+
 class ScriptedExecutor:
     """Bodies that take virtual time and end as the dice say."""
 
@@ -135,12 +155,24 @@ class ScriptedExecutor:
         self.host = host
         self.desk: Desk | None = None
 
+    def watch(self, cutoff: Cutoff) -> None:
+        self.cutoff = cutoff
+
     async def start(self) -> None:
         """There is nothing to get ready."""
 
     async def run(self, claim: Claim, started: Started) -> Report:
         world, key = self.world, (claim.task_id, claim.epoch)
         world.note(self.host.name, f"body {claim.task_id}#{claim.epoch} begins")
+        body = Body(self.host, claim)
+        world.begins(body)
+        try:
+            return await self._run(claim, key, started)
+        finally:
+            body.is_over = True
+
+    async def _run(self, claim: Claim, key: tuple[int, int], started: Started) -> Report:
+        world = self.world
         if world.state.rows("SELECT * FROM runs WHERE (task_id, epoch) = (?, ?) AND outcome = 'released'", *key):
             world.fail(f"what its worker knows of is not taken from it: {key} of worker {claim.worker_id}")
         started(None)
@@ -154,7 +186,8 @@ class ScriptedExecutor:
             return Failure(claim.task_id, claim.epoch, f"ClaimLost: {error}", made=())
         except asyncio.CancelledError:
             world.counts["bodies stopped"] += 1
-            await asyncio.sleep(0.0 if world.is_calm else world.dice.choice([0.0, 0.0, 1.0, 4.0]))
+            struggles_s = 0.0 if world.is_calm else world.dice.choice([0.0, 0.0, 1.0, 4.0])
+            await asyncio.sleep(min(struggles_s, max(0.0, self.cutoff.kill_at - self.host.clock.monotonic())))
             data.check()
             raise
         return data.settled(self._outcome(claim, data))
@@ -286,6 +319,7 @@ class Host:
             bring,
             every_s=every_s,
             clock=self.clock,
+            on_renewed=self.worker.cutoff.renewed,
         )
         return self._heart
 

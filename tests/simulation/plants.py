@@ -16,6 +16,7 @@ from sqlalchemy import Column, Row, select, update
 
 from aaiclick.orchestration.control import leader, loop, reconcilers
 from aaiclick.orchestration.coordinator import direct
+from aaiclick.orchestration.execution import cutoff
 from aaiclick.orchestration.execution.holdings import Holdings
 from aaiclick.orchestration.models import Done, Orders, Receipt, Stop
 from aaiclick.orchestration.rules.states import LIVE_TASK
@@ -151,6 +152,16 @@ def worker_that_never_lets_go() -> Replacements:
     return [(Holdings, "drop", lambda holdings, keys: None)]
 
 
+def claims_of_the_dead() -> Replacements:
+    """Whoever asks is given tasks, whatever became of its session."""
+    return [(sqlite_moves, "is_live", lambda status, in_time: True)]
+
+
+def bodies_that_outlast_the_session() -> Replacements:
+    """A worker that is cut off stops its bodies when the session has ended, rather than before."""
+    return [(cutoff, "MARGIN", -2)]
+
+
 # ---------------------------------------------------------------- recovery
 
 
@@ -162,7 +173,7 @@ def scan_and_write_apart() -> Replacements:
             await database.transact(workers.expire_sessions)
         found = await database.read(lambda session: recoveries._orphans(session, 100))
 
-        async def orphans(session: Session, limit: int) -> dict[int, tuple[int, int]]:
+        async def orphans(session: Session, limit: int) -> dict[int, recoveries.Orphan]:
             return found
 
         async def write(session: Session) -> int:
@@ -182,26 +193,6 @@ def claim_left_behind() -> Replacements:
         await session.insert(runs, rows)
 
     return [(recoveries, "end_claims", end_claims)]
-
-
-def only_sessions_that_just_ended() -> Replacements:
-    """Claims are recovered from the sessions that this sweep ended: one that was committed later is found by nobody."""
-    fresh: set[int] = set()
-
-    async def expire_sessions(session: Session) -> int:
-        chosen = worker_rows.c.status != "stopped", worker_rows.c.expires_at < await session.now()
-        fresh.update(row.id for row in await session.rows(select(worker_rows.c.id).where(*chosen)))
-        return await real_expire(session)
-
-    async def orphans(session: Session, limit: int) -> dict[int, tuple[int, int]]:
-        found = await real_orphans(session, limit)
-        chosen = {task: claim for task, claim in found.items() if claim[1] in fresh}
-        if not chosen:
-            fresh.clear()
-        return chosen
-
-    real_expire, real_orphans = workers.expire_sessions, recoveries._orphans
-    return [(workers, "expire_sessions", expire_sessions), (recoveries, "_orphans", orphans)]
 
 
 # ---------------------------------------------------------------- graphs
@@ -272,9 +263,10 @@ MISTAKES: dict[str, Plant] = {
         beat_that_asks_for_nothing,
         beat_that_takes_what_is_on_its_way,
         worker_that_never_lets_go,
+        claims_of_the_dead,
+        bodies_that_outlast_the_session,
         scan_and_write_apart,
         claim_left_behind,
-        only_sessions_that_just_ended,
         shallow_clear,
         lost_decrement,
         children_before_the_completion,
@@ -291,8 +283,11 @@ _MORE = ("more_hosts", "drain", "report_again", "claim_again", "beat_again")
 WEATHER = {
     "fence_by_status_only": Weather(favours=("report_again", "clear", *_DEADLY)),
     "scan_and_write_apart": Weather(slowness=30.0, zealous=True, favours=_DEADLY),
+    "bodies_that_outlast_the_session": Weather(
+        favours=("hang", "submit", "more_hosts"), spares=("crash", "cancel", "drain", "outage")
+    ),
+    "claims_of_the_dead": Weather(favours=("deafen", "submit", "clear")),
     "session_that_comes_back": Weather(favours=("beat_again", *_DEADLY)),
-    "only_sessions_that_just_ended": Weather(favours=("claim_again", "hang", *_DEADLY), spares=("cancel",)),
     "beat_that_asks_for_nothing": Weather(lossy=8.0, favours=("claim_again", "submit"), spares=_ENDS),
     "outage_taken_for_a_crash": Weather(favours=("outage", "submit", "clear")),
     "worker_that_never_lets_go": Weather(favours=("clear", "submit"), spares=("crash", "drain", "hang", "outage")),

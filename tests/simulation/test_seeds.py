@@ -19,6 +19,7 @@ HAPPENED = (
     "crash after",
     "lost before",
     "lost after",
+    "beats cut",
     "repeated",
     "late reports refused",
     "bodies stopped",
@@ -30,7 +31,7 @@ HAPPENED = (
     "lost at the engine",
     "remove",
     *("submit", "extend", "clear", "cancel", "retry", "drain", "keep", "crash", "hang", "outage", "more_hosts"),
-    *("report_again", "claim_again", "beat_again"),
+    *("deafen", "report_again", "claim_again", "beat_again"),
     *("claim", "start", "complete", "fail", "release", "recover", "give_up", "doom", "reactivate"),
 )
 """Deeds, faults and moves of which all seeds together must have seen some."""

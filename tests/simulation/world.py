@@ -21,7 +21,7 @@ from tests.simulation.state import Dialect, State
 
 if TYPE_CHECKING:
     from tests.simulation.fate import Fate
-    from tests.simulation.host import Host
+    from tests.simulation.host import Body, Host
 
 BEGINNING = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -80,6 +80,8 @@ class World:
         self.failed: asyncio.Future[None] = loop.create_future()
         self.sent: list[tuple[int, Sequence[Report]]] = []
         """Every report that was ever sent, by any worker: the network may bring any of them again."""
+        self.bodies: dict[int, list[Body]] = {}
+        """Those that were begun, of each task."""
         self.is_calm = False
         self.is_away = False
         self.is_over = False
@@ -177,6 +179,18 @@ class World:
             yield from self.history.compare_tasks(self.state)
             yield from recount(self.state)
             yield from lacking(self)
+
+    def begins(self, body: Body) -> None:
+        """No other body of the task may be alive, unless someone asked for that: cleared it, or let it finish."""
+        task = body.claim.task_id
+        for other in self.bodies.get(task, []):
+            key = (task, other.claim.epoch)
+            lost = self.state.rows("SELECT 1 FROM runs WHERE (task_id, epoch) = (?, ?) AND outcome = 'lost'", *key)
+            if lost and other.is_alive:
+                if other.claim.stop_when_cut_off:
+                    self.fail(f"no two bodies at a time: {key} on {other.host.name}, {body.claim} on {body.host.name}")
+                self.counts["finishes although cut off"] += 1
+        self.bodies[task] = [*(each for each in self.bodies.get(task, []) if each.is_alive), body]
 
     def received(self, worker: int, reports: Sequence[Report], receipt: Receipt) -> None:
         """A report that was accepted has its run in the history, with this worker and no other outcome."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.heart import Heart
@@ -37,6 +38,9 @@ class ScriptedExecutor:
         self.killed = False
         self.open = False
         self.desk: Desk | None = None
+
+    def watch(self, cutoff: Cutoff) -> None:
+        self.cutoff = cutoff
 
     async def start(self) -> None:
         self.open = True
@@ -70,7 +74,14 @@ async def working(
     hearts: list[asyncio.Task[None]] = []
 
     async def attend(worker: Worker) -> None:
-        heart = Heart(coordinator or band.coordinator, worker.id, worker.holdings, worker.obey, every_s=every_s)
+        heart = Heart(
+            coordinator or band.coordinator,
+            worker.id,
+            worker.holdings,
+            worker.obey,
+            every_s=every_s,
+            on_renewed=worker.cutoff.renewed,
+        )
         hearts.append(asyncio.create_task(heart.beat_forever()))
 
     worker.on_session = attend

@@ -20,7 +20,7 @@ from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.store import jobs as store_jobs
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import delayed, ready, ripples, tasks
+from aaiclick.orchestration.store.tables import delayed, ready, ripples, tasks, workers
 from aaiclick.orchestration.views import encode_returned
 from tests.support.invariants import violations
 
@@ -87,8 +87,8 @@ class Orchestra:
 
     # ------------------------------------------------------------ work
 
-    async def claim(self, limit: int = 100, placement: int = 0) -> list[Claim]:
-        return await self.coordinator.claim(self.worker, limit=limit, placement=placement)
+    async def claim(self, limit: int = 100, placement: int = 0, begins: int = 0) -> list[Claim]:
+        return await self.coordinator.claim(self.worker, limit=limit, placement=placement, begins=begins)
 
     async def claim_named(self, limit: int = 100) -> dict[str, Claim]:
         return {claim.name: claim for claim in await self.claim(limit)}
@@ -179,6 +179,17 @@ class Orchestra:
     async def until_waiting(self, count: int = 1) -> None:
         """Wait until so many transactions of this database wait for a lock."""
         await until(lambda: _wait(self.database, count))
+
+
+async def more_workers(band: Orchestra, count: int) -> list[int]:
+    """The sessions of so many other workers."""
+    return [(await band.coordinator.register(hostname="there", pid=number)).id for number in range(count)]
+
+
+async def expire(band: Orchestra, worker_id: int | None = None) -> None:
+    """The time of this worker's session is up, as of now."""
+    over = update(workers).where(workers.c.id == (worker_id or band.worker))
+    await band.database.transact(lambda session: session.run(over.values(expires_at=session.dialect.now())))
 
 
 async def _wait(database: Database, count: int) -> bool:

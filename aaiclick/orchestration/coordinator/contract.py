@@ -39,8 +39,14 @@ class Coordinator(Protocol):
     async def deregister(self, worker_id: int) -> bool:
         """End the session."""
 
-    async def claim(self, worker_id: int, *, limit: int, placement: int = 0, call: int = 0) -> list[Claim]:
-        """Take up to `limit` tasks that are ready, in order; `call` is the worker's number of this call."""
+    async def claim(
+        self, worker_id: int, *, limit: int, placement: int = 0, call: int = 0, begins: int = 0
+    ) -> list[Claim]:
+        """Take up to `limit` tasks that are ready, in order; `call` is the worker's number of this call.
+
+        The bodies of the first `begins` will begin at once: if the session is lost, so are these runs. The others count
+        as begun when a heartbeat says so. Refused with SessionOver if the session is not live.
+        """
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
         """Say what runs came to; stale reports change nothing and are not among those accepted.

@@ -108,7 +108,9 @@ class DirectCoordinator:
         self._freed_for.pop(worker_id, None)
         return await self.database.transact(lambda session: workers.stop_worker(session, worker_id))
 
-    async def claim(self, worker_id: int, *, limit: int, placement: int = 0, call: int = 0) -> list[Claim]:
+    async def claim(
+        self, worker_id: int, *, limit: int, placement: int = 0, call: int = 0, begins: int = 0
+    ) -> list[Claim]:
         front = self._fronts.setdefault(placement, QueueFront())
         began = self._clock.monotonic()
         after = front.begin(began) if self.database.dialect.dead_rows_linger else None
@@ -125,6 +127,7 @@ class DirectCoordinator:
                 after=after,
                 started=started,
                 call=call,
+                begins=begins,
                 installation=installation,
                 on_taken=lambda: looked.append(self._clock.monotonic()),
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from threading import Thread
 
 from aaiclick.errors import NoContext
 from aaiclick.orchestration.execution.desk import Desk
@@ -29,7 +30,7 @@ class CurrentRun:
 class Running:
     """A run that is going on in this process."""
 
-    __slots__ = ("asked_to_stop", "claim", "desk", "echoes", "log", "log_path", "poll")
+    __slots__ = ("asked_to_stop", "claim", "desk", "echoes", "log", "log_path", "poll", "thread")
 
     def __init__(
         self, claim: Claim, log: RunLog | None = None, log_path: str | None = None, *, echoes: bool = False
@@ -39,8 +40,15 @@ class Running:
         """Whether what it prints goes to its log and also where it always goes."""
         self.asked_to_stop = False
         self.desk: Desk | None = None
+        self.thread: Thread | None = None
+        """On which a plain function runs, in the worker itself."""
         self.poll: Callable[[], bool] | None = None
         """Looks whether someone asked meanwhile; without it, whoever asks sets `asked_to_stop`."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether its body may still do something: until it is told to stop; on a thread, until that has ended."""
+        return not self.asked_to_stop if self.thread is None else self.thread.is_alive()
 
 
 RUNNING: ContextVar[Running | None] = ContextVar("running", default=None)

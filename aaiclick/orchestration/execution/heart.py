@@ -19,8 +19,9 @@ from aaiclick.trouble import Trouble
 WATCH_S = 2.0
 """With runs in hand it beats this often: an order that no hint announced must not wait long."""
 
-BEAT_S_MAX = 10.0
-"""After so long a beat is given up, and made again on another connection: the network may have swallowed it."""
+BEAT_S_MIN, BEAT_S_MAX = 1.0, 10.0
+"""After so long a beat is given up, and made again on another connection: the network may have swallowed it. With short
+sessions that is sooner, so that there is time for another."""
 
 RETRY_S = 1.0
 """After a beat that did not reach the state."""
@@ -38,6 +39,7 @@ class Heart:
         *,
         every_s: float,
         clock: Clock = SYSTEM_CLOCK,
+        on_renewed: Callable[[float], None] = lambda sent: None,
     ) -> None:
         self.coordinator = coordinator
         self.worker_id = worker_id
@@ -45,6 +47,8 @@ class Heart:
         self.on_orders = on_orders
         self.every_s = every_s
         self.clock = clock
+        self.on_renewed = on_renewed
+        """Called when the session was renewed, with the time at which the beat was sent."""
         self._asked = asyncio.Event()
         self._trouble = Trouble(clock)
 
@@ -62,14 +66,15 @@ class Heart:
 
     def pause_s(self) -> float:
         """How long until the next beat is due."""
-        return min(self.every_s, WATCH_S) if len(self.holdings) else self.every_s
+        return min(self.every_s / 2, WATCH_S) if len(self.holdings) else self.every_s
 
     async def beat(self) -> Orders | None:
         """One beat; None if it did not reach the state."""
         picture = self.holdings.picture(self.clock.monotonic())
         completed, failed = self.holdings.take_counts()
+        sent = self.clock.monotonic()
         try:
-            async with asyncio.timeout(BEAT_S_MAX):
+            async with asyncio.timeout(min(BEAT_S_MAX, max(self.every_s, BEAT_S_MIN))):
                 orders = await self.coordinator.beat(
                     self.worker_id,
                     known_call=picture.known_call,
@@ -84,6 +89,7 @@ class Heart:
             return None
         self._trouble.over()
         if orders.alive:
+            self.on_renewed(sent)
             self.holdings.told(picture, self.clock.monotonic())
         self.on_orders(orders)
         return orders

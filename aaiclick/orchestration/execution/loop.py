@@ -10,6 +10,7 @@ from contextlib import suppress
 from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution import capture
 from aaiclick.orchestration.execution.current import RUNNING, Running
+from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.failures import tell
@@ -39,6 +40,9 @@ class HereExecutor:
         self.fault: Exception | None = None
         """What went wrong with us, or with whoever debugs: a body's own errors are reports."""
         self.on_fault: Callable[[], None] = lambda: None
+
+    def watch(self, cutoff: Cutoff) -> None:
+        """The job is kept for this process: nobody else begins its tasks, however long it is cut off."""
 
     async def start(self) -> None:
         """Begin to sort what is printed by runs."""

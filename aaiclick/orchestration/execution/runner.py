@@ -14,6 +14,7 @@ from aaiclick.config import settings
 from aaiclick.data.context import provided_by
 from aaiclick.errors import TaskTimeout
 from aaiclick.orchestration.context import staged_in
+from aaiclick.orchestration.execution.current import RUNNING
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.narrowing import narrowed
 from aaiclick.orchestration.execution.run_data import PLAIN, Opened, RunData, key_of, refers_to_objects, wanting_objects
@@ -182,7 +183,11 @@ async def _on_thread(function: Callable[..., Any], kwargs: dict[str, object]) ->
         with suppress(RuntimeError):  # nobody waits any more: the loop is closed
             loop.call_soon_threadsafe(ended.set)
 
-    threading.Thread(target=work, name=f"aaiclick-{function.__name__}", daemon=True).start()
+    thread = threading.Thread(target=work, name=f"aaiclick-{function.__name__}", daemon=True)
+    running = RUNNING.get()
+    if running is not None:
+        running.thread = thread
+    thread.start()
     await ended.wait()
     if raised:
         raise _Raised(raised[0])

@@ -137,6 +137,7 @@ class Service:
                 worker.holdings,
                 partial(self._bring, worker, session),
                 every_s=settings().beat_every_s,
+                on_renewed=worker.cutoff.renewed,
             )
             self._heart = heart
             await heart.beat_forever()

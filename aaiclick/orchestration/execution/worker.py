@@ -8,30 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.config import settings
+from aaiclick.errors import SessionOver
 from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.orchestration.execution.bodies import Bodies
+from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.desk import WorkersDesk
 from aaiclick.orchestration.execution.executors.contract import Executor
-from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.holdings import Holdings, Key
+from aaiclick.orchestration.execution.last_words import LAST_WORDS_S, end_tasks, once
 from aaiclick.orchestration.execution.line import WAIT_S_MAX, Line
 from aaiclick.orchestration.execution.outbox import Outbox
+from aaiclick.orchestration.execution.registering import register, renew
 from aaiclick.orchestration.execution.run_spans import run_spans
-from aaiclick.orchestration.execution.scope import about_run
 from aaiclick.orchestration.execution.starting import start_unless
 from aaiclick.orchestration.models import Claim, Orders, Report
 from aaiclick.telemetry.fields import about
-from aaiclick.trouble import Trouble, insist, said
+from aaiclick.trouble import Trouble, insist
 
 log = logging.getLogger("aaiclick")
 
@@ -43,14 +44,6 @@ UNREPORTED_MAX = 4
 
 CLAIM_S_MAX = 60.0
 """After so long a call is given up, and made again on another connection: the network may have swallowed it."""
-
-STOP_S = 10.0
-"""How long a body that is stopped may outlast its grace before nobody waits for it any more."""
-
-LAST_WORDS_S = 10.0
-"""How long a worker that leaves tries to tell its last results."""
-
-T = TypeVar("T")
 
 
 class Worker:
@@ -85,13 +78,14 @@ class Worker:
         self._left = max_tasks
         """How many more may begin."""
         self._call = 0
-        self._running: dict[Key, asyncio.Task[Report]] = {}
-        self._stopped: set[Key] = set()
-        """Runs that this worker stopped, rather than a body that cancelled itself."""
         self._line = Line()
         self._outbox = Outbox(coordinator, clock, self._told)
         self._desk = WorkersDesk(coordinator, clock, lambda key: self.holdings.uses_tables(key))
         executor.desk = self._desk
+        # nobody else begins what a `job_test` keeps for itself
+        self.cutoff = Cutoff(float("inf") if placement else settings().session_s, settings().cancel_grace_s, clock)
+        executor.watch(self.cutoff)
+        self._bodies = Bodies(executor, self.cutoff, concurrency)
         self._spans = run_spans()
         if self._spans is not None:
             self._outbox.on_answer = self._spans.reported
@@ -108,11 +102,12 @@ class Worker:
         self._desk.open()
         if not await start_unless(self._leaving, self.executor):
             if self.id:
-                await _once(self.id, "deregister", lambda: self.coordinator.deregister(self.id))
+                await once(self.id, "deregister", lambda: self.coordinator.deregister(self.id))
             return
         claiming = asyncio.create_task(self._claim_forever())
         sending = asyncio.create_task(self._outbox.send_forever(lambda: (self.id, self.holdings)))
         tidying = asyncio.create_task(self._give_back_forever())
+        watching = asyncio.create_task(self._bodies.watch_forever(self._freed.set))
         leaving = asyncio.create_task(self._leaving.wait())
         claiming.add_done_callback(lambda _: self._freed.set())
         try:
@@ -124,8 +119,8 @@ class Worker:
             await self._finish(sending)
         finally:
             self._outbox.close()
-            await _end(claiming, sending, tidying, leaving, self._renewing)
-            await self._stop_all()
+            await end_tasks(claiming, sending, tidying, watching, leaving, self._renewing)
+            await self._bodies.end_all(self.id)
             await self.executor.close()
         for loop in (claiming, sending, tidying):
             if not loop.cancelled():
@@ -143,17 +138,15 @@ class Worker:
         self._wake.set()
 
     async def _begin_session(self) -> None:
-        if self.id:  # begun by someone else
-            await self.on_session(self)
-            return
-        registered = await insist(
-            "registering",
-            lambda: self.coordinator.register(
-                hostname=socket.gethostname(), pid=os.getpid(), name=self.name, concurrency=self.concurrency
-            ),
-            self.clock,
-        )
-        self.id, self.holdings, self._call = registered.id, Holdings(), 0
+        begun = bool(self.id)  # by someone else
+        if begun and not self.placement:
+            begun = await insist(
+                "renewing the session", lambda: renew(self.coordinator, self.cutoff, self.id), self.clock
+            )
+        if not begun:
+            asked = partial(register, self.coordinator, self.cutoff, self.name, self.concurrency)
+            self.id = await insist("registering", asked, self.clock)
+            self.holdings, self._call = Holdings(), 0
         await self.on_session(self)
 
     async def _finish(self, reporting: asyncio.Task[None]) -> None:
@@ -161,11 +154,11 @@ class Worker:
         if not self.id:  # no session, and so nothing to finish
             return
         await self._give_back(self._line.disperse())
-        await self._until_hurried(lambda: not self._running, self.grace_s)
+        await self._until_hurried(lambda: not self._bodies, self.grace_s)
         unfinished = [run.claim for run in self.holdings.unfinished()]
-        await self._stop_all()
+        await self._bodies.end_all(self.id)
         if unfinished:
-            released = await _once(self.id, "release", lambda: self.coordinator.release(self.id, unfinished))
+            released = await once(self.id, "release", lambda: self.coordinator.release(self.id, unfinished))
             if released:
                 log.warning("worker %s: tasks that did not end in time are given back: %d", self.id, len(released))
         await self._until_hurried(lambda: not len(self._outbox) and not self.holdings.owing(), LAST_WORDS_S)
@@ -173,11 +166,11 @@ class Worker:
         await asyncio.gather(reporting, return_exceptions=True)
         left = self._outbox.empty()
         if left:  # hurried: one more try, in one go
-            await _once(self.id, "report", lambda: self.coordinator.report(self.id, left))
+            await once(self.id, "report", lambda: self.coordinator.report(self.id, left))
         completed, failed = self.holdings.take_counts()
         if completed or failed:
-            await _once(self.id, "beat", lambda: self.coordinator.beat(self.id, completed=completed, failed=failed))
-        await _once(self.id, "deregister", lambda: self.coordinator.deregister(self.id))
+            await once(self.id, "beat", lambda: self.coordinator.beat(self.id, completed=completed, failed=failed))
+        await once(self.id, "deregister", lambda: self.coordinator.deregister(self.id))
 
     async def _until_hurried(self, is_so: Callable[[], bool], seconds: float) -> None:
         """Wait until it is so, but not longer, and not when told to hurry."""
@@ -194,21 +187,6 @@ class Worker:
             for each in tasks:
                 each.cancel()
 
-    async def _stop_all(self) -> None:
-        """Stop all runs; one that does not end, as a coroutine may inline, is left behind."""
-        for key in self._running:
-            self._stop_run(key)
-        if self._running:
-            seconds = settings().cancel_grace_s + STOP_S
-            _, left = await asyncio.wait(list(self._running.values()), timeout=seconds)
-            if left:
-                log.warning("worker %s: bodies that do not end are left behind: %d", self.id, len(left))
-
-    def _stop_run(self, key: Key) -> None:
-        if key not in self._stopped:
-            self._stopped.add(key)
-            self._running[key].cancel()
-
     # ------------------------------------------------------------ claim
 
     async def _claim_forever(self) -> None:
@@ -217,16 +195,16 @@ class Worker:
         trouble = Trouble(self.clock)
         while not self._leaving.is_set():
             room = self._room()
-            if not room:
-                if self._left == 0 and not self._running:
+            if not room and not (self.id and self.cutoff.is_asking()):
+                if self._left == 0 and not self._bodies:
                     self.stop()
                     return
                 self._freed.clear()
                 await self._freed.wait()
                 continue
             self._wake.clear()
-            claims = await self._claim(room, trouble)
-            if len(claims) == room:
+            claims = await self._claim(room, trouble)  # cut off, for nothing: a refusal tells that the session is over
+            if room and len(claims) == room:
                 pause_s = POLL_S_MIN
                 await asyncio.sleep(0)
                 continue
@@ -238,14 +216,28 @@ class Worker:
                     await self._wake.wait()
 
     def _room(self) -> int:
-        if not self.id or len(self._outbox) > UNREPORTED_MAX * self.concurrency:
+        if not self.id or self.cutoff.is_asking() or len(self._outbox) > UNREPORTED_MAX * self.concurrency:
             return 0
-        free = self.concurrency - len(self._running)
+        free = self._bodies.free
         ahead, wanted = len(self._line), self._line.length_wanted(self.concurrency)
         if not free and 2 * ahead > wanted:  # a few at a time: each call costs a transaction
             return 0
         room = free + max(wanted - ahead, 0)
         return room if self._left is None else min(room, self._left - ahead)
+
+    async def _doubt(self, session: int, over: SessionOver, trouble: Trouble) -> None:
+        """A claim was refused: the session was ended, or its time is up, and then a beat from here may still save it.
+
+        The heart would know before, unless it is only its beats that do not arrive.
+        """
+        try:
+            async with asyncio.timeout(CLAIM_S_MAX):
+                alive = not over.swept and await renew(self.coordinator, self.cutoff, session)
+        except Exception as error:
+            trouble.met(f"worker {session}: renewing its session", error)
+            return
+        if not alive and session == self.id:
+            self._lose_session()
 
     async def _claim(self, room: int, trouble: Trouble) -> Sequence[Claim]:
         """Claim up to `room` tasks and let them run. A call without an answer is known by the next heartbeat."""
@@ -253,7 +245,13 @@ class Worker:
         asked_ns = time.time_ns()  # for people who look at traces
         try:
             async with asyncio.timeout(CLAIM_S_MAX):
-                claims = await self.coordinator.claim(session, limit=room, placement=self.placement, call=self._call)
+                claims = await self.coordinator.claim(
+                    session, limit=room, placement=self.placement, call=self._call, begins=self._bodies.free
+                )
+        except SessionOver as over:
+            holdings.answered(self._call, (), self.clock.monotonic())
+            await self._doubt(session, over, trouble)
+            return ()
         except Exception as error:
             holdings.answered(self._call, (), self.clock.monotonic())
             trouble.met(f"worker {session}: claiming", error)
@@ -266,11 +264,11 @@ class Worker:
             self._spans.claimed(claims, asked_ns)
         if self._leaving.is_set() and claims:
             holdings.drop([(claim.task_id, claim.epoch) for claim in claims])
-            await _once(session, "release", lambda: self.coordinator.release(session, claims))
+            await once(session, "release", lambda: self.coordinator.release(session, claims))
             return ()
         now = self.clock.monotonic()
         for claim in claims:
-            if len(self._running) < self.concurrency:
+            if self._bodies.free > 0 and not self.cutoff.is_asking():
                 self._begin(claim, now)
             else:
                 self._line.join(claim, now)
@@ -288,7 +286,7 @@ class Worker:
             return
         session = self.id
         self.holdings.drop([(claim.task_id, claim.epoch) for claim in claims])
-        await _once(session, "release", lambda: self.coordinator.release(session, claims))
+        await once(session, "release", lambda: self.coordinator.release(session, claims))
 
     # ------------------------------------------------------------ run
 
@@ -298,25 +296,20 @@ class Worker:
             self._left -= 1
         if self._spans is not None:
             self._spans.began(claim)
-        run = asyncio.create_task(self.executor.run(claim, partial(holdings.begun, key)))
-        self._running[key] = run
-        run.add_done_callback(partial(self._ended, claim, key, holdings, now))
+        self._bodies.begin(claim, partial(holdings.begun, key), partial(self._ended, claim, key, holdings, now))
+
+    def _begin_next(self) -> None:
+        """Whoever waits in line begins, where a slot is free."""
+        while (
+            self._line and self.id and self._bodies.free > 0 and not (self._leaving.is_set() or self.cutoff.is_asking())
+        ):
+            self._begin(self._line.next(), self.clock.monotonic())
 
     def _ended(self, claim: Claim, key: Key, holdings: Holdings, began: float, run: asyncio.Task[Report]) -> None:
         """A body is over. One that this worker stopped has nothing to report: whoever asked for it knows."""
         now = self.clock.monotonic()
         self._line.learn(now - began)
-        stopped = key in self._stopped
-        del self._running[key]
-        self._stopped.discard(key)
-        report: Report | None = None
-        if run.cancelled():
-            report = None if stopped else failure_of(claim, asyncio.CancelledError())
-        elif (error := run.exception()) is not None:
-            log.error("task %s: the executor failed", claim.task_id, exc_info=error, extra=about_run(claim))
-            report = failure_of(claim, error)
-        else:
-            report = run.result()
+        report = self._bodies.take_report(claim, run)
         if self._spans is not None:
             self._spans.ended(claim, report)
         is_ours, used_tables = holdings is self.holdings and self.id, holdings.holds_tables(key)
@@ -327,8 +320,7 @@ class Worker:
         elif is_ours:
             holdings.ended(key, now)
             self._outbox.put(replace(report, holds=True) if used_tables else report)
-        while self._line and self.id and len(self._running) < self.concurrency and not self._leaving.is_set():
-            self._begin(self._line.next(), now)
+        self._begin_next()
         self._freed.set()
 
     def _told(self) -> None:
@@ -343,13 +335,13 @@ class Worker:
             self._lose_session()
             return
         for key, why in orders.stop.items():
-            if key in self._running and key not in self._stopped:
+            if self._bodies.stop(key):
                 fields = about(task=key[0], epoch=key[1])
                 log.info("task %s (epoch %s): %s, its run is stopped", *key, why, extra=fields)
-                self._stop_run(key)
             elif self._line.leave(key):
                 self._outbox.put_dead(key)
                 self.holdings.drop([key])
+        self._begin_next()
         if orders.drain and not self._leaving.is_set():
             log.info("worker %s: asked to drain", self.id)
             self.stop()
@@ -359,10 +351,9 @@ class Worker:
         if self._renewing is not None and not self._renewing.done():
             return
         if self._leaving.is_set():  # it may have ended its session itself
-            for key in self._running:
-                self._stop_run(key)
+            self._bodies.stop_all()
             return
-        count = len(self._running)
+        count = len(self._bodies)
         log.warning("worker %s: its session has ended; it kills its %d runs and begins anew", self.id, count)
         self.id = 0
         self._line.disperse()
@@ -370,26 +361,9 @@ class Worker:
         self._renewing = asyncio.create_task(self._renew())
 
     async def _renew(self) -> None:
-        await self._stop_all()
+        await self._bodies.end_all(self.id)
         await self._begin_session()
         self._freed.set()
-
-
-async def _once(worker_id: int, verb: str, call: Callable[[], Awaitable[T]]) -> T | None:
-    """Try; what does not reach the state is mended by the control loop once the session is over."""
-    try:
-        async with asyncio.timeout(LAST_WORDS_S):
-            return await call()
-    except Exception as error:
-        log.warning("worker %s: cannot %s: %s; it leaves all the same", worker_id, verb, said(error))
-        return None
-
-
-async def _end(*tasks: asyncio.Task[Any] | None) -> None:
-    going_on = [task for task in tasks if task is not None]
-    for task in going_on:
-        task.cancel()
-    await asyncio.gather(*going_on, return_exceptions=True)
 
 
 async def _nothing(worker: Worker) -> None:

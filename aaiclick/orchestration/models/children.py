@@ -25,6 +25,7 @@ class NewTask(NamedTuple):
     priority: int
     timeout_s: float | None
     retry_policy: str | None
+    stop_when_cut_off: bool = True
 
 
 class NewGroup(NamedTuple):
@@ -104,6 +105,7 @@ def _new_task(task: Task, group_id: int | None) -> NewTask:
         task.priority,
         task.timeout_s,
         task.retry.to_json(),
+        task.stop_when_cut_off,
     )
 
 

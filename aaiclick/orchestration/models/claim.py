@@ -33,6 +33,8 @@ class Claim:
     """Of those groups, the ones that have an output, each with the task that gives it."""
     generation: int = 0
     """How often the task was cleared."""
+    stop_when_cut_off: bool = True
+    """Whether its body ends in time when the worker is cut off from the state, before another begins elsewhere."""
     registered: bool = False
     """Whether the first table that it may make is known already: so it is for those that are given any."""
     installation: str = ""

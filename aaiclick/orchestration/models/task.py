@@ -39,7 +39,10 @@ _STORED = (
 _COUNTED = ("epoch", "attempt", "crash_count", "lost_count", "unmet_count", "dependents_count", "generation")
 ENTRYPOINT_LENGTH_MAX = 500
 RETRY_POLICY_LENGTH_MAX = 2000
-_GIVEN = ("entrypoint", "kwargs_json", "needs_inputs", "critical", "priority", "placement", "timeout_s")
+_GIVEN = (
+    *("entrypoint", "kwargs_json", "needs_inputs", "critical", "priority", "placement", "timeout_s"),
+    "stop_when_cut_off",
+)
 _FRESH = tuple((field, None) for field in _STORED) + tuple((field, 0) for field in _COUNTED)
 
 
@@ -82,6 +85,7 @@ class Task(Node):
         timeout_s: float | None = None,
         priority: int = 0,
         critical: bool = True,
+        stop_when_cut_off: bool = True,
         references: bool = True,
         chosen: bool = False,
     ) -> None:
@@ -98,7 +102,8 @@ class Task(Node):
             setting=BLOB_SETTING,
         )
         self.needs_inputs = bool(upstream)
-        self.critical, self.priority, self.placement = _flag(critical), _whole(priority), 0
+        self.critical, self.priority, self.placement = _flag(critical, "critical"), _whole(priority), 0
+        self.stop_when_cut_off = _flag(stop_when_cut_off, "stop_when_cut_off")
         self.timeout_s = _seconds(timeout_s)
         self.retry = _policy(retry, max_retries)
         self._fresh()
@@ -125,6 +130,7 @@ class Task(Node):
         task.entrypoint, task.kwargs_json, task.needs_inputs = new.entrypoint, new.kwargs_json, new.needs_inputs
         task.critical, task.priority, task.placement, task.timeout_s = new.critical, new.priority, 0, new.timeout_s
         task.retry = RetryPolicy.from_json(new.retry_policy)
+        task.stop_when_cut_off = new.stop_when_cut_off
         task.parent_task_id, task.parent_epoch = parent_task_id, parent_epoch
         return task
 
@@ -138,7 +144,7 @@ class Task(Node):
         task.id, task.name, task.job_id, task._group_id = row.id, row.name, row.job_id, row.group_id
         task.kwargs_json, task.result_json, task.timeout_s = row.kwargs, row.result, row.timeout_s
         task.status, task.gated, task.function = TaskStatus(row.status), row.gated, None
-        task.kept = row.kept
+        task.kept, task.stop_when_cut_off = row.kept, row.stop_when_cut_off
         task.retry = RetryPolicy.from_json(row.retry_policy)
         return task
 
@@ -225,10 +231,10 @@ def _policy(retry: RetryPolicy | None, max_retries: int | None) -> RetryPolicy:
     return retry if max_retries is None else replace(retry, max_retries=max_retries)
 
 
-def _flag(critical: bool) -> bool:
-    if type(critical) is not bool:
-        raise InputError(field="critical", value=shorten(critical), rule="True or False", hint="")
-    return critical
+def _flag(value: bool, field: str) -> bool:
+    if type(value) is not bool:
+        raise InputError(field=field, value=shorten(value), rule="True or False", hint="")
+    return value
 
 
 def _whole(priority: int) -> int:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from aaiclick.errors import SessionOver
 from aaiclick.orchestration.models import Claim
 from aaiclick.orchestration.store.dialects.contract import ClaimedTask, ReadyKey
 from aaiclick.orchestration.store.results import Found, read_named
@@ -58,16 +59,18 @@ async def claim_tasks(
     after: ReadyKey | None,
     started: set[int],
     call: int = 0,
+    begins: int = 0,
     installation: str = "",
     on_taken: Callable[[], None] = lambda: None,
 ) -> list[Claim]:
     """Claim up to `limit` tasks: by priority, then oldest job, then task. A job's first claim starts it.
 
+    The bodies of the first `begins` are about to begin. Refused with SessionOver if the worker's session is not live.
     The first tables that they may make are registered with them. `on_taken` is called in between: that takes a while
     too, and says nothing of the queue.
     """
     taken = await session.dialect.claim_ready(
-        session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call
+        session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call, begins=begins
     )
     if after is not None and len(taken) < limit:
         try:
@@ -78,7 +81,11 @@ async def claim_tasks(
                 limit=limit - len(taken),
                 after=None,
                 call=call,
+                begins=max(0, begins - len(taken)),
             )
+        except SessionOver:  # its time came in between: what was taken before is its own
+            if not taken:
+                raise
         except Exception as error:
             # what was taken is committed by now: tried again as a whole, it would be left with nobody
             if not (taken and session.dialect.claims_at_once and session.dialect.is_transient(error)):
@@ -128,6 +135,7 @@ def _claim(task: ClaimedTask, worker_id: int, found: Found, registered: bool, in
         members=found.members if task.needs_inputs else {},
         outputs=found.outputs if task.needs_inputs else {},
         generation=task.generation,
+        stop_when_cut_off=bool(task.stop_when_cut_off),
         registered=registered,
         installation=installation,
     )

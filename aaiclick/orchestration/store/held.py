@@ -49,5 +49,7 @@ async def start_runs(session: Session, worker_id: int, started: Sequence[Held]) 
     rows = await lock_claims(session, worker_id, {task: run.epoch for task, run in said.items()})
     fresh = [row for row in rows if row.status == TaskStatus.CLAIMED]
     if fresh:
-        values = [(row, {"started_at": row.claimed_at, "log_path": said[row.id].log_path}) for row in fresh]
+        values = [
+            (row, {"started_at": row.started_at or row.claimed_at, "log_path": said[row.id].log_path}) for row in fresh
+        ]
         await move_each(session, ("start",), values, await session.now())

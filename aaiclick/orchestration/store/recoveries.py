@@ -1,12 +1,14 @@
 """Sessions that ended, and what they held.
 
 The one road back: a run whose worker is gone passes through PENDING_CLEANUP to PENDING, or to FAILED if that happened
-too often. Whoever walks it, and however many at once, every step is conditional.
+too often. Only a run that had begun can be lost: a claim made after its session's end, or whose body was never known to
+begin, counts as nothing. Whoever walks it, and however many at once, every step is conditional.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, or_, select
 
@@ -36,38 +38,56 @@ async def recover_claims(session: Session, losses_max: int, limit: int = AT_ONCE
     if not rows:
         return 0
     now = await session.now()
-    again = [row for row in rows if row.lost_count + 1 < losses_max]
-    given_up = [row for row in rows if row.lost_count + 1 >= losses_max]
+    ends = {row.id: orphans[row.id].session_end for row in rows}
+    counted = {row.id for row in rows if counts_as_loss(row, ends[row.id])}
+    losses = {row.id: row.lost_count + (row.id in counted) for row in rows}
+    causes = {row.id: _cause(row, losses[row.id] if row.id in counted else None) for row in rows}
+    given_up = [row for row in rows if row.id in counted and losses[row.id] >= losses_max]
+    again = [row for row in rows if row not in given_up]
     freed = {"worker_id": None, "started_at": None}
     await move_each(
         session,
         ("recover", "retry"),
-        [(row, {**freed, "epoch": row.epoch + 1, "lost_count": row.lost_count + 1}) for row in again],
+        [(row, {**freed, "epoch": row.epoch + 1, "lost_count": losses[row.id]}) for row in again],
         now,
     )
     ended = {"completed_at": now, "started_at": None}
     await move_each(
         session,
         ("recover", "give_up"),
-        [(row, {**ended, "lost_count": row.lost_count + 1, "error": _cause(row)}) for row in given_up],
+        [(row, {**ended, "lost_count": losses[row.id], "error": causes[row.id]}) for row in given_up],
         now,
     )
-    await end_claims(session, [run_row(row, "lost", now, _cause(row)) for row in rows])
+    await end_claims(session, [run_row(row, "lost", now, causes[row.id]) for row in rows])
     await make_ready(session, [row.id for row in again])
-    errors = {row.job_id: _cause(row) for row in reversed(given_up) if row.critical}
+    errors = {row.job_id: causes[row.id] for row in reversed(given_up) if row.critical}
     await settle(session, [ended_task(row, TaskStatus.FAILED) for row in given_up], errors)
     return len(rows)
 
 
-async def _orphans(session: Session, limit: int) -> dict[int, tuple[int, int]]:
-    """Tasks with the epoch and the worker of their claims, where no live session stands behind these."""
+class Orphan(NamedTuple):
+    """A claim that no live session stands behind, and when its session ended, if anybody knows."""
+
+    epoch: int
+    worker_id: int
+    session_end: datetime | None
+
+
+def counts_as_loss(row: Any, session_end: datetime | None) -> bool:
+    """Whether a run is lost with its worker: its body had begun, under a claim made before the session's end."""
+    made_in_time = session_end is not None and row.claimed_at < session_end
+    return made_in_time and (row.status == TaskStatus.RUNNING or row.started_at is not None)
+
+
+async def _orphans(session: Session, limit: int) -> dict[int, Orphan]:
+    """Tasks with their claims, where no live session stands behind these."""
     found = await session.rows(
-        select(claims.c.task_id, claims.c.epoch, claims.c.worker_id)
+        select(claims.c.task_id, claims.c.epoch, claims.c.worker_id, workers.c.expires_at)
         .outerjoin(workers, workers.c.id == claims.c.worker_id)
         .where(or_(workers.c.id.is_(None), workers.c.status == WorkerStatus.STOPPED))
         .limit(limit)
     )
-    return {row.task_id: (row.epoch, row.worker_id) for row in found}
+    return {row.task_id: Orphan(row.epoch, row.worker_id, row.expires_at) for row in found}
 
 
 async def _unlocked(session: Session, ids: list[int]) -> list[int]:
@@ -82,13 +102,15 @@ async def _unlocked(session: Session, ids: list[int]) -> list[int]:
     return [row.id for row in found]
 
 
-def _is_orphan(row: Row[Any], claim: tuple[int, int]) -> bool:
-    return (row.epoch, row.worker_id) == claim and row.status in LIVE_TASK
+def _is_orphan(row: Row[Any], claim: Orphan) -> bool:
+    return (row.epoch, row.worker_id) == claim[:2] and row.status in LIVE_TASK
 
 
-def _cause(row: Row[Any]) -> str:
-    times = row.lost_count + 1
-    return f"WorkerLost: The session of worker {row.worker_id} ended while it held the task (lost {times} times)."
+def _cause(row: Row[Any], losses: int | None) -> str:
+    ended = f"WorkerLost: The session of worker {row.worker_id} ended"
+    if losses is None:
+        return f"{ended} before the body began (not counted)."
+    return f"{ended} while it held the task (lost {losses} times)."
 
 
 async def abandoned_jobs(session: Session) -> list[int]:

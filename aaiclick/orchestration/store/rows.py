@@ -55,6 +55,7 @@ def task_row(task: Task, plan: Plan, job_id: int, now: datetime) -> dict[str, An
         "timeout_s": task.timeout_s,
         "created_at": now,
         "kept": task.kept,
+        "stop_when_cut_off": task.stop_when_cut_off,
     }
 
 

@@ -108,6 +108,7 @@ tasks = table(
     flag("kept"),
     Column("cause_id", Id),
     Column("run_epoch", Integer, ReadAs("epoch")),
+    Column("stop_when_cut_off", Boolean(create_constraint=False), nullable=False, server_default=text("true")),
     Index("ix_tasks_page", "job_id", "id"),
     Index("ix_tasks_group", "group_id"),
     Index("ix_tasks_parent", "parent_task_id"),

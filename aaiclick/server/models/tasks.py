@@ -29,6 +29,7 @@ class TaskAnswer(Shown):
     generation: int
     priority: int
     critical: bool
+    stop_when_cut_off: bool
     timeout_s: float | None
     worker_id: Id | None
     created_at: datetime | None

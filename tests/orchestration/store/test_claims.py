@@ -22,7 +22,7 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events, tasks
 from aaiclick.orchestration.store.transitions import lock_tasks
 from tests.support.ids import HandClock
-from tests.support.orchestra import Orchestra, done, extension, make, orchestra
+from tests.support.orchestra import Orchestra, done, extension, make, more_workers, orchestra
 
 servers_only = pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
 postgres_only = pytest.mark.parametrize("dialect", ["postgres"], indirect=True)
@@ -152,10 +152,12 @@ async def test_a_second_claimer_takes_what_the_first_left_while_that_is_not_comm
     await stage.submit(*(make(f"t{number}") for number in range(4)))
     (begin,) = await stage.claim(1)  # the job is running: what starts it is the claim of a moment
     options: dict[str, Any] = {"placement": 0, "limit": 1, "after": None, "started": {begin.job_id}}
+    workers = await more_workers(stage, 3)
     async with stage.transaction() as one, stage.transaction() as two, stage.transaction() as three:
-        first = await claim_tasks(one, worker_id=1, **options)
-        second = await claim_tasks(two, worker_id=2, **options)
-        third = await claim_tasks(three, worker_id=3, **options)
+        first, second, third = [
+            await claim_tasks(session, worker_id=worker, **options)
+            for session, worker in zip((one, two, three), workers, strict=True)
+        ]
     assert [claim.name for claim in (*first, *second, *third)] == ["t1", "t2", "t3"]
     assert not await stage.violations()
 
@@ -166,11 +168,12 @@ async def test_batches_that_are_not_committed_hold_up_neither_claims_nor_complet
     await stage.submit(*(make(f"t{number}") for number in range(9)))
     before = await stage.claim(1)
     options: dict[str, Any] = {"placement": 0, "after": None, "started": {before[0].job_id}}
+    mine, theirs = await more_workers(stage, 2)
     async with asyncio.timeout(10), stage.transaction() as one, stage.transaction() as two:
-        first = await claim_tasks(one, worker_id=1, limit=3, **options)
-        second = await claim_tasks(two, worker_id=2, limit=5, **options)
+        first = await claim_tasks(one, worker_id=mine, limit=3, **options)
+        second = await claim_tasks(two, worker_id=theirs, limit=5, **options)
         assert (await take_reports(two, stage.worker, [done(before[0])], lambda: 1.0)).accepted
-        await release_claims(one, 1, {claim.task_id: claim.epoch for claim in first})
+        await release_claims(one, mine, {claim.task_id: claim.epoch for claim in first})
     assert len({claim.task_id for claim in (*first, *second)}) == 8
     assert not await stage.violations()
 
@@ -179,8 +182,9 @@ async def test_batches_that_are_not_committed_hold_up_neither_claims_nor_complet
 async def test_two_claims_at_once_start_a_job_once(stage: Orchestra) -> None:
     job = await stage.submit(make("a"), make("b"))
     options: dict[str, Any] = {"placement": 0, "limit": 1, "after": None, "started": set()}
+    (worker,) = await more_workers(stage, 1)
     async with stage.transaction() as one:
-        await claim_tasks(one, worker_id=1, **options)
+        await claim_tasks(one, worker_id=worker, **options)
         other = asyncio.create_task(stage.claim(1))
         await stage.until_waiting()
     assert len(await other) == 1

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import delete, select, update
 
-from aaiclick.orchestration.models import Worker
+from aaiclick.orchestration.models import Held, Worker
 from aaiclick.orchestration.store import recoveries
 from aaiclick.orchestration.store import workers as worker_sessions
-from aaiclick.orchestration.store.tables import claims, events, jobs, runs, workers
+from aaiclick.orchestration.store.claims import claim_tasks
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import claims, events, jobs, ready, runs, tasks, workers
 from tests.support.band import SERVERS, band
-from tests.support.orchestra import LONG_AGO, Orchestra, done, make
+from tests.support.orchestra import Orchestra, done, expire, make, more_workers
 
 __all__ = ["band"]
-
-
-async def expire(band: Orchestra, worker_id: int | None = None) -> None:
-    """The time of this worker's session is up."""
-    wanted = worker_id or band.worker
-    await band.database.transact(
-        lambda session: session.run(update(workers).where(workers.c.id == wanted).values(expires_at=LONG_AGO))
-    )
 
 
 async def sweep(band: Orchestra, losses_max: int = 10) -> int:
@@ -51,7 +46,7 @@ async def test_runs_of_a_session_that_ended_are_given_to_others(band: Orchestra)
 
 async def test_a_loss_is_counted_apart_from_failures_and_crashes(band: Orchestra) -> None:
     await band.submit(make("a"))
-    (claim,) = await band.claim()
+    (claim,) = await band.claim(begins=1)
     await expire(band)
     await sweep(band)
     task = await band.task(claim)
@@ -68,7 +63,7 @@ async def test_what_loses_its_worker_too_often_is_given_up_with_the_cause(band: 
     job = await band.submit(first, second)
     for _ in range(2):
         worker = await another(band)
-        await band.coordinator.claim(worker.id, limit=1)
+        await band.coordinator.claim(worker.id, limit=1, begins=1)
         await expire(band, worker.id)
         assert await sweep(band, losses_max=2) == 1
     assert await band.statuses(job) == {"a": "failed", "b": "upstream_failed"}
@@ -103,13 +98,75 @@ async def test_an_ended_session_is_never_alive_again(band: Orchestra) -> None:
     assert await sweep(band) == 0
 
 
-async def test_a_claim_that_is_committed_after_the_session_was_swept_is_found_too(band: Orchestra) -> None:
-    job = await band.submit(make("a"))
+@pytest.mark.parametrize("begun", [True, False])
+async def test_a_loss_counts_only_if_the_body_had_begun(band: Orchestra, begun: bool) -> None:
+    """Whoever waits in a dead worker's line did nothing to it, however often that happens."""
+    task = make("a")
+    await band.submit(task)
+    for _ in range(4):
+        (worker,) = await more_workers(band, 1)
+        (claim,) = await band.coordinator.claim(worker, limit=1, call=1)
+        if begun:
+            await band.coordinator.beat(worker, known_call=1, held=[Held(claim.task_id, claim.epoch, started=True)])
+        await expire(band, worker)
+        assert await sweep(band, losses_max=5) == 1
+    after = await band.task(task)
+    assert (after.status, after.lost_count) == ("pending", 4 if begun else 0)
+    causes = {row.error for row in await band.rows(select(runs.c.error))}
+    assert all(("(not counted)" in cause) != begun for cause in causes)
+
+
+async def test_of_a_batch_the_front_begins_at_once(band: Orchestra) -> None:
+    """In the order in which they would be taken, whatever order the database finds them in."""
+    await band.submit(*(make(f"t{number}", priority=number % 5) for number in range(9)))
+    taken = await band.claim(begins=3)
+    await expire(band)
+    assert await sweep(band) == 9
+    lost = {row.id for row in await band.rows(select(tasks.c.id).where(tasks.c.lost_count == 1))}
+    assert lost == {claim.task_id for claim in taken[:3]}
+
+
+async def late_claim(band: Orchestra) -> None:
+    """Claim as a statement does that had looked at the session before it ended, and took until now."""
+
+    async def work(session: Session) -> None:
+        task = (await session.rows(select(tasks.c.id)))[0].id
+        values = {"status": "claimed", "worker_id": band.worker, "epoch": tasks.c.epoch + 1}
+        now = await session.now()
+        await session.run(update(tasks).where(tasks.c.id == task).values(**values, claimed_at=now, started_at=now))
+        await session.run(delete(ready))
+        epoch = await session.scalar(select(tasks.c.epoch))
+        await session.insert(claims, [{"worker_id": band.worker, "task_id": task, "epoch": epoch}])
+
+    await band.database.transact(work)
+
+
+async def test_a_claim_that_is_committed_after_the_session_was_swept_is_found_and_counts_as_nothing(
+    band: Orchestra,
+) -> None:
+    task = make("a")
+    job = await band.submit(task)
     await expire(band)
     assert await sweep(band) == 0
-    await band.claim()  # late: the worker does not know yet
-    assert await sweep(band) == 1
+    for _ in range(3):
+        await late_claim(band)
+        assert await sweep(band, losses_max=1) == 1
     assert await band.statuses(job) == {"a": "pending"}
+    assert (await band.task(task)).lost_count == 0
+
+
+@SERVERS
+async def test_a_session_that_is_swept_while_a_claim_is_under_way_loses_what_it_took(band: Orchestra) -> None:
+    """The claim had looked; the sweep does not wait for it, and the next one finds what it took."""
+    job = await band.submit(make("a"), make("b"))
+    async with band.transaction() as session:
+        options: dict[str, Any] = {"placement": 0, "limit": 2, "after": None, "started": set()}
+        assert len(await claim_tasks(session, worker_id=band.worker, **options)) == 2
+        await expire(band)
+        assert await sweep(band) == 0
+    assert await sweep(band) == 2
+    assert await band.statuses(job) == {"a": "pending", "b": "pending"}
+    assert await band.violations() == []
 
 
 async def test_a_claim_of_a_worker_that_nobody_knows_is_found(band: Orchestra) -> None:
@@ -121,8 +178,6 @@ async def test_a_claim_of_a_worker_that_nobody_knows_is_found(band: Orchestra) -
 
 
 async def test_running_tasks_are_brought_back_too_and_in_bounded_steps(band: Orchestra) -> None:
-    from aaiclick.orchestration.models import Held
-
     await band.submit(*(make(f"t{number}") for number in range(7)))
     taken = await band.claim()
     running = [Held(claim.task_id, claim.epoch, started=True) for claim in taken[:3]]
@@ -173,7 +228,7 @@ async def test_a_sweep_under_way_wins_over_the_completion(band: Orchestra) -> No
 @SERVERS
 async def test_two_sweeps_at_once_bring_a_run_back_once(band: Orchestra) -> None:
     await band.submit(make("a"))
-    (claim,) = await band.claim()
+    (claim,) = await band.claim(begins=1)
     await expire(band)
     await band.database.transact(worker_sessions.expire_sessions)
     async with band.transaction() as session:

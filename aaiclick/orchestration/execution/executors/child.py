@@ -22,7 +22,9 @@ from aaiclick.errors import ClaimLost, ValueTooLarge
 from aaiclick.ids import borrow_ids, forget_borrowed_ids
 from aaiclick.orchestration.context import Staging, staged_in
 from aaiclick.orchestration.execution.current import Running, cancel_requested, occupy
+from aaiclick.orchestration.execution.executors.page import Page
 from aaiclick.orchestration.execution.executors.surroundings import Growth, Stdio, Surroundings
+from aaiclick.orchestration.execution.executors.watch import Watch, die_with
 from aaiclick.orchestration.execution.executors.wire import (
     CHUNK_BYTES,
     Answer,
@@ -73,8 +75,9 @@ class Stopped(SystemExit):
 class Child:
     """The child's side: a line to the worker, and the run that is going on."""
 
-    def __init__(self, line: socket.socket) -> None:
+    def __init__(self, line: socket.socket, page: Page) -> None:
         self.line = line
+        self.watch = Watch(page)
         self.pid = os.getpid()
         self.inbox = Inbox()
         self.fds: list[int] = []
@@ -115,6 +118,8 @@ class Child:
         with self.lock:
             self.running = running
         occupy(running)
+        if run.claim.stop_when_cut_off:
+            self.watch.begin()
         try:
             report = contextvars.copy_context().run(self._report, run.claim)
         except Stopped as error:  # between the body and us
@@ -126,6 +131,7 @@ class Child:
             self.stop_asked = self.interrupted = False
             self.answers.clear()
         occupy(None)
+        self.watch.end()
         forget_borrowed_ids()
         self.stdio.park()
         try:
@@ -286,7 +292,7 @@ class Child:
     def is_stop_wanted(self) -> bool:
         """Whether the worker has asked to end this run; also when it is gone."""
         self.listen()
-        return (self.stop_asked or self.gone) and os.getpid() == self.pid
+        return (self.stop_asked or self.gone or self.watch.is_asking()) and os.getpid() == self.pid
 
     def on_sigterm(self, number: int, frame: FrameType | None) -> None:
         """Only the worker's own: whoever stops the machine's services signals everyone, and lets the worker decide."""
@@ -350,11 +356,11 @@ def _failed(claim: Claim, error: BaseException) -> Failure:
         return failure_of(claim, second)
 
 
-def main(line: socket.socket) -> NoReturn:
+def main(line: socket.socket, page: Page) -> NoReturn:
     """The life of a child; it ends without the exit handlers of whatever the bodies imported."""
     line.setblocking(True)
     line.set_inheritable(False)
-    served = Child(line)
+    served = Child(line, page)
     borrow_only(served.want_engine)
     borrow_ids(served.want_ids)
     mask_passwords()
@@ -363,8 +369,9 @@ def main(line: socket.socket) -> NoReturn:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _let_copies_end(served.on_sigterm)
     os.register_at_fork(after_in_child=served.become_copy)
+    served.watch.start()
     if sys.platform != "linux":
-        threading.Thread(target=_watch, args=(line,), daemon=True).start()
+        threading.Thread(target=die_with, args=(line,), daemon=True).start()
     with suppress(ConnectionError):  # the worker is gone
         served.serve()
     os._exit(0)
@@ -389,11 +396,3 @@ def _let_copies_end(handler: object) -> None:
         release()
 
     os.register_at_fork(before=hold, after_in_parent=release, after_in_child=reset)
-
-
-def _watch(line: socket.socket) -> None:
-    """Where the system does not kill us when our parent dies: die when the worker hangs up."""
-    poller = select.poll()
-    poller.register(line, 0)  # hang-ups are always told
-    poller.poll()
-    os.killpg(os.getpgid(0), signal.SIGKILL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.models import Claim, Report
 
@@ -17,6 +18,12 @@ class Executor(Protocol):
 
     desk: Desk | None
     """Where runs ask before they touch tables; None where nobody keeps account."""
+
+    def watch(self, cutoff: Cutoff) -> None:
+        """See to it that no body is alive when this says so, even if whoever said it is paused; before `start`.
+
+        Bodies of claims that are not to `stop_when_cut_off` go on.
+        """
 
     async def start(self) -> None:
         """Get ready: whatever is slow and can be done before the first claim."""

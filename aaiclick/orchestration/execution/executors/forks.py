@@ -36,6 +36,7 @@ from aaiclick.orchestration.execution.executors.wire import (
     Signal,
     Slots,
     SlotsWanted,
+    Spare,
     Stop,
     TablesHeld,
     TablesWanted,
@@ -63,7 +64,7 @@ class NurseryLost(AaiclickError):
 class Nursery:
     """A running nursery."""
 
-    def __init__(self, app_dir: str | None) -> None:
+    def __init__(self, app_dir: str | None, page_fd: int) -> None:
         self.children: dict[int, ChildHandle] = {}
         self._births: dict[int, tuple[asyncio.Future[ChildHandle], socket.socket]] = {}
         self._serial = 0
@@ -73,7 +74,7 @@ class Nursery:
         self._gone = asyncio.Event()
         self._line, theirs = socket.socketpair()
         with theirs:
-            self._process = _launch(theirs.fileno(), app_dir)
+            self._process = _launch(theirs.fileno(), page_fd, app_dir)
         self._line.setblocking(False)
         self._loop.add_reader(self._line, self._read)
 
@@ -116,6 +117,11 @@ class Nursery:
         if pid in self.children:
             with suppress(NurseryLost):
                 self._tell(Signal(pid, number))
+
+    def spare(self, pid: int, spared: bool) -> None:
+        """Let a child live, or not, when this worker is cut off."""
+        with suppress(NurseryLost):
+            self._tell(Spare(pid, spared))
 
     async def close(self) -> None:
         """Let it kill every child, and end; one that has not begun has none, and need not begin."""
@@ -192,23 +198,25 @@ class Nursery:
         self.children.clear()
 
 
-def _launch(fd: int, app_dir: str | None) -> subprocess.Popen[bytes]:
+def _launch(fd: int, page_fd: int, app_dir: str | None) -> subprocess.Popen[bytes]:
     """Start a nursery that speaks through this descriptor."""
-    passed = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)  # a worker without stdio would pass it as one of the three
+    # a worker without stdio would pass them as some of the three
+    passed, page = (fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 3) for each in (fd, page_fd))
     # a signal that is sent to all processes of a worker is the worker's to deal with: the nursery ignores it as soon as
     # it can, and is not ended by it before
     held = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
     try:
         return subprocess.Popen(  # noqa: S603 (our own command)
-            our_python(NURSERY, str(passed), usual_place() if app_dir is None else app_dir),
+            our_python(NURSERY, str(passed), str(page), usual_place() if app_dir is None else app_dir),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            pass_fds=[passed],
+            pass_fds=[passed, page],
             start_new_session=True,  # Ctrl-C in the terminal is the worker's to deal with
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
         os.close(passed)
+        os.close(page)
 
 
 def _settle(future: asyncio.Future[Any], error: Exception) -> None:
@@ -226,6 +234,7 @@ class ChildHandle:
         self.spent = False
         self.hung_up = False
         self.killed = False
+        self._spared = False
         self._nursery, self._line = nursery, line
         self._loop = asyncio.get_running_loop()
         self._inbox = Inbox(bytes_max=report_bytes_max())
@@ -250,6 +259,11 @@ class ChildHandle:
         if rest:
             self._send_soon(rest)
         return answer
+
+    def spare(self) -> None:
+        """Let its next run go on when this worker is cut off."""
+        self._spared = True
+        self._nursery.spare(self.pid, True)
 
     def ask(self) -> None:
         """Ask it to end its run."""
@@ -364,6 +378,9 @@ class ChildHandle:
 
     def _settle(self, outcome: Ended | Death) -> None:
         answer, self._answer = self._answer, None
+        if self._spared:
+            self._spared = False
+            self._nursery.spare(self.pid, False)
         self._claim = self._desk = None
         for asking in self._asking:  # nobody waits for it any more
             asking.cancel()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 
 from aaiclick.orchestration.execution import capture
 from aaiclick.orchestration.execution.current import RUNNING, Running
+from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
+from aaiclick.orchestration.execution.executors.guard import Guard
 from aaiclick.orchestration.execution.failures import tell
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.execution.runner import run_claim
@@ -19,16 +22,24 @@ from aaiclick.orchestration.models import Claim, Report
 class InlineExecutor:
     """Runs bodies in this process: coroutines in its loop, plain functions on threads.
 
-    A thread cannot be killed: a plain function whose run is stopped is asked (`cancel_requested`), and abandoned.
+    A thread cannot be killed: a plain function whose run is stopped is asked (`cancel_requested`), and abandoned; if it
+    must not go on, since the worker is cut off, the whole process ends.
     """
 
     def __init__(self) -> None:
         self.desk: Desk | None = None
+        self._guard: Guard | None = None
+
+    def watch(self, cutoff: Cutoff) -> None:
+        """On a thread of its own: a body may hold up this one."""
+        self._guard = Guard(cutoff)
 
     async def start(self) -> None:
         """Begin to sort what is printed by runs."""
         mask_passwords()
         capture.install()
+        if self._guard is not None:
+            self._guard.start()
 
     async def run(self, claim: Claim, started: Started) -> Report:
         """Run one body to its end; its log is made by the first thing that it prints."""
@@ -37,14 +48,22 @@ class InlineExecutor:
         running = Running(claim, log)
         running.desk = self.desk
         token = RUNNING.set(running)
+        if self._guard is not None:
+            self._guard.begin(running)
         try:
             started(None)
             with in_scope_of(claim):
                 report = await run_claim(claim, interruptible=False)
             tell(log, report)
+        except asyncio.CancelledError:
+            if self._guard is not None:
+                await self._guard.until_dead(running)
+            raise
         finally:
             RUNNING.reset(token)
             running.asked_to_stop = True  # whatever of it goes on is on its own
+            if self._guard is not None:
+                self._guard.end(running)
             log.close()
         return report if log.path is None else dataclasses.replace(report, log_path=log.path)
 
@@ -53,4 +72,6 @@ class InlineExecutor:
 
     async def close(self) -> None:
         """Give the streams back."""
+        if self._guard is not None:
+            self._guard.close()
         capture.remove()

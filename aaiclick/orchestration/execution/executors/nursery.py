@@ -22,10 +22,13 @@ from contextlib import suppress
 from aaiclick.config import settings
 from aaiclick.module_path import search_in
 from aaiclick.orchestration.execution.executors import child
-from aaiclick.orchestration.execution.executors.wire import Born, Died, Fork, Inbox, Ready, Signal, receive, send
+from aaiclick.orchestration.execution.executors.page import Page
+from aaiclick.orchestration.execution.executors.wire import Born, Died, Fork, Inbox, Ready, Signal, Spare, receive, send
 
 LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+LOOK_S = 1.0
+"""How often the page is looked at."""
 GOODBYE_S = 5.0
 """How long the last leftovers may take to die."""
 
@@ -33,8 +36,13 @@ GOODBYE_S = 5.0
 class Nursery:
     """Forks, signals and buries, as its worker says."""
 
-    def __init__(self, line: socket.socket) -> None:
+    def __init__(self, line: socket.socket, page: Page) -> None:
         self.line = line
+        self.page = page
+        self.spared: set[int] = set()
+        """Children whose runs go on when the worker is cut off."""
+        self.asked_for = self.killed_for = float("inf")
+        """For which end they were told last, and killed."""
         self.children: set[int] = set()
         self.inbox = Inbox()
         self.selector = selectors.DefaultSelector()
@@ -49,12 +57,28 @@ class Nursery:
         self.selector.register(self.woken, selectors.EVENT_READ)
         send(self.line, Ready())
         while True:
-            for key, _ in self.selector.select():
+            for key, _ in self.selector.select(self.stop_cut_off()):
                 if key.fd == self.woken:
                     os.read(self.woken, 4096)
                 elif not self.obey():
                     return
             self.bury()
+
+    def stop_cut_off(self) -> float:
+        """Tell and kill what must not go on: the worker is cut off, and may be paused. Gives how long to wait."""
+        kill_at, now = self.page.kill_at, time.monotonic()
+        tell_at = self.page.ask_at + (kill_at - self.page.ask_at) / 3 if kill_at < float("inf") else kill_at
+        stopped = self.children - self.spared
+        if now >= kill_at and self.killed_for != kill_at:
+            self.killed_for = kill_at
+            for pid in stopped:
+                signal_group(pid, signal.SIGKILL)
+        elif now >= tell_at and self.asked_for != kill_at:
+            self.asked_for = kill_at
+            for pid in stopped:
+                signal_group(pid, signal.SIGTERM)
+        due = [at for at, done in ((tell_at, self.asked_for), (kill_at, self.killed_for)) if done != kill_at]
+        return min([LOOK_S, *(max(0.0, at - now) for at in due)])
 
     def obey(self) -> bool:
         """Do what the worker asks; False when it is gone."""
@@ -67,6 +91,8 @@ class Nursery:
                 case Signal(pid=pid, number=number):
                     if pid in self.children:
                         signal_group(pid, number)
+                case Spare(pid=pid, spared=spared):
+                    (self.spared.add if spared else self.spared.discard)(pid)
         return bool(data)
 
     def fork(self, serial: int, fd: int) -> Born:
@@ -97,7 +123,7 @@ class Nursery:
             _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             _prctl(PR_SET_CHILD_SUBREAPER, 1)
             if os.getppid() == nursery_pid:  # else it died before the signal was ordered
-                child.main(socket.socket(fileno=fd))
+                child.main(socket.socket(fileno=fd), self.page)
         except BaseException:  # a child must never come back into the nursery's own code
             traceback.print_exc()
         finally:
@@ -109,6 +135,7 @@ class Nursery:
             while (died := bury_one(self.children)) is not None:
                 if died.pid in self.children:
                     self.children.remove(died.pid)
+                    self.spared.discard(died.pid)
                     send(self.line, died)
         except ChildProcessError:
             return
@@ -181,13 +208,14 @@ def _open_stdio() -> None:
     os.close(fd)
 
 
-def main(fd: int, app_dir: str) -> None:
+def main(fd: int, page_fd: int, app_dir: str) -> None:
     """Serve the worker at the other end of the descriptor."""
     _open_stdio()
     if app_dir:
         search_in(app_dir)
     settings()
-    nursery = Nursery(socket.socket(fileno=fd))
+    nursery = Nursery(socket.socket(fileno=fd), Page(page_fd))
+    os.set_inheritable(page_fd, False)
     nursery.line.set_inheritable(False)
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -208,4 +236,4 @@ def main(fd: int, app_dir: str) -> None:
 _libc = ctypes.CDLL(None, use_errno=True) if LINUX else ctypes.CDLL(None)
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

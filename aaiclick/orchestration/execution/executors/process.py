@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from dataclasses import replace
 
 from aaiclick.config import settings
 from aaiclick.errors import TaskCrashed, TaskTimeout
+from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.executors.forks import ChildHandle, Death, Nursery, NurseryLost
+from aaiclick.orchestration.execution.executors.page import Page
 from aaiclick.orchestration.execution.executors.pump import Pump
 from aaiclick.orchestration.execution.executors.wire import Ended, Run
 from aaiclick.orchestration.execution.failures import failure_of, tell
@@ -38,10 +41,15 @@ class ProcessExecutor:
         self._size = size
         self._app_dir = None if app_dir is None else os.path.abspath(app_dir)
         self.desk: Desk | None = None
+        self._page = Page()
         self._nursery: Nursery | None = None
         self._idle: list[ChildHandle] = []
         self._stopping: set[ChildHandle] = set()
         self._killing = False
+
+    def watch(self, cutoff: Cutoff) -> None:
+        """The nursery and the children look at the page themselves: this process may be paused."""
+        cutoff.tell = self._page.write
 
     async def start(self) -> None:
         """Start the nursery and the children."""
@@ -76,6 +84,7 @@ class ProcessExecutor:
             await self._nursery.close()
             self._nursery = None
         self._pump.close()
+        self._page.write(float("inf"), float("inf"))
 
     # ---------------------------------------------------------------- one run
 
@@ -96,6 +105,8 @@ class ProcessExecutor:
             child = await self._child()
             try:
                 started(log.path)
+                if not claim.stop_when_cut_off:
+                    child.spare()
                 answer = child.begin(Run(narrowed(claim), log.path), writing, self.desk)
                 return await self._finish(child, answer, claim)
             finally:
@@ -134,7 +145,8 @@ class ProcessExecutor:
             raise asyncio.CancelledError
 
     async def _ask_then_kill(self, child: ChildHandle, answer: asyncio.Future[Outcome]) -> None:
-        grace_s = 0 if self._killing else settings().cancel_grace_s
+        left_s = max(0.0, self._page.kill_at - time.monotonic())
+        grace_s = 0 if self._killing else min(settings().cancel_grace_s, left_s)
         if grace_s:
             child.ask()
             await asyncio.wait([answer], timeout=grace_s / 3)
@@ -176,7 +188,7 @@ class ProcessExecutor:
                 await self._nursery.close()
                 self._nursery = None
             if self._nursery is None:
-                self._nursery = Nursery(self._app_dir)
+                self._nursery = Nursery(self._app_dir, self._page.fd)
             await self._nursery.until_ready()
             return self._nursery
 

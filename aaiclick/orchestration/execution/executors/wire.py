@@ -36,6 +36,13 @@ class Signal(msgspec.Struct, tag=2, array_like=True):
     number: int
 
 
+class Spare(msgspec.Struct, tag=18, array_like=True):
+    """To the nursery: what this child runs goes on although the worker is cut off; or that is over."""
+
+    pid: int
+    spared: bool
+
+
 class Ready(msgspec.Struct, tag=3, array_like=True):
     """From the nursery: it can fork."""
 
@@ -144,7 +151,7 @@ Question = IdsWanted | TablesWanted | SecretsFound | SlotsWanted
 Answer = Ids | TablesHeld | SecretsMasked | Slots
 """What it is told; the serial is that of its question."""
 
-Message = Fork | Signal | Ready | Born | Died | Run | Stop | Ended | EngineWanted | Question | Answer
+Message = Fork | Signal | Spare | Ready | Born | Died | Run | Stop | Ended | EngineWanted | Question | Answer
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Message).decode

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 from sqlalchemy import ColumnElement, Table
 
 from aaiclick.config import settings
+from aaiclick.errors import SessionOver
+from aaiclick.orchestration.rules.states import WorkerStatus
 from aaiclick.orchestration.store.dialects.table_moves import TableMoves
 from aaiclick.orchestration.store.inline import InlineConnection, InlineEngine
 
@@ -48,6 +50,7 @@ class ClaimedTask(NamedTuple):
     needs_inputs: bool
     priority: int
     generation: int
+    stop_when_cut_off: bool
 
 
 class EndedTask(NamedTuple):
@@ -115,9 +118,21 @@ class Dialect(Protocol):
         """Insert many rows as fast as this database can."""
 
     async def claim_ready(
-        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
+        self,
+        session: Session,
+        *,
+        worker_id: int,
+        placement: int,
+        limit: int,
+        after: ReadyKey | None,
+        call: int = 0,
+        begins: int = 0,
     ) -> list[ClaimedTask]:
-        """Take up to `limit` ready tasks: remove them from `ready`, move them to CLAIMED, note claim and event."""
+        """Take up to `limit` ready tasks: remove them from `ready`, move them to CLAIMED, note claim and event.
+
+        The first `begins` of them are noted as begun. Refused if the worker's session is not live, by the database's
+        time, when the statement looks; its row is not locked.
+        """
 
     async def sweep_queue(self, connection: Connection) -> None:
         """Clear away the rows that claims have taken out of the queue, where the database leaves them lying about."""
@@ -130,6 +145,13 @@ class Dialect(Protocol):
 
     async def free_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
         """Delete this worker's claims of these tasks, and wait for no other row."""
+
+
+def session_over(worker_id: int, status: str | None) -> SessionOver:
+    """Why a worker in this state, or one that nobody knows, may not claim."""
+    over = status in (None, WorkerStatus.STOPPED)
+    cause = "nobody knows it" if status is None else "it was ended" if over else "its time is up"
+    return SessionOver(worker_id=worker_id, cause=cause, swept=over)
 
 
 def idle_transaction_s() -> int:

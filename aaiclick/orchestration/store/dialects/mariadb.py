@@ -116,10 +116,18 @@ class MariadbDialect:
             await session.run_many(insert(table), rows[start : start + ROWS_AT_ONCE])
 
     async def claim_ready(
-        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
+        self,
+        session: Session,
+        *,
+        worker_id: int,
+        placement: int,
+        limit: int,
+        after: ReadyKey | None,
+        call: int = 0,
+        begins: int = 0,
     ) -> list[ClaimedTask]:
         return await mariadb_moves.claim_ready(
-            session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call
+            session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call, begins=begins
         )
 
     async def sweep_queue(self, connection: Connection) -> None:

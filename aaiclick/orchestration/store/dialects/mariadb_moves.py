@@ -12,6 +12,8 @@ from sqlalchemy import (
     Select,
     Update,
     bindparam,
+    case,
+    exists,
     func,
     insert,
     literal,
@@ -20,9 +22,9 @@ from sqlalchemy import (
     update,
 )
 
-from aaiclick.orchestration.rules.states import LIVE_TASK, TaskStatus
-from aaiclick.orchestration.store.dialects.contract import ClaimedTask, Dialect, EndedTask, ReadyKey
-from aaiclick.orchestration.store.tables import claims, events, ready, runs, tasks
+from aaiclick.orchestration.rules.states import LIVE_TASK, TaskStatus, WorkerStatus
+from aaiclick.orchestration.store.dialects.contract import ClaimedTask, Dialect, EndedTask, ReadyKey, session_over
+from aaiclick.orchestration.store.tables import claims, events, ready, runs, tasks, workers
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Done
@@ -36,26 +38,54 @@ _CLAIMED = tuple(tasks.c[name] for name in ClaimedTask._fields)
 
 
 async def claim_ready(
-    session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
+    session: Session,
+    *,
+    worker_id: int,
+    placement: int,
+    limit: int,
+    after: ReadyKey | None,
+    call: int = 0,
+    begins: int = 0,
 ) -> list[ClaimedTask]:
     """Take ready tasks in order, skipping those that another worker is about to take."""
     front = session.built(_front)
     if after is not None:
         front = front.where(tuple_(*_KEY) > tuple_(*after))
-    picked = [ReadyKey._make(row) for row in await session.rows(front, {"placement": placement, "most": limit})]
+    asked = {"placement": placement, "most": limit, "worker": worker_id}
+    picked = [ReadyKey._make(row) for row in await session.rows(front, asked)]
     if not picked:
+        await _refuse_the_dead(session, worker_id)
         return []
     await _leave_queue(session, placement, picked)
-    mine = {"ids": session.dialect.pack([key.task_id for key in picked]), "worker": worker_id}
-    await session.run(session.built(_claim), mine)
+    ids = [key.task_id for key in picked]
+    mine = {"ids": session.dialect.pack(ids), "worker": worker_id}
+    await session.run(session.built(_claim), mine | {"begun": session.dialect.pack(ids[:begins])})
     await session.run(session.built(_hold), mine | {"call": call})
     await session.run(session.built(_note_claims), mine)
     return [ClaimedTask._make(row) for row in await session.rows(session.built(_claimed), mine)]
 
 
-def _front(_: Dialect) -> Select[tuple[int, int, int]]:
-    queue = select(*_KEY).where(ready.c.placement == bindparam("placement")).order_by(ready.c.placement, *_KEY)
+def _live(dialect: Dialect) -> tuple[Any, ...]:
+    """The worker's session, looked at and not locked."""
+    mine = workers.c.id == bindparam("worker")
+    return mine, workers.c.status != WorkerStatus.STOPPED, workers.c.expires_at > dialect.now()
+
+
+def _front(dialect: Dialect) -> Select[tuple[int, int, int]]:
+    queue = select(*_KEY).where(ready.c.placement == bindparam("placement"), exists().where(*_live(dialect)))
+    queue = queue.order_by(ready.c.placement, *_KEY)
     return queue.limit(bindparam("most")).with_for_update(skip_locked=True)
+
+
+async def _refuse_the_dead(session: Session, worker_id: int) -> None:
+    """Nothing was found: because nothing is ready, or because nobody may ask in this name."""
+    if await session.first(session.built(_session_live), {"worker": worker_id}) is None:
+        row = await session.first(select(workers.c.status).where(workers.c.id == worker_id))
+        raise session_over(worker_id, None if row is None else row.status)
+
+
+def _session_live(dialect: Dialect) -> Select[tuple[int]]:
+    return select(workers.c.id).where(*_live(dialect))
 
 
 async def _leave_queue(session: Session, placement: int, picked: Sequence[ReadyKey]) -> None:
@@ -73,6 +103,7 @@ def _claim(dialect: Dialect) -> Update:
             epoch=tasks.c.epoch + 1,
             worker_id=bindparam("worker"),
             claimed_at=dialect.now(),
+            started_at=case((dialect.in_ids(tasks.c.id, "begun"), dialect.now())),
         )
     )
 

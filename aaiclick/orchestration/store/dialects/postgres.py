@@ -37,6 +37,7 @@ from aaiclick.orchestration.store.dialects.contract import (
     causes,
     driver_of,
     idle_transaction_s,
+    session_over,
     watch_line,
 )
 from aaiclick.orchestration.store.dialects.postgres_tables import PostgresTables
@@ -61,17 +62,23 @@ COPY_FROM = 100
 
 # The rows of `ready` are never updated, so a locked row keeps its ctid until it is deleted here. No index may be used
 # for «IS TRUE»: that of the status would go through all jobs that wait, if there were few when the plan was made.
+# The worker's row is looked at and not locked: its beats must not wait for claims. A claim that is committed after a
+# sweep is found by the next one, and was made too late or is a loss like others.
 _CLAIM = """
-WITH picked AS MATERIALIZED (
+WITH live AS MATERIALIZED (
+    SELECT FROM workers WHERE id = $3 AND status <> 'stopped' AND expires_at > clock_timestamp()
+), picked AS MATERIALIZED (
     DELETE FROM ready WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ready WHERE placement = $1 {after}
+        SELECT ctid FROM ready WHERE EXISTS (SELECT FROM live) AND placement = $1 {after}
         ORDER BY placement, rank, job_id, task_id LIMIT $2 FOR UPDATE SKIP LOCKED))
-    RETURNING task_id
+    RETURNING rank, job_id, task_id
 ), claimed AS (
-    UPDATE tasks SET status = 'claimed', epoch = epoch + 1, worker_id = $3, claimed_at = clock_timestamp()
+    UPDATE tasks SET status = 'claimed', epoch = epoch + 1, worker_id = $3, claimed_at = clock_timestamp(),
+        started_at = CASE WHEN id = ANY (ARRAY(SELECT task_id FROM picked ORDER BY rank, job_id, task_id LIMIT $5))
+            THEN clock_timestamp() END
     WHERE id = ANY (ARRAY(SELECT task_id FROM picked)) AND status = 'pending'
     RETURNING id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s, needs_inputs, priority,
-        generation, claimed_at
+        generation, stop_when_cut_off, claimed_at
 ), held AS (
     INSERT INTO claims (worker_id, task_id, epoch, claim_call) SELECT $3, id, epoch, $4 FROM claimed
 ), started AS (
@@ -83,10 +90,12 @@ WITH picked AS MATERIALIZED (
     UNION ALL SELECT job_id, id, epoch, 'claim', 'claimed', $3, claimed_at FROM claimed
 )
 SELECT id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s, needs_inputs, priority,
-    generation FROM claimed
+    generation, stop_when_cut_off FROM claimed
+UNION ALL SELECT 0, 0, 0, NULL, coalesce((SELECT status FROM workers WHERE id = $3), ''), '', 'null', 0, NULL, false, 0,
+    0, true WHERE NOT EXISTS (SELECT FROM live)
 """
 _CLAIM_FRONT = _CLAIM.format(after="")
-_CLAIM_AFTER = _CLAIM.format(after="AND (rank, job_id, task_id) > ($5, $6, $7)")
+_CLAIM_AFTER = _CLAIM.format(after="AND (rank, job_id, task_id) > ($6, $7, $8)")
 
 # The ids are in order: `width_bucket` gives the place of each in a few steps. Joined to the rows of the arrays instead,
 # of which PostgreSQL expects one, each task would be compared with each.
@@ -203,15 +212,26 @@ class PostgresDialect:
         self._planned[driver] = since, calls + 1
 
     async def claim_ready(
-        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
+        self,
+        session: Session,
+        *,
+        worker_id: int,
+        placement: int,
+        limit: int,
+        after: ReadyKey | None,
+        call: int = 0,
+        begins: int = 0,
     ) -> list[ClaimedTask]:
         driver = driver_of(session.connection)
         await self._plan_anew(driver)
         if after is None:
-            rows = await driver.fetch(_CLAIM_FRONT, placement, limit, worker_id, call)
+            rows = await driver.fetch(_CLAIM_FRONT, placement, limit, worker_id, call, begins)
         else:
-            rows = await driver.fetch(_CLAIM_AFTER, placement, limit, worker_id, call, *after)
-        return [ClaimedTask(*row) for row in rows]
+            rows = await driver.fetch(_CLAIM_AFTER, placement, limit, worker_id, call, begins, *after)
+        taken = [ClaimedTask(*row) for row in rows]
+        if taken and not taken[0].id:  # no task: the session is not live
+            raise session_over(worker_id, taken[0].name or None)
+        return taken
 
     async def sweep_queue(self, connection: Connection) -> None:
         """Autovacuum comes once a minute at most; by then, a claim steps over a million rows that are gone."""

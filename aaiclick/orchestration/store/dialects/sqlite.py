@@ -136,10 +136,18 @@ class SqliteDialect:
             await _on_a_thread(partial(connection.execute, insert(table), list(rows)))
 
     async def claim_ready(
-        self, session: Session, *, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int = 0
+        self,
+        session: Session,
+        *,
+        worker_id: int,
+        placement: int,
+        limit: int,
+        after: ReadyKey | None,
+        call: int = 0,
+        begins: int = 0,
     ) -> list[ClaimedTask]:
         driver = driver_of(session.connection)
-        return sqlite_moves.claim(driver, self._moment(), worker_id, placement, limit, after, call)
+        return sqlite_moves.claim(driver, self._moment(), worker_id, placement, limit, after, call, begins)
 
     async def sweep_queue(self, connection: Connection) -> None:
         """Nothing to do: it clears them away by itself."""

@@ -7,11 +7,12 @@ import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aaiclick.orchestration.store.dialects.contract import ClaimedTask, EndedTask, ReadyKey
+from aaiclick.orchestration.store.dialects.contract import ClaimedTask, EndedTask, ReadyKey, session_over
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Done
 
+_SESSION = "SELECT status, expires_at > ? FROM workers WHERE id = ?"
 _PICK = """
 SELECT rank, job_id, task_id FROM ready WHERE placement = ? AND (rank, job_id, task_id) > (?, ?, ?)
 ORDER BY placement, rank, job_id, task_id LIMIT ?
@@ -20,8 +21,9 @@ _LEAVE = """
 DELETE FROM ready WHERE placement = ? AND (rank, job_id, task_id) > (?, ?, ?) AND (rank, job_id, task_id) <= (?, ?, ?)
 """
 _CLAIM = f"""
-UPDATE tasks SET status = 'claimed', epoch = epoch + 1, worker_id = ?, claimed_at = ?
-WHERE id IN (SELECT value FROM json_each(?)) AND status = 'pending'
+UPDATE tasks SET status = 'claimed', epoch = epoch + 1, worker_id = ?1, claimed_at = ?2,
+    started_at = CASE WHEN id IN (SELECT value FROM json_each(?4)) THEN ?2 END
+WHERE id IN (SELECT value FROM json_each(?3)) AND status = 'pending'
 RETURNING {", ".join(ClaimedTask._fields)}
 """
 _HOLD = "INSERT INTO claims (worker_id, task_id, epoch, claim_call) VALUES (?, ?, ?, ?)"
@@ -32,21 +34,37 @@ _FRONT = ReadyKey(-(2**63), 0, 0)
 
 
 def claim(
-    driver: sqlite3.Connection, now: str, worker_id: int, placement: int, limit: int, after: ReadyKey | None, call: int
+    driver: sqlite3.Connection,
+    now: str,
+    worker_id: int,
+    placement: int,
+    limit: int,
+    after: ReadyKey | None,
+    call: int,
+    begins: int,
 ) -> list[ClaimedTask]:
-    """Take the front of the queue."""
+    """Take the front of the queue; the first `begins` are noted as begun. Refused if the session is not live."""
+    status, in_time = driver.execute(_SESSION, (now, worker_id)).fetchone() or (None, False)
+    if not is_live(status, in_time):
+        raise session_over(worker_id, status)
     after = after or _FRONT
     picked = driver.execute(_PICK, (placement, *after, limit)).fetchall()
     if not picked:
         return []
     driver.execute(_LEAVE, (placement, *after, *picked[-1]))
-    ids = json.dumps([task_id for _, _, task_id in picked])
-    taken = [ClaimedTask._make(row) for row in driver.execute(_CLAIM, (worker_id, now, ids))]
+    ids = [task_id for _, _, task_id in picked]
+    values = (worker_id, now, json.dumps(ids), json.dumps(ids[:begins]))
+    taken = [ClaimedTask._make(row) for row in driver.execute(_CLAIM, values)]
     driver.executemany(_HOLD, [(worker_id, task.id, task.epoch, call) for task in taken])
     driver.executemany(
         _NOTE, [(task.job_id, task.id, task.epoch, "claim", "claimed", worker_id, now) for task in taken]
     )
     return taken
+
+
+def is_live(status: str | None, in_time: bool) -> bool:
+    """Whether whoever has this session may claim."""
+    return status not in (None, "stopped") and in_time
 
 
 class Held(NamedTuple):

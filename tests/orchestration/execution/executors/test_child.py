@@ -12,16 +12,19 @@ import pytest
 
 from aaiclick.orchestration.execution.executors import child as child_process
 from aaiclick.orchestration.execution.executors.forks import ChildHandle, Death, Nursery
+from aaiclick.orchestration.execution.executors.page import Page
 from aaiclick.orchestration.execution.executors.wire import Ended, Inbox, Run
 from aaiclick.orchestration.models import Done
 from tests.orchestration import growing_flows as flows
 from tests.support import bodies, hostile
 from tests.support.bodies import claim_of, failure_in, result_in, until
 
+PAGE = Page()
+
 
 @pytest.fixture
 async def child() -> AsyncIterator[ChildHandle]:
-    nursery = Nursery(None)
+    nursery = Nursery(None, PAGE.fd)
     await nursery.until_ready()
     yield await nursery.fork()
     await nursery.close()

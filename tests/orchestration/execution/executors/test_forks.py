@@ -13,14 +13,17 @@ import pytest
 
 from aaiclick.orchestration.execution.executors import forks
 from aaiclick.orchestration.execution.executors.forks import Nursery, NurseryLost
+from aaiclick.orchestration.execution.executors.page import Page
 from aaiclick.orchestration.execution.executors.wire import Ended, Run
 from tests.support import bodies
 from tests.support.bodies import claim_of, is_alive, result_in, until
 
+PAGE = Page()
+
 
 @pytest.fixture
 async def nursery() -> AsyncIterator[Nursery]:
-    nursery = Nursery(None)
+    nursery = Nursery(None, PAGE.fd)
     await nursery.until_ready()
     yield nursery
     await nursery.close()
@@ -79,7 +82,7 @@ async def test_nobody_can_ask_a_nursery_that_is_gone(nursery: Nursery) -> None:
 
 async def test_a_nursery_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forks, "NURSERY", "tests.support.no_such_nursery")
-    nursery = Nursery(None)
+    nursery = Nursery(None, PAGE.fd)
     with pytest.raises(NurseryLost):
         await nursery.until_ready()
     await nursery.close()

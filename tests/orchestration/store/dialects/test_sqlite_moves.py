@@ -29,7 +29,7 @@ async def test_a_claim_leaves_other_placements_and_what_is_behind_it_in_the_queu
     async with stage.transaction() as session:
         driver = driver_of(session.connection)
         driver.execute("INSERT INTO ready SELECT 5, rank, job_id, task_id FROM ready")
-        taken = sqlite_moves.claim(driver, NOW, 1, 0, 2, None, 3)
+        taken = sqlite_moves.claim(driver, NOW, stage.worker, 0, 2, None, 3, 0)
         assert [task.name for task in taken] == ["a", "b"]
         left = driver.execute("SELECT placement, count(*) FROM ready GROUP BY placement").fetchall()
         assert left == [(0, 1), (5, 3)]

@@ -1,0 +1,164 @@
+"""A worker that is cut off, or paused, stops its bodies before anybody else may begin them: no two run at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from aaiclick.orchestration.models import Job
+from tests.support.fleet import LONG, Fleet, Member, all_gone, eventually, fleet, is_running, servers_only
+from tests.support.proxy import Call, Proxy, proxied
+
+__all__ = ["fleet"]
+
+SESSION_S = "4"
+
+
+def lives(fleet: Fleet, name: str) -> dict[int, tuple[float, float]]:
+    """For each process that ran the body of this task: when it said first and last that it was alive."""
+    found = {}
+    for file in Path(fleet.place).glob(f"ticks-{name}-*"):
+        times = [float(line) for line in file.read_text().splitlines() if line]
+        if times:
+            found[int(file.name.rpartition("-")[2])] = times[0], times[-1]
+    return found
+
+
+def overlaps(fleet: Fleet, *names: str) -> list[str]:
+    """Bodies of one task that were alive at the same time."""
+    found = []
+    for name in names:
+        spans = sorted(lives(fleet, name).values())
+        found += [f"{name}: {one} {two}" for one, two in pairwise(spans) if one[1] >= two[0]]
+    return found
+
+
+async def begun_elsewhere(fleet: Fleet, *names: str) -> None:
+    """Each of these has begun in a second process, and said so for a while."""
+
+    def have() -> bool:
+        runs = [sorted(lives(fleet, name).values()) for name in names]
+        return all(len(spans) == 2 and spans[1][1] - spans[1][0] > 0.2 for spans in runs)
+
+    await eventually(have, fleet.explain)
+
+
+@asynccontextmanager
+async def cut_off(proxy: Proxy) -> AsyncIterator[None]:
+    """Nothing comes through, and nobody is told."""
+
+    def swallow(call: Call, _: bytes) -> None:
+        call.silent = True
+
+    proxy.judge = swallow
+    for call in proxy.calls:
+        call.silent = True
+    yield
+    proxy.judge = lambda call, _: None
+    proxy.reset_all()
+
+
+async def two_workers(fleet: Fleet, url: str, executor: str, *names: str, **options: Any) -> tuple[Member, Job]:
+    """One by way of this address, which begins a task for each body; and another that could."""
+    fleet.env["AAICLICK_SESSION_SECONDS"] = SESSION_S
+    settings = {"concurrency": len(names), "AAICLICK_SQL_URL": url}
+    (first,) = await fleet.workers(1, "--executor", executor, "--no-control", **settings)
+    job = await fleet.submit(*(fleet.errand(name, **options) for name in names))
+    await fleet.noted("began", len(names))
+    await fleet.workers(1, "--executor", executor, concurrency=len(names))
+    return first, job
+
+
+async def ends(fleet: Fleet, job: Job) -> None:
+    """All complete; each was lost once, which was nobody's failure."""
+    fleet.let()
+    assert (await fleet.end_of(job)).status == "completed"
+    for row in (await fleet.tasks(job)).values():
+        assert (row.lost_count, row.crash_count, row.attempt) == (1, 0, 0)
+
+
+@servers_only
+@pytest.mark.parametrize("executor", ["process", "inline"] if LONG else ["process"])
+async def test_bodies_of_a_worker_that_is_cut_off_end_before_others_begin(fleet: Fleet, executor: str) -> None:
+    names = ("ticks", "ticks_async") if executor == "process" else ("ticks_async",)
+    async with proxied(fleet.database.url) as (proxy, url):
+        first, job = await two_workers(fleet, url, executor, *names)
+        async with cut_off(proxy):
+            await begun_elsewhere(fleet, *names)
+        assert overlaps(fleet, *names) == []
+        assert first.alive
+        assert "has not answered" in first.said()
+        await ends(fleet, job)
+
+
+@pytest.mark.parametrize("dialect", ["postgres"], indirect=True)
+async def test_an_inline_body_that_cannot_be_stopped_ends_its_worker(fleet: Fleet) -> None:
+    async with proxied(fleet.database.url) as (proxy, url):
+        first, job = await two_workers(fleet, url, "inline", "ticks")
+        async with cut_off(proxy):
+            assert await first.ended() == os.EX_TEMPFAIL
+            await begun_elsewhere(fleet, "ticks")
+        assert "ticks cannot be stopped" in first.said()
+        assert overlaps(fleet, "ticks") == []
+        await ends(fleet, job)
+
+
+@pytest.mark.parametrize("dialect", ["postgres"], indirect=True)
+async def test_a_body_that_prefers_to_finish_goes_on(fleet: Fleet) -> None:
+    async with proxied(fleet.database.url) as (proxy, url):
+        _, job = await two_workers(fleet, url, "process", "ticks", stop_when_cut_off=False)
+        (old,) = lives(fleet, "ticks")
+        async with cut_off(proxy):
+            await begun_elsewhere(fleet, "ticks")
+            assert is_running(old)
+            assert overlaps(fleet, "ticks")
+        await ends(fleet, job)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres", *["mariadb"] * LONG], indirect=True)
+@pytest.mark.parametrize("nursery", ["runs", "paused"])
+async def test_children_of_a_paused_worker_end_before_others_begin(fleet: Fleet, nursery: str) -> None:
+    """The nursery kills them; and if it is paused too, they themselves do."""
+    first, job = await two_workers(fleet, fleet.database.url, "process", "ticks")
+    stopped = [psutil.Process(first.pid)]
+    if nursery == "paused":
+        stopped += stopped[0].children()
+    (old,) = lives(fleet, "ticks")
+    async with fleet.transaction():  # it holds no lock then: on SQLite nobody else could write for as long as it sleeps
+        for process in stopped:
+            process.suspend()
+    await begun_elsewhere(fleet, "ticks")
+    assert overlaps(fleet, "ticks") == []
+    assert not is_running(old)
+    for process in stopped:
+        process.resume()
+    await ends(fleet, job)
+
+
+@pytest.mark.parametrize("dialect", ["postgres"], indirect=True)
+async def test_after_a_cut_that_was_shorter_than_the_session_runs_are_given_back_and_nothing_is_counted(
+    fleet: Fleet,
+) -> None:
+    """They were stopped before anybody could know; the worker comes back with the same session."""
+    fleet.env |= {"AAICLICK_SESSION_SECONDS": "12", "AAICLICK_CANCEL_GRACE_SECONDS": "4"}
+    async with proxied(fleet.database.url) as (proxy, url):
+        (only,) = await fleet.workers(1, concurrency=1, AAICLICK_SQL_URL=url)
+        job = await fleet.submit(fleet.errand("ticks"))
+        await fleet.noted("began", 1)
+        async with cut_off(proxy):
+            await eventually(lambda: "has not answered" in only.said(), fleet.explain)
+            await all_gone(lives(fleet, "ticks"))
+        await fleet.noted("began", 2)
+        assert overlaps(fleet, "ticks") == []
+        fleet.let()
+        assert (await fleet.end_of(job)).status == "completed"
+        (row,) = (await fleet.tasks(job)).values()
+        assert (row.lost_count, row.crash_count, row.attempt) == (0, 0, 0)
+        assert len(await fleet.sessions(only)) == 1
