@@ -10,7 +10,7 @@ import typer
 from aaiclick.cli.job import to_time
 from aaiclick.cli.loop import wait_for, with_id
 from aaiclick.cli.output import AsJson, say, show_facts, show_json, show_table
-from aaiclick.cli.registered_job import Kwargs, Name, read_kwargs
+from aaiclick.cli.registered_job import Kwargs, Name, converted_kwargs, read_kwargs
 from aaiclick.errors import NotFound
 
 if TYPE_CHECKING:
@@ -47,9 +47,12 @@ def backfill(
     if dry_run:
         _show_plan(wait_for(front.plan_backfill(name, begins, ends, force=force, failed=failed)), as_json)
         return
-    given = read_kwargs(kwargs)
-    made = front.backfill_job(name, begins, ends, parallel=parallel, kwargs=given, force=force, failed=failed)
-    _show(wait_for(made), as_json)
+
+    async def made() -> Backfill:
+        given = await converted_kwargs(read_kwargs(kwargs), name)
+        return await front.backfill_job(name, begins, ends, parallel=parallel, kwargs=given, force=force, failed=failed)
+
+    _show(wait_for(made()), as_json)
 
 
 def _show_plan(times: list[PlannedTime], as_json: bool) -> None:

@@ -71,6 +71,7 @@ async def _register(given: dict[str, Any], enabled: bool | None, update: bool) -
     from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
 
     async with orch_context():
+        given["default_kwargs"] = await converted_kwargs(given["default_kwargs"], given["name"], given["entrypoint"])
         if update:
             entry = await front.upsert_registered_job(**given, enabled=enabled)
         else:
@@ -150,6 +151,21 @@ def read_kwargs(text: str | None) -> dict[str, Any] | None:
     if not isinstance(found, dict):
         _refuse_kwargs(text, "it is not an object")
     return found
+
+
+async def converted_kwargs(
+    kwargs: dict[str, Any] | None, name: str, entrypoint: str | None = None
+) -> dict[str, Any] | None:
+    """What was read, as the annotations of the function promise it; that of the entry, unless one is given."""
+    from aaiclick.orchestration.checks import json_arguments  # here, to keep start-up light
+    from aaiclick.orchestration.registered_jobs import get_registered_job  # here, to keep start-up light
+
+    if not kwargs:
+        return kwargs
+    if entrypoint is None:
+        entry = await get_registered_job(name)
+        entrypoint = None if entry is None else entry.entrypoint
+    return kwargs if entrypoint is None else json_arguments(entrypoint, kwargs)
 
 
 def _refuse_kwargs(text: str, rule: str) -> NoReturn:

@@ -10,7 +10,7 @@ from aaiclick.cli.job import to_json
 from aaiclick.cli.loop import wait_for
 from aaiclick.cli.output import AsJson, show_facts, show_json
 from aaiclick.cli.progress import check_timeout, exit_code, follow, warn_if_nobody_works
-from aaiclick.cli.registered_job import Kwargs, Preservation, read_kwargs
+from aaiclick.cli.registered_job import Kwargs, Preservation, converted_kwargs, read_kwargs
 from aaiclick.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ async def _run(given: tuple[Any, ...], options: dict[str, Any], wait: bool, time
     from aaiclick.orchestration.registered_jobs import run_job as run  # here, to keep start-up light
 
     async with orch_context():
-        job = await run(*given, **options)
+        name, entrypoint, kwargs = given
+        job = await run(name, entrypoint, await converted_kwargs(kwargs, name, entrypoint), **options)
         await warn_if_nobody_works()
         return await follow(job.id, timeout_s) if wait else job

@@ -12,6 +12,7 @@ from aaiclick.errors import EntrypointError, InputError, SubmitDuringImport, Val
 from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.models.submission import INSTEAD
 from aaiclick.orchestration.params import check_call, importing, kind_of, required_names, resolve, unwrap
+from aaiclick.orchestration.rules.annotations import converted, hints_of
 from aaiclick.orchestration.rules.names import shorten
 from aaiclick.telemetry.masks import is_mentioned
 
@@ -67,6 +68,12 @@ def check_kwargs(kwargs: Mapping[str, object] | None, field: str) -> dict[str, o
     if kwargs is not None and not isinstance(kwargs, Mapping):
         raise InputError(field=field, value=shorten(kwargs), rule="a dict of arguments by their names", hint="")
     return dict(kwargs or {})
+
+
+def json_arguments(entrypoint: str, kwargs: Mapping[str, object]) -> dict[str, object]:
+    """JSON as the function's annotations promise it; refused by name if it cannot be that. Its module is imported."""
+    found = find_entrypoint(entrypoint)
+    return dict(kwargs) if found is None else converted(hints_of(unwrap(found)), kwargs)
 
 
 def unexposed(kwargs_json: str, field: str) -> str:

@@ -1,6 +1,7 @@
 """Look at an entrypoint in a process of its own, which can be killed: finding a function imports the user's module.
 
-`python -m aaiclick.orchestration.inspection NAME PLACE…` prints what was found as one line of JSON.
+`python -m aaiclick.orchestration.inspection NAME PLACE…` prints what was found as one line of JSON. After a `-`, it
+converts the arguments that it reads, as JSON, and prints how they are stored.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import os
 import sys
 from typing import Any
 
+from aaiclick.config import settings
 from aaiclick.errors import AaiclickError
 from aaiclick.module_path import search_in
 from aaiclick.orchestration.params import kind_of, resolve, unwrap
+from aaiclick.orchestration.rules.annotations import converted, hints_of, spec_of
 from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.values import encode_kwargs
 
 OPTIONS = ("priority", "timeout_s", "fail_fast", "preservation_mode")
 EMPTY = inspect.Parameter.empty
@@ -72,7 +76,18 @@ def look_at(entrypoint: str) -> dict[str, Any]:
         "parameters": [
             {"name": each.name, "kind": each.kind.name, "required": _is_required(each)} for each in parameters
         ],
+        "hints": {name: spec_of(hint) for name, hint in hints_of(function).items()},
     }
+
+
+def convert(entrypoint: str, kwargs: dict[str, object]) -> dict[str, Any]:
+    """The text of arguments as the function's annotations promise them, or why they cannot be that."""
+    try:
+        hints = hints_of(unwrap(resolve(entrypoint)))
+        return {"kwargs": encode_kwargs(converted(hints, kwargs), bytes_max=settings().value_bytes_max)}
+    except AaiclickError as error:
+        facts = {name: str(value) for name, value in error.facts.items()}
+        return {"refused": facts, "error": type(error).__name__}
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:
@@ -87,12 +102,15 @@ def main() -> None:
     """Answer on what was stdout; whatever an import prints goes nowhere."""
     answer_to, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
-    search_in(*sys.argv[2:])
+    converts = sys.argv[1] == "-"
+    given = json.load(sys.stdin) if converts else {}
+    name, *places = sys.argv[2:] if converts else sys.argv[1:]
+    search_in(*places)
     try:
-        answer = look_at(sys.argv[1])
+        answer = convert(name, given) if converts else look_at(name)
     except BaseException as error:  # an import may end the process, or raise anything
         cause = f"importing it raised {type(error).__name__}: {shorten(str(error))}"
-        answer = {"refused": {"entrypoint": sys.argv[1], "cause": cause, "hint": ""}, "missing": False}
+        answer = {"refused": {"entrypoint": name, "cause": cause, "hint": ""}, "missing": False}
     os.write(answer_to, json.dumps(answer).encode() + b"\n")
     os._exit(0)  # threads that the import has left behind are not waited for
 

@@ -6,10 +6,11 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from aaiclick import errors
 from aaiclick.backend import is_local
 from aaiclick.clock import SYSTEM_CLOCK
 from aaiclick.config import settings
@@ -17,8 +18,10 @@ from aaiclick.errors import EntrypointError
 from aaiclick.module_path import our_python, searched_places
 from aaiclick.orchestration.inspection import StandIn
 from aaiclick.orchestration.params import ENTRYPOINT_LENGTH_MAX
+from aaiclick.orchestration.rules.annotations import converted, hint_of
 from aaiclick.orchestration.rules.entrypoints import arguments_from_outside, check_asked, marked, plain, standing_in
 from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.values import decode_kwargs, encode_kwargs
 
 LOOK_S_MAX = 20.0
 """Importing the user's module may take so long."""
@@ -58,6 +61,30 @@ async def already_trusted(entrypoint: str, *, with_arguments: bool = False) -> A
     found = await look_at(entrypoint)
     with standing_in({entrypoint: StandIn(found or _UNKNOWN)}), arguments_from_outside(with_arguments):
         yield
+
+
+async def converted_outside(entrypoint: str, kwargs: Mapping[str, object]) -> dict[str, object]:
+    """JSON from outside as the function's annotations promise it; refused by name if it cannot be that.
+
+    What is annotated with plain JSON is looked at here, the rest in the child: it takes the user's types.
+    """
+    found = await look_at(entrypoint) if kwargs else None
+    if found is None:
+        return dict(kwargs)
+    encode_kwargs(kwargs, bytes_max=settings().value_bytes_max)  # what is too large is refused before it is looked at
+    hints: dict[str, Any] = found.get("hints", {})
+    here = {name: hint_of(spec) for name, spec in hints.items() if spec is not None}
+    given = converted(here, kwargs)
+    there = {name: given[name] for name in given if name in hints and name not in here}
+    return given | (await _convert(entrypoint, there) if there else {})
+
+
+async def _convert(entrypoint: str, kwargs: dict[str, object]) -> dict[str, object]:
+    answer = await _ask(entrypoint, json.dumps(kwargs).encode())
+    if "kwargs" in answer:
+        return decode_kwargs(answer["kwargs"], importing=False)
+    kind = getattr(errors, str(answer.get("error", "EntrypointError")))
+    raise kind(**answer["refused"])
 
 
 _UNKNOWN: dict[str, Any] = {
@@ -100,19 +127,23 @@ def _end_look(key: tuple[asyncio.AbstractEventLoop, str], look: asyncio.Task[dic
         look.exception()  # all who asked may have left
 
 
-async def _ask(entrypoint: str) -> dict[str, Any]:
+async def _ask(entrypoint: str, given: bytes | None = None) -> dict[str, Any]:
+    """What the child says of the function, or of arguments for it."""
     _check_form(entrypoint)
     async with _children():
         child = await asyncio.create_subprocess_exec(
-            *our_python(_INSPECTION, entrypoint, *searched_places()),
-            stdin=asyncio.subprocess.DEVNULL,
+            *our_python(_INSPECTION, *(() if given is None else ("-",)), entrypoint, *searched_places()),
+            stdin=asyncio.subprocess.DEVNULL if given is None else asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,
         )
         try:
             async with asyncio.timeout(LOOK_S_MAX):
-                answer = await _read(child)
+                if child.stdin is not None and given is not None:
+                    child.stdin.write(given)
+                    child.stdin.write_eof()
+                answer = await _read(child, ANSWER_BYTES_MAX + 10 * len(given or b""))
         except TimeoutError:
             cause = f"importing it took longer than {LOOK_S_MAX:g} s"
             raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Import less, or later.") from None
@@ -135,11 +166,11 @@ def _check_form(entrypoint: str) -> None:
         raise EntrypointError(entrypoint=shorten(entrypoint), cause=cause, hint=hint)
 
 
-async def _read(child: asyncio.subprocess.Process) -> dict[str, Any]:
+async def _read(child: asyncio.subprocess.Process, bytes_max: int) -> dict[str, Any]:
     """One line: its end may never come where the import has forked, and the copy holds on to all that is open."""
     assert child.stdout is not None
     text = b""
-    while b"\n" not in text and len(text) < ANSWER_BYTES_MAX and (more := await child.stdout.read(65536)):
+    while b"\n" not in text and len(text) < bytes_max and (more := await child.stdout.read(65536)):
         text += more
     try:
         answer: dict[str, Any] = json.loads(text.partition(b"\n")[0])

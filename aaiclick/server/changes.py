@@ -7,7 +7,7 @@ from aaiclick.orchestration import backfills
 from aaiclick.orchestration.dead_letters import replay_dead_letter
 from aaiclick.orchestration.jobs import cancel_job, retry_failed_tasks
 from aaiclick.orchestration.models import Job
-from aaiclick.orchestration.outside import already_trusted, from_outside
+from aaiclick.orchestration.outside import already_trusted, converted_outside, from_outside
 from aaiclick.orchestration.registered_jobs import (
     disable_job,
     enable_job,
@@ -34,16 +34,22 @@ async def submit(who: Actor, asked: requests.SubmitJob) -> Job:
     target = f"job {shorten(asked.name)}: {plain(asked.entrypoint)}"
     async with who.changes("submit", target) as change, from_outside(asked.entrypoint) as entrypoint:
         await _refuse_others_secrets(asked.name, entrypoint)
-        job = await _run(asked.name, entrypoint, asked)
+        given = await converted_outside(entrypoint, asked.kwargs or {})
+        job = await _run(asked.name, entrypoint, given, asked)
         change.target = f"job {job.id}: {plain(entrypoint)}"
     return job
 
 
-async def _run(name: str, entrypoint: str | None, asked: requests.SubmitJob | requests.RunRegistered) -> Job:
+async def _run(
+    name: str,
+    entrypoint: str | None,
+    kwargs: dict[str, object],
+    asked: requests.SubmitJob | requests.RunRegistered,
+) -> Job:
     return await run_job(
         name,
         entrypoint,
-        asked.kwargs,
+        kwargs,
         asked.preservation_mode,
         key=asked.key,
         priority=asked.priority,
@@ -107,6 +113,7 @@ async def register(who: Actor, name: str, asked: requests.RegisterJob) -> models
     named = given.pop("entrypoint")
     target = f"registered job {shorten(name)}: {plain(named)}"
     async with who.changes("register", target), from_outside(named) as entrypoint:
+        given["default_kwargs"] = await converted_outside(entrypoint, given.get("default_kwargs") or {})
         return models.RegisteredJobAnswer.of(await upsert_registered_job(name, entrypoint, **given))
 
 
@@ -130,7 +137,8 @@ async def run(who: Actor, name: str, asked: requests.RunRegistered) -> Job:
     async with who.changes("run", f"registered job {name}") as change:
         entry = await the_entry(name)
         async with already_trusted(entry.entrypoint, with_arguments=bool(asked.kwargs)):
-            job = await _run(name, None, asked)
+            given = await converted_outside(entry.entrypoint, asked.kwargs or {})
+            job = await _run(name, None, given, asked)
         change.target = f"job {job.id}: {plain(entry.entrypoint)}"
     return job
 
@@ -151,11 +159,12 @@ async def backfill(who: Actor, name: str, asked: requests.CreateBackfill) -> mod
     async with who.changes("backfill", f"registered job {name}") as change:
         entry = await the_entry(name)
         async with already_trusted(entry.entrypoint, with_arguments=bool(asked.kwargs)):
+            given = await converted_outside(entry.entrypoint, asked.kwargs or {})
             made = await backfills.backfill_job(
                 name,
                 *between,
                 parallel=asked.parallel,
-                kwargs=asked.kwargs,
+                kwargs=given,
                 force=asked.force,
                 failed=asked.failed,
             )

@@ -5,10 +5,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 
 import pytest
 
-from aaiclick.orchestration import ajob_test, list_jobs
+from aaiclick.orchestration import ajob_test, get_job_result, list_jobs
 from tests.cli.conftest import Cli
 
 HERE = "tests.orchestration.scheduled_flows"
@@ -86,3 +87,18 @@ def test_a_time_limit_needs_a_wait_and_a_number(cli: Cli, options: tuple[str, ..
 def test_a_key_runs_it_once(cli: Cli) -> None:
     ids = {cli("run-job", "x", "--entrypoint", PLAIN, "--key", "k", "--json").data["id"] for _ in range(2)}
     assert len(ids) == 1
+
+
+def test_arguments_become_what_annotations_promise_or_are_refused(cli: Cli) -> None:
+    entrypoint = "tests.support.annotated.all_kinds"
+    refused = cli("run-job", "x", "--entrypoint", entrypoint, "--kwargs", '{"order": {"number": "7"}}')
+    assert refused.code == 2
+    assert "kwargs.order.number" in refused.err
+    with worker("completed"):
+        done = cli("run-job", "x", "--entrypoint", entrypoint, "--kwargs", '{"day": "2026-02-03"}', "--wait")
+    assert done.code == 0
+    (made,) = asyncio.run(list_jobs())
+    assert asyncio.run(get_job_result(made.id))["day"] == date(2026, 2, 3)
+    entry = cli("register-job", entrypoint, "--kwargs", '{"colour": "blue"}', "--json")
+    assert "Colour.BLUE" in entry.data["default_kwargs"]["colour"]
+    assert cli("register-job", entrypoint, "--name", "y", "--kwargs", '{"colour": "green"}').code == 2

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from aaiclick.config import reset_settings
-from aaiclick.errors import EntrypointError
+from aaiclick.errors import EntrypointError, InputError
 from aaiclick.orchestration import outside
 from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.jobs import get_job_result
 from aaiclick.orchestration.outside import already_trusted, from_outside, look_at
 from aaiclick.orchestration.registered_jobs import run_job
 from aaiclick.orchestration.tasks import get_task
+from tests.support.annotated import Colour, Order
 from tests.support.bodies import is_alive, until
 from tests.support.front_door import local
 
@@ -201,3 +204,42 @@ async def test_a_name_that_is_none_starts_nothing(name: str) -> None:
 async def test_a_name_that_no_command_line_takes() -> None:
     with pytest.raises(EntrypointError, match="it has 500000 characters, allowed are 500"):
         await look_at("x" * 500_000)
+
+
+ANNOTATED = "tests.support.annotated"
+
+
+@pytest.fixture
+def annotated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("AAICLICK_ENTRYPOINT_PREFIXES", ANNOTATED)
+    reset_settings()
+    yield
+    reset_settings()
+
+
+async def test_json_arrives_as_the_annotations_promise(local: Path, annotated: None) -> None:
+    order = {"number": 7, "colour": "blue"}
+    async with from_outside(f"{ANNOTATED}.shipped") as entrypoint:
+        given = await outside.converted_outside(entrypoint, {"order": order, "day": "2026-02-03"})
+        made = await run_job("ship", entrypoint, given)
+    done = await ajob_test(made)
+    assert done.status == "completed", done.error
+    result = await get_job_result(done.id)
+    assert result["order"] == Order(7, Colour.BLUE)
+    assert result["day"] == date(2026, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "said"),
+    [
+        ({"count": "1"}, r"kwargs\.count.*expected int, got str"),
+        ({"order": {"number": "x"}}, r"kwargs\.order\.number.*expected int, got str"),
+        ({"day": "never", "count": 1}, r"kwargs\.day"),
+    ],
+)
+async def test_what_is_not_as_promised_is_refused_at_submit(
+    local: Path, annotated: None, kwargs: dict[str, object], said: str
+) -> None:
+    async with from_outside(f"{ANNOTATED}.all_kinds") as entrypoint:
+        with pytest.raises(InputError, match=said):
+            await outside.converted_outside(entrypoint, kwargs)

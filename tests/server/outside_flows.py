@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json
+from datetime import date, timedelta
 from typing import Any
 
 from aaiclick.orchestration import job, task
@@ -11,6 +12,11 @@ from aaiclick.orchestration import job, task
 @task
 def echo(value: Any) -> Any:
     return value
+
+
+@task
+def on_day(day: date, by: int = 1) -> date:
+    return day + timedelta(days=by)
 
 
 @task

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -70,6 +71,19 @@ async def test_a_reference_in_the_arguments_stays_a_dict(client: Client) -> None
     assert stored is not None
     await ajob_test(stored)
     assert await get_job_result(stored.id) == given
+
+
+async def test_arguments_become_what_the_annotations_promise_or_are_refused(client: Client) -> None:
+    body = {"name": "on", "entrypoint": "tests.server.outside_flows.on_day", "kwargs": {"day": "2026-02-03"}}
+    job = (await client.post("/jobs", json=body)).json()
+    stored = await get_job(int(job["id"]))
+    assert stored is not None
+    await ajob_test(stored)
+    assert await get_job_result(stored.id) == date(2026, 2, 4)
+    for kwargs, said in (({"day": "soon"}, "kwargs.day"), ({"day": "2026-01-01", "by": "1"}, "expected int, got str")):
+        assert said in problem_in(await client.post("/jobs", json=body | {"kwargs": kwargs}), 422)["detail"]
+    defaults = {"entrypoint": body["entrypoint"], "default_kwargs": {"day": "soon"}}
+    assert "kwargs.day" in problem_in(await client.put("/registered-jobs/on", json=defaults), 422)["detail"]
 
 
 @pytest.mark.parametrize(

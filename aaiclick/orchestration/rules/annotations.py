@@ -1,0 +1,137 @@
+"""JSON from outside becomes what a function's annotations promise, or is refused by name.
+
+Only annotations that can be resolved and are understood count; whatever else is left as it came.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Any, Literal, NoReturn, Union
+
+from aaiclick.errors import InputError
+from aaiclick.orchestration.rules.names import shorten, shown
+from aaiclick.orchestration.rules.registry import registered
+
+Spec = list[Any]
+_NAMES: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool}
+
+
+class _Unknown(Exception):
+    """An annotation that says nothing about JSON."""
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """What the parameters are annotated with; those that cannot be resolved are left out."""
+    try:
+        found = typing.get_type_hints(function, include_extras=True)
+    except Exception:  # names in annotations are the user's, and may be anything
+        try:
+            raw = inspect.get_annotations(function)
+        except Exception:  # a callable object, or one of the user's
+            return {}
+        found = {name: hint for name, hint in raw.items() if not isinstance(hint, str)}
+    return {name: hint for name, hint in found.items() if name != "return"}
+
+
+def converted(hints: Mapping[str, Any], kwargs: Mapping[str, object]) -> dict[str, object]:
+    """The arguments as their annotations promise them."""
+    return {name: _converted(value, hints[name], name) if name in hints else value for name, value in kwargs.items()}
+
+
+def _converted(value: object, hint: Any, name: str) -> object:
+    import msgspec  # here, to keep start-up light
+
+    try:
+        return msgspec.convert(value, hint, str_keys=True, dec_hook=_of_class)
+    except _Unknown:
+        return value
+    except msgspec.ValidationError as error:
+        _refuse(name, value, str(error))
+    except Exception:  # msgspec does not take such an annotation
+        return _one_of(value, hint, name)
+
+
+def _one_of(value: object, hint: Any, name: str) -> object:
+    """Of several types that JSON writes alike, the first that fits."""
+    if typing.get_origin(hint) not in (Union, types.UnionType):
+        return value
+    refused: InputError | None = None
+    for each in typing.get_args(hint):
+        try:
+            return _converted(value, each, name)
+        except InputError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
+def _refuse(name: str, value: object, message: str) -> NoReturn:
+    rule, _, place = message.partition(" - at `$")
+    field = f"kwargs.{name}{place.rstrip('`')}"
+    text = rule.replace("`", "").split("\n")[0][:200]
+    raise InputError(field=field, value=shown(value, field), rule=text[:1].lower() + text[1:], hint="") from None
+
+
+def _of_class(kind: Any, value: Any) -> object:
+    """What is not known to msgspec: paths, models of pydantic, what users registered."""
+    if isinstance(kind, type) and issubclass(kind, PurePath):
+        if type(value) is not str:
+            raise ValueError("Expected a path as text")
+        return kind(value)
+    if isinstance(kind, type) and (how := registered(kind)) is not None:
+        try:
+            return how.decode(value)
+        except Exception as error:  # it is the user's code
+            raise ValueError(f"Expected a {how.name}: {type(error).__name__}: {shorten(str(error))}") from error
+    if hasattr(kind, "__pydantic_validator__") and hasattr(kind, "model_validate"):
+        return kind.model_validate(value)
+    raise _Unknown
+
+
+# ---------------------------------------------------------------- annotations of plain JSON, as JSON
+
+
+def spec_of(hint: Any) -> Spec | None:
+    """An annotation as JSON, if it is made of what JSON has; None for others."""
+    if hint in (Any, object):
+        return ["any"]
+    if hint in (None, type(None)):
+        return ["none"]
+    if isinstance(hint, type) and _NAMES.get(hint.__name__) is hint:
+        return [hint.__name__]
+    origin, args = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if origin is Literal and all(type(value) in (str, int, type(None)) for value in args):
+        return ["literal", *args]
+    if origin in (Union, types.UnionType):
+        return _with("union", args)
+    if origin is list:
+        return _with("list", args or (Any,))
+    if origin is dict and (not args or args[0] is str):
+        return _with("dict", args[1:] or (Any,))
+    return None
+
+
+def _with(kind: str, hints: tuple[Any, ...]) -> Spec | None:
+    specs = [spec_of(hint) for hint in hints]
+    return None if None in specs else [kind, *specs]
+
+
+def hint_of(spec: Spec) -> Any:
+    """The annotation of such a JSON."""
+    kind, *rest = spec
+    if kind in _NAMES:
+        return _NAMES[kind]
+    if kind == "literal":
+        return Literal[tuple(rest)]
+    parts = [hint_of(each) for each in rest]
+    if kind == "union":
+        return Union[tuple(parts)]  # noqa: UP007 of as many as there are
+    if kind == "list":
+        return list[parts[0]]  # type: ignore[valid-type]
+    if kind == "dict":
+        return dict[str, parts[0]]  # type: ignore[valid-type]
+    return None if kind == "none" else Any
