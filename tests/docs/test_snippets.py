@@ -1,6 +1,7 @@
 """The documentation is run: every Python block, every `aaiclick` command, and the output that is shown for them.
 
-The blocks of a page are one script, `flow.py`, run from top to bottom in a directory and a local root of its own:
+The blocks of a page are one script, run from top to bottom in a directory and a local root of its own. Nothing is put
+in front of them: what a page uses, it imports.
 
 - ```python is code. ```bash is a command that begins with `aaiclick`; a job id in it stands for the newest job's.
 - ```text is what the block before it prints. `…` stands for anything within a line, on a line of its own for any lines.
@@ -14,10 +15,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,64 +29,9 @@ from aaiclick import errors
 from aaiclick.cli import app
 from aaiclick.data.operations import AGGREGATES
 from aaiclick.orchestration.store.tables import metadata
+from tests.support.pages import DOCS, PAGES, ROOT, blocks_of, pages_with, run_script, script_of, title
 
 Finished = dict[Path, Future[subprocess.CompletedProcess[str]]]
-
-ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
-
-# What the script of a page begins with: a way to run a command at its place between the blocks.
-PREAMBLE = """\
-def _end_of_block(number):
-    print(f"\\x1e{number}", flush=True)
-
-def _run(command):
-    import asyncio, re, subprocess, sys
-    from aaiclick.orchestration import list_jobs
-    if re.search(r"\\b\\d{17,19}\\b", command):
-        newest = str(asyncio.run(list_jobs(limit=1))[0].id)
-        command = re.sub(r"\\b\\d{17,19}\\b", newest, command)
-    done = subprocess.run(["bash", "-c", command], stderr=subprocess.STDOUT)
-    if done.returncode:
-        sys.exit(f"{command} ended with {done.returncode}")
-"""
-
-
-@dataclass
-class Block:
-    """A fenced block, and the output that is shown after it."""
-
-    kind: str
-    text: str
-    line: int
-    shown: list[str] = field(default_factory=list)
-
-    @property
-    def is_run(self) -> bool:
-        return self.kind in ("python", "bash")
-
-
-def read_blocks(text: str) -> list[Block]:
-    """The fenced blocks of a page; a ```text belongs to the block before it."""
-    blocks: list[Block] = []
-    for found in re.finditer(r"^```(\w*)[^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        line = text.count("\n", 0, found.start()) + 1
-        if found[1] == "text":
-            assert blocks, f"line {line}: a text block shows what the block before it prints, and there is none"
-            assert blocks[-1].is_run, f"line {line}: the block before this text block is not run"
-            blocks[-1].shown.append(found[2])
-        else:
-            blocks.append(Block(found[1], found[2], line))
-    return blocks
-
-
-def script_of(blocks: list[Block]) -> str:
-    parts = [PREAMBLE]
-    for number, block in enumerate(blocks):
-        parts.append(block.text if block.kind == "python" else f"_run({block.text.strip()!r})")
-        parts.append(f"_end_of_block({number})")
-    return "\n".join(parts)
 
 
 def pattern_of(shown: str) -> str:
@@ -98,14 +42,6 @@ def pattern_of(shown: str) -> str:
 
 def squeezed(text: str) -> str:
     return "".join(" ".join(line.split()) + "\n" for line in text.strip().splitlines())
-
-
-def title(page: Path) -> str:
-    return page.relative_to(ROOT).as_posix()
-
-
-def pages_that_run() -> list[Path]:
-    return [page for page in PAGES if re.search("^```(python|bash)$", page.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +56,7 @@ def finished(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield {page: pool.submit(run_script, script_of(blocks_of(page)), folder("page")) for page in asked}
 
 
-@pytest.mark.parametrize("run_page", pages_that_run(), ids=title)
+@pytest.mark.parametrize("run_page", pages_with("python", "bash"), ids=title)
 def test_the_blocks_of_a_page_run_and_print_what_is_shown(run_page: Path, finished: Finished) -> None:
     blocks, done = blocks_of(run_page), finished[run_page].result()
     *printed, last = re.split("\x1e\\d+\n", done.stdout)
@@ -130,38 +66,6 @@ def test_the_blocks_of_a_page_run_and_print_what_is_shown(run_page: Path, finish
         if block.shown:
             same = re.fullmatch("".join(map(pattern_of, block.shown)), squeezed(output))
             assert same, f"{title(run_page)}:{block.line}: the block prints\n{output}"
-
-
-def blocks_of(page: Path) -> list[Block]:
-    """The blocks of a page that are run."""
-    blocks = [block for block in read_blocks(page.read_text(encoding="utf-8")) if block.is_run]
-    for block in blocks:
-        assert block.kind == "python" or block.text.startswith("aaiclick "), f"{title(page)}:{block.line}: write ```sh"
-    return blocks
-
-
-def run_script(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    (folder / "flow.py").write_text(script, encoding="utf-8")
-    (folder / "bin").mkdir()
-    command = folder / "bin" / "aaiclick"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m aaiclick "$@"\n', encoding="utf-8")
-    command.chmod(0o700)
-    surroundings = os.environ | {
-        "AAICLICK_LOCAL_ROOT": str(folder / "root"),
-        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "PYTHONIOENCODING": "utf-8",
-    }
-    return subprocess.run(
-        [sys.executable, "-u", "flow.py"],
-        cwd=folder,
-        env=surroundings,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
 
 
 @pytest.mark.parametrize(
