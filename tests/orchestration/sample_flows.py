@@ -246,7 +246,6 @@ def _contains_itself() -> list[object]:
 RETURNS: dict[str, Callable[[], object]] = {
     "object": object,
     "generator": lambda: (number for number in range(3)),
-    "large": lambda: "x" * 2_000_000,
     "itself": _contains_itself,
     "lock": threading.Lock,
     "function": lambda: plain,

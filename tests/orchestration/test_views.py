@@ -90,7 +90,7 @@ def test_what_cannot_travel_is_refused_with_its_place() -> None:
     with pytest.raises(ValueNotPortable, match=r"result\.a\[0\]"):
         encode_returned({"a": [object()]})
     with pytest.raises(ValueTooLarge, match="result takes"):
-        encode_returned("x" * 2_000_000)
+        encode_returned("x" * 100_000_001)
 
 
 def test_no_result_is_none() -> None:

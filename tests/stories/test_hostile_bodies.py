@@ -51,7 +51,7 @@ KINDS: dict[str, Kind] = {
     "hangs": lambda path: claim_of(bodies.sleeps, timeout_s=0.3, seconds=3600.0),
     "waits": lambda path: claim_of(bodies.waits, timeout_s=0.3, path=path),
     "flood": lambda path: claim_of(hostile.output, megabytes=3),
-    "huge": lambda path: claim_of(bodies.returns, kind="50 MB"),
+    "huge": lambda path: claim_of(bodies.returns, kind="over 100 MB"),
     "binary": lambda path: claim_of(hostile.binary),
     "cancelled": lambda path: claim_of(hostile.spins, path=path),
     "surroundings": lambda path: claim_of(hostile.changes_surroundings),

@@ -125,7 +125,7 @@ async def interrupts_async() -> None:
 def returns(kind: str) -> object:
     from tests.orchestration.sample_flows import RETURNS
 
-    return "x" * 50_000_000 if kind == "50 MB" else RETURNS[kind]()
+    return "x" * 100_000_001 if kind == "over 100 MB" else RETURNS[kind]()
 
 
 def says(text: str, times: int = 1) -> None:
