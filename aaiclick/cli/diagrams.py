@@ -15,6 +15,7 @@ _COLOURS = {
     "failed": "#ffcdd2",
     "upstream_failed": "#ffe0b2",
     "cancelled": "#e0e0e0",
+    "skipped": "#eceff1",
     "running": "#bbdefb",
     "claimed": "#bbdefb",
 }

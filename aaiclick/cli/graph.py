@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 TASKS_MAX = 100_000
 """More are not read into memory to be drawn."""
 
-STYLES = {"completed": "green", "failed": "red", "upstream_failed": "yellow", "running": "cyan", "claimed": "cyan"}
+STYLES = {
+    "completed": "green",
+    "failed": "red",
+    "upstream_failed": "yellow",
+    "running": "cyan",
+    "claimed": "cyan",
+    "skipped": "bright_black",
+}
 
 
 def graph(

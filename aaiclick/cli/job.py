@@ -241,6 +241,7 @@ def to_json(job: Job) -> dict[str, Any]:
         "total_tasks": job.total_tasks,
         "completed_tasks": job.completed_tasks,
         "failed_tasks": job.failed_tasks,
+        "skipped_tasks": job.skipped_tasks,
         "created_at": to_time(job.created_at),
         "started_at": to_time(job.started_at),
         "completed_at": to_time(job.completed_at),

@@ -12,7 +12,7 @@ ROOTS_SHOWN = 60
 DEPTH_SHOWN = 12
 WAITS_SHOWN = 3
 
-_FIRST = ("failed", "pending_cleanup", "running", "claimed", "upstream_failed", "cancelled")
+_FIRST = ("failed", "pending_cleanup", "running", "claimed", "upstream_failed", "cancelled", "skipped")
 """What is shown of many: trouble before work, work before what waits or is done."""
 
 

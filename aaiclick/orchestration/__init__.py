@@ -75,6 +75,8 @@ _WHERE = {
     ),
     "context": ("Context", "get_current_context", "get_current_job_id", "orch_context"),
     "views": ("TaskResult",),
+    "rules.failed": ("Failed",),
+    "rules.triggers": ("When",),
     "execution.debug": ("ajob_test", "job_test"),
     "execution.current": ("cancel_requested", "get_current_run"),
     "execution.main": ("background_main_loop", "worker_main_loop"),
@@ -163,6 +165,7 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.operators import map as map
     from aaiclick.orchestration.operators import reduce as reduce
     from aaiclick.orchestration.pending import why_pending as why_pending
+    from aaiclick.orchestration.rules.failed import Failed as Failed
     from aaiclick.orchestration.rules.metrics import Metrics as Metrics
     from aaiclick.orchestration.rules.pending import Blocker as Blocker
     from aaiclick.orchestration.rules.pending import Pending as Pending
@@ -176,4 +179,5 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.rules.states import RunType as RunType
     from aaiclick.orchestration.rules.states import TaskStatus as TaskStatus
     from aaiclick.orchestration.rules.states import WorkerStatus as WorkerStatus
+    from aaiclick.orchestration.rules.triggers import When as When
     from aaiclick.orchestration.views import TaskResult as TaskResult

@@ -21,6 +21,7 @@ from aaiclick.orchestration.rules.blobs import refuse_large
 from aaiclick.orchestration.rules.names import check_name
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.showing import show_arguments
+from aaiclick.orchestration.rules.triggers import When, check_when
 from aaiclick.orchestration.rules.values import encode_kwargs
 from aaiclick.orchestration.views import encode_returned
 
@@ -43,8 +44,12 @@ class TaskFactory:
     priority: int = 0
     critical: bool = True
     stop_when_cut_off: bool = True
+    when: str = When.ALL_COMPLETED
 
     __aaiclick__ = "task"
+
+    def __post_init__(self) -> None:
+        check_when(self.when)
 
     @functools.cached_property
     def entrypoint(self) -> str:
@@ -61,6 +66,7 @@ class TaskFactory:
             priority=self.priority,
             critical=self.critical,
             stop_when_cut_off=self.stop_when_cut_off,
+            when=self.when,
             references=False,
             chosen=True,
         )
@@ -179,6 +185,7 @@ def task(
     priority: int = 0,
     critical: bool = True,
     stop_when_cut_off: bool = True,
+    when: str = When.ALL_COMPLETED,
 ) -> Callable[[Function], TaskFactory]: ...
 def task(function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
     """Mark a function as a task: `@task`, `@task("name")` or `@task(name=…, max_retries=…)`."""

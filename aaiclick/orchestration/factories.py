@@ -22,6 +22,7 @@ from aaiclick.orchestration.params import path_of
 from aaiclick.orchestration.rules.names import check_key, check_name, check_seconds, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.showing import show_arguments
+from aaiclick.orchestration.rules.triggers import When
 from aaiclick.orchestration.views import encode_returned
 from aaiclick.telemetry.traces import RunKey, Step, tracing
 
@@ -40,6 +41,7 @@ def create_task(
     priority: int = 0,
     critical: bool = True,
     stop_when_cut_off: bool = True,
+    when: str = When.ALL_COMPLETED,
 ) -> Task:
     """A task in memory, from an importable name (`"myapp.module.function"`) or a function."""
     if kwargs is not None and not isinstance(kwargs, Mapping):
@@ -54,6 +56,7 @@ def create_task(
         timeout_s=timeout_s,
         priority=priority,
         critical=critical,
+        when=when,
         chosen=True,
         stop_when_cut_off=stop_when_cut_off,
     )

@@ -25,6 +25,7 @@ class GroupProgress:
     failed: int
     """Given up, or behind one that was."""
     cancelled: int
+    skipped: int
     running: int
     pending: int
     by_status: dict[str, int]
@@ -45,6 +46,7 @@ async def get_group_progress(group_id: int) -> GroupProgress:
         completed=counts.get(TaskStatus.COMPLETED, 0),
         failed=sum(counts.get(status, 0) for status in _FAILED),
         cancelled=counts.get(TaskStatus.CANCELLED, 0),
+        skipped=counts.get(TaskStatus.SKIPPED, 0),
         running=sum(counts.get(status, 0) for status in _RUNNING),
         pending=counts.get(TaskStatus.PENDING, 0),
         by_status={str(status): counts[status] for status in TaskStatus if counts.get(status)},

@@ -10,6 +10,7 @@ from aaiclick.config import settings
 from aaiclick.errors import InputError, NotFound, ValueNotPortable
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.node import Node
+from aaiclick.orchestration.rules.failed import KIND, read_failed
 from aaiclick.orchestration.rules.marks import marks_of
 from aaiclick.orchestration.rules.names import shorten
 from aaiclick.orchestration.rules.values import decode_value, encode_value, reference_in
@@ -88,6 +89,8 @@ class Results:
             return [self._value(task) for task in self.members[payload]]
         if kind == "blob" and self.opened is not None:
             return self._decoded(str(self.opened(kind, payload)))
+        if kind == KIND:
+            return read_failed(payload)
         if self.opened is not None:
             return self.opened(kind, payload)
         return {"object_type": kind, **payload} if isinstance(payload, dict) else payload

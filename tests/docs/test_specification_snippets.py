@@ -146,7 +146,7 @@ def test_002_the_precedence_of_preservation_modes() -> None:
 
 def test_002_the_status_enums() -> None:
     assert list(JobStatus.__members__) == ["PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"]
-    assert list(TaskStatus.__members__)[-2:] == ["PENDING_CLEANUP", "UPSTREAM_FAILED"]
+    assert list(TaskStatus.__members__)[-3:-1] == ["PENDING_CLEANUP", "UPSTREAM_FAILED"]
     assert list(WorkerStatus.__members__) == ["ACTIVE", "IDLE", "STOPPING", "STOPPED"]
     assert list(RunType.__members__) == ["SCHEDULED", "MANUAL"]
 

@@ -70,3 +70,25 @@ async def test_critical_tasks_that_never_ran_count_from_then_on(sql_url: str) ->
     async with connect(sql_url, write=False) as connection:
         found = await ask(connection, {"jobs": "SELECT id, failed_critical FROM jobs ORDER BY id"})
     assert [tuple(row) for row in found["jobs"]] == [(1, 2), (2, 1)]
+
+
+async def test_what_goes_on_in_groups_is_counted_from_the_inside(sql_url: str) -> None:
+    when = "'2026-01-01 00:00:00.000000'"
+    await schema.upgrade(sql_url, "0014")
+    nested = [(1, "NULL", 0), (2, "1", 1), (3, "2", 2), (4, "1", 1), (5, "NULL", 0)]
+    inside = [(11, 1, "completed"), (12, 3, "pending"), (13, 3, "running"), (14, 4, "failed"), (15, 5, "cancelled")]
+    groups = [
+        "INSERT INTO groups (id, job_id, parent_group_id, name, depth, created_at) VALUES"
+        f" ({group}, 1, {parent}, 'g', {depth}, {when})"
+        for group, parent, depth in nested
+    ]
+    tasks = [
+        "INSERT INTO tasks (id, job_id, group_id, name, entrypoint, kwargs, status, created_at) VALUES"
+        f" ({number}, 1, {group}, 't', 'a.b', '{{}}', '{status}', {when})"
+        for number, group, status in inside
+    ]
+    await run(sql_url, *groups, *tasks)
+    await schema.upgrade(sql_url)
+    async with connect(sql_url, write=False) as connection:
+        found = await ask(connection, {"groups": "SELECT id, unended_count FROM groups ORDER BY id"})
+    assert [tuple(row) for row in found["groups"]] == [(1, 1), (2, 1), (3, 2), (4, 0), (5, 0)]

@@ -11,7 +11,8 @@ from typing import Any
 from aaiclick.orchestration.store import tables
 from aaiclick.orchestration.store.columns import SQLITE_TIME
 from tests.simulation.state import State
-from tests.support.invariants import CHECKS, Picture
+from tests.support.invariants import CHECKS
+from tests.support.picture import Picture
 
 ALWAYS = {
     "a claim's worker exists": """
@@ -57,7 +58,8 @@ ON_CHANGES = {
         SELECT x.id, p.id, r.id FROM tasks p, json_each(p.result, '$.marks') m
         JOIN dependencies d ON d.previous_id = p.id JOIN tasks x ON x.id = d.next_id
         JOIN tasks r ON r.id = json_extract(m.value, '$[2]')
-        WHERE x.status IN ('claimed', 'running', 'completed') AND r.status != 'completed'""",
+        WHERE x.status IN ('claimed', 'running', 'completed') AND x.trigger_rule = 'all_completed'
+        AND r.status NOT IN ('completed', 'skipped')""",
     "a scheduled job is the run of one time": """
         SELECT j.id, count(f.job_id) FROM jobs j LEFT JOIN fires f ON f.job_id = j.id
         WHERE j.run_type = 'scheduled' GROUP BY j.id HAVING count(f.job_id) != 1""",

@@ -17,7 +17,7 @@ from tests.simulation.state import State
 if TYPE_CHECKING:
     from tests.simulation.world import Party, World
 
-NEEDS_NO_MORE = ("completed", "cancelled")
+NEEDS_NO_MORE = ("completed", "cancelled", "skipped")
 ENDED = (*NEEDS_NO_MORE, "failed", "upstream_failed")
 
 

@@ -8,6 +8,7 @@ from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.node import Edge, Node
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.rules.triggers import When
 from tests.simulation.engine import kwargs_of
 from tests.support.naive import NaiveJob
 
@@ -17,6 +18,7 @@ class Graphs:
 
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice
+        self.rules = random.Random(16)  # apart: whether a task has a rule changes no other chance
         self.nodes: dict[int, list[Node]] = {}
         self.shapes: dict[int, NaiveJob] = {}
 
@@ -37,7 +39,7 @@ class Graphs:
         groups: list[Group] = []
         for number in range(self.dice.randint(0, size // 2)):
             homes = [None, *stored, *(group.id for group in groups)]
-            groups.append(Group(f"g{number}", parent_group_id=self.dice.choice(homes)))
+            groups.append(Group(f"g{number}", parent_group_id=self.dice.choice(homes), when=self._rule()))
         homes = [None, *stored, *(group.id for group in groups)]
         tasks = [self._task(self.dice.choice(homes)) for _ in range(self.dice.randint((size + 1) // 2, size))]
         graph = Submission(job_id, tasks, groups)
@@ -63,4 +65,8 @@ class Graphs:
         options = {"retry": policy, "priority": priority, "critical": critical}
         task = Task("some.module.t", name="t", group_id=group_id, **options)  # type: ignore[arg-type]
         task.stop_when_cut_off = task.id % 8 != 0
+        task.when = self._rule()
         return task
+
+    def _rule(self) -> When:
+        return self.rules.choice(list(When)) if self.rules.random() < 0.15 else When.ALL_COMPLETED

@@ -24,6 +24,7 @@ from aaiclick.orchestration.store import (
     batches,
     clear_inputs,
     clears,
+    counters,
     expansions,
     held,
     recoveries,
@@ -215,7 +216,7 @@ def lost_decrement() -> Replacements:
         told = dict(sorted(by.items())[:-1]) if column is tasks.c.unmet_count and len(by) > 1 else by
         await real(session, column, told)
 
-    real = ripples.shift
+    real = counters.shift
     return [(ripples, "shift", shift)]
 
 

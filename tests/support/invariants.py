@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Row, select
@@ -16,103 +15,12 @@ from sqlalchemy import Row, select
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, FAILED_TASK, JOB_MOVES, LIVE_TASK, TASK_MOVES
 from aaiclick.orchestration.store import tables
 from aaiclick.orchestration.store.session import Session
-
-FAILED = ENDED_TASK - {"completed"}
+from tests.support.picture import Picture
 
 _T, _G = tables.tasks.c, tables.groups.c
 _TASK = (_T.id, _T.job_id, _T.group_id, _T.name, _T.status, _T.epoch, _T.worker_id, _T.unmet_count, _T.gated)
 _TASK_MORE = (_T.dependents_count, _T.run_after, _T.placement, _T.priority, _T.critical, _T.cause_id)
-
-
-class Picture:
-    """All rows, and what follows from them."""
-
-    def __init__(self, rows: dict[str, list[Row[Any]]]) -> None:
-        self.rows = rows
-        self.tasks = {row.id: row for row in rows["tasks"]}
-        self.groups = {row.id: row for row in rows["groups"]}
-        self.jobs = {row.id: row for row in rows["jobs"]}
-        self.edges = rows["dependencies"]
-        self.into: dict[int, list[Row[Any]]] = defaultdict(list)
-        for edge in self.edges:
-            self.into[edge.next_id].append(edge)
-        self.inside: dict[int, list[int]] = defaultdict(list)
-        for row in (*rows["tasks"], *rows["groups"]):
-            if self.container(row) is not None:
-                self.inside[self.container(row)].append(row.id)  # type: ignore[index]
-        self.telling = {row.node_id: row for row in rows["ripples"] if row.kind == "release"}
-        self.opening = {row.node_id: row for row in rows["ripples"] if row.kind == "open"}
-        self.dooming = {row.job_id for row in rows["ripples"] if row.kind in ("doom", "drown")}
-
-    @staticmethod
-    def container(row: Row[Any]) -> int | None:
-        facts = row._mapping
-        found: int | None = facts["group_id" if "group_id" in facts else "parent_group_id"]
-        return found
-
-    @cached_property
-    def by_depth(self) -> list[Row[Any]]:
-        """Groups, parents first."""
-        return sorted(self.rows["groups"], key=lambda group: len(self.around(group.parent_group_id)))
-
-    def around(self, group_id: int | None) -> list[int]:
-        """This group and those around it, innermost first."""
-        found: list[int] = []
-        while group_id is not None:
-            found.append(group_id)
-            group_id = self.groups[group_id].parent_group_id
-        return found
-
-    @cached_property
-    def complete(self) -> set[int]:
-        """Completed tasks, and groups with nothing left to complete at any depth."""
-        found = {row.id for row in self.rows["tasks"] if row.status == "completed"}
-        for group in reversed(self.by_depth):
-            if all(child in found for child in self.inside[group.id]):
-                found.add(group.id)
-        return found
-
-    @cached_property
-    def failed(self) -> set[int]:
-        """Tasks that ended otherwise, and groups with such a task at any depth."""
-        found = {row.id for row in self.rows["tasks"] if row.status in FAILED}
-        for group in reversed(self.by_depth):
-            if any(child in found for child in self.inside[group.id]):
-                found.add(group.id)
-        return found
-
-    def is_met(self, edge: Row[Any]) -> bool:
-        """Whether the previous is complete and the next has been told."""
-        telling = self.telling.get(edge.previous_id)
-        untold = telling is not None and not edge.met and edge.next_id > telling.after_id
-        return edge.previous_id in self.complete and not untold
-
-    def unmet(self, node: int) -> int:
-        return sum(not self.is_met(edge) for edge in self.into[node])
-
-    @cached_property
-    def closed(self) -> set[int]:
-        """Groups whose tasks and groups have not been told that they may begin."""
-        found = {group for group, ripple in self.opening.items() if not ripple.after_id}
-        for group in self.by_depth:
-            if self.unmet(group.id) or group.parent_group_id in found:
-                found.add(group.id)
-        return found
-
-    @cached_property
-    def doomed(self) -> set[int]:
-        """Tasks and groups that wait for something that failed, themselves or by a group around them."""
-        direct = {edge.next_id for edge in self.edges if edge.previous_id in self.failed}
-        for group in self.by_depth:
-            if group.parent_group_id in direct:
-                direct.add(group.id)
-        return direct | {row.id for row in self.rows["tasks"] if row.group_id in direct}
-
-    def predecessors(self, task: Row[Any]) -> Iterator[int]:
-        """All that this task waits for, by itself or by a group around it."""
-        for node in (task.id, *self.around(task.group_id)):
-            for edge in self.into[node]:
-                yield edge.previous_id
+_TASK_RULE = (_T.trigger_rule, _T.awaited_count, _T.amiss)
 
 
 Check = Callable[[Picture], Iterator[str]]
@@ -129,7 +37,7 @@ async def violations(session: Session, *, at_rest: bool = False) -> list[str]:
 
 async def look(session: Session) -> Picture:
     """Read all that the checks need."""
-    chosen: dict[str, Any] = {"tasks": select(*_TASK, *_TASK_MORE).order_by(_T.id)}
+    chosen: dict[str, Any] = {"tasks": select(*_TASK, *_TASK_MORE, *_TASK_RULE).order_by(_T.id)}
     chosen["events"] = select(tables.events).order_by(tables.events.c.id)
     for table in (tables.jobs, tables.groups, tables.dependencies, tables.ready, tables.delayed, tables.claims):
         chosen[table.name] = select(table)
@@ -144,7 +52,11 @@ async def look(session: Session) -> Picture:
 
 def what_tasks_wait_for(now: Picture) -> Iterator[str]:
     for task in now.rows["tasks"]:
+        if task.trigger_rule != "all_completed" and task.status in ENDED_TASK | LIVE_TASK:
+            continue  # what it was told before it began, or ended by other hands, is its own affair
         expected = now.unmet(task.id) + task.gated
+        if task.awaited_count != now.awaited(task.id):
+            yield f"{_name(task)} has awaited_count {task.awaited_count}, counted {now.awaited(task.id)}"
         if task.unmet_count != expected:
             yield f"{_name(task)} has unmet_count {task.unmet_count}, counted {expected}"
         opening = now.opening.get(task.group_id)
@@ -159,9 +71,13 @@ def what_groups_count(now: Picture) -> Iterator[str]:
         expected = {
             "unmet_count": now.unmet(group.id) + (group.parent_group_id in now.closed),
             "open_count": sum(child not in now.complete for child in children),
+            "unended_count": sum(child not in now.ended for child in children),
+            "awaited_count": now.awaited(group.id),
             "failed_count": sum(child in now.failed for child in children),
             "depth": len(now.around(group.parent_group_id)),
         }
+        if now.is_over(group):
+            del expected["unmet_count"], expected["awaited_count"]
         for name, count in expected.items():
             kept = group._mapping[name]
             if kept != count:
@@ -177,7 +93,8 @@ def how_many_depend(now: Picture) -> Iterator[str]:
 
 def what_is_marked_as_met(now: Picture) -> Iterator[str]:
     for edge in now.edges:
-        if edge.met and edge.previous_id not in now.complete:  # nobody would be told when it completes
+        ended = edge.previous_id in now.ended and now.rule(edge.next_id) != "all_completed"
+        if edge.met and edge.previous_id not in now.complete and not ended:  # nobody would be told when it completes
             yield f"the edge {edge.previous_id} → {edge.next_id} is marked as met"
 
 
@@ -189,9 +106,17 @@ def what_jobs_count(now: Picture) -> Iterator[str]:
         counts["open_tasks"] += task.status not in ENDED_TASK
         counts["completed_tasks"] += task.status == "completed"
         counts["failed_tasks"] += task.status == "failed"
+        counts["skipped_tasks"] += task.status == "skipped"
         counts["failed_critical"] += task.status in FAILED_TASK and task.critical
     for job in now.rows["jobs"]:
-        for name in ("total_tasks", "open_tasks", "completed_tasks", "failed_tasks", "failed_critical"):
+        for name in (
+            "total_tasks",
+            "open_tasks",
+            "completed_tasks",
+            "failed_tasks",
+            "failed_critical",
+            "skipped_tasks",
+        ):
             if job._mapping[name] != by_job[job.id][name]:
                 yield f"job {job.id} has {name} {job._mapping[name]}, counted {by_job[job.id][name]}"
 
@@ -232,9 +157,9 @@ def who_began_too_early(now: Picture) -> Iterator[str]:
     begun = LIVE_TASK | {"completed", "failed"}
     for task in now.rows["tasks"]:
         if task.status in begun:
-            for previous in now.predecessors(task):
-                if previous not in now.complete:
-                    yield f"{_name(task)} is {task.status} while {previous} is not complete"
+            for node in (task.id, *now.around(task.group_id)):
+                if now.unmet(node) and not now.rule(node).startswith("one_"):
+                    yield f"{_name(task)} is {task.status}, and {node} waits"
 
 
 def who_waits_in_vain(now: Picture) -> Iterator[str]:

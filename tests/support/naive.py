@@ -11,14 +11,15 @@ from graphlib import CycleError, TopologicalSorter
 
 from aaiclick.orchestration.models.submission import Submission
 
-ENDED = {"completed", "failed", "cancelled", "upstream_failed"}
+ENDED = {"completed", "failed", "cancelled", "upstream_failed", "skipped"}
+COMPLETE = {"completed", "skipped"}
 FAILED = {"failed", "upstream_failed"}
 LIVE = {"claimed", "running"}
 
 
 @dataclass
-class NaiveJob:
-    """One job."""
+class NaiveGraph:
+    """The statuses of one job, and what follows from them."""
 
     status: dict[int, str] = field(default_factory=dict)
     """Of each task."""
@@ -28,6 +29,12 @@ class NaiveJob:
     delayed: set[int] = field(default_factory=set)
     tolerable: set[int] = field(default_factory=set)
     """Tasks that may fail without failing the job."""
+    rules: dict[int, str] = field(default_factory=dict)
+    """The trigger rules of tasks and groups."""
+    met: set[int] = field(default_factory=set)
+    """Tasks and groups whose rule needs one input, and had it: what ends later changes nothing."""
+    never: dict[int, str] = field(default_factory=dict)
+    """Those that never had it, with the end that this means: what is added later changes nothing."""
     begun: bool = False
     cancelled: bool = False
 
@@ -45,10 +52,59 @@ class NaiveJob:
                 yield from self.tasks_in(child)
 
     def is_complete(self, node: int) -> bool:
-        return all(self.status[task] == "completed" for task in self.tasks_in(node))
+        return all(self.status[task] in COMPLETE for task in self.tasks_in(node))
+
+    def has_ended(self, node: int) -> bool:
+        return all(self.status[task] in ENDED for task in self.tasks_in(node))
 
     def has_failed(self, node: int) -> bool:
-        return any(self.status[task] in ENDED - {"completed"} for task in self.tasks_in(node))
+        """A cancelled task is no failure; a group with one in it is."""
+        return self.is_amiss(node) and not self.was_cancelled(node)
+
+    def was_cancelled(self, node: int) -> bool:
+        return self.status.get(node) == "cancelled"
+
+    def is_amiss(self, node: int) -> bool:
+        return any(self.status[task] in ENDED - COMPLETE for task in self.tasks_in(node))
+
+    def inputs(self, node: int) -> list[int]:
+        return [previous for previous, following in self.edges if following == node]
+
+    def is_met(self, node: int) -> bool:
+        """Whether its own rule lets a task or a group begin."""
+        inputs, rule = self.inputs(node), self.rules.get(node, "all_completed")
+        ended = all(map(self.has_ended, inputs))
+        failed, cancelled = any(map(self.has_failed, inputs)), any(map(self.was_cancelled, inputs))
+        if rule == "all_completed":
+            return all(map(self.is_complete, inputs))
+        if rule == "none_failed":
+            return ended and not failed
+        if rule == "all_done":
+            return ended and not cancelled
+        if rule == "always":
+            return ended
+        if node in self.met or node in self.never:
+            return node in self.met
+        if rule == "one_failed":
+            return failed
+        return any(self.is_complete(each) and self.status.get(each) != "skipped" for each in inputs)
+
+    def end_of(self, node: int) -> str | None:
+        """How a task or a group ends whose own rule can never be met; None if it still can, or was."""
+        inputs, rule = self.inputs(node), self.rules.get(node, "all_completed")
+        if node in self.never:
+            return self.never[node]
+        if self.is_met(node):
+            return None
+        failed, cancelled = any(map(self.has_failed, inputs)), any(map(self.was_cancelled, inputs))
+        if rule in ("one_completed", "one_failed"):
+            never = all(map(self.has_ended, inputs))
+        else:
+            bears_failed, bears_cancelled = rule in ("all_done", "always"), rule in ("none_failed", "always")
+            never = (failed and not bears_failed) or (cancelled and not bears_cancelled)
+        if not never:
+            return None
+        return "upstream_failed" if any(map(self.is_amiss, inputs)) else "skipped"
 
     def containers(self, node: int) -> Iterator[int]:
         container = self.around[node]
@@ -62,7 +118,7 @@ class NaiveJob:
         return {previous for previous, following in self.edges if following in held}
 
     def may_begin(self, node: int) -> bool:
-        return all(self.is_complete(previous) for previous in self.predecessors(node))
+        return all(self.is_met(held) for held in (node, *self.containers(node)))
 
     def ready(self) -> set[int]:
         return {
@@ -81,6 +137,11 @@ class NaiveJob:
             return "failed"
         return "cancelled" if "cancelled" in self.status.values() else "completed"
 
+
+@dataclass
+class NaiveJob(NaiveGraph):
+    """One job."""
+
     # ------------------------------------------------------------ what happens
 
     def claim(self, tasks: Iterable[int]) -> None:
@@ -90,23 +151,33 @@ class NaiveJob:
 
     def end(self, task: int, status: str) -> None:
         self.status[task] = status
-        self.spread_doom()
+        self.settle()
 
     def give_back(self, task: int, *, delayed: bool = False) -> None:
         self.status[task] = "pending"
         if delayed:
             self.delayed.add(task)
 
-    def spread_doom(self) -> None:
-        """Whatever waits for what failed ends, until nothing changes."""
+    def settle(self) -> None:
+        """Whatever can never begin ends, until nothing changes."""
         changing = True
         while changing:
+            self.note_met()
             changing = False
             for task, status in self.status.items():
-                if status == "pending" and any(self.has_failed(previous) for previous in self.predecessors(task)):
-                    self.status[task] = "upstream_failed"
+                if status != "pending":
+                    continue
+                ends = {self.end_of(held) for held in (task, *self.containers(task))} - {None}
+                if ends:
+                    self.status[task] = "upstream_failed" if "upstream_failed" in ends else "skipped"
                     self.delayed.discard(task)
                     changing = True
+
+    def note_met(self) -> None:
+        one = {node for node, rule in self.rules.items() if rule.startswith("one_")}
+        self.met |= {node for node in one if self.is_met(node)}
+        ends = {node: self.end_of(node) for node in one}
+        self.never |= {node: end for node, end in ends.items() if end is not None}
 
     def cancel(self) -> None:
         self.cancelled = True
@@ -120,10 +191,12 @@ class NaiveJob:
         self.around.update({node.id: node._group_id for node in (*more.tasks, *more.groups)})
         self.edges |= {(edge.previous.id, edge.next.id) for edge in more.edges}
         self.tolerable |= {task.id for task in more.tasks if not task.critical}
-        self.spread_doom()
+        self.rules.update({node.id: str(node.when) for node in (*more.tasks, *more.groups)})
+        self.settle()
 
     def with_all(self, more: Submission) -> NaiveJob:
         copy = NaiveJob(dict(self.status), dict(self.around), set(self.edges))
+        copy.rules = self.rules | {node.id: str(node.when) for node in (*more.tasks, *more.groups)}
         copy.status.update({task.id: "pending" for task in more.tasks})
         copy.around.update({node.id: node._group_id for node in (*more.tasks, *more.groups)})
         copy.edges |= {(edge.previous.id, edge.next.id) for edge in more.edges}
@@ -136,11 +209,20 @@ class NaiveJob:
             return "CircularDependencyError"
         fresh = {(edge.previous.id, edge.next.id) for edge in more.edges} - self.edges
         for previous, following in sorted(fresh):
-            if following in self.around and not after.is_complete(previous) and self.has_begun(following):
+            if following in self.around and not after.bears(following, previous) and self.has_begun(following):
                 return "AlreadyStarted"
         if self.would_reopen(more, after):
             return "GroupComplete"
         return "JobEnded" if self.job_status() in ENDED else None
+
+    def bears(self, node: int, previous: int) -> bool:
+        """Whether one more input that stands like this does not hold a node back."""
+        rule = self.rules.get(node, "all_completed")
+        if rule.startswith("one_"):
+            return node not in self.status
+        if self.is_complete(previous) or not self.has_ended(previous):
+            return self.is_complete(previous)
+        return rule == "always" or rule == ("none_failed" if self.was_cancelled(previous) else "all_done")
 
     def has_begun(self, node: int) -> bool:
         """Whether it is too late to hold this back."""
@@ -151,12 +233,12 @@ class NaiveJob:
         return any(self.has_begun(child) for child in self.inside(node))
 
     def would_reopen(self, more: Submission, after: NaiveJob) -> bool:
-        """Whether a group that is complete, and waited for, would get more to complete."""
+        """Whether a group that has ended, and is waited for, would get more to complete."""
         for task in more.tasks:
             for group in after.containers(task.id):
                 if group not in self.around:
                     continue
-                if not self.is_complete(group):
+                if not self.has_ended(group):
                     break
                 if any(previous == group for previous, _ in self.edges):
                     return True
@@ -202,7 +284,21 @@ def clear(job: NaiveJob, tasks: Iterable[int]) -> None:
     """Run these again; what waits for another failure stays doomed."""
     job.begun |= job.job_status() in ENDED
     job.cancelled = False
+    tasks = set(tasks)
     for task in tasks:
         job.status[task] = "pending"
         job.delayed.discard(task)
-    job.spread_doom()
+    forget(job, tasks)
+    job.settle()
+
+
+def forget(job: NaiveJob, tasks: set[int]) -> None:
+    """What these tasks, the groups around them and all that waits for them were told counts no more."""
+    waiting = {
+        node for node in job.around if any(not tasks.isdisjoint(job.tasks_in(each)) for each in job.inputs(node))
+    }
+    inside = {node for node in job.around if waiting & {*job.containers(node)}}
+    touched = tasks | waiting | inside
+    for node in touched | {group for each in touched for group in job.containers(each)}:
+        job.met.discard(node)
+        job.never.pop(node, None)

@@ -22,6 +22,7 @@ from aaiclick.orchestration.execution.current import current_desk
 from aaiclick.orchestration.models import Claim, Done, Report
 from aaiclick.orchestration.models.children import NewTask
 from aaiclick.orchestration.rules.blobs import arguments_with, is_too_large, large_arguments, value_with
+from aaiclick.orchestration.rules.failed import Failed
 from aaiclick.orchestration.rules.marks import marks_of, mentions_objects
 from aaiclick.orchestration.rules.run_tables import run_prefix, run_table
 from aaiclick.orchestration.views import TaskResult
@@ -113,7 +114,7 @@ class RunData:
     async def convert(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         """A parameter that is annotated as an Object gets one, whatever the producer returned."""
         for name in wanting_objects(function) & kwargs.keys():
-            if kwargs[name] is not None and not isinstance(kwargs[name], Frame):
+            if kwargs[name] is not None and not isinstance(kwargs[name], Frame | Failed):
                 kwargs[name] = await (await self.context()).create_object_from_value(kwargs[name])
         return kwargs
 

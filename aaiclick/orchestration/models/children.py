@@ -26,6 +26,7 @@ class NewTask(NamedTuple):
     timeout_s: float | None
     retry_policy: str | None
     stop_when_cut_off: bool = True
+    when: str = "all_completed"
 
 
 class NewGroup(NamedTuple):
@@ -35,6 +36,7 @@ class NewGroup(NamedTuple):
     name: str
     parent_group_id: int | None
     output_task_id: int | None
+    when: str = "all_completed"
 
 
 class NewEdge(NamedTuple):
@@ -64,7 +66,7 @@ class Children:
             submission.job_id,
             tasks=[_new_task(task, group_id) for task in submission.tasks],
             groups=[
-                NewGroup(group.id, group.name, group.parent_group_id or group_id, group.output_task_id)
+                NewGroup(group.id, group.name, group.parent_group_id or group_id, group.output_task_id, group.when)
                 for group in submission.groups
             ],
             edges=[
@@ -106,6 +108,7 @@ def _new_task(task: Task, group_id: int | None) -> NewTask:
         task.timeout_s,
         task.retry.to_json(),
         task.stop_when_cut_off,
+        task.when,
     )
 
 

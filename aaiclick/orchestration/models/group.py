@@ -10,6 +10,7 @@ from aaiclick.errors import CircularDependencyError, Conflict
 from aaiclick.orchestration.models.front_door import ask, front_door
 from aaiclick.orchestration.models.node import Node, current_group, register_group
 from aaiclick.orchestration.rules.names import check_name
+from aaiclick.orchestration.rules.triggers import When
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.children import NewGroup
@@ -24,6 +25,9 @@ _READ = (
     "created_at",
     "output_task_id",
     "parent_task_id",
+    "unended_count",
+    "awaited_count",
+    "amiss",
 )
 
 _left: ContextVar[tuple[Group | None, ...]] = ContextVar("aaiclick_left_groups", default=())
@@ -38,6 +42,8 @@ class Group(Node):
 
     __slots__ = (
         "_read",
+        "amiss",
+        "awaited_count",
         "created_at",
         "depth",
         "dependents_count",
@@ -46,20 +52,27 @@ class Group(Node):
         "open_count",
         "output_task_id",
         "parent_task_id",
+        "unended_count",
         "unmet_count",
     )
     kind: ClassVar[str] = "group"
     group_field: ClassVar[str] = "parent_group_id"
 
-    def __init__(self, name: str, *, parent_group_id: int | None = None) -> None:
+    def __init__(self, name: str, *, parent_group_id: int | None = None, when: str = When.ALL_COMPLETED) -> None:
         self.members: list[Node] = []
         self._read = False
-        self.depth = self.unmet_count = self.open_count = self.failed_count = self.dependents_count = 0
+        self._fresh()
         self.created_at: datetime | None = None
         self.output_task_id: int | None = None
         self.parent_task_id: int | None = None
-        self._begin(check_name(name, "Group name"), parent_group_id)
+        self._begin(check_name(name, "Group name"), parent_group_id, when)
         register_group(self)
+
+    def _fresh(self) -> None:
+        """As a group is before anything happened to it."""
+        self.depth = self.unmet_count = self.open_count = self.failed_count = self.dependents_count = 0
+        self.unended_count = self.awaited_count = 0
+        self.amiss = False
 
     @classmethod
     def from_row(cls, row: Any) -> Group:
@@ -72,6 +85,7 @@ class Group(Node):
         group._group_id = row.parent_group_id
         for name in _READ:
             setattr(group, name, getattr(row, name))
+        group.when = When(row.trigger_rule)
         register_group(group)
         return group
 
@@ -82,10 +96,11 @@ class Group(Node):
         group._restore()
         group.applied = group._read = False
         group.members = []
-        group.depth = group.unmet_count = group.open_count = group.failed_count = group.dependents_count = 0
+        group._fresh()
         group.created_at = None
         group.id, group.name, group.job_id, group._group_id = new.id, new.name, None, new.parent_group_id
         group.output_task_id, group.parent_task_id = new.output_task_id, parent_task_id
+        group.when = When(new.when)
         return group
 
     @property

@@ -46,6 +46,7 @@ class Job:
     backfill_id: int | None = None
     arguments: dict[str, Any] | None = None
     """What the workflow was called with, for people: shortened and masked."""
+    skipped_tasks: int = 0
     _tasks: list[Task] | None = field(default=None, repr=False)
     _groups: list[Group] | None = field(default=None, repr=False)
 

@@ -11,6 +11,7 @@ from aaiclick.errors import CircularDependencyError, Conflict
 from aaiclick.ids import new_id
 from aaiclick.orchestration.models.front_door import ask
 from aaiclick.orchestration.rules.names import check_id
+from aaiclick.orchestration.rules.triggers import When, check_when
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.group import Group
@@ -40,17 +41,20 @@ class Edge:
 class Node:
     """A task or a group, as the graph sees it."""
 
-    __slots__ = ("__weakref__", "_group", "_group_id", "_in", "_out", "applied", "id", "job_id", "name")
+    __slots__ = ("__weakref__", "_group", "_group_id", "_in", "_out", "applied", "id", "job_id", "name", "when")
     kind: ClassVar[str]
     group_field: ClassVar[str]
 
     id: int
     name: str
     job_id: int | None
+    when: When
+    """The trigger rule: how what it waits for has to end."""
     _group: Group | None
     """The group around, as far as it is in memory."""
 
-    def _begin(self, name: str, group_id: int | None) -> None:
+    def _begin(self, name: str, group_id: int | None, when: str) -> None:
+        self.when = check_when(when)
         self.id = new_id()
         self.name = name
         self.job_id = None
@@ -69,6 +73,7 @@ class Node:
     def _restore(self) -> None:
         """Prepare an instance that is read from the database."""
         self.applied = True
+        self.when = When.ALL_COMPLETED
         self._in = self._out = None
         self._group = None
 

@@ -16,6 +16,7 @@ from aaiclick.orchestration.rules.entrypoints import carried, named
 from aaiclick.orchestration.rules.names import check_name, check_seconds, is_storable, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import TaskStatus
+from aaiclick.orchestration.rules.triggers import When
 from aaiclick.orchestration.rules.values import encode_kwargs, reference_in
 from aaiclick.orchestration.rules.walk import BLOB_SETTING
 
@@ -36,7 +37,16 @@ _STORED = (
     "parent_epoch",
     "cause_id",
 )
-_COUNTED = ("epoch", "attempt", "crash_count", "lost_count", "unmet_count", "dependents_count", "generation")
+_COUNTED = (
+    "epoch",
+    "attempt",
+    "crash_count",
+    "lost_count",
+    "unmet_count",
+    "dependents_count",
+    "generation",
+    "awaited_count",
+)
 ENTRYPOINT_LENGTH_MAX = 500
 RETRY_POLICY_LENGTH_MAX = 2000
 _GIVEN = (
@@ -49,7 +59,7 @@ _FRESH = tuple((field, None) for field in _STORED) + tuple((field, 0) for field 
 class Task(Node):
     """One unit of work. Made in memory with an id of its own; stored by `apply` or with its job."""
 
-    __slots__ = (*_STORED, *_COUNTED, *_GIVEN, "_data", "gated", "function", "kept", "retry", "status")
+    __slots__ = (*_STORED, *_COUNTED, *_GIVEN, "_data", "amiss", "gated", "function", "kept", "retry", "status")
     kind: ClassVar[str] = "task"
     group_field: ClassVar[str] = "group_id"
 
@@ -72,6 +82,7 @@ class Task(Node):
     unmet_count: int
     dependents_count: int
     generation: int
+    awaited_count: int
 
     def __init__(
         self,
@@ -86,6 +97,7 @@ class Task(Node):
         priority: int = 0,
         critical: bool = True,
         stop_when_cut_off: bool = True,
+        when: str = When.ALL_COMPLETED,
         references: bool = True,
         chosen: bool = False,
     ) -> None:
@@ -107,7 +119,7 @@ class Task(Node):
         self.timeout_s = _seconds(timeout_s)
         self.retry = _policy(retry, max_retries)
         self._fresh()
-        self._begin(check_name(name or entrypoint.rpartition(".")[2], "Task name"), group_id)
+        self._begin(check_name(name or entrypoint.rpartition(".")[2], "Task name"), group_id, when)
         for node in upstream:
             self.depends_on(node)
 
@@ -115,7 +127,7 @@ class Task(Node):
         """As a task is before anything happened to it."""
         self.function: Any = None
         self.status = TaskStatus.PENDING
-        self.gated = self.kept = False
+        self.gated = self.kept = self.amiss = False
         for field, value in _FRESH:
             setattr(self, field, value)
 
@@ -131,6 +143,7 @@ class Task(Node):
         task.critical, task.priority, task.placement, task.timeout_s = new.critical, new.priority, 0, new.timeout_s
         task.retry = RetryPolicy.from_json(new.retry_policy)
         task.stop_when_cut_off = new.stop_when_cut_off
+        task.when = When(new.when)
         task.parent_task_id, task.parent_epoch = parent_task_id, parent_epoch
         return task
 
@@ -144,7 +157,8 @@ class Task(Node):
         task.id, task.name, task.job_id, task._group_id = row.id, row.name, row.job_id, row.group_id
         task.kwargs_json, task.result_json, task.timeout_s = row.kwargs, row.result, row.timeout_s
         task.status, task.gated, task.function = TaskStatus(row.status), row.gated, None
-        task.kept, task.stop_when_cut_off = row.kept, row.stop_when_cut_off
+        task.kept, task.amiss, task.stop_when_cut_off = row.kept, row.amiss, row.stop_when_cut_off
+        task.when = When(row.trigger_rule)
         task.retry = RetryPolicy.from_json(row.retry_policy)
         return task
 

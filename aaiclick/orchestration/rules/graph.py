@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
-
-class Standing(Enum):
-    """What a node that is already stored means for those who want to wait for it."""
-
-    OPEN = "open"
-    MET = "met"
-    FAILED = "failed"
+from aaiclick.orchestration.rules.triggers import (
+    AMISS,
+    ENDED,
+    ONE,
+    Fate,
+    News,
+    Standing,
+    When,
+    is_broken,
+    is_satisfied,
+    judge,
+)
 
 
 @dataclass(slots=True)
@@ -27,6 +31,8 @@ class Shape:
     tasks: dict[int, int | None] = field(default_factory=dict)
     groups: dict[int, int | None] = field(default_factory=dict)
     edges: set[tuple[int, int]] = field(default_factory=set)
+    rules: dict[int, When] = field(default_factory=dict)
+    """The trigger rules of those that do not wait for everything to complete."""
 
 
 @dataclass(slots=True)
@@ -39,6 +45,9 @@ class Stored:
     parents: dict[int, int | None] = field(default_factory=dict)
     drowned: dict[int, int] = field(default_factory=dict)
     """Groups that will never begin, each with what failed before them, or before groups around them."""
+    spared: set[int] = field(default_factory=set)
+    """Groups that are not needed: they, or groups around them, were skipped."""
+    rules: dict[int, When] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -54,6 +63,16 @@ class Plan:
     dependents: Counter[int] = field(default_factory=Counter)
     doomed: dict[int, int] = field(default_factory=dict)
     """What will never begin, each with what failed before it."""
+    unneeded: set[int] = field(default_factory=set)
+    """What is skipped from the start."""
+    awaited: dict[int, int] = field(default_factory=dict)
+    amiss: set[int] = field(default_factory=set)
+    """For new nodes that need one input: see `rules.triggers`."""
+    stored_inputs: Counter[int] = field(default_factory=Counter)
+    """Stored nodes that need one input, and get more of them; what is known of those is to be told."""
+    stored_news: dict[int, News] = field(default_factory=dict)
+    broken: dict[int, int] = field(default_factory=dict)
+    """Per node that needs one input: one that failed."""
     stored_unmet: Counter[int] = field(default_factory=Counter)
     stored_open: Counter[int] = field(default_factory=Counter)
     empty_waited_for: set[int] = field(default_factory=set)
@@ -152,6 +171,9 @@ def make_plan(new: Shape, stored: Stored) -> Plan:
         for node, around in (*new.tasks.items(), *new.groups.items()):
             if around is not None and around in stored.drowned:
                 plan.doomed[node] = stored.drowned[around]
+    if stored.spared:
+        plan.unneeded |= {node for node, at in (*new.tasks.items(), *new.groups.items()) if at in stored.spared}
+    plan.unneeded -= plan.doomed.keys()
     return plan
 
 
@@ -180,22 +202,63 @@ def _count_open(new: Shape, plan: Plan, by_depth: list[int]) -> None:
 def _count_edges(new: Shape, stored: Stored, plan: Plan) -> Counter[int]:
     unmet: Counter[int] = Counter()
     reopened = ancestors(stored.parents, plan.stored_open)
+    inputs: dict[int, list[Standing]] = {node: [] for node, rule in new.rules.items() if rule in ONE}
     for edge in new.edges:
         previous, following = edge
         plan.dependents[previous] += 1
         standing = _standing(previous, new, stored, plan)
-        if standing is Standing.MET and previous in reopened:
-            standing = Standing.OPEN
-        if standing is Standing.MET:
+        if previous in reopened:
+            standing = _REOPENED.get(standing, standing)
+        rule = new.rules.get(following) or stored.rules.get(following, When.ALL_COMPLETED)
+        if rule in ONE:
+            _note_input(plan, inputs, edge, standing)
+            continue
+        if is_satisfied(rule, standing):
             plan.met.add(edge)
             continue
-        if standing is Standing.FAILED:
+        if is_broken(rule, standing):
             plan.doomed.setdefault(following, previous)
         if following in new.tasks or following in new.groups:
             unmet[following] += 1
         else:
             plan.stored_unmet[following] += 1
+    for node, standings in inputs.items():
+        unmet[node] = _judge_new(plan, node, new.rules[node], standings)
     return unmet
+
+
+_REOPENED = {Standing.MET: Standing.OPEN, Standing.FAILED: Standing.FAILING}
+"""What a group is that gets more to complete."""
+
+
+def _note_input(plan: Plan, inputs: dict[int, list[Standing]], edge: tuple[int, int], standing: Standing) -> None:
+    """One more input of a node that needs one; whoever is stored is told of it."""
+    previous, following = edge
+    if standing in ENDED:
+        plan.met.add(edge)
+    if standing in AMISS:
+        plan.broken.setdefault(following, previous)
+    if following in inputs:
+        inputs[following].append(standing)
+    else:
+        plan.stored_inputs[following] += 1
+        plan.stored_news.setdefault(following, News()).add(standing)
+
+
+def _judge_new(plan: Plan, node: int, rule: When, standings: Iterable[Standing]) -> int:
+    """How much a new node that needs one input waits for."""
+    news, inputs = News(), list(standings)
+    for standing in inputs:
+        news.add(standing)
+    verdict = judge(rule, len(inputs), news)
+    plan.awaited[node] = verdict.awaited
+    if verdict.amiss:
+        plan.amiss.add(node)
+    if verdict.fate is Fate.DOOMED:
+        plan.doomed.setdefault(node, plan.broken[node])
+    elif verdict.fate is Fate.SKIPPED:
+        plan.unneeded.add(node)
+    return verdict.unmet
 
 
 def _standing(node: int, new: Shape, stored: Stored, plan: Plan) -> Standing:

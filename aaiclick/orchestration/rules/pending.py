@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from aaiclick.orchestration.rules.names import escape_for_terminal
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, JobStatus, TaskStatus
+from aaiclick.orchestration.rules.triggers import ONE, When
 from aaiclick.wording import counted
 
 UNREPORTED_S_MIN = 10
@@ -96,6 +97,7 @@ class Facts:
     status: TaskStatus
     job_status: JobStatus
     now: datetime
+    when: When = When.ALL_COMPLETED
     error: str | None = None
     unmet: bool = False
     blockers: Sequence[Blocker] = ()
@@ -200,6 +202,11 @@ def _find_in_fleet(fleet: Fleet) -> Reason:
 
 def _ended(facts: Facts) -> str:
     words = f"it is {facts.status}"
+    if facts.status == TaskStatus.SKIPPED:
+        own = (
+            f"it runs when {facts.when}, which will not be" if facts.when in ONE else "a group around it is not needed"
+        )
+        return f"{words}: {own}"
     if facts.blockers:
         return f"{words}: {_listed(facts)}"
     return f"{words}: {_first_line(facts.error)}" if facts.error else words
@@ -226,7 +233,16 @@ def _job_ended(facts: Facts) -> str:
 
 
 def _waits(facts: Facts) -> str:
-    return f"it waits for {_listed(facts)}"
+    return f"it waits for {_WAITED.get(facts.when, '')}{_listed(facts)}"
+
+
+_WAITED = {
+    When.ALL_DONE: "the end of ",
+    When.NONE_FAILED: "the end of ",
+    When.ALWAYS: "the end of ",
+    When.ONE_COMPLETED: "the first to complete of ",
+    When.ONE_FAILED: "the first to fail of ",
+}
 
 
 def _news(facts: Facts) -> str:

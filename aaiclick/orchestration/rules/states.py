@@ -34,6 +34,7 @@ class TaskStatus(StrEnum):
     CANCELLED = "cancelled"
     PENDING_CLEANUP = "pending_cleanup"
     UPSTREAM_FAILED = "upstream_failed"
+    SKIPPED = "skipped"
 
 
 class WorkerStatus(StrEnum):
@@ -81,7 +82,9 @@ def _moves(*rows: tuple[str, Iterable[State], State, str]) -> Mapping[str, Move[
 _T = TaskStatus
 _J = JobStatus
 
-ENDED_TASK = frozenset({_T.COMPLETED, _T.FAILED, _T.CANCELLED, _T.UPSTREAM_FAILED})
+COMPLETE_TASK = frozenset({_T.COMPLETED, _T.SKIPPED})
+"""What satisfies those who wait."""
+ENDED_TASK = frozenset({*COMPLETE_TASK, _T.FAILED, _T.CANCELLED, _T.UPSTREAM_FAILED})
 FAILED_TASK = frozenset({_T.FAILED, _T.UPSTREAM_FAILED})
 """What fails the job, if the task is critical."""
 LIVE_TASK = frozenset({_T.CLAIMED, _T.RUNNING})
@@ -98,6 +101,7 @@ TASK_MOVES = _moves(
     ("retry", {_T.PENDING_CLEANUP}, _T.PENDING, "cleaned up; runs again after its delay"),
     ("give_up", {_T.PENDING_CLEANUP}, _T.FAILED, "cleaned up; no attempt is left"),
     ("doom", {_T.PENDING}, _T.UPSTREAM_FAILED, "something that it waits for will never complete"),
+    ("skip", {_T.PENDING}, _T.SKIPPED, "its trigger rule will never be met, and nothing that it waits for failed"),
     ("cancel", frozenset(_T) - ENDED_TASK, _T.CANCELLED, "someone stopped it, or its job"),
     ("clear", _T, _T.PENDING, "someone asked to run it again; the epoch grows"),
 )

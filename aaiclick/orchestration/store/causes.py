@@ -15,7 +15,7 @@ from aaiclick.errors import UpstreamFailed
 from aaiclick.orchestration.rules.graph import descendants
 from aaiclick.orchestration.rules.states import FAILED_TASK, TaskStatus
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import groups, tasks
+from aaiclick.orchestration.store.tables import dependencies, groups, tasks
 
 SAID_MAX = 500
 """How much of an error is told of those that it kept from beginning."""
@@ -47,6 +47,25 @@ async def _find_inside(session: Session, inside: Iterable[int]) -> int | None:
     first = select(tasks.c.id, tasks.c.cause_id).where(*which).order_by(tasks.c.completed_at, tasks.c.id).limit(1)
     row = await session.first(first)
     return None if row is None else row.cause_id or row.id
+
+
+async def find_causes_before(session: Session, nodes: Iterable[int]) -> dict[int, int]:
+    """The cause for each of these nodes: a failure among what it waits for."""
+    causes: dict[int, int] = {}
+    for node in nodes:
+        edges = dependencies.c.next_id == node
+        task = select(tasks.c.id, tasks.c.job_id, tasks.c.cause_id).join(
+            dependencies, dependencies.c.previous_id == tasks.c.id
+        )
+        row = await session.first(task.where(edges, tasks.c.status.in_(_AMISS)).limit(1))
+        if row is not None:
+            causes[node] = row.cause_id or row.id
+            continue
+        group = select(groups.c.id, groups.c.job_id).join(dependencies, dependencies.c.previous_id == groups.c.id)
+        found = await session.first(group.where(edges, groups.c.failed_count > 0).limit(1))
+        if found is not None:
+            causes |= await find_causes(session, found.job_id, {node: found.id})
+    return {node: causes.get(node, node) for node in nodes}
 
 
 async def explain(session: Session, causes: Iterable[int]) -> dict[int, str]:

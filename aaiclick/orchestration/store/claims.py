@@ -99,7 +99,7 @@ async def claim_tasks(
         if fresh:
             await start_jobs(session, sorted(fresh))
     needing = [task.kwargs for task in taken if task.needs_inputs]
-    found = await read_named(session, needing) if needing else Found()
+    found = await read_named(session, needing, failures=True) if needing else Found()
     known = await _registered(session, worker_id, taken, found)
     return [_claim(task, worker_id, found, task.id in known, installation) for task in taken]
 

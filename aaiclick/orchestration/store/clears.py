@@ -18,7 +18,16 @@ from sqlalchemy import Row, bindparam, delete, null, select, update
 
 from aaiclick.errors import NotFound
 from aaiclick.orchestration.rules.hints import ORDERS
-from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, FAILED_TASK, LIVE_TASK, JobStatus, TaskStatus
+from aaiclick.orchestration.rules.states import (
+    COMPLETE_TASK,
+    ENDED_JOB,
+    ENDED_TASK,
+    FAILED_TASK,
+    LIVE_TASK,
+    JobStatus,
+    TaskStatus,
+)
+from aaiclick.orchestration.rules.triggers import Standing, When
 from aaiclick.orchestration.rules.waits import Waits
 from aaiclick.orchestration.store.causes import error_left, find_causes
 from aaiclick.orchestration.store.clear_inputs import find_to_clear, pin_again
@@ -26,11 +35,11 @@ from aaiclick.orchestration.store.downstream import Downstream, find_downstream
 from aaiclick.orchestration.store.endings import lock_graph
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
 from aaiclick.orchestration.store.removals import remove_made
-from aaiclick.orchestration.store.ripples import spread_doom
+from aaiclick.orchestration.store.ripples import spread
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.standings import read_edges_into, read_standings
 from aaiclick.orchestration.store.tables import dependencies, groups, jobs, ripples, tasks, workers
-from aaiclick.orchestration.store.tellings import DOOM, DROWN, OPEN, RELEASE, Targets
+from aaiclick.orchestration.store.tellings import DOOM, DROWN, END, OPEN, RELEASE, SPARE, Targets
 from aaiclick.orchestration.store.transitions import (
     COUNTS,
     end_claims,
@@ -50,10 +59,11 @@ _RESET: dict[str, Any] = {
 }
 """As if it had never run: the epoch refuses whoever still runs it, the generation says that this is another time."""
 
+_COUNTED = ("unmet_count", "open_count", "failed_count", "unended_count", "awaited_count", "amiss")
 _SET_GROUP = (
     update(groups)
     .where(groups.c.id == bindparam("group"))
-    .values({name: bindparam(f"new_{name}") for name in ("unmet_count", "open_count", "failed_count")})
+    .values({name: bindparam(f"new_{name}") for name in _COUNTED})
 )
 
 
@@ -126,6 +136,7 @@ class _Clearing:
     waits: Waits = field(default_factory=Waits)
     open_count: dict[int, int] = field(default_factory=dict)
     failed_count: dict[int, int] = field(default_factory=dict)
+    unended_count: dict[int, int] = field(default_factory=dict)
 
     # ------------------------------------------------------------ lock
 
@@ -155,9 +166,9 @@ class _Clearing:
         return [row for row in found if not self._is_stale(row)]
 
     def _is_stale(self, ripple: Row[Any]) -> bool:
-        if ripple.kind in (RELEASE, DOOM):
+        if ripple.kind in (RELEASE, DOOM, END):
             return ripple.node_id in self.downstream.tasks or ripple.node_id in self.downstream.reopened
-        return ripple.kind in (OPEN, DROWN) and ripple.node_id in self.downstream.held
+        return ripple.kind in (OPEN, DROWN, SPARE) and ripple.node_id in self.downstream.held
 
     # ------------------------------------------------------------ look
 
@@ -172,25 +183,33 @@ class _Clearing:
         reopened = self.downstream.reopened
         before = {previous for edges in self.waits.into.values() for previous, _ in edges}
         outside = before - self.downstream.tasks.keys() - reopened
-        self.waits.complete, self.waits.failed = await read_standings(self.session, outside)
-        self.waits.failed |= {group for group in reopened if self.failed_count[group]}
+        for node, standing in (await read_standings(self.session, outside)).items():
+            self.waits.stand(node, standing)
+        for group in reopened:
+            self.waits.stand(group, Standing.FAILING if self.failed_count[group] else Standing.OPEN)
+        self.waits.rules = {
+            row.id: When(row.trigger_rule)
+            for row in (*self.rows, *self.groups)
+            if row.trigger_rule != When.ALL_COMPLETED
+        }
         for ripple in await self._take_ripples():
-            if ripple.kind == RELEASE:
-                self.waits.telling[ripple.node_id] = ripple.after_id
-            elif ripple.kind == OPEN:
-                self.waits.opening[ripple.node_id] = ripple.after_id
+            self.waits.hear(ripple.kind, ripple.node_id, ripple.node_type, ripple.after_id)
         self.waits.count_groups((row.id, row.parent_group_id) for row in reversed(self.groups))
 
     def _count_children(self) -> None:
         """The groups' children that have to complete again, or have not failed any more, from the bottom up."""
         opened: Counter[int | None] = Counter()
         mended: Counter[int | None] = Counter()
+        revived: Counter[int | None] = Counter()
         for row in self.rows:
-            opened[row.group_id] += row.status == TaskStatus.COMPLETED
-            mended[row.group_id] += row.status in ENDED_TASK and row.status != TaskStatus.COMPLETED
+            opened[row.group_id] += row.status in COMPLETE_TASK
+            mended[row.group_id] += row.status in ENDED_TASK - COMPLETE_TASK
+            revived[row.group_id] += row.status in ENDED_TASK
         for group in self.groups:
             self.open_count[group.id] = group.open_count + opened[group.id]
             self.failed_count[group.id] = group.failed_count - mended[group.id]
+            self.unended_count[group.id] = group.unended_count + revived[group.id]
+            revived[group.parent_group_id] += bool(self.unended_count[group.id]) > bool(group.unended_count)
             opened[group.parent_group_id] += bool(self.open_count[group.id]) > bool(group.open_count)
             mended[group.parent_group_id] += bool(self.failed_count[group.id]) < bool(group.failed_count)
 
@@ -207,9 +226,11 @@ class _Clearing:
         await make_ready(self.session, sorted(self.downstream.tasks))
         found = {row.id: self.waits.doomed_by(row.id, row.group_id) for row in self.rows}
         doomed = {task: previous for task, previous in found.items() if previous is not None}
-        if doomed:
+        spared = {row.id for row in self.rows if self.waits.is_spared(row.id, row.group_id)}
+        if doomed or spared:
             causes = await find_causes(self.session, self.job_id, doomed)
-            cleared.rippling = await spread_doom(self.session, self.job_id, Targets(doomed=set(doomed), causes=causes))
+            told = Targets(doomed=set(doomed), unneeded=spared, causes=causes)
+            cleared.rippling = await spread(self.session, self.job_id, told)
 
     async def _reset_tasks(self, now: datetime, placement: int) -> None:
         session = self.session
@@ -218,13 +239,15 @@ class _Clearing:
         await end_claims(session, [run_row(row, "cleared", now) for row in live])
         if live:
             session.hints.add(ORDERS)
-        counts: dict[tuple[int, bool], list[int]] = {}
+        counts: dict[tuple[int, bool, int, bool], list[int]] = {}
         for row in self.rows:
-            gated = self.waits.is_gated(row.id, row.group_id, row.gated)
-            counts.setdefault((self.waits.unmet(row.id) + gated, gated), []).append(row.id)
-        for (unmet, gated), ids in sorted(counts.items()):
+            gated, verdict = self.waits.is_gated(row.id, row.group_id, row.gated), self.waits.verdict(row.id)
+            facts = (verdict.unmet + gated, gated, verdict.awaited, verdict.amiss)
+            counts.setdefault(facts, []).append(row.id)
+        for (unmet, gated, awaited, amiss), ids in sorted(counts.items()):
             which = session.any_of(tasks.c.id, ids)
-            await session.run(update(tasks).where(which).values(unmet_count=unmet, gated=gated))
+            new = {"unmet_count": unmet, "gated": gated, "awaited_count": awaited, "amiss": amiss}
+            await session.run(update(tasks).where(which).values(**new))
         again = session.any_of(dependencies.c.previous_id, sorted([*self.downstream.tasks, *self.downstream.reopened]))
         await session.run(update(dependencies).where(again, dependencies.c.met.is_(True)).values(met=False))
 
@@ -244,6 +267,9 @@ class _Clearing:
                 "new_unmet_count": self.waits.unmet_groups[row.id],
                 "new_open_count": self.open_count[row.id],
                 "new_failed_count": self.failed_count[row.id],
+                "new_unended_count": self.unended_count[row.id],
+                "new_awaited_count": self.waits.verdict(row.id).awaited,
+                "new_amiss": self.waits.verdict(row.id).amiss,
             }
             for row in self.groups
         ]
@@ -275,6 +301,7 @@ class _Clearing:
         for row in self.rows:
             less["open_tasks"] -= row.status in ENDED_TASK
             less["completed_tasks"] += row.status == TaskStatus.COMPLETED
+            less["skipped_tasks"] += row.status == TaskStatus.SKIPPED
             less["failed_tasks"] += row.status == TaskStatus.FAILED
             less["failed_critical"] += row.status in FAILED_TASK and row.critical
         return less

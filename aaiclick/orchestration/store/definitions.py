@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Boolean, Column, Connection, Index, Integer, MetaData, Table, event, text
+from sqlalchemy import Boolean, Column, Connection, Index, Integer, MetaData, String, Table, event, text
 from sqlalchemy.schema import SchemaItem
 
 from aaiclick.orchestration.store.columns import Id
@@ -67,3 +67,7 @@ def flag(name: str) -> Column[bool]:
 
 def key(name: str) -> Column[int]:
     return Column(name, Id, primary_key=True, autoincrement=False)
+
+
+def rule(name: str) -> Column[str]:
+    return Column(name, String(20), nullable=False, server_default=text("'all_completed'"))

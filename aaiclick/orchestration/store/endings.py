@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlalchemy import delete, func, select, update
 
 from aaiclick.orchestration.rules.hints import ENDED, ORDERS
-from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, TaskStatus
+from aaiclick.orchestration.rules.states import COMPLETE_TASK, ENDED_JOB, ENDED_TASK, LIVE_TASK
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_refs import free_pins
@@ -93,15 +93,18 @@ async def recount_groups(session: Session, job_id: int) -> None:
         .group_by(tasks.c.group_id, tasks.c.status)
     )
     open_count = dict.fromkeys((row.id for row in locked), 0)
-    failed_count = dict(open_count)
+    failed_count, unended_count = dict(open_count), dict(open_count)
     for tally in tallies:
-        if tally.status != TaskStatus.COMPLETED:
+        if tally.status not in COMPLETE_TASK:
             open_count[tally.group_id] += tally.size
             failed_count[tally.group_id] += tally.size if tally.status in ENDED_TASK else 0
+            unended_count[tally.group_id] += 0 if tally.status in ENDED_TASK else tally.size
     for row in locked:
         if row.parent_group_id is not None:
             open_count[row.parent_group_id] += bool(open_count[row.id])
             failed_count[row.parent_group_id] += bool(failed_count[row.id])
-        counts = {"open_count": open_count[row.id], "failed_count": failed_count[row.id]}
-        if counts != {"open_count": row.open_count, "failed_count": row.failed_count}:
+            unended_count[row.parent_group_id] += bool(unended_count[row.id])
+        counted = (open_count[row.id], failed_count[row.id], unended_count[row.id])
+        counts = dict(zip(("open_count", "failed_count", "unended_count"), counted, strict=True))
+        if counts != {name: row._mapping[name] for name in counts}:
             await session.run(update(groups).where(groups.c.id == row.id).values(**counts))

@@ -22,7 +22,7 @@ from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.graph import ancestors, descendants
 from aaiclick.orchestration.rules.states import LIVE_TASK, JobStatus
 from aaiclick.orchestration.store.endings import lock_graph
-from aaiclick.orchestration.store.extensions import Extension, doomed_by, tasks_inside
+from aaiclick.orchestration.store.extensions import Extension, tasks_inside, told_by
 from aaiclick.orchestration.store.graphs import keep_results, shape_of
 from aaiclick.orchestration.store.kept import keep_stored, named_by, returned_stored
 from aaiclick.orchestration.store.ripples import settle
@@ -70,8 +70,8 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
     await keep_stored(session, submission.job_id, giving, growth.kept)
     more = Counter(total_tasks=len(submission.tasks), open_tasks=len(submission.tasks))
     await note_growth(session, submission.job_id, JobStatus.RUNNING, len(submission.tasks))
-    doomed = {submission.job_id: await doomed_by(plan, growth)}
-    rippling = await settle(session, ended, more={submission.job_id: more}, doomed=doomed)
+    news = {submission.job_id: await told_by(plan, growth)}
+    rippling = await settle(session, ended, more={submission.job_id: more}, told=news)
     return Receipt(accepted, rippling)
 
 

@@ -15,9 +15,11 @@ from sqlalchemy import Row, delete, select, update
 
 from aaiclick.errors import CrossJobDependency, GroupComplete, JobEnded, NotFound
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.rules.graph import Plan, Shape, Standing, Stored, ancestors, descendants, make_plan
+from aaiclick.orchestration.rules.graph import Plan, Shape, Stored, ancestors, descendants, make_plan
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, TaskStatus
+from aaiclick.orchestration.rules.triggers import AMISS, MET, NEVER, ONE, When, is_broken
 from aaiclick.orchestration.store.causes import find_causes
+from aaiclick.orchestration.store.counters import lock_gated, shift
 from aaiclick.orchestration.store.graphs import (
     insert_graph,
     names_of,
@@ -28,11 +30,12 @@ from aaiclick.orchestration.store.graphs import (
 )
 from aaiclick.orchestration.store.new_edges import drop_known_edges, follow_results, too_late
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue, make_ready
-from aaiclick.orchestration.store.ripples import lock_gated, shift, spread_doom
+from aaiclick.orchestration.store.ripples import spread
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.standings import group_standing, task_standing
 from aaiclick.orchestration.store.table_inputs import late_arguments, makers_to_come, pin_inputs
 from aaiclick.orchestration.store.tables import dependencies, graph_locks, groups, jobs, ripples, tasks
-from aaiclick.orchestration.store.tellings import OPEN, Targets
+from aaiclick.orchestration.store.tellings import OPEN, Targets, told_of
 from aaiclick.orchestration.store.transitions import lock_groups, lock_tasks, note_growth
 
 
@@ -45,8 +48,9 @@ async def extend_job(session: Session, submission: Submission) -> Plan:
     await extension.lock()
     await extension.look()
     plan = await extension.write()
-    if plan.doomed:
-        await spread_doom(session, submission.job_id, await doomed_by(plan, extension))
+    told = await told_by(plan, extension)
+    if told:
+        await spread(session, submission.job_id, told)
     return plan
 
 
@@ -140,7 +144,7 @@ class Extension:
             held_back = self.session.any_of(dependencies.c.next_id, sorted(closed))
             self.guards = await self.session.rows(
                 select(dependencies.c.previous_id, dependencies.c.previous_type, dependencies.c.next_id).where(
-                    held_back, dependencies.c.met.is_(False)
+                    held_back
                 )
             )
 
@@ -207,20 +211,34 @@ class Extension:
 
     def _stored(self) -> Stored:
         stored = Stored(parents=self.parents)
+        rows = (*self.old_tasks.values(), *self.old_groups.values())
+        stored.rules = {row.id: When(row.trigger_rule) for row in rows if row.trigger_rule != When.ALL_COMPLETED}
         for task in self.old_tasks.values():
-            stored.standing[task.id] = _standing(task.status)
+            stored.standing[task.id] = task_standing(task.status)
         for group in self.old_groups.values():
-            failed = Standing.FAILED if group.failed_count else Standing.OPEN
-            stored.standing[group.id] = failed if group.open_count else Standing.MET
+            stored.standing[group.id] = group_standing(group)
             stored.depth[group.id] = group.depth
             if group.unmet_count or self._is_untold(group.id):
                 stored.closed_groups.add(group.id)
-        unmet = (guard for guard in self.guards if stored.standing[guard.previous_id] is Standing.FAILED)
-        broken = {guard.next_id: guard.previous_id for guard in unmet}
-        if broken:
-            around = {group: broken.keys() & ancestors(self.parents, [group]) for group in self.joined}
-            stored.drowned = {group: broken[min(found)] for group, found in around.items() if found}
+        self._find_drowned(stored)
         return stored
+
+    def _find_drowned(self, stored: Stored) -> None:
+        """Which groups that get new members never will begin, or are not needed."""
+        broken: dict[int, int] = {}
+        for guard in self.guards:
+            rule, standing = stored.rules.get(guard.next_id, When.ALL_COMPLETED), stored.standing[guard.previous_id]
+            row = self.old_groups.get(guard.next_id)
+            never = row is not None and row.awaited_count == NEVER and standing in AMISS
+            if never if rule in ONE else is_broken(rule, standing):
+                broken[guard.next_id] = guard.previous_id
+        never = {group.id for group in self.old_groups.values() if group.awaited_count == NEVER} - broken.keys()
+        for group in self.joined:
+            around = ancestors(self.parents, [group])
+            if found := broken.keys() & around:
+                stored.drowned[group] = broken[min(found)]
+            elif never & around:
+                stored.spared.add(group)
 
     def _is_untold(self, group: int) -> bool:
         """Whether the group may begin, and none of its tasks and groups has been told yet."""
@@ -248,16 +266,18 @@ class Extension:
         await self._hold_back(plan)
         await self._reopen(plan)
         await self.count_in_job(len(self.submission.tasks))
-        if plan.doomed:
-            await leave_delay(session, plan.doomed)
+        if plan.doomed or plan.unneeded:
+            await leave_delay(session, {*plan.doomed, *plan.unneeded})
         return plan
 
     async def _hold_back(self, plan: Plan) -> None:
         """Stored tasks and groups wait for more; what a group's gate holds back waits with it."""
         raised = {node: plan.stored_unmet[node] for node in self.held_tasks if plan.stored_unmet[node]}
-        for node in raised:
-            if not _may_wait(self.old_tasks[node].status, grown=node in self.told):
+        asked = {node for node in self.held_tasks if plan.stored_inputs[node]}
+        for node in raised.keys() | asked:
+            if not _may_wait(self.old_tasks[node], grown=node in self.told):
                 raise too_late(self.submission, self.names, node, self.old_tasks[node].status)
+        await _count_inputs(self, plan)
         group_unmet, gated = await self._close_groups(plan)
         await shift(self.session, groups.c.unmet_count, group_unmet)
         task_unmet = Counter(raised)
@@ -289,20 +309,21 @@ class Extension:
         return more, gated
 
     async def _reopen(self, plan: Plan) -> None:
-        """Stored groups get more to complete; one that was complete may only do so while nobody waits for it."""
-        left = Counter(plan.stored_open)
-        added: Counter[int] = Counter()
-        while left:
-            group, count = left.popitem()
-            row = self.old_groups[group]
-            was_complete = not row.open_count and not added[group]
-            added[group] += count
-            if was_complete:
-                if row.dependents_count:
-                    raise GroupComplete(what="a new task", group=repr(row.name), waiting=str(row.dependents_count))
-                if row.parent_group_id is not None:
-                    left[row.parent_group_id] += 1
-        await shift(self.session, groups.c.open_count, added)
+        """Stored groups get more to complete; one that has ended may only do so while nobody waits for it."""
+        for column in (groups.c.open_count, groups.c.unended_count):
+            left = Counter(plan.stored_open)
+            added: Counter[int] = Counter()
+            while left:
+                group, count = left.popitem()
+                row = self.old_groups[group]
+                was_over = not row._mapping[column.name] and not added[group]
+                added[group] += count
+                if was_over:
+                    if row.dependents_count:
+                        raise GroupComplete(what="a new task", group=repr(row.name), waiting=str(row.dependents_count))
+                    if row.parent_group_id is not None:
+                        left[row.parent_group_id] += 1
+            await shift(self.session, column, added)
 
     async def count_in_job(self, count: int) -> None:
         """Add to the job's counters, last of all."""
@@ -317,11 +338,19 @@ class Extension:
         await note_growth(self.session, self.job_id, row.status, count)
 
 
-async def doomed_by(plan: Plan, extension: Extension) -> Targets:
-    """What waits for something that failed: to be told once the job has counted it."""
-    drowned = {node for node in plan.doomed if node in extension.shape.groups or node in extension.old_groups}
-    causes = await find_causes(extension.session, extension.job_id, plan.doomed)
-    return Targets(doomed=plan.doomed.keys() - drowned, drowned=drowned, causes=causes)
+async def told_by(plan: Plan, extension: Extension) -> Targets:
+    """What will never run, is not needed, or gets inputs that have ended: to be told once the job has counted it."""
+    around = extension.shape.groups.keys() | extension.old_groups.keys()
+    failed = plan.doomed | {node: plan.broken[node] for node in plan.stored_news if node in plan.broken}
+    causes = await find_causes(extension.session, extension.job_id, failed)
+    return told_of(plan, around, causes)
+
+
+async def _count_inputs(extension: Extension, plan: Plan) -> None:
+    """Stored tasks and groups that need one input get more of them, unless one has come already."""
+    for table, old in ((tasks, extension.old_tasks), (groups, extension.old_groups)):
+        waiting = {node for node in plan.stored_inputs if node in old and old[node].awaited_count > MET}
+        await shift(extension.session, table.c.awaited_count, {node: plan.stored_inputs[node] for node in waiting})
 
 
 async def tasks_inside(session: Session, inside: set[int]) -> set[int]:
@@ -340,12 +369,6 @@ async def _note_empty(session: Session, plan: Plan, parents: dict[int, int | Non
             plan.empty_waited_for.add(group)
 
 
-def _standing(status: str) -> Standing:
-    if status == TaskStatus.COMPLETED:
-        return Standing.MET
-    return Standing.FAILED if status in ENDED_TASK else Standing.OPEN
-
-
 def _members_to_gate(extension: Extension, group: int) -> list[int]:
     """The tasks directly in this group; refused if one has begun."""
     members = [row for row in extension.old_tasks.values() if row.group_id == group]
@@ -356,9 +379,14 @@ def _members_to_gate(extension: Extension, group: int) -> list[int]:
     return [row.id for row in members]
 
 
-def _may_wait(status: str, *, grown: bool) -> bool:
-    """Who waits for a run that grows has not begun; if it failed or was cancelled, it may be cleared later."""
-    return status == TaskStatus.PENDING or (grown and status in ENDED_TASK and status != TaskStatus.COMPLETED)
+def _may_wait(task: Row[Any], *, grown: bool) -> bool:
+    """Who waits for a run that grows has not begun; if it failed or was cancelled, it may be cleared later.
+
+    One that needs one input may have begun: what comes later changes nothing for it.
+    """
+    if task.status == TaskStatus.PENDING:
+        return True
+    return grown and (task.trigger_rule in ONE or (task.status in ENDED_TASK and task.status != TaskStatus.COMPLETED))
 
 
 def _no_such_job(job_id: int) -> NotFound:

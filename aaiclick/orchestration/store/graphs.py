@@ -19,10 +19,13 @@ from aaiclick.orchestration.rules.graph import (
 )
 from aaiclick.orchestration.rules.hints import ENDED, READY
 from aaiclick.orchestration.rules.marks import marks_of, mentions_objects
+from aaiclick.orchestration.rules.triggers import When
 from aaiclick.orchestration.store import rows as new_rows
+from aaiclick.orchestration.store.ripples import spread
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import pin_inputs
 from aaiclick.orchestration.store.tables import dependencies, groups, ready, tasks
+from aaiclick.orchestration.store.tellings import told_of
 from aaiclick.orchestration.store.transitions import move_job
 
 PATH_MAX = 16
@@ -35,6 +38,9 @@ def shape_of(submission: Submission) -> Shape:
         tasks={task.id: task.group_id for task in submission.tasks},
         groups={group.id: group.parent_group_id for group in submission.groups},
         edges={(edge.previous.id, edge.next.id) for edge in submission.edges},
+        rules={
+            node.id: node.when for node in (*submission.tasks, *submission.groups) if node.when != When.ALL_COMPLETED
+        },
     )
 
 
@@ -73,6 +79,9 @@ async def add_job(session: Session, submission: Submission) -> Plan:
     await insert_graph(session, submission, plan, now, submission.new_job.placement)
     given = {task.id: task.kwargs_json for task in submission.tasks if mentions_objects(task.kwargs_json)}
     await pin_inputs(session, given)
+    told = told_of(plan, shape.groups, {})
+    if told:
+        await spread(session, submission.job_id, told)
     if submission.whole and not submission.tasks:
         await move_job(session, "start", submission.job_id, now, {"started_at": now})
         await move_job(session, "complete", submission.job_id, now, {"completed_at": now})
@@ -89,7 +98,11 @@ async def insert_graph(session: Session, submission: Submission, plan: Plan, now
     )
     await session.insert(tasks, [new_rows.task_row(task, plan, submission.job_id, now) for task in submission.tasks])
     await session.insert(dependencies, new_rows.edge_rows(submission, plan))
-    free = [task for task in submission.tasks if not plan.task_unmet[task.id] and task.id not in plan.doomed]
+    free = [
+        task
+        for task in submission.tasks
+        if not plan.task_unmet[task.id] and task.id not in plan.doomed and task.id not in plan.unneeded
+    ]
     await session.insert(ready, [new_rows.ready_row(task, submission.job_id) for task in free])
     if free:
         session.hints.add(READY)

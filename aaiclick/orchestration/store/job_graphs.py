@@ -21,6 +21,7 @@ SHOWN = (
     tasks.c.attempt,
     tasks.c.started_at,
     tasks.c.completed_at,
+    tasks.c.trigger_rule.label("when"),
 )
 
 
@@ -45,7 +46,7 @@ async def read_graph(session: Session, job_id: int, limit: int | None = None) ->
     return JobGraph(
         await session.rows(select(*SHOWN).where(tasks.c.job_id == job_id).order_by(tasks.c.id).limit(limit)),
         await session.rows(
-            select(groups.c.id, groups.c.name, groups.c.parent_group_id)
+            select(groups.c.id, groups.c.name, groups.c.parent_group_id, groups.c.trigger_rule.label("when"))
             .where(groups.c.job_id == job_id)
             .order_by(groups.c.id)
             .limit(limit)

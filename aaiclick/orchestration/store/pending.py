@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, Subquery, func, or_, select
 
 from aaiclick.orchestration.rules.pending import Blocker, Facts, Fleet, Holder
-from aaiclick.orchestration.rules.states import ENDED_TASK, JobStatus, TaskStatus, WorkerStatus
+from aaiclick.orchestration.rules.states import COMPLETE_TASK, ENDED_TASK, JobStatus, TaskStatus, WorkerStatus
+from aaiclick.orchestration.rules.triggers import ONE, When
 from aaiclick.orchestration.store.health import leader, takes_tasks
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, dependencies, groups, jobs, ready, tasks, workers
@@ -24,9 +25,21 @@ EDGES_MAX = 10_000
 BEFORE_MAX = 1_000
 """Enough to see that there are many."""
 
-_FAILED = sorted(ENDED_TASK - {TaskStatus.COMPLETED})
+_FAILED = sorted(ENDED_TASK - COMPLETE_TASK)
 _LIVE = [status for status in WorkerStatus if status != WorkerStatus.STOPPED]
-_TASK = ("id", "job_id", "name", "status", "error", "group_id", "gated", "unmet_count", "run_after")
+_TASK = (
+    "id",
+    "job_id",
+    "name",
+    "status",
+    "error",
+    "group_id",
+    "gated",
+    "unmet_count",
+    "run_after",
+    "trigger_rule",
+    "awaited_count",
+)
 _MORE = ("placement", "priority", "worker_id", "claimed_at")
 
 
@@ -38,6 +51,7 @@ class _Gate:
     name: str
     unmet_count: int
     parent_id: int | None
+    when: When
 
 
 async def read_facts(session: Session, task_id: int) -> Facts | None:
@@ -60,6 +74,7 @@ async def read_facts(session: Session, task_id: int) -> Facts | None:
         status=TaskStatus(row.status),
         job_status=JobStatus(row.job_status),
         now=now,
+        when=When(row.trigger_rule),
         error=row.error,
         unmet=row.unmet_count > 0,
         blockers=blockers,
@@ -89,8 +104,10 @@ async def _read_blockers(session: Session, task: Row[Any]) -> tuple[list[Blocker
         return [], 0
     gates = await _read_gates(session, task.group_id) if task.gated else []
     closed = [gate for gate in gates if gate.unmet_count]
-    found = await _find_open(session, task.id, closed)
-    return found, max(0, task.unmet_count - bool(task.gated) + _count_own(closed) - len(found))
+    when = When(task.trigger_rule)
+    found = await _find_open(session, task.id, when, closed)
+    own = max(task.awaited_count, 0) if when in ONE else task.unmet_count - bool(task.gated)
+    return found, max(0, own + _count_own(closed) - len(found))
 
 
 async def _read_gates(session: Session, group_id: int | None) -> list[_Gate]:
@@ -100,7 +117,7 @@ async def _read_gates(session: Session, group_id: int | None) -> list[_Gate]:
         row = await session.first(select(groups).where(groups.c.id == group_id))
         if row is None:
             break
-        found.append(_Gate(row.id, row.name, row.unmet_count, row.parent_group_id))
+        found.append(_Gate(row.id, row.name, row.unmet_count, row.parent_group_id, When(row.trigger_rule)))
         group_id = row.parent_group_id
     return found
 
@@ -111,24 +128,35 @@ def _count_own(closed: Sequence[_Gate]) -> int:
     return sum(gate.unmet_count - (gate.parent_id in inner) for gate in closed)
 
 
-async def _find_open(session: Session, task_id: int, closed: Sequence[_Gate]) -> list[Blocker]:
-    is_open = (tasks.c.status != TaskStatus.COMPLETED, groups.c.open_count > 0)
-    return await _find(session, task_id, closed, *is_open)
+async def _find_open(session: Session, task_id: int, when: When, closed: Sequence[_Gate]) -> list[Blocker]:
+    """What has to complete before the task and the groups around it, or has to end, as their rules say."""
+    rules = {task_id: when} | {gate.id: gate.when for gate in closed}
+    names: dict[int, str | None] = {task_id: None} | {gate.id: gate.name for gate in closed}
+    plain = {node: name for node, name in names.items() if rules[node] is When.ALL_COMPLETED}
+    found = await _find(session, plain, tasks.c.status.not_in(sorted(COMPLETE_TASK)), groups.c.open_count > 0)
+    if len(plain) < len(names):
+        ruled = {node: name for node, name in names.items() if node not in plain}
+        found += await _find(session, ruled, tasks.c.status.not_in(sorted(ENDED_TASK)), groups.c.unended_count > 0)
+    return sorted(found, key=lambda blocker: blocker.id)[:LISTED_MAX]
 
 
 async def _find_failed(session: Session, task_id: int, gates: Sequence[_Gate]) -> list[Blocker]:
-    return await _find(session, task_id, gates, tasks.c.status.in_(_FAILED), groups.c.failed_count > 0)
+    names: dict[int, str | None] = {task_id: None} | {gate.id: gate.name for gate in gates}
+    return await _find(session, names, tasks.c.status.in_(_FAILED), groups.c.failed_count > 0)
 
 
 async def _find(
     session: Session,
-    task_id: int,
-    gates: Sequence[_Gate],
+    names: Mapping[int, str | None],
     of_tasks: ColumnElement[bool],
     of_groups: ColumnElement[bool],
 ) -> list[Blocker]:
-    """The predecessors of a task and of groups around it that are as asked, in the order of their ids."""
-    names: dict[int, str | None] = {task_id: None} | {gate.id: gate.name for gate in gates}
+    """The predecessors of a task and of groups around it that are as asked, in the order of their ids.
+
+    Each is given with the name of the group, None for the task itself.
+    """
+    if not names:
+        return []
     edges = _edges(session, names)
     before = await session.rows(_previous(edges, tasks, tasks.c.status).where(of_tasks))
     around = await session.rows(_previous(edges, groups, groups.c.open_count, groups.c.failed_count).where(of_groups))

@@ -13,12 +13,13 @@ from typing import Any
 from sqlalchemy import Row, delete, or_, select, update
 
 from aaiclick.orchestration.rules.hints import ORDERS
-from aaiclick.orchestration.rules.states import ENDED_TASK, FAILED_TASK, LIVE_TASK, TaskStatus
+from aaiclick.orchestration.rules.states import COMPLETE_TASK, ENDED_TASK, FAILED_TASK, LIVE_TASK, TaskStatus
+from aaiclick.orchestration.store.counters import shift
 from aaiclick.orchestration.store.downstream import Downstream
 from aaiclick.orchestration.store.endings import recount_groups
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue
-from aaiclick.orchestration.store.ripples import shift
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.standings import read_rules
 from aaiclick.orchestration.store.table_refs import free_pins
 from aaiclick.orchestration.store.tables import dependencies, events, groups, jobs, ripples, tasks
 from aaiclick.orchestration.store.transitions import COUNTS, end_claims, lock_tasks, run_row, task_event
@@ -89,7 +90,7 @@ async def _wait_for_less(session: Session, edges: Sequence[Row[Any]]) -> None:
     complete = {
         row.id
         for row in await session.rows(
-            select(tasks.c.id).where(session.any_of(tasks.c.id, previous), tasks.c.status == TaskStatus.COMPLETED)
+            select(tasks.c.id).where(session.any_of(tasks.c.id, previous), tasks.c.status.in_(sorted(COMPLETE_TASK)))
         )
     } | {
         row.id
@@ -97,7 +98,9 @@ async def _wait_for_less(session: Session, edges: Sequence[Row[Any]]) -> None:
             select(groups.c.id).where(session.any_of(groups.c.id, previous), groups.c.open_count == 0)
         )
     }
-    less = Counter(edge.next_id for edge in edges if edge.previous_id not in complete)
+    ruled = await read_rules(session, {edge.next_id for edge in edges})  # these are counted anew with their tasks
+    open_edges = [edge for edge in edges if edge.previous_id not in complete and edge.next_id not in ruled]
+    less = Counter(edge.next_id for edge in open_edges)
     await shift(session, groups.c.unmet_count, {group: -count for group, count in less.items()})
 
 
@@ -107,6 +110,7 @@ def _counted(rows: Sequence[Row[Any]]) -> Counter[str]:
     for row in rows:
         counts["open_tasks"] += row.status not in ENDED_TASK
         counts["completed_tasks"] += row.status == TaskStatus.COMPLETED
+        counts["skipped_tasks"] += row.status == TaskStatus.SKIPPED
         counts["failed_tasks"] += row.status == TaskStatus.FAILED
         counts["failed_critical"] += row.status in FAILED_TASK and row.critical
     return counts

@@ -16,14 +16,16 @@ from sqlalchemy import Row, Table, func, select, update
 
 from aaiclick.orchestration.rules.hints import ENDED
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, FAILED_TASK, LIVE_TASK, JobStatus, TaskStatus
+from aaiclick.orchestration.rules.triggers import Standing, When
 from aaiclick.orchestration.rules.waits import Waits
 from aaiclick.orchestration.store.causes import error_left, find_causes
 from aaiclick.orchestration.store.endings import cancel_tasks, lock_graph
 from aaiclick.orchestration.store.places import mend_places
-from aaiclick.orchestration.store.ripples import spread_doom
+from aaiclick.orchestration.store.ripples import spread
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.standings import task_standing
 from aaiclick.orchestration.store.tables import claims, delayed, dependencies, groups, jobs, ready, ripples, tasks
-from aaiclick.orchestration.store.tellings import DOOM, DROWN, OPEN, RELEASE, Targets
+from aaiclick.orchestration.store.tellings import DOOM, DROWN, SPARE, Targets
 from aaiclick.orchestration.store.transitions import job_outcome, lock_groups, lock_tasks, move_job, note_repair
 
 WORDS_MAX = 200
@@ -84,6 +86,7 @@ class _Repair:
     waits: Waits = field(default_factory=Waits)
     open_count: Counter[int | None] = field(default_factory=Counter)
     failed_count: Counter[int | None] = field(default_factory=Counter)
+    unended_count: Counter[int | None] = field(default_factory=Counter)
     words: list[str] = field(default_factory=list)
 
     # ------------------------------------------------------------ lock and look
@@ -106,23 +109,24 @@ class _Repair:
         for edge in self.edges:
             waits.into.setdefault(edge.next_id, []).append((edge.previous_id, edge.met))
         for ripple in self.ripples:
-            if ripple.kind in (RELEASE, OPEN):
-                (waits.telling if ripple.kind == RELEASE else waits.opening)[ripple.node_id] = ripple.after_id
+            waits.hear(ripple.kind, ripple.node_id, ripple.node_type, ripple.after_id)
+        for row in (*self.tasks, *self.groups):
+            if row.trigger_rule != When.ALL_COMPLETED:
+                waits.rules[row.id] = When(row.trigger_rule)
         for task in self.tasks:
-            if task.status == TaskStatus.COMPLETED:
-                waits.complete.add(task.id)
-            elif task.status in ENDED_TASK:
-                waits.failed.add(task.id)
-            self._count(task.group_id, task.id)
+            waits.stand(task.id, task_standing(task.status))
+            self._count(task.group_id, task.id, task.status in ENDED_TASK)
         for group in self.groups:
+            ended = not self.unended_count[group.id]
             if not self.open_count[group.id]:
-                waits.complete.add(group.id)
-            if self.failed_count[group.id]:
-                waits.failed.add(group.id)
-            self._count(group.parent_group_id, group.id)
+                waits.stand(group.id, Standing.MET)
+            elif self.failed_count[group.id]:
+                waits.stand(group.id, Standing.FAILED if ended else Standing.FAILING)
+            self._count(group.parent_group_id, group.id, ended)
         waits.count_groups((group.id, group.parent_group_id) for group in reversed(self.groups))
 
-    def _count(self, container: int | None, node: int) -> None:
+    def _count(self, container: int | None, node: int, ended: bool) -> None:
+        self.unended_count[container] += not ended
         self.open_count[container] += node not in self.waits.complete
         self.failed_count[container] += node in self.waits.failed
 
@@ -139,29 +143,45 @@ class _Repair:
 
     async def _mend_edges(self) -> None:
         """What is marked as met would not be told to those who wait for it."""
-        wrong = [edge for edge in self.edges if edge.met and edge.previous_id not in self.waits.complete]
+        wrong = [edge for edge in self.edges if edge.met and not self._may_be_met(edge)]
         for edge in wrong:
             ends = (dependencies.c.previous_id == edge.previous_id, dependencies.c.next_id == edge.next_id)
             await self.session.run(update(dependencies).where(*ends).values(met=False))
             self.words.append(f"the dependency of {edge.next_id} on {edge.previous_id} was marked as met")
 
+    def _may_be_met(self, edge: Row[Any]) -> bool:
+        """What is complete; or has ended, for those that need not have it complete."""
+        waits = self.waits
+        ended = edge.previous_id in waits.failed - waits.failing and edge.next_id in waits.rules
+        return ended or edge.previous_id in waits.complete
+
     def _task_counts(self, dependents: Mapping[int, int]) -> Iterator[tuple[int, dict[str, int]]]:
         for task in self.tasks:
             gated = self.waits.is_gated(task.id, task.group_id, task.gated)
-            unmet = self.waits.unmet(task.id) + gated
-            yield task.id, {"unmet_count": unmet, "gated": gated, "dependents_count": dependents.get(task.id, 0)}
+            counts = {"gated": gated, "dependents_count": dependents.get(task.id, 0)}
+            yield task.id, counts | self._inputs(task, gated, task.status not in ENDED_TASK)
 
     def _group_counts(self, dependents: Mapping[int, int]) -> Iterator[tuple[int, dict[str, int]]]:
         for group in self.groups:
             yield (
                 group.id,
                 {
-                    "unmet_count": self.waits.unmet_groups[group.id],
                     "open_count": self.open_count[group.id],
+                    "unended_count": self.unended_count[group.id],
                     "failed_count": self.failed_count[group.id],
                     "dependents_count": dependents.get(group.id, 0),
+                    **self._inputs(
+                        group, group.parent_group_id in self.waits.closed, bool(self.unended_count[group.id])
+                    ),
                 },
             )
+
+    def _inputs(self, row: Row[Any], gated: bool, matters: bool) -> dict[str, int]:
+        """What it waits for. Of what ended by other hands, as by a cancel, the rarer rules keep their last word."""
+        if row.id in self.waits.rules and not matters:
+            return {}
+        verdict = self.waits.verdict(row.id)
+        return {"unmet_count": verdict.unmet + gated, "awaited_count": verdict.awaited, "amiss": verdict.amiss}
 
     async def _set(self, table: Table, rows: Sequence[Row[Any]], counts: Mapping[int, dict[str, int]]) -> None:
         """Write the counts that are not what they should be."""
@@ -184,6 +204,8 @@ class _Repair:
         await self._set(jobs, [job], {self.job_id: counts})
         doomed = {} if job.status in ENDED_JOB else self._doomed()
         self.words += [f"task {task} waits for what has failed, and had not been told" for task in doomed]
+        spared = set() if job.status in ENDED_JOB else self._spared()
+        self.words += [f"task {task} is not needed, and had not been told" for task in sorted(spared)]
         left, ended = counts["open_tasks"], job.status in ENDED_JOB
         is_off = bool(self.tasks) and ended == bool(left)
         if is_off:
@@ -191,12 +213,12 @@ class _Repair:
         if self.words:
             await note_repair(session, self.job_id, job.status, now, _shortened(self.words))
         if is_off:
-            all_completed = counts["completed_tasks"] == counts["total_tasks"]
+            all_completed = counts["completed_tasks"] + counts["skipped_tasks"] == counts["total_tasks"]
             move = await job_outcome(session, self.job_id, counts["failed_critical"], all_completed)
             await self._mend_end(job.status, move, now)
-        if doomed:
+        if doomed or spared:
             causes = await find_causes(session, self.job_id, doomed)
-            await spread_doom(session, self.job_id, Targets(doomed=set(doomed), causes=causes))
+            await spread(session, self.job_id, Targets(doomed=set(doomed), unneeded=spared, causes=causes))
 
     async def _mend_end(self, status: str, move: str, now: datetime) -> None:
         """A job ends with its last task; and what was stopped stays stopped."""
@@ -220,9 +242,17 @@ class _Repair:
             "total_tasks": len(self.tasks),
             "open_tasks": sum(task.status not in ENDED_TASK for task in self.tasks),
             "completed_tasks": sum(task.status == TaskStatus.COMPLETED for task in self.tasks),
+            "skipped_tasks": sum(task.status == TaskStatus.SKIPPED for task in self.tasks),
             "failed_tasks": sum(task.status == TaskStatus.FAILED for task in failed),
             "failed_critical": sum(task.critical for task in failed),
         }
+
+    def _spared(self) -> set[int]:
+        """Tasks that are not needed, unless that is on its way to them."""
+        if any(ripple.kind == SPARE for ripple in self.ripples):
+            return set()
+        waiting = [task for task in self.tasks if task.status == TaskStatus.PENDING]
+        return {task.id for task in waiting if self.waits.is_spared(task.id, task.group_id)}
 
     def _doomed(self) -> dict[int, int]:
         """Tasks that wait in vain, each with what failed, unless that is on its way to them."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Select, bindparam, select
 
+from aaiclick.orchestration.rules.failed import failed_text
 from aaiclick.orchestration.rules.graph import descendants
 from aaiclick.orchestration.rules.marks import marks_of
 from aaiclick.orchestration.store.dialects.contract import Dialect
@@ -26,10 +27,12 @@ class Found:
     outputs: dict[int, int] = field(default_factory=dict)
 
 
-async def read_named(session: Session, texts: Iterable[str], *, but_not: Collection[int] = ()) -> Found:
+async def read_named(
+    session: Session, texts: Iterable[str], *, but_not: Collection[int] = (), failures: bool = False
+) -> Found:
     """The results that these texts name, a wave at a time until none names another that is not known yet.
 
-    Those of tasks in `but_not` are left out.
+    Those of tasks in `but_not` are left out. With `failures`, what became of those that will have none takes its place.
     """
     found = Found()
     left = list(texts)
@@ -49,13 +52,15 @@ async def read_named(session: Session, texts: Iterable[str], *, but_not: Collect
             break
         rows = await session.rows(session.built(_results), {"ids": session.dialect.pack(wanted)})
         fresh = {row.id: row.result for row in rows}
+        if failures:
+            fresh |= {row.id: failed_text(row.id, row.status, row.error) for row in rows if row.result is None}
         found.texts |= fresh
         left = [text for text in fresh.values() if text is not None]
     return found
 
 
 def _results(dialect: Dialect) -> Select[Any]:
-    return select(tasks.c.id, tasks.c.result).where(dialect.in_ids(tasks.c.id))
+    return select(tasks.c.id, tasks.c.result, tasks.c.status, tasks.c.error).where(dialect.in_ids(tasks.c.id))
 
 
 async def _read_group(session: Session, group: int, found: Found) -> list[int]:

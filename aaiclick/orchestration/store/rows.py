@@ -56,6 +56,9 @@ def task_row(task: Task, plan: Plan, job_id: int, now: datetime) -> dict[str, An
         "created_at": now,
         "kept": task.kept,
         "stop_when_cut_off": task.stop_when_cut_off,
+        "trigger_rule": task.when,
+        "awaited_count": plan.awaited.get(task.id, 0),
+        "amiss": task.id in plan.amiss,
     }
 
 
@@ -73,6 +76,10 @@ def group_row(group: Group, plan: Plan, job_id: int, now: datetime) -> dict[str,
         "created_at": now,
         "output_task_id": group.output_task_id,
         "parent_task_id": group.parent_task_id,
+        "unended_count": plan.group_open[group.id],
+        "trigger_rule": group.when,
+        "awaited_count": plan.awaited.get(group.id, 0),
+        "amiss": group.id in plan.amiss,
     }
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Row, select
 
 from aaiclick.orchestration.rules.states import ENDED_TASK, TaskStatus
+from aaiclick.orchestration.rules.triggers import Standing, When
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, groups, tasks
 
@@ -24,21 +26,55 @@ async def read_edges_into(session: Session, nodes: Sequence[int]) -> dict[int, l
     return into
 
 
-async def read_standings(session: Session, nodes: Iterable[int]) -> tuple[set[int], set[int]]:
-    """Which of these tasks and groups are complete, and which have failed."""
+def task_standing(status: str) -> Standing:
+    """What a task of this status means for those who wait for it."""
+    return _STANDINGS.get(TaskStatus(status), Standing.OPEN)
+
+
+_STANDINGS = {
+    TaskStatus.COMPLETED: Standing.MET,
+    TaskStatus.SKIPPED: Standing.SKIPPED,
+    TaskStatus.FAILED: Standing.FAILED,
+    TaskStatus.UPSTREAM_FAILED: Standing.FAILED,
+    TaskStatus.CANCELLED: Standing.CANCELLED,
+}
+
+
+def group_standing(group: Row[Any]) -> Standing:
+    """What a group means for those who wait for it: one with a cancelled task in it has failed."""
+    if not group.open_count:
+        return Standing.MET
+    if not group.failed_count:
+        return Standing.OPEN
+    return Standing.FAILING if group.unended_count else Standing.FAILED
+
+
+async def read_standings(session: Session, nodes: Iterable[int]) -> dict[int, Standing]:
+    """How these tasks and groups stand, of those that are not open."""
     ids = sorted(nodes)
     if not ids:
-        return set(), set()
+        return {}
     ended = await session.rows(
         select(tasks.c.id, tasks.c.status).where(
             session.any_of(tasks.c.id, ids), tasks.c.status.in_(sorted(ENDED_TASK))
         )
     )
     counted = await session.rows(
-        select(groups.c.id, groups.c.open_count, groups.c.failed_count).where(session.any_of(groups.c.id, ids))
+        select(groups.c.id, groups.c.open_count, groups.c.failed_count, groups.c.unended_count).where(
+            session.any_of(groups.c.id, ids)
+        )
     )
-    complete = {row.id for row in ended if row.status == TaskStatus.COMPLETED}
-    failed = {row.id for row in ended} - complete
-    complete |= {row.id for row in counted if not row.open_count}
-    failed |= {row.id for row in counted if row.failed_count}
-    return complete, failed
+    found = {row.id: task_standing(row.status) for row in ended}
+    found |= {row.id: group_standing(row) for row in counted}
+    return {node: standing for node, standing in found.items() if standing is not Standing.OPEN}
+
+
+async def read_rules(session: Session, nodes: Iterable[int]) -> dict[int, When]:
+    """The trigger rules of these tasks and groups, of those that do not wait for everything to complete."""
+    ids = sorted(nodes)
+    rules: dict[int, When] = {}
+    for table in (tasks, groups) if ids else ():
+        which = (session.any_of(table.c.id, ids), table.c.trigger_rule != When.ALL_COMPLETED)
+        rows = await session.rows(select(table.c.id, table.c.trigger_rule).where(*which))
+        rules |= {row.id: When(row.trigger_rule) for row in rows}
+    return rules

@@ -28,7 +28,7 @@ IN_ONE_STATEMENT = 500
 PINNED_AT_ONCE = 5_000
 """How many pins are written by one statement: they travel as one value."""
 
-NO_MORE = (TaskStatus.COMPLETED, TaskStatus.CANCELLED)
+NO_MORE = (TaskStatus.COMPLETED, TaskStatus.CANCELLED, TaskStatus.SKIPPED)
 """Tasks that need their inputs no more; those that failed may be tried again by someone."""
 
 

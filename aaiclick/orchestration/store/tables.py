@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, String, text
 
 from aaiclick.orchestration.store.columns import Id, JsonText, LongText, ReadAs, UtcTime
-from aaiclick.orchestration.store.definitions import BUSY, HOT, count, few, flag, key, known, table
+from aaiclick.orchestration.store.definitions import BUSY, HOT, count, few, flag, key, known, rule, table
 from aaiclick.orchestration.store.definitions import metadata as metadata
 
 jobs = table(
@@ -38,6 +38,7 @@ jobs = table(
     Column("scheduled_at", UtcTime),
     Column("backfill_id", Id),
     Column("arguments", JsonText),
+    count("skipped_tasks"),
     Index("ix_jobs_key", "key", unique=True),
     Index("ix_jobs_name", "name"),
     Index("ix_jobs_created", "created_at", "id"),
@@ -65,6 +66,10 @@ groups = table(
     Column("created_at", UtcTime, nullable=False),
     Column("output_task_id", Id),
     Column("parent_task_id", Id),
+    count("unended_count"),
+    rule("trigger_rule"),
+    count("awaited_count"),
+    flag("amiss"),
     Index("ix_groups_job", "job_id"),
     Index("ix_groups_parent", "parent_group_id"),
     postgres=HOT,
@@ -109,6 +114,9 @@ tasks = table(
     Column("cause_id", Id),
     Column("run_epoch", Integer, ReadAs("epoch")),
     Column("stop_when_cut_off", Boolean(create_constraint=False), nullable=False, server_default=text("true")),
+    rule("trigger_rule"),
+    count("awaited_count"),
+    flag("amiss"),
     Index("ix_tasks_page", "job_id", "id"),
     Index("ix_tasks_group", "group_id"),
     Index("ix_tasks_parent", "parent_task_id"),

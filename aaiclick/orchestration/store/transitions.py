@@ -33,6 +33,9 @@ _LOCKED = (
     tasks.c.lost_count,
     tasks.c.unmet_count,
     tasks.c.gated,
+    tasks.c.trigger_rule,
+    tasks.c.awaited_count,
+    tasks.c.amiss,
     tasks.c.dependents_count,
     tasks.c.critical,
     tasks.c.priority,
@@ -155,6 +158,12 @@ async def doom_tasks(
     return [ended_task(row, TaskStatus.UPSTREAM_FAILED) for row in moved]
 
 
+async def skip_tasks(session: Session, locked: Sequence[Row[Any]], now: datetime) -> list[EndedTask]:
+    """PENDING → SKIPPED: these tasks are not needed."""
+    moved = await move_tasks(session, "skip", locked, now, {"completed_at": now})
+    return [ended_task(row, TaskStatus.SKIPPED) for row in moved]
+
+
 def ended_task(row: Any, status: str) -> EndedTask:
     return EndedTask(row.id, row.job_id, row.group_id, row.dependents_count, row.critical, status)
 
@@ -217,10 +226,14 @@ async def start_jobs(session: Session, job_ids: Sequence[int]) -> None:
             await move_job(session, "start", row.id, now, {"started_at": now})
 
 
+def _all_complete(job: Row[Any]) -> bool:
+    return bool(job.completed_tasks + job.skipped_tasks == job.total_tasks)
+
+
 STOP = "stop"
 """The kind of ripple that ends a job which is to fail fast."""
 
-COUNTS = ("total_tasks", "open_tasks", "completed_tasks", "failed_tasks", "failed_critical")
+COUNTS = ("total_tasks", "open_tasks", "completed_tasks", "failed_tasks", "failed_critical", "skipped_tasks")
 _AFTER = tuple(jobs.c[name] for name in (*COUNTS, "status", "fail_fast"))
 _COUNT = (
     update(jobs)
@@ -257,7 +270,9 @@ async def count_in_job(session: Session, job_id: int, counts: Mapping[str, int],
         return False
     if row.open_tasks == 0:
         now = await session.now()
-        move = await job_outcome(session, job_id, row.failed_critical, row.completed_tasks == row.total_tasks)
+        move = await job_outcome(session, job_id, row.failed_critical, _all_complete(row))
+        if row.status == JobStatus.PENDING and move == "complete":  # nothing of it was needed
+            await move_job(session, "start", job_id, now, {"started_at": now})
         await move_job(session, move, job_id, now, {"completed_at": now})
         session.hints.add(ENDED)
         return False

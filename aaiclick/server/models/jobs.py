@@ -34,6 +34,7 @@ class JobAnswer(Shown):
     total_tasks: int
     completed_tasks: int
     failed_tasks: int
+    skipped_tasks: int
     created_at: datetime | None
     started_at: datetime | None
     completed_at: datetime | None
@@ -118,6 +119,7 @@ class GraphTask(Shown):
     attempt: int
     started_at: datetime | None
     completed_at: datetime | None
+    when: str
 
 
 class GraphGroup(Shown):
@@ -126,6 +128,7 @@ class GraphGroup(Shown):
     id: Id
     name: str
     parent_group_id: Id | None
+    when: str
 
 
 class GraphEdge(Shown):

@@ -30,6 +30,7 @@ class TaskAnswer(Shown):
     priority: int
     critical: bool
     stop_when_cut_off: bool
+    when: str
     timeout_s: float | None
     worker_id: Id | None
     created_at: datetime | None

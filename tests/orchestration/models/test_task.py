@@ -16,7 +16,7 @@ from aaiclick.orchestration.store.tables import tasks
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 # How a task calls what its row calls otherwise.
-RENAMED = {"kwargs": "kwargs_json", "result": "result_json", "retry_policy": "retry"}
+RENAMED = {"kwargs": "kwargs_json", "result": "result_json", "retry_policy": "retry", "trigger_rule": "when"}
 
 
 def test_a_task_is_what_it_calls_and_with_what() -> None:
@@ -133,7 +133,7 @@ def test_a_task_and_its_row_have_the_same_fields() -> None:
     own = {name for kind in (Task, Node) for name in kind.__slots__ if not name.startswith("_")}
     in_memory_only = {"applied", "function"}
     computed = {"group_id", "max_retries"}
-    assert own - in_memory_only == columns - computed
+    assert own - in_memory_only == columns - computed - {"run_epoch"}
 
 
 def test_a_task_that_is_read_has_every_column() -> None:
@@ -141,10 +141,18 @@ def test_a_task_that_is_read_has_every_column() -> None:
     facts |= {"id": 1, "job_id": 2, "group_id": 3, "parent_task_id": 4, "parent_epoch": 5, "name": "f"}
     facts |= {"entrypoint": "a.f", "kwargs": "{}", "status": "running", "result": "7", "error": "E", "log_path": "l"}
     facts |= {"worker_id": 6, "epoch": 7, "attempt": 8, "crash_count": 9, "lost_count": 10, "unmet_count": 11}
-    facts |= {"generation": 15, "kept": True}
+    facts |= {
+        "generation": 15,
+        "kept": True,
+        "cause_id": 16,
+        "trigger_rule": "one_failed",
+        "awaited_count": 17,
+        "amiss": True,
+    }
     facts |= {"dependents_count": 12, "gated": True, "needs_inputs": True, "critical": False, "priority": 13}
     facts |= {"placement": 14, "max_retries": 2, "retry_policy": '{"max_retries":2}', "timeout_s": 1.5}
     facts |= dict.fromkeys(("run_after", "created_at", "claimed_at", "started_at", "completed_at"), NOW)
+    facts |= {"run_epoch": 7, "stop_when_cut_off": False}
     assert None not in facts.values()
 
     read = Task.from_row(SimpleNamespace(**facts))

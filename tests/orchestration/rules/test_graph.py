@@ -7,7 +7,6 @@ import pytest
 
 from aaiclick.orchestration.rules.graph import (
     Shape,
-    Standing,
     Stored,
     ancestors,
     containment_cycle,
@@ -15,6 +14,7 @@ from aaiclick.orchestration.rules.graph import (
     find_cycle,
     make_plan,
 )
+from aaiclick.orchestration.rules.triggers import Standing
 
 A, B, C, D = 1, 2, 3, 4
 G, H, K = 101, 102, 103

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from aaiclick.orchestration.rules.graph import (
     Plan,
     Shape,
-    Standing,
     Stored,
     ancestors,
     descendants,
     find_cycle,
     make_plan,
 )
+from aaiclick.orchestration.rules.triggers import Standing
 
 G, H, K = 101, 102, 103
 

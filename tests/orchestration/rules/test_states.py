@@ -32,7 +32,8 @@ T = TaskStatus
 def test_the_states_are_those_of_the_specification_in_lower_case() -> None:
     assert [status.name for status in JobStatus] == ["PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"]
     assert [status.name for status in TaskStatus] == [
-        *("PENDING", "CLAIMED", "RUNNING", "COMPLETED", "FAILED", "CANCELLED", "PENDING_CLEANUP", "UPSTREAM_FAILED")
+        *("PENDING", "CLAIMED", "RUNNING", "COMPLETED", "FAILED", "CANCELLED", "PENDING_CLEANUP"),
+        *("UPSTREAM_FAILED", "SKIPPED"),
     ]
     assert [status.name for status in WorkerStatus] == ["ACTIVE", "IDLE", "STOPPING", "STOPPED"]
     assert [kind.name for kind in RunType] == ["SCHEDULED", "MANUAL"]
@@ -53,6 +54,7 @@ def test_the_states_are_those_of_the_specification_in_lower_case() -> None:
         ("retry", {T.PENDING_CLEANUP}, T.PENDING),
         ("give_up", {T.PENDING_CLEANUP}, T.FAILED),
         ("doom", {T.PENDING}, T.UPSTREAM_FAILED),
+        ("skip", {T.PENDING}, T.SKIPPED),
         ("cancel", {T.PENDING, T.CLAIMED, T.RUNNING, T.PENDING_CLEANUP}, T.CANCELLED),
         ("clear", set(T), T.PENDING),
     ],
@@ -63,7 +65,7 @@ def test_a_task_moves_as_the_architecture_says(move: str, start: set[TaskStatus]
 
 
 def test_there_are_no_other_moves() -> None:
-    assert len(TASK_MOVES) == 11
+    assert len(TASK_MOVES) == 12
     assert list(JOB_MOVES) == ["start", "complete", "fail", "cancel", "reactivate"]
     with pytest.raises(KeyError):
         sources("teleport")

@@ -23,7 +23,7 @@ JOB_ID = 7
 LATER = {
     "tasks": {
         *("result", "error", "log_path", "worker_id", "epoch", "attempt", "crash_count", "lost_count"),
-        *("run_after", "claimed_at", "started_at", "completed_at", "generation"),
+        *("run_after", "claimed_at", "started_at", "completed_at", "generation", "cause_id"),
     },
     "groups": {"failed_count"},
     "dependencies": set(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aaiclick.orchestration.models import Group
+from aaiclick.orchestration.rules.triggers import Standing
 from aaiclick.orchestration.store.standings import read_edges_into, read_standings
 from tests.support.band import band, filled
 from tests.support.orchestra import Orchestra, done, failure, make
@@ -31,7 +32,9 @@ async def test_tasks_and_groups_are_complete_failed_or_neither(band: Orchestra) 
     named = await band.claim_named()
     await band.report(done(named["in good"]), failure(named["in bad"]), done(named["done"]), failure(named["failed"]))
     nodes = (good, bad, open_, empty, done_, failed, waits)
-    complete, broken = await band.database.read(lambda session: read_standings(session, [node.id for node in nodes]))
-    assert complete == {good.id, empty.id, done_.id}
-    assert broken == {bad.id, failed.id, waits.id}
-    assert await band.database.read(lambda session: read_standings(session, [])) == (set(), set())
+    found = await band.database.read(lambda session: read_standings(session, [node.id for node in nodes]))
+    assert found == {
+        **dict.fromkeys((good.id, empty.id, done_.id), Standing.MET),
+        **dict.fromkeys((bad.id, failed.id, waits.id), Standing.FAILED),
+    }
+    assert await band.database.read(lambda session: read_standings(session, [])) == {}

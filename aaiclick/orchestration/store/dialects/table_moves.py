@@ -92,7 +92,7 @@ def packed(rows: Sequence[Sequence[Any]]) -> str:
     return json.dumps(rows, separators=(",", ":"))
 
 
-NEEDED = "consumer.needs_inputs AND consumer.status NOT IN ('completed', 'cancelled')"
+NEEDED = "consumer.needs_inputs AND consumer.status NOT IN ('completed', 'cancelled', 'skipped')"
 """A consumer that will use its inputs, now or when it is tried again."""
 
 _REFS = "SELECT 'ref', task_id, epoch, table_name FROM table_run_refs WHERE task_id {runs}"
