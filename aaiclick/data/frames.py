@@ -28,12 +28,15 @@ from aaiclick.urls import shown
 
 if TYPE_CHECKING:
     from aaiclick.data.groups import Groups
+    from aaiclick.data.methods import FrameTotals
+else:
+    FrameTotals = object
 
 JOIN_KINDS = ("inner", "left", "right", "full", "cross", "semi", "anti")
 _TOTAL: dict[Shape, Shape] = {"list": "scalar", "scalar": "scalar", "table": "record", "record": "record"}
 
 
-class Frame(Answers, Operators):
+class Frame(Answers, Operators["Query"], FrameTotals):
     """Rows and columns that ClickHouse has or will compute."""
 
     __slots__ = ()
@@ -104,10 +107,10 @@ class Frame(Answers, Operators):
 
     # ------------------------------------------------------------ many into one
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def _method(self, name: str) -> Callable[..., Query]:
         operation = AGGREGATES.get(name)
         if operation is None:
-            return super().__getattr__(name)
+            return super()._method(name)
         return partial(self._total, partial(call, name, operation))
 
     def _total(self, make: Make, *others: Any) -> Query:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aaiclick.data.alignment import columns_to_sum
 from aaiclick.data.combining import bind, check_columns, new_name, settle
@@ -15,6 +15,11 @@ from aaiclick.data.relations import Aggregate, Relation, own_columns
 from aaiclick.data.terms import Term, col
 from aaiclick.errors import InputError
 from aaiclick.urls import did_you_mean
+
+if TYPE_CHECKING:
+    from aaiclick.data.methods import GroupTotals
+else:
+    GroupTotals = object
 
 
 class Grouped(Query):
@@ -27,7 +32,7 @@ class Grouped(Query):
         return self.where(*conditions)
 
 
-class Groups:
+class Groups(GroupTotals):
     """The rows of a frame, by the values of some columns."""
 
     def __init__(self, frame: Frame, keys: Sequence[Any]) -> None:
@@ -55,10 +60,12 @@ class Groups:
         """The number of rows of each group."""
         return self.agg(**{name: "count"})
 
-    def __getattr__(self, name: str) -> Callable[..., Grouped]:
-        if name not in AGGREGATES:
-            raise AttributeError(f"no total is called {name!r}. {did_you_mean(name, AGGREGATES)}")
-        return partial(self._one, name)
+    if not TYPE_CHECKING:  # checkers are told of each method, so that they know a name that is none
+
+        def __getattr__(self, name: str) -> Callable[..., Grouped]:
+            if name not in AGGREGATES:
+                raise AttributeError(f"no total is called {name!r}. {did_you_mean(name, AGGREGATES)}")
+            return partial(self._one, name)
 
     def _one(self, function: str, *names: str) -> Grouped:
         """One kind of total, of these columns or of all that are no keys."""

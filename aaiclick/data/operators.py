@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aaiclick.data.expressions import Call, Cast, Expression, Member, call, deeper
 from aaiclick.data.operations import FUNCTIONS, OPERATORS, Operation
 from aaiclick.data.types import is_bool, read_type
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
+
+Made = TypeVar("Made")
+"""What expressions of this kind of column are."""
+
+if TYPE_CHECKING:
+    from aaiclick.data.methods import Functions
+else:
+
+    class Functions(Generic[Made]):
+        """The signs and functions of the table, told to checkers by `methods.pyi`; here they are made below."""
+
 
 Make = Callable[..., Expression]
 """Makes an expression of the expressions of its operands."""
@@ -20,21 +31,27 @@ _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _UNARY = ("neg", "pos", "abs", "invert")
 
 
-class Operators:
+class Operators(Functions[Made]):
     """What columns of every kind have in common: signs (`+`, `<`, `&` …) and the functions of the table."""
 
     __array_ufunc__ = None
     """numpy's numbers leave it to us."""
 
-    def _combine(self, make: Make, *others: Any) -> Self:
+    def _combine(self, make: Make, *others: Any) -> Made:
         """Apply `make` to this and others."""
         raise NotImplementedError
 
-    def __getattr__(self, name: str) -> Callable[..., Self]:
+    def _method(self, name: str) -> Callable[..., Made]:
+        """The function of this name, of this column."""
         operation = FUNCTIONS.get(name)
         if operation is None:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}, and no function is called so")
         return partial(self._combine, partial(call, name, operation))
+
+    if not TYPE_CHECKING:  # checkers are told of each method, so that they know a name that is none
+
+        def __getattr__(self, name: str) -> Callable[..., Made]:
+            return self._method(name)
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*super().__dir__(), *FUNCTIONS})
@@ -42,12 +59,12 @@ class Operators:
     def __bool__(self) -> bool:
         raise TypeError("a column is many values, neither true nor false: use & | ~ instead of and, or, not")
 
-    def cast(self, kind: object) -> Self:
+    def cast(self, kind: object) -> Made:
         """As another type; a value that does not fit is an error, and so is None, unless the type is Nullable."""
         wanted = read_type(kind)
         return self._combine(lambda value: Cast(value, wanted, deeper([value]), is_bool(wanted)))
 
-    def isin(self, values: Any) -> Self:
+    def isin(self, values: Any) -> Made:
         """Whether each value is among these: constants, or the column of another Object. For None, None."""
         if isinstance(values, str | bytes):
             raise InputError(field="isin", value=shown(repr(values)), rule="one text is no list", hint="Give [text].")
@@ -55,55 +72,19 @@ class Operators:
         among = tuple(values) if column is None else column(values)
         return self._combine(lambda value: Member(value, among, deeper([value])))
 
-    if TYPE_CHECKING:  # made from the table, below
-        __hash__ = object.__hash__
 
-        def __add__(self, other: Any) -> Self: ...
-        def __radd__(self, other: Any) -> Self: ...
-        def __sub__(self, other: Any) -> Self: ...
-        def __rsub__(self, other: Any) -> Self: ...
-        def __mul__(self, other: Any) -> Self: ...
-        def __rmul__(self, other: Any) -> Self: ...
-        def __truediv__(self, other: Any) -> Self: ...
-        def __rtruediv__(self, other: Any) -> Self: ...
-        def __floordiv__(self, other: Any) -> Self: ...
-        def __rfloordiv__(self, other: Any) -> Self: ...
-        def __mod__(self, other: Any) -> Self: ...
-        def __rmod__(self, other: Any) -> Self: ...
-        def __pow__(self, other: Any) -> Self: ...
-        def __rpow__(self, other: Any) -> Self: ...
-        def __and__(self, other: Any) -> Self: ...
-        def __rand__(self, other: Any) -> Self: ...
-        def __or__(self, other: Any) -> Self: ...
-        def __ror__(self, other: Any) -> Self: ...
-        def __xor__(self, other: Any) -> Self: ...
-        def __rxor__(self, other: Any) -> Self: ...
-        def __lshift__(self, other: Any) -> Self: ...
-        def __rshift__(self, other: Any) -> Self: ...
-        def __lt__(self, other: Any) -> Self: ...
-        def __le__(self, other: Any) -> Self: ...
-        def __gt__(self, other: Any) -> Self: ...
-        def __ge__(self, other: Any) -> Self: ...
-        def __eq__(self, other: Any) -> Self: ...  # type: ignore[override]
-        def __ne__(self, other: Any) -> Self: ...  # type: ignore[override]
-        def __neg__(self) -> Self: ...
-        def __pos__(self) -> Self: ...
-        def __abs__(self) -> Self: ...
-        def __invert__(self) -> Self: ...
-
-
-def _method(name: str, operation: Operation, *, reflected: bool = False) -> Callable[..., Operators]:
+def _sign(name: str, operation: Operation, *, reflected: bool = False) -> Callable[..., Any]:
     def make(*operands: Expression) -> Call:
         return call(name, operation, *(operands[::-1] if reflected else operands))
 
-    def method(self: Operators, *others: Any) -> Operators:
+    def method(self: Operators[Any], *others: Any) -> Any:
         return self._combine(make, *others)
 
     return method
 
 
 for _name in (*_SIGNS, *_COMPARISONS, *_UNARY):
-    setattr(Operators, f"__{_name}__", _method(_name, OPERATORS[_name]))
+    setattr(Operators, f"__{_name}__", _sign(_name, OPERATORS[_name]))
 for _name in _SIGNS:
-    setattr(Operators, f"__r{_name}__", _method(_name, OPERATORS[_name], reflected=True))
+    setattr(Operators, f"__r{_name}__", _sign(_name, OPERATORS[_name], reflected=True))
 setattr(Operators, "__hash__", object.__hash__)  # noqa: B010  # defining == took it away

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, call, over
 from aaiclick.data.operations import AGGREGATES, WINDOWS
@@ -11,8 +12,13 @@ from aaiclick.data.operators import Make, Operators
 from aaiclick.data.relations import one
 from aaiclick.errors import InputError
 
+if TYPE_CHECKING:
+    from aaiclick.data.methods import TermTotals
+else:
+    TermTotals = object
 
-class Term(Operators):
+
+class Term(Operators["Term"], TermTotals):
     """An expression that does not know yet which Object it is used on."""
 
     __slots__ = ("expression",)
@@ -23,11 +29,11 @@ class Term(Operators):
     def _combine(self, make: Make, *others: Any) -> Term:
         return Term(make(self.expression, *map(term_of, others)))
 
-    def __getattr__(self, name: str) -> Any:
+    def _method(self, name: str) -> Callable[..., Term]:
         known = AGGREGATES.get(name) or WINDOWS.get(name)
         if known is not None:
             return partial(self._combine, partial(call, name, known))
-        return super().__getattr__(name)
+        return super()._method(name)
 
     def over(self, *by: Any, order_by: Any = (), descending: bool = False) -> Term:
         """An aggregate or window function for each row, over the rows with the same `by`; with an order, up to it."""

@@ -63,7 +63,7 @@ class Windowed(Frame):
     def _narrowed(self, window: Window, shape: Shape | None = None, rows: Relation | None = None) -> View:
         return View(self._context, self._table, window, shape or self._shape, rows)
 
-    def __getitem__(self, chosen: str | Sequence[str]) -> Frame:
+    def __getitem__(self, chosen: str | Sequence[str]) -> View:
         names, shape = self._chosen(chosen)
         return self._narrowed(replace(self._window, fields=names), shape, self._rows)
 
@@ -86,13 +86,13 @@ class Windowed(Frame):
             return super().order_by(*keys, descending=descending)
         return self._narrowed(replace(self._window, keys=by.keys(each.value for each in by.bound)))
 
-    def limit(self, count: int, offset: int = 0) -> Frame:
+    def limit(self, count: int, offset: int = 0) -> View:
         most, before = check_count(count, "limit"), check_count(offset, "offset")
         had = self._window.limit
         left = most if had is None else max(0, min(most, had - before))
         return self._narrowed(replace(self._window, limit=left, offset=self._window.offset + before))
 
-    def offset(self, count: int) -> Frame:
+    def offset(self, count: int) -> View:
         before, had = check_count(count, "offset"), self._window.limit
         left = None if had is None else max(0, had - before)
         return self._narrowed(replace(self._window, limit=left, offset=self._window.offset + before))

@@ -6,7 +6,7 @@ The names are loaded when they are first used, so that importing this costs next
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 _WHERE = {
     "decorators": ("JobFactory", "TaskFactory", "job", "task"),
@@ -131,53 +131,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-if TYPE_CHECKING:
-    from aaiclick.backend import get_logs_dir as get_logs_dir
-    from aaiclick.errors import CircularDependencyError as CircularDependencyError
-    from aaiclick.orchestration.context import Context as Context
-    from aaiclick.orchestration.context import get_current_context as get_current_context
-    from aaiclick.orchestration.context import get_current_job_id as get_current_job_id
-    from aaiclick.orchestration.context import orch_context as orch_context
-    from aaiclick.orchestration.decorators import JobFactory as JobFactory
-    from aaiclick.orchestration.decorators import TaskFactory as TaskFactory
-    from aaiclick.orchestration.decorators import job as job
-    from aaiclick.orchestration.decorators import task as task
-    from aaiclick.orchestration.execution.debug import ajob_test as ajob_test
-    from aaiclick.orchestration.execution.debug import job_test as job_test
-    from aaiclick.orchestration.factories import create_job as create_job
-    from aaiclick.orchestration.factories import create_task as create_task
-    from aaiclick.orchestration.factories import resolve_job_config as resolve_job_config
-    from aaiclick.orchestration.metrics import collect_metrics as collect_metrics
-    from aaiclick.orchestration.metrics import render_metrics as render_metrics
-    from aaiclick.orchestration.models import Dependency as Dependency
-    from aaiclick.orchestration.models import Event as Event
-    from aaiclick.orchestration.models import Group as Group
-    from aaiclick.orchestration.models import Job as Job
-    from aaiclick.orchestration.models import RegisteredJob as RegisteredJob
-    from aaiclick.orchestration.models import Run as Run
-    from aaiclick.orchestration.models import Task as Task
-    from aaiclick.orchestration.models import Worker as Worker
-    from aaiclick.orchestration.operators import create_result_collector as create_result_collector
-    from aaiclick.orchestration.operators import filter as filter
-    from aaiclick.orchestration.operators import foreach as foreach
-    from aaiclick.orchestration.operators import map as map
-    from aaiclick.orchestration.operators import reduce as reduce
-    from aaiclick.orchestration.pending import why_pending as why_pending
-    from aaiclick.orchestration.rules.failed import Failed as Failed
-    from aaiclick.orchestration.rules.metrics import Metrics as Metrics
-    from aaiclick.orchestration.rules.pending import Blocker as Blocker
-    from aaiclick.orchestration.rules.pending import Pending as Pending
-    from aaiclick.orchestration.rules.pending import Reason as Reason
-    from aaiclick.orchestration.rules.retries import RetryPolicy as RetryPolicy
-    from aaiclick.orchestration.rules.secrets import Secret as Secret
-    from aaiclick.orchestration.rules.states import PRESERVATION_FULL as PRESERVATION_FULL
-    from aaiclick.orchestration.rules.states import PRESERVATION_NONE as PRESERVATION_NONE
-    from aaiclick.orchestration.rules.states import JobStatus as JobStatus
-    from aaiclick.orchestration.rules.states import PreservationMode as PreservationMode
-    from aaiclick.orchestration.rules.states import RunType as RunType
-    from aaiclick.orchestration.rules.states import TaskStatus as TaskStatus
-    from aaiclick.orchestration.rules.states import WorkerStatus as WorkerStatus
-    from aaiclick.orchestration.rules.triggers import When as When
-    from aaiclick.orchestration.views import TaskResult as TaskResult

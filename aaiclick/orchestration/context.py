@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from aaiclick.data.objects import Object
 
 T = TypeVar("T")
-Items = TypeVar("Items", bound=Node | Sequence[Node])
 
 
 class _Open(NamedTuple):
@@ -101,7 +100,7 @@ class Context:
         finally:
             await last.connection.__aexit__(*error)
 
-    async def apply(self, items: Items) -> Items:
+    async def apply(self, items: T) -> T:
         """Commit these with their dependencies, and with whatever unapplied they wait for, in one transaction.
 
         Refused as a whole: cycles, nodes of other jobs, ids that no one holds, functions that do not take what they
@@ -242,7 +241,7 @@ def refuse_staged(task_id: int) -> None:
 # ---------------------------------------------------------------- what is submitted
 
 
-def _as_list(items: Node | Sequence[Node]) -> list[Node]:
+def _as_list(items: object) -> list[Node]:
     given: list[Any] = list(items) if isinstance(items, list | tuple) else [items]
     for item in given:
         if not isinstance(item, Task | Group):

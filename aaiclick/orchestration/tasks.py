@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aaiclick.errors import Conflict, NotFound
@@ -87,7 +87,7 @@ async def clear_task(task_id: int, *, dry_run: bool = False, upstream: bool = Fa
 
 async def add_task_to_job(
     job_id: int,
-    entrypoint: str,
+    entrypoint: str | Callable[..., Any],
     kwargs: Mapping[str, object] | None = None,
     *,
     name: str | None = None,
@@ -101,7 +101,11 @@ async def add_task_to_job(
 
 
 async def add_task_to_current_job(
-    entrypoint: str, kwargs: Mapping[str, object] | None = None, *, job_id: int | None = None, name: str | None = None
+    entrypoint: str | Callable[..., Any],
+    kwargs: Mapping[str, object] | None = None,
+    *,
+    job_id: int | None = None,
+    name: str | None = None,
 ) -> Task:
     """Add one task to the job of the context around."""
     job = get_current_job_id() if job_id is None else job_id

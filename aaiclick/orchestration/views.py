@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic
 
 from aaiclick.config import settings
 from aaiclick.errors import InputError, NotFound, ValueNotPortable
@@ -14,15 +14,17 @@ from aaiclick.orchestration.rules.failed import KIND, read_failed
 from aaiclick.orchestration.rules.marks import marks_of
 from aaiclick.orchestration.rules.names import shorten
 from aaiclick.orchestration.rules.values import decode_value, encode_value, reference_in
+from aaiclick.orchestration.rules.variables import R
 from aaiclick.orchestration.rules.walk import BLOB_SETTING
 
 
 @dataclass(slots=True)
-class TaskResult:
+class TaskResult(Generic[R]):
     """What a workflow or a task hands on: the data if given, else the results of the tasks."""
 
-    data: Any = None
-    tasks: list[Task | Group] = field(default_factory=list)
+    data: R = None  # type: ignore[assignment]  # without data, R is not known
+    tasks: Sequence[Any] = field(default_factory=list)
+    """Tasks and groups; a call of a task has the type of its value."""
 
 
 def encode_returned(value: object, job_id: int | None = None) -> tuple[str, list[Node]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aaiclick.data import Context, Object, col
+from aaiclick.data import Context, Frame, Object, col
 from aaiclick.data.alignment import aggregates_of, columns_of, columns_to_sum, side_by_side
 from aaiclick.data.relations import Aligned
 from aaiclick.errors import DataRefused, NotAligned
@@ -33,7 +33,7 @@ async def test_what_comes_of_ordered_objects_is_ordered(first: Object, second: O
 
 
 async def test_many_ordered_objects_are_side_by_side_not_nested(context: Context, first: Object) -> None:
-    total = first
+    total: Frame = first
     for _ in range(12):
         total = total + await context.create_object_from_value([1, 2, 3], order=True)
     assert await total.data() == [13, 26, 39]

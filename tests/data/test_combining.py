@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aaiclick.data import Context, Object, col, row_number
+from aaiclick.data import Context, Frame, Object, col, row_number
 from aaiclick.data.combining import bind, check_columns, new_name, settle, single, sorting
 from aaiclick.data.expressions import Column, One, Raw
 from aaiclick.errors import InputError, NotAligned
@@ -117,7 +117,7 @@ async def test_values_are_settled_over_the_rows_of_a_frame(sales: Object) -> Non
 
 async def test_constants_of_constants_are_no_queries_inside_queries(context: Context) -> None:
     value = await context.create_object_from_value(2)
-    total = value
+    total: Frame = value
     for _ in range(200):
         total = total + (value > 0).choose(1, 0)
     assert await total.data() == 202

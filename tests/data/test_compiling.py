@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aaiclick.data import Context, Object, col, raw, row_number
+from aaiclick.data import Context, Frame, Object, col, raw, row_number
 from aaiclick.data.compiling import expression_sql, to_sql
 from aaiclick.data.expressions import Column, Key, Member, Value, call
 from aaiclick.data.operations import AGGREGATES, OPERATORS
@@ -98,14 +98,14 @@ async def test_deep_expressions_work_over_rows_totals_windows_and_constants(cont
 
 
 async def test_the_deepest_expression_works(numbers: Object) -> None:
-    deep = numbers
+    deep: Frame = numbers
     for _ in range(1_400):
         deep = deep + 1
     assert await deep.data() == [1401, 1402, 1403, 1404]
 
 
 async def test_an_expression_added_to_itself_stays_small(numbers: Object) -> None:
-    doubled = numbers
+    doubled: Frame = numbers
     for _ in range(30):
         doubled = doubled + doubled
     assert await doubled.data() == [value * 2**30 for value in (1, 2, 3, 4)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from aaiclick.data import Context, Object, Schema, data_context
+from aaiclick.data import Context, Object, Schema, View, data_context
 from aaiclick.errors import DataRefused, InputError, ObjectNotFound, StaleObject
 
 
@@ -101,7 +101,12 @@ def test_an_object_may_be_asked_from_another_loop(ch_url: str) -> None:
 
 async def test_many_references_are_opened_at_once(context: Context, numbers: Object) -> None:
     texts = await context.create_object_from_value({"a": ["x", "y"], "b": [1, 2]})
-    wanted = [numbers.reference(), texts.where("b > 1").reference(), numbers.reference(), texts["a"].reference()]
+    wanted = [
+        numbers.reference(),
+        cast("View", texts.where("b > 1")).reference(),
+        numbers.reference(),
+        texts["a"].reference(),
+    ]
     found = await context.open_references(wanted)
     assert [await each.data() for each in found] == [[1, 2, 3, 4], {"a": ["y"], "b": [2]}, [1, 2, 3, 4], ["x", "y"]]
     assert await context.open_references([]) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aaiclick.data import Context, Object, View, col, row_number
+from aaiclick.data import Context, Frame, Object, View, col, row_number
 
 ODD = """back`tick|quo'te|dou"ble|do.t|l.a|r.a|a b|select|from|l|r|s0|__0|__n|__s0|___|value|0.value|{x:Int8}|%s|--|/*
 a\\b|é|😀|count()|*|1|null|self|given|sum|`quoted`"""
@@ -39,7 +39,7 @@ async def test_a_column_of_any_name_is_chosen_computed_and_replaced(context: Con
         name: [first + 2, first + 3],
         "new": [10 * first + 10, 10 * first + 20],
     }
-    deep = odd[[name]]
+    deep: Frame = odd[[name]]
     for _ in range(40):
         deep = deep + 1
     assert await deep.where(odd[name] == first).data() == {name: [first + 40]}

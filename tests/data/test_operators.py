@@ -26,7 +26,7 @@ def test_a_column_is_neither_true_nor_false(numbers: Object) -> None:
 
 def test_what_is_no_function_is_no_attribute(numbers: Object) -> None:
     with pytest.raises(AttributeError, match="uper"):
-        _ = numbers.uper
+        _ = numbers.uper  # type: ignore[attr-defined]
     assert not hasattr(numbers, "__array__")
     assert {*FUNCTIONS} <= {*dir(numbers)}
 
@@ -37,9 +37,9 @@ def test_columns_are_hashed_by_what_they_are_not_by_their_values(numbers: Object
 
 def test_too_many_arguments_are_refused() -> None:
     with pytest.raises(InputError, match="it takes 1 arguments, 2 were given"):
-        col("a").upper("b")
+        col("a").upper("b")  # type: ignore[call-arg]
     with pytest.raises(InputError, match="1 to 2"):
-        col("a").round(1, 2)
+        col("a").round(1, 2)  # type: ignore[call-arg]
 
 
 async def test_a_value_that_does_not_fit_its_type_is_no_cast(numbers: Object) -> None:

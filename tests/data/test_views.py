@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -145,7 +145,7 @@ async def test_the_first_rows_of_an_ordered_object_are_the_first_in_its_order(co
 
 
 async def test_what_is_referred_to_lives_as_long_as_its_context(context: Context) -> None:
-    reference = (await context.create_object_from_value([1, 2])).where("value > 1").reference()
+    reference = cast("View", (await context.create_object_from_value([1, 2])).where("value > 1")).reference()
     gc.collect()
     await asyncio.sleep(0.1)
     assert await (await context.open_reference(reference)).data() == [2]

@@ -136,7 +136,9 @@ async def test_002_job_management() -> None:
     await print_job_stats(job.id)
     assert await cancel_job(job.id) is True
     assert await cancel_job(job.id) is False
-    assert (await get_job(job.id)).status == "cancelled"
+    cancelled = await get_job(job.id)
+    assert cancelled is not None
+    assert cancelled.status == "cancelled"
 
 
 def test_002_the_precedence_of_preservation_modes() -> None:

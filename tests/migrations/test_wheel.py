@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from aaiclick.orchestration.store import schema
+from aaiclick.stubs import STUBS
 
 ROOT = Path(__file__).parents[2]
 SQL = "from aaiclick.orchestration.store import schema; print(schema.__file__); print(schema.sql('sqlite:///none.db'))"
@@ -26,7 +27,7 @@ def test_the_wheel_carries_the_migrations_and_they_run_from_there(tmp_path: Path
     expected = {str(Path("aaiclick", file.relative_to(ROOT / "aaiclick"))) for file in steps.rglob("*.py")}
     assert len(expected) >= len(schema.REVISIONS) + 2
     assert expected <= packed
-    assert "aaiclick/py.typed" in packed
+    assert {"aaiclick/py.typed", *(path for path, _ in STUBS.values())} <= packed
 
     search = os.pathsep.join([str(tmp_path / "site"), *sys.path[1:]])
     said = subprocess.run(

@@ -221,7 +221,8 @@ async def test_with_force_all_run_again_and_what_they_left_is_kept(state: str) -
         assert done is not None
         assert (done.status, done.counts) == ("completed_with_failures", {"completed": 2, "failed": 2})
     assert len(await list_fires("odd")) == 4
-    days = [job.scheduled_at and job.scheduled_at.day for job in await list_jobs() if job.backfill_id == first]
+    runs = [job for job in await list_jobs() if job.backfill_id == first]
+    days = [job.scheduled_at.day for job in runs if job.scheduled_at is not None]
     assert sorted(days) == [27, 28, 29, 30]
 
 
@@ -244,7 +245,7 @@ async def test_days_are_midnight_in_the_entrys_zone(local: object) -> None:
 
 
 async def test_two_names_get_the_interval_that_ends_with_the_time(state: str) -> None:
-    names = {"time_kwarg": ("start", "end")}
+    names: dict[str, Any] = {"time_kwarg": ("start", "end")}
     made = await register_job("a", flows.tells_its_interval, "30 2 * * *", timezone="Europe/Berlin", **names)
     assert made.time_kwarg == "start,end"
     await backfill_job("a", START, END, parallel=10)

@@ -24,7 +24,7 @@ def test_a_star_import_brings_all_of_them() -> None:
 
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"aaiclick\.orchestration.*create_jub"):
-        front.create_jub  # noqa: B018
+        front.create_jub  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_a_name_is_the_same_object_as_in_its_module() -> None:

@@ -30,7 +30,7 @@ SCHEDULES = {
     "0 0 30 2 *": "schedule day of month: ",
 }
 ZONES = ("", "Europe/Nowhere", "../../etc/passwd", "a\x00b")
-CATALOGUE: list[tuple[dict[str, str], str]] = [
+CATALOGUE: list[tuple[dict[str, Any], str]] = [
     *(({"schedule": text}, said) for text, said in SCHEDULES.items()),
     *(({"schedule": "0 3 * * *", "timezone": zone}, "timezone: ") for zone in ZONES),
 ]

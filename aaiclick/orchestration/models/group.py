@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.models.children import NewGroup
     from aaiclick.orchestration.models.task import Task
 
+    class AnyValue(Any):  # type: ignore[misc]  # that is what it is for
+        """A group stands for what its tasks give, and no checker can know that: it is taken where a value is."""
+else:
+    AnyValue = object
+
 _READ = (
     "depth",
     "unmet_count",
@@ -34,7 +39,7 @@ _left: ContextVar[tuple[Group | None, ...]] = ContextVar("aaiclick_left_groups",
 """The groups to go back to, in the order in which blocks were entered; each coroutine has its own."""
 
 
-class Group(Node):
+class Group(Node, AnyValue):
     """A named set of tasks and groups, nestable; complete when every task inside, at any depth, is completed.
 
     `with Group("load"):` puts what is made inside the block into the group.
@@ -113,7 +118,7 @@ class Group(Node):
         return cast("Task | None", found)
 
     @output.setter
-    def output(self, task: Task) -> None:
+    def output(self, task: Any) -> None:
         if self.applied:
             hint = "Say what its output is before it is applied."
             raise Conflict(what=str(self), verb="given an output", cause="it is stored already", hint=hint)

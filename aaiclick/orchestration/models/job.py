@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from aaiclick.orchestration.models.front_door import front_door
 from aaiclick.orchestration.rules.states import JobStatus, PreservationMode, RunType
+from aaiclick.orchestration.rules.variables import Given
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.group import Group
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class Job(Generic[Given]):
     """One run of a workflow, as of when it was read."""
 
     id: int
@@ -51,7 +53,7 @@ class Job:
     _groups: list[Group] | None = field(default=None, repr=False)
 
     @classmethod
-    def from_row(cls, row: Any) -> Job:
+    def from_row(cls, row: Any) -> Job[Given]:
         """A job as the database has it."""
         facts = dict(row._mapping)
         facts["result_json"] = facts.pop("result")
@@ -76,29 +78,37 @@ class Job:
         return self._groups
 
     @property
-    def result(self) -> Any:
+    def result(self) -> Given:
         """What the workflow returned, with the results of its tasks; raises Conflict unless the job completed."""
-        return front_door("load_job_result")(self.id)
+        value: Given = front_door("load_job_result")(self.id)
+        return value
 
     @property
     def description(self) -> str:
         """Older name of `name`."""
         return self.name
 
-    def test(self) -> Job:
+    def test(self) -> Job[Given]:
         """Run this job here, now, through the same coordinator and runner that workers use; returns it finished."""
-        finished: Job = front_door("job_test")(self)
+        finished: Job[Given] = front_door("job_test")(self)
         return finished
 
-    def wait(self, *, timeout_s: float | None = None) -> Any:
+    def wait(self, *, timeout_s: float | None = None) -> AwaitableJob[Given]:
         """Come back when this job has ended, with the job brought up to date; inside a running loop, to be awaited.
 
         Raises WaitTimeout when that takes longer than `timeout_s`; the job goes on.
         """
-        return front_door("wait_for_this")(self, timeout_s)
+        reached: AwaitableJob[Given] = front_door("wait_for_this")(self, timeout_s)
+        return reached
 
-    def update(self, newer: Job) -> Job:
+    def update(self, newer: Job) -> Job[Given]:
         """Take over all that a newer reading of this job says; what was read of its tasks is read anew."""
         for each in fields(self):
             setattr(self, each.name, getattr(newer, each.name))
         return self
+
+
+if TYPE_CHECKING:
+
+    class AwaitableJob(Job[Given], Awaitable[Job[Given]]):
+        """What a call gives that blocks outside of a running loop, and is awaited inside of one."""

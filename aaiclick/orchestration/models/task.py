@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from aaiclick.config import settings
 from aaiclick.errors import InputError
@@ -18,6 +18,7 @@ from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.rules.triggers import When
 from aaiclick.orchestration.rules.values import encode_kwargs, reference_in
+from aaiclick.orchestration.rules.variables import Given
 from aaiclick.orchestration.rules.walk import BLOB_SETTING
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ _GIVEN = (
 _FRESH = tuple((field, None) for field in _STORED) + tuple((field, 0) for field in _COUNTED)
 
 
-class Task(Node):
+class Task(Node, Generic[Given]):
     """One unit of work. Made in memory with an id of its own; stored by `apply` or with its job."""
 
     __slots__ = (*_STORED, *_COUNTED, *_GIVEN, "_data", "amiss", "gated", "function", "kept", "retry", "status")
