@@ -343,12 +343,6 @@ async def test_printed_statistics_are_harmless(local: object, capsys: pytest.Cap
     assert "ran " in said
 
 
-def test_jobs_compare_by_identity_and_show_themselves() -> None:
-    one = Job(id=1, name="x")
-    assert one != Job(id=1, name="x")
-    assert "id=1" in repr(one)
-
-
 async def test_waiting_for_a_job_hears_of_each_change_and_ends_with_it(state: str) -> None:
     job = await flows.pipeline.submit(x=2, y=3)
     told: list[str] = []

@@ -154,3 +154,9 @@ def test_a_job_is_tested_where_it_stands(state: str) -> None:
     assert finished.status == JobStatus.COMPLETED
     assert finished.completed_tasks == finished.total_tasks == 2
     assert finished.result is None
+
+
+def test_jobs_compare_by_identity_and_show_themselves() -> None:
+    one = Job(id=1, name="x")
+    assert one != Job(id=1, name="x")
+    assert "id=1" in repr(one)
