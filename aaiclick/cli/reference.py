@@ -16,7 +16,7 @@ from aaiclick.cli import app
 HEAD = """# Command line
 
 Made from the commands themselves: `aaiclick COMMAND --help` says the same. `aaiclick` and `python -m aaiclick` are the
-same command. See [Use the command line](../guides/command-line.md) for examples, and for how ids are shortened, what
+same command. See [Using the command line](../guides/command-line.md) for examples, and for how ids are shortened, what
 `--json` and `--watch` print, and what a terminal is spared.
 
 ## Exit codes

@@ -15,9 +15,9 @@ from aaiclick.server.documents import WHY, document
 HEAD = """# REST
 
 Made from the server's OpenAPI document, which it serves at `/api/v1/openapi.json`. See
-[Ask over HTTP](../guides/server.md) for tokens, roles and examples. Ids are strings. A page's `next` is the `before` or
-`after` of the page that follows; null means that there is none. Answers with an `ETag` are 304 for whoever has them
-already (`If-None-Match`).
+[HTTP server and agents](../guides/server.md) for tokens, roles and examples. Ids are strings. A page's `next` is the
+`before` or `after` of the page that follows; null means that there is none. Answers with an `ETag` are 304 for whoever
+has them already (`If-None-Match`).
 
 Every route but the probes may answer 401, 403, 413, 422, 500 and 503. All problems are `application/problem+json`
 (RFC 9457):

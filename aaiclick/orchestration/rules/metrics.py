@@ -194,7 +194,7 @@ def metrics_markdown() -> str:
         "",
         "`aaiclick metrics` prints them in the text format of Prometheus, `render_metrics()` gives that text, and "
         "`collect_metrics()` the numbers. How they are kept, and how to scrape them: "
-        "[Watch it](../guides/watching.md).",
+        "[Monitoring](../guides/watching.md).",
         "",
         "| metric | kind | labels | meaning |",
         "|---|---|---|---|",

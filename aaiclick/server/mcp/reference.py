@@ -19,7 +19,7 @@ from aaiclick.server.mcp.tools import NOTICE, Envelope, Tool
 HEAD = f"""# MCP tools
 
 Made from the tools that the server offers at `{PATH}`. See
-[Ask over HTTP](../guides/server.md#let-an-agent-look) for how an agent is connected. Answers are those of
+[HTTP server and agents](../guides/server.md#agents-mcp) for how an agent is connected. Answers are those of
 [REST](rest.md#what-is-asked-and-answered), in an envelope; arguments that are not known are refused; ids are strings.
 """
 
@@ -67,7 +67,7 @@ def _limits() -> Iterator[str]:
 def _changing() -> Iterator[str]:
     yield "\n## Tools that change something\n"
     yield "They exist only where the server was started with `--mcp-write` or `AAICLICK_MCP_WRITE=1`, for tokens with"
-    yield "the role. Who asked is written down first, see [Ask over HTTP](../guides/server.md#who-changed-what)."
+    yield "the role. Who asked is written down first, see [HTTP server and agents](../guides/server.md#audit-log)."
     yield from _tools(tool for tool in tools(write=True).values() if tool.changes)
 
 
