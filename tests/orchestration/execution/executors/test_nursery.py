@@ -7,11 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from aaiclick.orchestration.execution.executors import nursery, wire
+from aaiclick.orchestration.execution.executors.page import Page
 from tests.support.bodies import is_alive, until
 
 
@@ -22,11 +24,11 @@ class Worker:
         self.line, theirs = socket.socketpair()
         self.inbox = wire.Inbox()
         self.messages: list[wire.Message] = []
+        self.page = Page()
         with theirs:
-            command = [sys.executable, "-m", nursery.__name__, str(theirs.fileno()), ""]
-            self.process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
-            )
+            fds = [theirs.fileno(), self.page.fd]
+            command = [sys.executable, "-m", nursery.__name__, *map(str, fds), ""]
+            self.process = subprocess.Popen(command, pass_fds=fds, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.line.settimeout(60)
 
     def until_ready(self) -> None:
@@ -151,3 +153,14 @@ def test_a_worker_that_is_gone_in_the_middle_of_a_word() -> None:
     worker.until_ready()
     worker.line.send(wire.packed(wire.Signal(1, 15))[:-1])
     worker.end()
+
+
+def test_it_kills_what_must_not_outlast_the_page_though_nobody_tells_it(worker: Worker) -> None:
+    """The worker is cut off, or paused; a child that is spared goes on."""
+    (stopped, _line), (spared, _other) = worker.fork(1), worker.fork(2)
+    wire.send(worker.line, wire.Spare(spared, True))
+    worker.fork(3)  # by then it has heard that
+    worker.page.write(0.0, time.monotonic())
+    died = [worker.hear(), worker.hear()]
+    assert stopped in {each.pid for each in died if isinstance(each, wire.Died)}
+    assert is_alive(spared)
