@@ -7,6 +7,7 @@ script; here are the others.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pages import blocks_of, pages_with, pasted, run_script, title
+from tests.support.pages import PAGES, blocks_of, pages_with, pasted, run_script, title
 
 Finished = dict[Path, Future[subprocess.CompletedProcess[str]]]
 
@@ -38,3 +39,9 @@ def finished(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def test_the_python_of_a_page_runs_without_its_commands(pasted_page: Path, finished: Finished) -> None:
     done = finished[pasted_page].result()
     assert done.returncode == 0, f"{title(pasted_page)}: pasted into a file, its blocks fail\n{done.stdout}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=title)
+def test_python_stands_in_fences_that_are_run(page: Path) -> None:
+    fences = re.findall(r"^[ \t]*(?:```|~~~)[ \t]*\{?\.?py.*$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {*fences} <= {"```python"}
