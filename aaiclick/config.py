@@ -63,6 +63,11 @@ class Settings:
     machine_id: int | None
     job_ttl_s: float
     event_ttl_s: float
+    history_ttl_s: float | None
+    log_ttl_s: float | None
+    fire_ttl_s: float | None
+    worker_ttl_s: float | None
+    audit_ttl_s: float | None
     sweep_age_s: float
     engine_memory_mb: int
     gateway_port: int
@@ -210,6 +215,11 @@ def _settings(reader: _Reader) -> Settings:
         machine_id=None if machine_id is None else int(machine_id),
         job_ttl_s=reader.seconds("AAICLICK_JOB_TTL"),
         event_ttl_s=reader.seconds("AAICLICK_EVENT_TTL"),
+        history_ttl_s=reader.seconds("AAICLICK_HISTORY_TTL") or None,
+        log_ttl_s=reader.seconds("AAICLICK_LOG_TTL") or None,
+        fire_ttl_s=reader.seconds("AAICLICK_FIRE_TTL") or None,
+        worker_ttl_s=reader.seconds("AAICLICK_WORKER_TTL") or None,
+        audit_ttl_s=reader.seconds("AAICLICK_AUDIT_TTL") or None,
         sweep_age_s=reader.seconds("AAICLICK_SWEEP_AGE"),
         engine_memory_mb=reader.whole("AAICLICK_ENGINE_MEMORY_MB"),
         gateway_port=reader.whole("AAICLICK_GATEWAY_PORT"),

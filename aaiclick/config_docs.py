@@ -40,6 +40,10 @@ def _seconds(name: str, to: str, default: str, meaning: str, low: float = 1, hig
     return Setting(name, to, default, meaning, low=low, high=high, whole=False)
 
 
+def _age(name: str, to: str, default: str, meaning: str) -> Setting:
+    return _seconds(name, to, default, f"{meaning} 0: never.", low=0, high=YEARS_S)
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("AAICLICK_LOCAL_ROOT", "local_root", "~/.aaiclick", "Base directory for all local state.", "a directory"),
     Setting(
@@ -229,6 +233,26 @@ SETTINGS: tuple[Setting, ...] = (
         low=3600,
         high=YEARS_S,
     ),
+    _age(
+        "AAICLICK_HISTORY_TTL",
+        "history_ttl_s",
+        "7776000",
+        "Seconds after a job's end at which it goes, with its tasks, runs, logs, tables and key; metrics stay.",
+    ),
+    _age(
+        "AAICLICK_LOG_TTL",
+        "log_ttl_s",
+        "2592000",
+        "Seconds after the last write at which logs of runs that have ended go, on each worker's own machine.",
+    ),
+    _age(
+        "AAICLICK_FIRE_TTL",
+        "fire_ttl_s",
+        "31536000",
+        "Seconds after which it is forgotten what became of a schedule's times, and which backfills there were.",
+    ),
+    _age("AAICLICK_WORKER_TTL", "worker_ttl_s", "2592000", "Seconds after which workers that stopped are forgotten."),
+    _age("AAICLICK_AUDIT_TTL", "audit_ttl_s", "31536000", "Seconds after which entries of the audit go."),
     _seconds(
         "AAICLICK_SWEEP_AGE",
         "sweep_age_s",

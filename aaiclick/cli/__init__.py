@@ -28,6 +28,7 @@ from aaiclick.cli import (
     metrics,
     migrate,
     parent,
+    prune,
     registered_job,
     run_job,
     server,
@@ -51,6 +52,7 @@ app = typer.Typer(
 app.command("setup")(setup.setup)
 app.command("doctor")(doctor.doctor)
 app.command("metrics")(metrics.metrics)
+app.command("prune")(prune.prune)
 app.command("register-job")(registered_job.register_job)
 app.command("run-job")(run_job.run_job)
 job.app.command("logs")(logs.job_logs)

@@ -42,6 +42,7 @@ def register_job(
     fail_fast: Annotated[
         bool | None, typer.Option(help="Whether the first critical failure ends a run; else as its @job says.")
     ] = None,
+    keep_last: Annotated[int | None, typer.Option(help="Keep so many ended runs, however old, and no others.")] = None,
     disabled: Annotated[bool, typer.Option("--disabled", help="Do not let it fire yet.")] = False,
     update: Annotated[bool, typer.Option("--update", help="Change the entry if there is one of that name.")] = False,
     as_json: AsJson = False,
@@ -61,6 +62,7 @@ def register_job(
         "priority": priority,
         "timeout_s": timeout_s,
         "fail_fast": fail_fast,
+        "keep_last": keep_last,
     }
     entry, times = wait_for(_register(given, False if disabled else None, update))
     _show(entry, times, as_json)
@@ -219,6 +221,7 @@ def to_json(entry: RegisteredJob) -> dict[str, Any]:
         "priority": entry.priority,
         "timeout_s": entry.timeout_s,
         "fail_fast": entry.fail_fast,
+        "keep_last": entry.keep_last,
         "next_run_at": to_time(entry.next_run_at),
         "created_at": to_time(entry.created_at),
         "updated_at": to_time(entry.updated_at),

@@ -31,9 +31,21 @@ from aaiclick.orchestration.views import encode_returned
 Entrypoint = str | Callable[..., Any]
 
 OPTIONS = frozenset(
-    {"timezone", "missed_runs", "missed_max", "overlap", "time_kwarg", "priority", "timeout_s", "fail_fast"}
+    {
+        "timezone",
+        "missed_runs",
+        "missed_max",
+        "overlap",
+        "time_kwarg",
+        "priority",
+        "timeout_s",
+        "fail_fast",
+        "keep_last",
+    }
 )
 """What an entry may say beside its function, schedule, arguments and preservation."""
+
+KEEP_LAST_MAX = 1_000_000
 
 # ---------------------------------------------------------------- the catalogue
 
@@ -51,8 +63,8 @@ async def register_job(
 
     Options are `timezone` ("UTC"), `missed_runs` ("none", "latest", "all"), `missed_max`, `overlap` ("allow", "skip",
     "queue"), `time_kwarg` (the parameter that gets the time for which a scheduled run runs; two, as in "start,end", get
-    the interval that ends with it), `priority`, `timeout_s` and `fail_fast`; what is not given of the last three is
-    what a `@job` says of itself.
+    the interval that ends with it), `keep_last` (so many ended runs are kept, however old, and no others), `priority`,
+    `timeout_s` and `fail_fast`; what is not given of the last three is what a `@job` says of itself.
     """
     refuse_during_import("Registering a job")
     facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, options)
@@ -190,6 +202,7 @@ def _facts(
         "timeout_s": _or(options.get("timeout_s"), own.timeout_s),
         "fail_fast": job.fail_fast,
         "time_kwarg": ",".join(time_names) or None,
+        "keep_last": _kept(options.get("keep_last")),
         **_timing(options),
     }
 
@@ -207,6 +220,16 @@ def _timing(options: dict[str, Any]) -> dict[str, Any]:
         "missed_max": most,
         "overlap": check_status(_or(options.get("overlap"), Overlap.ALLOW), Overlap, "overlap"),
     }
+
+
+def _kept(most: object) -> int | None:
+    if most is None:
+        return None
+    if type(most) is not int or not 1 <= most <= KEEP_LAST_MAX:
+        hint = "Leave it out to keep runs by their age: AAICLICK_HISTORY_TTL."
+        rule = f"a whole number from 1 to {KEEP_LAST_MAX}"
+        raise InputError(field="keep_last", value=shorten(most), rule=rule, hint=hint)
+    return most
 
 
 def _time_names(given: object) -> list[str]:

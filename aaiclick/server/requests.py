@@ -221,3 +221,6 @@ class RegisterJob(_Body):
     priority: int | None = None
     timeout_s: float | None = None
     fail_fast: bool | None = None
+    keep_last: int | None = Field(
+        default=None, description="So many ended runs are kept, however old, and no others; else by their age."
+    )

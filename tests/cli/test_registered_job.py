@@ -105,8 +105,10 @@ def test_refusals_are_one_line(cli: Cli, arguments: tuple[str, ...], code: int, 
 
 
 def test_every_option_of_an_entry_can_be_said(cli: Cli) -> None:
-    made = cli("register-job", PLAIN, "--priority", "7", "--timeout-s", "90.5", "--fail-fast", "--json").data
-    assert (made["priority"], made["timeout_s"], made["fail_fast"]) == (7, 90.5, True)
+    said = ("--priority", "7", "--timeout-s", "90.5", "--fail-fast", "--keep-last", "3")
+    made = cli("register-job", PLAIN, *said, "--json").data
+    assert (made["priority"], made["timeout_s"], made["fail_fast"], made["keep_last"]) == (7, 90.5, True, 3)
+    assert cli("register-job", PLAIN, "--update", "--json").data["keep_last"] is None
     other = cli("register-job", PLAIN, "--name", "other", "--no-fail-fast", "--json").data
     assert (other["priority"], other["timeout_s"], other["fail_fast"]) == (0, None, False)
     assert cli("register-job", PLAIN, "--name", "x", "--timeout-s", "nan").code == 2

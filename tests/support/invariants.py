@@ -238,7 +238,8 @@ def what_the_events_of_jobs_tell(now: Picture) -> Iterator[str]:
 
 
 def what_the_runs_tell(now: Picture) -> Iterator[str]:
-    claimed = {(row.task_id, row.epoch) for row in now.rows["events"] if row.move == "claim"}
+    kept = {row.id for row in now.rows["jobs"]}
+    claimed = {(row.task_id, row.epoch) for row in now.rows["events"] if row.move == "claim" and row.job_id in kept}
     ended = {(row.task_id, row.epoch): row.outcome for row in now.rows["runs"]}
     live = {(row.id, row.epoch) for row in now.rows["tasks"] if row.status in LIVE_TASK}
     yield from (f"run {run} was never claimed" for run in ended.keys() - claimed)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.orchestration.control import reconcilers
 from aaiclick.orchestration.control.leader import Leader
+from aaiclick.orchestration.control.pruning import Pruner
 from aaiclick.orchestration.control.schedules import Scheduler
 from aaiclick.orchestration.control.sweeper import TableSweeper
 from aaiclick.orchestration.control.tables import TableDropper
@@ -22,7 +25,11 @@ EVERY_S = 2.0
 MEND_EVERY_S = 30.0
 COUNT_EVERY_S = 10.0
 PRUNE_EVERY_S = 60.0
+SWEEP_EVERY_S = 600.0
 TTL_S_MAX = 10.0
+
+Books = int | Counter[str]
+"""How much was done, in all or of each kind."""
 ROUND_S_MAX = 300.0
 """After so long a round is given up, and begun anew on another connection: each of its steps is committed by itself."""
 
@@ -37,6 +44,7 @@ class Control:
         *,
         session_s: float,
         clock: Clock = SYSTEM_CLOCK,
+        log_dir: Path | None = None,
     ) -> None:
         self.database = database
         self.session_s = session_s
@@ -46,10 +54,11 @@ class Control:
         self.tables = TableDropper(database)
         self.schedules = Scheduler(database)
         self.sweeper = TableSweeper(database, clock)
+        self.pruner = Pruner(log_dir)
         self._since: float | None = None
         """Since when the database has been in reach without a gap."""
         self._seen = float("-inf")
-        self._mended = self._counted = self._pruned = clock.monotonic()
+        self._mended = self._counted = self._pruned = self._swept = clock.monotonic()
         self._trouble = Trouble(clock)
         self._books: dict[str, Trouble] = {}
         """What of the books cannot be kept, and why."""
@@ -67,6 +76,8 @@ class Control:
         try:
             async with asyncio.timeout(ROUND_S_MAX):
                 pause_s = await self._lead()
+            async with asyncio.timeout(ROUND_S_MAX):
+                await self._sweep_logs()
         except Exception as error:
             self._since = None
             self._trouble.met("the control loop", error)
@@ -96,24 +107,31 @@ class Control:
             self._counted = now
             await self._keep_books(reconcilers.count_events)
         if now - self._pruned >= PRUNE_EVERY_S:
-            gone = await self._keep_books(reconcilers.prune_events)
-            self._pruned = self._pruned if gone else now  # where there was some, there may be more
+            gone = [await self._keep_books(work) for work in self.pruner.works]
+            self._pruned = self._pruned if any(gone) else now  # where there was some, there may be more
         await self.sweeper.now_and_then()
         if self.schedules.unfinished:
             return 0.0
         return min(self.every_s, chores.due_s or self.every_s, chores.fire_s or self.every_s)
 
-    async def _keep_books(self, work: Callable[[Database], Awaitable[int]]) -> int:
-        """What is wrong in the books is no outage: whoever is lost is recovered all the same."""
+    async def _sweep_logs(self) -> None:
+        """Whether it leads or not: the logs that runs have left on this machine."""
+        now = self.clock.monotonic()
+        if now - self._swept >= SWEEP_EVERY_S:
+            self._swept = now
+            await self._keep_books(self.pruner.prune_logs)
+
+    async def _keep_books(self, work: Callable[[Database], Awaitable[Books]]) -> bool:
+        """Whether there was something to do. What is wrong in the books is no outage: whoever is lost is recovered."""
         name = work.__name__
         trouble = self._books.setdefault(name, Trouble(self.clock))
         try:
             done = await work(self.database)
         except Exception as error:
             trouble.met(name, error)
-            return 0
+            return False
         trouble.over()
-        return done
+        return bool(done)
 
     async def _attend(self, chores: Chores) -> None:
         if chores.due_s == 0:

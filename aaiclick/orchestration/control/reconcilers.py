@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from aaiclick.config import settings
-from aaiclick.orchestration.store import event_ages, metrics, queue, recoveries, repairs, ripples, timeouts, workers
+from aaiclick.orchestration.store import metrics, queue, recoveries, repairs, ripples, timeouts, workers
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from aaiclick.telemetry.fields import about
@@ -19,7 +19,6 @@ ROUNDS_MAX = 1_000
 
 STUCK_AT_ONCE = 10
 COUNT_STEPS_MAX = 10
-PRUNE_STEPS_MAX = 10
 
 
 async def recover_lost_runs(database: Database, *, expire: bool) -> int:
@@ -84,17 +83,6 @@ async def count_events(database: Database) -> int:
             if not moved:
                 break
             total += moved
-    return total
-
-
-async def prune_events(database: Database) -> int:
-    """Remove events that are too old to be kept; gives how many."""
-    ttl_s, total = settings().event_ttl_s, 0
-    for _ in range(PRUNE_STEPS_MAX):
-        gone = await database.transact(lambda session: event_ages.prune_events(session, ttl_s))
-        if not gone:
-            break
-        total += gone
     return total
 
 

@@ -8,7 +8,7 @@ import stat
 from typing import NamedTuple
 
 from aaiclick.config import settings
-from aaiclick.orchestration.execution.logs import log_name
+from aaiclick.orchestration.rules.log_names import log_name
 
 PART_BYTES_MAX = 1_000_000
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from aaiclick.backend import get_logs_dir
 from aaiclick.config import settings
 from aaiclick.errors import ConfigError
+from aaiclick.orchestration.rules.log_names import log_name
 from aaiclick.telemetry.masks import Masking
 
 TAIL_BYTES = 64 * 1024
@@ -24,11 +25,6 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os
 
 log = logging.getLogger("aaiclick")
 _warned: set[tuple[str, str]] = set()
-
-
-def log_name(task_id: int, epoch: int | None = None) -> str:
-    """The file's name: of one attempt, or of the newest."""
-    return f"{task_id:d}.log" if epoch is None else f"{task_id:d}.{epoch:d}.log"
 
 
 class RunLog:

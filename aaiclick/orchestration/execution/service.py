@@ -122,7 +122,8 @@ class Service:
             await self._begun.wait()
         holder = self._worker_id or new_id()
         with bound(control=holder):
-            await Control(coordinator.database, holder, session_s=settings().session_s).run()
+            control = Control(coordinator.database, holder, session_s=settings().session_s, log_dir=settings().log_dir)
+            await control.run()
 
     async def _beat_forever(self, worker: Worker, coordinator: DirectCoordinator) -> None:
         if self._worker_id:  # this begins again: so does the heart

@@ -112,6 +112,8 @@ class RegisteredJob(_Row):
     priority: int
     timeout_s: float | None
     fail_fast: bool
+    keep_last: int | None
+    """So many of its ended runs are kept, however old they are, and no others; None: by their age."""
 
     @property
     def time_names(self) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, bindparam, delete, null, select, update
+from sqlalchemy import Row, bindparam, delete, exists, null, select, update
 
 from aaiclick.errors import NotFound
 from aaiclick.orchestration.rules.hints import ORDERS
@@ -90,8 +90,10 @@ async def clear_tasks(
         if task_id not in found:
             raise NotFound(what="task", field="id", value=task_id, hint="")
     (job_id,) = set(found.values())
-    if not dry_run:
-        await lock_graph(session, job_id)
+    known = dry_run or await lock_graph(session, job_id)
+    if not known or not await session.scalar(select(exists().where(jobs.c.id == job_id))):
+        hint = "Its job was kept long enough, and is gone."
+        raise NotFound(what="task", field="id", value=task_ids[0], hint=hint)
     return await _clear(session, job_id, task_ids, dry_run, upstream)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from sqlalchemy import ScalarSelect, exists, func, select
+from sqlalchemy import ColumnElement, ScalarSelect, exists, func, select
 
 from aaiclick.orchestration.rules.states import ENDED_JOB, LIVE_TASK
 from aaiclick.orchestration.store.session import Session
@@ -33,7 +33,12 @@ async def mark_expired(session: Session, ttl_s: float) -> int:
 
     A job that is running again by the time its tables are locked keeps them.
     """
-    over = (jobs.c.status.in_(sorted(ENDED_JOB)), jobs.c.completed_at < await session.now() - timedelta(seconds=ttl_s))
+    limit = await session.now() - timedelta(seconds=ttl_s)
+    return await mark_tables_of(session, jobs.c.status.in_(sorted(ENDED_JOB)), jobs.c.completed_at < limit)
+
+
+async def mark_tables_of(session: Session, *over: ColumnElement[bool]) -> int:
+    """Mark some tables of the jobs of which this is so, if it is still so when the tables are locked."""
     name = table_context_refs.c.table_name
     used = exists().where(table_run_refs.c.table_name == name, ~table_run_refs.c.freed)
     due = (

@@ -52,6 +52,9 @@ jobs = table(
 graph_locks = table("graph_locks", key("job_id"), postgres=HOT)
 """One row a job: whoever changes a committed graph holds it, so that two changes cannot close a cycle together."""
 
+gone_jobs = table("gone_jobs", key("job_id"))
+"""Jobs that are gone, and of which tasks, runs and edges are still to be removed, some at a time."""
+
 groups = table(
     "groups",
     key("id"),
@@ -258,6 +261,7 @@ registered_jobs = table(
     count("priority"),
     Column("timeout_s", Double),
     flag("fail_fast"),
+    Column("keep_last", Integer),
     Index("ix_registered_jobs_name", "name", unique=True),
     Index("ix_registered_jobs_due", "next_run_at"),
 )

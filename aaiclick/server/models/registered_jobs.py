@@ -28,6 +28,7 @@ class RegisteredJobAnswer(Shown):
     priority: int
     timeout_s: float | None
     fail_fast: bool
+    keep_last: int | None
     next_run_at: datetime | None
     created_at: datetime
     updated_at: datetime

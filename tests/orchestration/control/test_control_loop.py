@@ -7,6 +7,7 @@ from sqlalchemy import select, update
 
 from aaiclick.orchestration.control import reconcilers
 from aaiclick.orchestration.control.loop import COUNT_EVERY_S, MEND_EVERY_S, PRUNE_EVERY_S, Control
+from aaiclick.orchestration.control.pruning import Pruner
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store import metrics
 from aaiclick.orchestration.store.database import Database
@@ -195,17 +196,19 @@ async def test_trouble_is_told_at_once_and_then_once_a_minute(
     assert "the control loop fails since 00:16:4" in caplog.messages[-1]
 
 
-@pytest.mark.parametrize("books", ["count_events", "prune_events"])
+@pytest.mark.parametrize(
+    ("owner", "books"), [(reconcilers, "count_events"), (Pruner, "prune_events"), (Pruner, "prune_jobs")]
+)
 async def test_books_that_cannot_be_kept_leave_no_lost_run_behind(
-    band: Orchestra, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, books: str
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, owner: object, books: str
 ) -> None:
     """An error in what is counted was taken for an outage, after which nobody is taken for dead: again and again."""
 
-    async def wrong(_: Database) -> int:
+    async def wrong(*_: object) -> int:
         raise ValueError("what is this?")
 
     wrong.__name__ = books
-    monkeypatch.setattr(reconcilers, books, wrong)
+    monkeypatch.setattr(owner, books, wrong)
     clock = HandClock()
     loop = control(band, clock)
     job = await band.submit(make("a"))

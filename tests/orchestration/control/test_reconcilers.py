@@ -7,7 +7,7 @@ from sqlalchemy import update
 
 from aaiclick.orchestration.control import reconcilers
 from aaiclick.orchestration.models import Group
-from aaiclick.orchestration.store import event_ages, metrics, queue, ripples
+from aaiclick.orchestration.store import metrics, queue, ripples
 from aaiclick.orchestration.store.tables import events
 from tests.support.band import band
 from tests.support.orchestra import LONG_AGO, Orchestra, make
@@ -71,14 +71,3 @@ async def test_events_are_counted_in_bounded_steps(band: Orchestra, monkeypatch:
     assert await band.database.read(metrics.is_behind)
     assert await reconcilers.count_events(band.database) > 0
     assert not await band.database.read(metrics.is_behind)
-
-
-async def test_old_events_go_in_bounded_steps(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("a", "b", "c", "d"):
-        await band.submit(make(name))
-    assert await reconcilers.prune_events(band.database) == 0
-    await band.database.transact(lambda session: session.run(update(events).values(at=LONG_AGO)))
-    await reconcilers.count_events(band.database)
-    monkeypatch.setattr(event_ages, "STEP", 1)
-    monkeypatch.setattr(reconcilers, "PRUNE_STEPS_MAX", 2)
-    assert [await reconcilers.prune_events(band.database) for _ in range(3)] == [2, 1, 0]  # the newest stays

@@ -13,7 +13,8 @@ import pytest
 
 from aaiclick.config import reset_settings
 from aaiclick.orchestration.execution import logs
-from aaiclick.orchestration.execution.logs import RunLog, log_name
+from aaiclick.orchestration.execution.logs import RunLog
+from aaiclick.orchestration.rules.log_names import log_name
 
 
 @pytest.fixture(autouse=True)
