@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,17 @@ from aaiclick.config import reset_settings
 from aaiclick.data import data_context
 from aaiclick.data.lineage import lineage
 from aaiclick.orchestration import (
+    Backfill,
     Job,
     Secret,
+    backfill_job,
     create_job,
     create_task,
     get_job,
     get_tasks_for_job,
     register_job,
     run_job,
+    upsert_registered_job,
 )
 from aaiclick.orchestration.tokens import create_token
 from aaiclick.server.app import create_app
@@ -238,7 +242,8 @@ async def ask_server(cage: Cage) -> None:
         "{job_id}": [job.id for job in cage.jobs],
         "{task_id}": [task.id for task in tasks],
         "{worker_id}": sorted({task.worker_id for task in tasks if task.worker_id}),
-        "{name}": ["nightly", "spilled"],
+        "{name}": ["nightly", "spilled", "daily"],
+        "{backfill_id}": [(await fill_times()).id],
     }
     async with (
         app.router.lifespan_context(app),
@@ -252,11 +257,19 @@ async def ask_server(cage: Cage) -> None:
                 place = re.search(r"\{\w+\}", path)
                 for value in ids[place[0]] if place else [""]:
                     answer = await client.get(path.replace(place[0], str(value)) if place else path)
-                    known = (200, 404, 503) if token == cage.token else (200, 401, 503)
+                    known = (200, 404, 409, 503) if token == cage.token else (200, 401, 503)
                     assert answer.status_code in known, (path, answer.text)
                     cage.look(f"{token == WRONG} GET {path} {value}", f"{answer.headers}\n{answer.text}")
         client.headers["Authorization"] = f"Bearer {cage.token}"
         await ask_as_agent(cage, client, ids)
+
+
+async def fill_times() -> Backfill:
+    """An entry with a schedule, and past times of it that nobody runs."""
+    secret = {"secret": Secret(f"env:{secretive.VARIABLE}")}
+    await upsert_registered_job("daily", secretive.with_a_login, "@daily", default_kwargs=secret)
+    begins = datetime(2026, 1, 1, tzinfo=UTC)
+    return await backfill_job("daily", begins, begins + timedelta(days=3), kwargs=secret)
 
 
 async def ask_as_agent(cage: Cage, client: httpx.AsyncClient, ids: dict[str, list[Any]]) -> None:
@@ -288,12 +301,17 @@ def ask_commands(cage: Cage, capsys: pytest.CaptureFixture[str]) -> None:
         "metrics",
         "job list --json",
         f"job get {job.id} --json",
+        f"job get {job.id}",
+        f"job get {job.id} --result",
+        f"job logs {job.id} --failed",
         f"job stats {job.id}",
         f"task get {task.id} --json",
         f"task why {task.id}",
         "registered-job list --json",
         "registered-job get nightly",
         "registered-job get nightly --json",
+        "registered-job backfills daily --json",
+        "registered-job fires daily --json",
         "worker list --json",
         "token list --json",
         "migrate",
