@@ -8,7 +8,9 @@ from aaiclick.cli.loop import wait_for
 from aaiclick.cli.output import AsJson, show_json, show_text
 
 if TYPE_CHECKING:
-    from aaiclick.orchestration.rules.metrics import Metrics
+    from collections.abc import Mapping
+
+    from aaiclick.orchestration.rules.metrics import Histogram, Metrics
 
 
 def metrics(as_json: AsJson = False) -> None:
@@ -23,15 +25,8 @@ def metrics(as_json: AsJson = False) -> None:
 
 
 def to_json(found: Metrics) -> dict[str, Any]:
-    """By their names; of each live worker, with its id as a string, as in every answer."""
-    histograms = {
-        name: {
-            "buckets": {f"{limit:g}": number for limit, number in histogram.buckets.items()},
-            "count": histogram.count,
-            "sum": histogram.total_s,
-        }
-        for name, histogram in found.histograms.items()
-    }
+    """By their names; of each name of jobs, and of each live worker, with its id as a string, as in every answer."""
+    jobs = [{"job": job.name} | dict(job.counters) | _histograms(job.histograms) for job in found.jobs]
     workers = [
         {
             "worker": str(worker.worker_id),
@@ -43,4 +38,16 @@ def to_json(found: Metrics) -> dict[str, Any]:
         for worker in found.workers
     ]
     depths = {"task_queue_depth": found.queue_depth, "workers_active": found.workers_active}
-    return dict(found.counters) | histograms | depths | {"workers": workers}
+    numbers = dict(found.counters) | _histograms(found.histograms) | depths
+    return numbers | {"jobs": jobs, "workers": workers}
+
+
+def _histograms(found: Mapping[str, Histogram]) -> dict[str, Any]:
+    return {
+        name: {
+            "buckets": {f"{limit:g}": number for limit, number in histogram.buckets.items()},
+            "count": histogram.count,
+            "sum": histogram.total_s,
+        }
+        for name, histogram in found.items()
+    }

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from aaiclick.orchestration.context import connected
-from aaiclick.orchestration.rules.metrics import ALL, METRICS, Kind, Metrics, WorkerMetrics
+from aaiclick.orchestration.rules.metrics import ALL, METRICS, Histogram, Kind, Metric, Metrics, WorkerMetrics
 from aaiclick.orchestration.store.metrics import read_metrics
 
 if TYPE_CHECKING:
@@ -52,22 +52,34 @@ class _Shown:
         return list(_families(self.found))
 
 
+def _series(found: Metrics, metric: Metric) -> list[tuple[list[str], Mapping[str, int], Mapping[str, Histogram]]]:
+    """Its labels and numbers: of each name, or of all jobs together."""
+    if metric.labels:
+        return [([job.name], job.counters, job.histograms) for job in found.jobs]
+    return [([], found.counters, found.histograms)]
+
+
 def _families(found: Metrics) -> Iterator[Family]:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
     gauges = {"task_queue_depth": found.queue_depth, "workers_active": found.workers_active}
     for name, metric in METRICS.items():
         if metric.kind is Kind.COUNTER:
-            yield CounterMetricFamily(name, metric.meaning, value=found.counters[name])
+            counter = CounterMetricFamily(name, metric.meaning, labels=metric.labels)
+            for labels, counters, _ in _series(found, metric):
+                counter.add_metric(labels, counters[name])
+            yield counter
         elif metric.kind is Kind.HISTOGRAM:
-            histogram = found.histograms[name]
-            buckets = [(str(limit), float(number)) for limit, number in histogram.buckets.items()]
-            buckets.append((ALL, float(histogram.count)))
-            yield HistogramMetricFamily(name, metric.meaning, buckets=buckets, sum_value=histogram.total_s)
+            family = HistogramMetricFamily(name, metric.meaning, labels=metric.labels)
+            for labels, _, histograms in _series(found, metric):
+                histogram = histograms[name]
+                buckets = [(str(limit), float(number)) for limit, number in histogram.buckets.items()]
+                family.add_metric(labels, [*buckets, (ALL, float(histogram.count))], histogram.total_s)
+            yield family
         elif name in gauges:
             yield GaugeMetricFamily(name, metric.meaning, value=gauges[name])
         else:
-            family = GaugeMetricFamily(name, metric.meaning, labels=metric.labels)
+            gauge = GaugeMetricFamily(name, metric.meaning, labels=metric.labels)
             for worker in found.workers:
-                family.add_metric([str(worker.worker_id), worker.hostname], _VALUES[name](worker))
-            yield family
+                gauge.add_metric([str(worker.worker_id), worker.hostname], _VALUES[name](worker))
+            yield gauge

@@ -12,7 +12,16 @@ from prometheus_client.samples import Sample
 
 from aaiclick.orchestration import collect_metrics, render_metrics
 from aaiclick.orchestration.metrics import CONTENT_TYPE, to_text
-from aaiclick.orchestration.rules.metrics import METRICS, Kind, Metrics, WorkerMetrics, counters_of, histograms_of
+from aaiclick.orchestration.rules.metrics import (
+    METRICS,
+    OTHERS,
+    JobMetrics,
+    Kind,
+    Metrics,
+    WorkerMetrics,
+    counters_of,
+    histograms_of,
+)
 from tests.support.front_door import state as state
 from tests.support.orchestra import Orchestra, failing, make, orchestra
 
@@ -51,7 +60,10 @@ async def test_the_numbers_are_those_of_what_happened(stage: Orchestra) -> None:
     found = parsed(await render_metrics())
     assert value(found["tasks_created"], "tasks_created_total") == 5
     assert value(found["tasks_failed"], "tasks_failed_total") == 1
-    assert value(found["jobs_failed"], "jobs_failed_total") == 1
+    assert value(found["jobs_failed"], "jobs_failed_total", job="job") == 1
+    assert value(found["jobs_failed"], "jobs_failed_total", job=OTHERS) == 0
+    durations = found["job_duration_seconds"]
+    assert value(durations, "job_duration_seconds_count", job="job") == 1
     assert value(found["task_queue_depth"], "task_queue_depth") == 2
     assert value(found["workers_active"], "workers_active") == 1
     took = found["task_duration_seconds"]
@@ -71,6 +83,15 @@ async def test_collecting_gives_what_is_rendered(stage: Orchestra) -> None:
     found = await collect_metrics()
     assert found.counters["jobs_created_total"] == 1
     assert 'le="+Inf"' in to_text(found)
+
+
+def test_names_of_jobs_are_escaped() -> None:
+    odd = 'a"b\\c\nd é日'
+    numbers = dict.fromkeys(("jobs_created_total", "jobs_completed_total", "jobs_failed_total"), 3)
+    job = JobMetrics(odd, numbers, {"job_duration_seconds": histograms_of({})["job_duration_seconds"]})
+    text = to_text(Metrics(counters_of({}), histograms_of({}), jobs=[job]))
+    (sample,) = parsed(text)["jobs_created"]
+    assert (sample.labels, sample.value) == ({"job": odd}, 3)
 
 
 def test_names_of_hosts_are_escaped() -> None:

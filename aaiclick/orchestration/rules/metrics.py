@@ -7,17 +7,27 @@ The table below is the truth: what is shown is made from it, and `docs/reference
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 QUEUE_COUNTED_MAX = 100_000
 """Counting the queue ends here: what it costs must not grow with it."""
 
 WORKERS_SHOWN_MAX = 1_000
 """Workers that have a line of their own."""
+
+
+JOBS_SHOWN_MAX = 200
+UNREGISTERED_SHOWN_MAX = 100
+"""Names of jobs that have numbers of their own, the first to come; and how many of these are in no catalogue."""
+
+OTHERS = " other"
+"""All other jobs together. No job has this name: none begins with a blank."""
 
 
 class Kind(StrEnum):
@@ -41,18 +51,22 @@ class Metric(NamedTuple):
 _JOB_S = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 86400.0)
 _TASK_S = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
 _WORKER = ("worker", "hostname")
+_JOB = ("job",)
 
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
         metric.name: metric
         for metric in (
-            Metric("jobs_created_total", Kind.COUNTER, "Jobs that were submitted."),
-            Metric("jobs_completed_total", Kind.COUNTER, "Jobs that completed; one that was cleared may do so again."),
-            Metric("jobs_failed_total", Kind.COUNTER, "Jobs that failed."),
+            Metric("jobs_created_total", Kind.COUNTER, "Jobs that were submitted.", _JOB),
+            Metric(
+                "jobs_completed_total", Kind.COUNTER, "Jobs that completed; one that was cleared may do so again.", _JOB
+            ),
+            Metric("jobs_failed_total", Kind.COUNTER, "Jobs that failed.", _JOB),
             Metric(
                 "job_duration_seconds",
                 Kind.HISTOGRAM,
                 "From a job's first claim to its end, of jobs that completed or failed.",
+                _JOB,
                 buckets_s=_JOB_S,
             ),
             Metric("tasks_created_total", Kind.COUNTER, "Tasks that were submitted, or made by other tasks."),
@@ -132,6 +146,15 @@ class WorkerMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class JobMetrics:
+    """All jobs of one name, or all others."""
+
+    name: str
+    counters: Mapping[str, int]
+    histograms: Mapping[str, Histogram]
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
     """All numbers, at one moment."""
 
@@ -140,6 +163,8 @@ class Metrics:
     queue_depth: int = 0
     workers_active: int = 0
     workers: Sequence[WorkerMetrics] = field(default=())
+    jobs: Sequence[JobMetrics] = field(default=())
+    """The counters and histograms of jobs, by name; together they are those above."""
 
 
 Key = tuple[str, str]
@@ -182,6 +207,38 @@ def _histogram(name: str, metric: Metric, tally: Tally) -> Histogram:
     return Histogram(buckets, whole.number, whole.seconds)
 
 
+# ---------------------------------------------------------------- by the names of jobs
+
+
+def admitted(known: Mapping[str, bool], found: Iterable[tuple[str, bool]]) -> set[str]:
+    """The names that have numbers of their own: those that had, and the first of those that come.
+
+    Each with whether it is in the catalogue: the others leave room for those that are.
+    """
+    shown = set(known)
+    plain = sum(not registered for registered in known.values())
+    for name, registered in found:
+        if name in shown or len(shown) >= JOBS_SHOWN_MAX or not (registered or plain < UNREGISTERED_SHOWN_MAX):
+            continue
+        shown.add(name)
+        plain += not registered
+    return shown
+
+
+def jobs_of(tally: Tally, by_job: Mapping[str, Tally]) -> list[JobMetrics]:
+    """Each name in order, and what is left of the whole for all others."""
+    rest = {key: amount for key, amount in tally.items() if METRICS[key[0]].labels == _JOB}
+    for mine in by_job.values():
+        rest = add(rest, {key: Amount(-amount.number, -amount.seconds) for key, amount in mine.items()})
+    rest = {key: Amount(max(0, amount.number), max(0.0, amount.seconds)) for key, amount in rest.items()}
+    every = [*((name, by_job[name]) for name in sorted(by_job)), (OTHERS, rest)]
+    return [JobMetrics(name, _own(counters_of(mine)), _own(histograms_of(mine))) for name, mine in every]
+
+
+def _own(found: Mapping[str, T]) -> dict[str, T]:
+    return {name: value for name, value in found.items() if METRICS[name].labels == _JOB}
+
+
 # ---------------------------------------------------------------- the page
 
 
@@ -209,8 +266,16 @@ def metrics_markdown() -> str:
         for metric in METRICS.values()
         if metric.buckets_s
     ]
-    return "\n".join([*lines, *_OF_OTHERS, ""])
+    return "\n".join([*lines, *_OF_JOBS, *_OF_OTHERS, ""])
 
+
+_OF_JOBS = (
+    "",
+    f"`job` is the job's name. The first {JOBS_SHOWN_MAX} names have series of their own, of which at most "
+    f"{UNREGISTERED_SHOWN_MAX} are of jobs that are not registered; all others are summed up under `{OTHERS!r}`, with "
+    "a blank before it, as no name begins. `sum without (job)` gives all jobs. Where Prometheus names its targets by a "
+    "label `job` too, it calls this one `exported_job`, unless `honor_labels` is set.",
+)
 
 _OF_OTHERS = (
     "",

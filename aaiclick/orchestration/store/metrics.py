@@ -44,8 +44,10 @@ from aaiclick.orchestration.rules.metrics import (
     add,
     counters_of,
     histograms_of,
+    jobs_of,
 )
 from aaiclick.orchestration.rules.states import WorkerStatus
+from aaiclick.orchestration.store import job_metrics
 from aaiclick.orchestration.store.absent import insert_absent
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, events, jobs, metrics, ready, runs, tasks, workers
@@ -109,6 +111,7 @@ async def count_settled(session: Session) -> int:
         for (name, bucket), amount in sorted(more.items())
     ]
     await session.run_many(_ADD, rows)
+    await job_metrics.store(session, horizon, last)
     return last - horizon
 
 
@@ -184,22 +187,8 @@ async def measure_events(session: Session, after: int, last: int) -> Tally:
 
 
 async def _measure_forgotten(session: Session, ended: ColumnElement[bool]) -> Tally:
-    """Of runs of jobs that were cleared after them: how long each took, its next `reactivate` says."""
-    of_job = and_(ended, events.c.task_id.is_(None), jobs.c.started_at > events.c.at)
-    found = select(events.c.id, events.c.job_id).join_from(events, jobs, jobs.c.id == events.c.job_id)
-    endings = await session.rows(found.where(of_job))
-    if not endings:
-        return {}
-    mine = session.any_of(events.c.job_id, sorted({row.job_id for row in endings}))
-    cleared = (mine, events.c.id > min(endings).id, events.c.task_id.is_(None), events.c.move == "reactivate")
-    told: dict[int, list[tuple[int, float]]] = {}
-    for row in await session.rows(select(events.c.id, events.c.job_id, events.c.detail).where(*cleared)):
-        told.setdefault(row.job_id, []).append((row.id, float(row.detail or 0.0)))
-    took = [
-        min((each for each in told.get(row.job_id, ()) if each[0] > row.id), default=(0, 0.0))[1] for row in endings
-    ]
-    within = {(JOB_S, str(limit)): Amount(sum(each <= limit for each in took)) for limit in METRICS[JOB_S].buckets_s}
-    return within | {(JOB_S, ALL): Amount(len(took), sum(took))}
+    took = [seconds for _, seconds in await job_metrics.forgotten(session, ended)]
+    return job_metrics.tally_of(took) if took else {}
 
 
 async def _measure(session: Session, name: str, found: Select[Any]) -> Tally:
@@ -222,6 +211,7 @@ async def read_metrics(session: Session) -> Metrics:
     stored = await session.rows(select(metrics))
     tally: Tally = {(row.name, row.bucket): Amount(row.number, row.seconds) for row in stored}
     horizon = tally.pop(HORIZON, Amount(0)).number
+    by_job = await job_metrics.read_stored(session)
     first = await session.scalar(select(func.min(events.c.id)).where(events.c.id > horizon))
     if first is not None:
         # not from the first on: one that is committed later, below it, would move the end back, and a number would
@@ -229,13 +219,17 @@ async def read_metrics(session: Session) -> Metrics:
         start = horizon if first - horizon <= GAP_MAX else first
         tally = add(tally, await count_events(session, horizon, start + SHOWN_MAX))
         tally = add(tally, await measure_events(session, horizon, start + MEASURED_MAX))
+        counted = await job_metrics.count_jobs(session, by_job, horizon, start + SHOWN_MAX)
+        by_job = job_metrics.merge(by_job, counted, counted.keys())
+        measured = await job_metrics.measure_jobs(session, horizon, start + MEASURED_MAX)
+        by_job = job_metrics.merge(by_job, measured, by_job.keys())
     queue = select(ready.c.task_id).limit(QUEUE_COUNTED_MAX).subquery()
     depth = await session.scalar(select(func.count()).select_from(queue))
     now = await session.now()
     live = (workers.c.status.in_(_LIVE), workers.c.expires_at > now)
     active = await session.scalar(select(func.count()).select_from(workers).where(*live))
     shown = [_worker(row, now) for row in await _read_workers(session, live)]
-    return Metrics(counters_of(tally), histograms_of(tally), int(depth), int(active), shown)
+    return Metrics(counters_of(tally), histograms_of(tally), int(depth), int(active), shown, jobs_of(tally, by_job))
 
 
 async def _read_workers(session: Session, live: tuple[ColumnElement[bool], ...]) -> Sequence[Row[Any]]:

@@ -379,3 +379,13 @@ metrics = table(
     Column("seconds", Double, nullable=False),
 )
 """What was counted from the events so far; the row `horizon` says up to which of them."""
+
+job_metrics = table(
+    "job_metrics",
+    Column("job", String(200), primary_key=True),
+    Column("name", String(100), primary_key=True),
+    Column("bucket", String(20), primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("seconds", Double, nullable=False),
+)
+"""What of it belongs to jobs of these names."""

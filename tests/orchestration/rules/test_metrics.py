@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.metrics import (
     ALL,
     GROWTH,
     JOB_COUNTERS,
     JOB_S,
+    JOBS_SHOWN_MAX,
     METRICS,
+    OTHERS,
     TASK_COUNTERS,
     TASK_S,
+    UNREGISTERED_SHOWN_MAX,
     Amount,
     Kind,
     add,
+    admitted,
     counters_of,
     histograms_of,
+    jobs_of,
     metrics_markdown,
 )
+from aaiclick.orchestration.rules.names import check_name
 from aaiclick.orchestration.rules.states import JOB_MOVES, TASK_MOVES
 
 PROJECT = Path(__file__).parents[3]
@@ -72,3 +81,23 @@ def test_what_was_never_counted_is_zero() -> None:
 def test_the_page_of_the_manual_is_up_to_date() -> None:
     page = (PROJECT / "docs" / "reference" / "metrics.md").read_text()
     assert page == metrics_markdown(), "run: python -m aaiclick.orchestration.rules.metrics > docs/reference/metrics.md"
+
+
+def test_names_get_numbers_of_their_own_as_they_come_and_some_room_is_for_registered_ones() -> None:
+    plain = [(f"p{number}", False) for number in range(150)]
+    entries = [(f"r{number}", True) for number in range(150)]
+    shown = admitted({}, [*plain, *entries])
+    assert shown == {name for name, _ in (*plain[:UNREGISTERED_SHOWN_MAX], *entries[:100])}
+    assert len(shown) == JOBS_SHOWN_MAX
+    assert admitted(dict(plain[:3]), [("p1", False)]) == {"p0", "p1", "p2"}
+    assert admitted(dict.fromkeys(map(str, range(250)), False), [("new", True)]) == set(map(str, range(250)))
+
+
+def test_what_is_left_of_the_whole_is_of_all_others() -> None:
+    whole = {("jobs_created_total", ""): Amount(5), ("tasks_created_total", ""): Amount(9)}
+    mine, others = jobs_of(whole, {"a": {("jobs_created_total", ""): Amount(2)}})
+    assert (mine.name, mine.counters["jobs_created_total"]) == ("a", 2)
+    assert (others.name, others.counters["jobs_created_total"]) == (OTHERS, 3)
+    assert "tasks_created_total" not in others.counters
+    with pytest.raises(InputError):
+        check_name(OTHERS)
