@@ -70,6 +70,7 @@ from aaiclick.orchestration import WorkerStatus as WorkerStatus
 from aaiclick.orchestration import add_task_to_current_job as add_task_to_current_job
 from aaiclick.orchestration import add_task_to_job as add_task_to_job
 from aaiclick.orchestration import ajob_test as ajob_test
+from aaiclick.orchestration import as_task as as_task
 from aaiclick.orchestration import backfill_job as backfill_job
 from aaiclick.orchestration import background_main_loop as background_main_loop
 from aaiclick.orchestration import cancel_backfill as cancel_backfill

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 
 class AaiclickError(Exception):
@@ -22,6 +22,11 @@ class AaiclickError(Exception):
         kind = type(self)
         words = kind.__doc__ or " ".join([f"{kind.__name__}:", *(f"{name}={{{name}}}" for name in self.facts)])  # -OO
         return _Facts().vformat(" ".join(words.split()), (), self.facts).strip()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Each fact by its name; which there are, the words of the error say."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.facts))

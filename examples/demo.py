@@ -19,7 +19,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from aaiclick.data import Frame, Object, concat, create_object_from_file, raw
+from aaiclick.data import Object, concat, create_object_from_file, raw
 from aaiclick.orchestration import (
     Group,
     Job,
@@ -72,10 +72,10 @@ def check(path: str) -> str:
 
 
 @task
-async def parse(path: str) -> Frame:
+async def parse(path: str) -> Object:
     """A month's rows, read by ClickHouse; an amount that is none stays as a hole, and is not hidden."""
     rows = await create_object_from_file(path)
-    return rows.with_columns(amount=raw("toDecimal64OrNull(amount, 2)"))
+    return await rows.with_columns(amount=raw("toDecimal64OrNull(amount, 2)"))
 
 
 @task
@@ -121,7 +121,7 @@ def report(folder: str, regions: list[dict[str, Any]], rates: dict[str, Decimal]
 
 
 @job("sales_report")
-def sales_report(folder: str, rows: int, damaged: bool) -> Task:
+def sales_report(folder: str, rows: int, damaged: bool) -> list[str]:
     rates = exchange_rates(folder, set(CURRENCIES.values()))
     lines = []
     with Group("regions"):
@@ -132,7 +132,7 @@ def sales_report(folder: str, rows: int, damaged: bool) -> Task:
     return report(folder, lines, rates)
 
 
-def month_of(folder: str, region: str, month: date, rows: int, damaged: bool) -> Task:
+def month_of(folder: str, region: str, month: date, rows: int, damaged: bool) -> Object:
     """Three tasks in a row; each is named after its month."""
     bad = damaged and (region, month) == ("west", MONTHS[-1])
     written = write_sales.options(name=f"write {month:%Y-%m}")(folder, region, month, rows, bad)

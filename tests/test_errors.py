@@ -108,7 +108,7 @@ def test_braces_in_a_fact_are_not_filled_in() -> None:
 
 def test_a_fact_may_be_anything() -> None:
     error = CircularDependencyError(path=["a", "b"])
-    assert error.path == ["a", "b"]  # type: ignore[attr-defined]
+    assert error.path == ["a", "b"]
     assert str(error) == "These wait for each other: ['a', 'b']. Remove one of the dependencies."
 
 

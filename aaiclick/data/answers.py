@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from aaiclick.data import reading
 from aaiclick.data.compiling import to_sql
@@ -36,7 +36,7 @@ class Answers:
         """How its value looks in Python: scalar, list, record (a dict of values) or table (a dict of lists)."""
         return self._shape
 
-    async def data(self, orient: str | None = None) -> Any:
+    async def data(self, orient: Literal["records"] | None = None) -> Any:
         """All of it as Python values; with orient="records", as a list of dicts."""
         return await reading.data(self._context.client, self._relation, self._shape, orient)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from aaiclick.data.alignment import columns_of, columns_to_sum
 from aaiclick.data.answers import Answers
@@ -133,7 +133,7 @@ class Frame(Answers, Operators["Query"], FrameTotals):
         self,
         other: Frame,
         on: str | Sequence[str] | Mapping[str, str] | None = None,
-        how: str = "inner",
+        how: JoinKind = "inner",
         suffix: str = "_right",
     ) -> Query:
         """The rows of both where the columns `on` are equal (a mapping where their names differ).
@@ -151,7 +151,7 @@ class Frame(Answers, Operators["Query"], FrameTotals):
         keys = {theirs for mine, theirs in pairs}
         kept = () if how in ("semi", "anti") else [name for name in other.columns if name not in keys]
         renamed = {name: f"{name}{suffix}" if name in self.columns else name for name in kept}
-        joined = Join(self._relation, other._relation, pairs, cast("JoinKind", how), renamed)
+        joined = Join(self._relation, other._relation, pairs, how, renamed)
         if len(set(joined.names)) < len(joined.names):
             rule = "two columns would have one name"
             raise InputError(field="suffix", value=suffix, rule=rule, hint="Choose another suffix.")

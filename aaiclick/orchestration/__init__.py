@@ -9,7 +9,7 @@ import importlib
 from typing import Any
 
 _WHERE = {
-    "decorators": ("JobFactory", "TaskFactory", "job", "task"),
+    "decorators": ("JobFactory", "TaskFactory", "as_task", "job", "task"),
     "operators": ("create_result_collector", "filter", "foreach", "map", "reduce"),
     "factories": ("create_job", "create_task", "resolve_job_config"),
     "jobs": (

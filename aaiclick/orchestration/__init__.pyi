@@ -16,6 +16,7 @@ from aaiclick.orchestration.dead_letters import list_dead_letters as list_dead_l
 from aaiclick.orchestration.dead_letters import replay_dead_letter as replay_dead_letter
 from aaiclick.orchestration.decorators import JobFactory as JobFactory
 from aaiclick.orchestration.decorators import TaskFactory as TaskFactory
+from aaiclick.orchestration.decorators import as_task as as_task
 from aaiclick.orchestration.decorators import job as job
 from aaiclick.orchestration.decorators import task as task
 from aaiclick.orchestration.execution.current import cancel_requested as cancel_requested
@@ -171,6 +172,7 @@ __all__ = [
     "add_task_to_current_job",
     "add_task_to_job",
     "ajob_test",
+    "as_task",
     "backfill_job",
     "background_main_loop",
     "cancel_backfill",

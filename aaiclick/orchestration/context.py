@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -24,7 +24,9 @@ from aaiclick.orchestration.store.machine_ids import provide_ids
 
 if TYPE_CHECKING:
     from aaiclick.data.context import Context as DataContext
+    from aaiclick.data.names import Scope
     from aaiclick.data.objects import Object
+    from aaiclick.data.schema import Schema
 
 T = TypeVar("T")
 
@@ -127,7 +129,14 @@ class Context:
         staging = staging_around()
         return staging if staging is not None and staging.job_id == self.job_id else None
 
-    async def create_object(self, schema: Any, **options: Any) -> Object:
+    async def create_object(
+        self,
+        schema: Schema | Mapping[str, object],
+        *,
+        name: str | None = None,
+        scope: Scope = "global",
+        order: bool = False,
+    ) -> Object:
         """An empty Object with these columns, in the `data_context` around or in that of the run.
 
         With neither, this context opens one of its own, which ends with it: what has no name goes then.
@@ -135,7 +144,7 @@ class Context:
         from aaiclick.data.context import current_context, is_context_around  # here, to keep start-up light
 
         around = await (current_context() if is_context_around() or not self._entered else self._data_context())
-        return await around.create_object(schema, **options)
+        return await around.create_object(schema, name=name, scope=scope, order=order)
 
     async def _data_context(self) -> DataContext:
         from aaiclick.data.context import opened_context  # here, to keep start-up light

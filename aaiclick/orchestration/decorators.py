@@ -7,10 +7,10 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack, overload
 
 from aaiclick.config import settings
-from aaiclick.errors import EntrypointError, GraphError, RunningLoop
+from aaiclick.errors import EntrypointError, GraphError, InputError, RunningLoop
 from aaiclick.orchestration.checks import refuse_during_import
 from aaiclick.orchestration.context import connected, in_running_loop, staging_around
 from aaiclick.orchestration.factories import digest, new_job, submit_job
@@ -18,25 +18,32 @@ from aaiclick.orchestration.models import Job, PreservationMode, Task
 from aaiclick.orchestration.models.node import Node, collector, current_group
 from aaiclick.orchestration.params import bind, entrypoint_of, kind_of
 from aaiclick.orchestration.rules.blobs import refuse_large
-from aaiclick.orchestration.rules.names import check_name
+from aaiclick.orchestration.rules.names import check_name, shorten
+from aaiclick.orchestration.rules.options import JobOptions, TaskOptions
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.showing import show_arguments
-from aaiclick.orchestration.rules.triggers import When, check_when
+from aaiclick.orchestration.rules.triggers import Trigger, When, check_when
 from aaiclick.orchestration.rules.values import encode_kwargs
-from aaiclick.orchestration.views import encode_returned
+from aaiclick.orchestration.rules.variables import Given, P, R
+from aaiclick.orchestration.views import TaskResult, encode_returned
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.models.job import AwaitableJob
 
 Function = Callable[..., Any]
-Factory = TypeVar("Factory", "TaskFactory", "JobFactory")
+Factory = TypeVar("Factory", bound="TaskFactory | JobFactory")
+Handing = Coroutine[Any, Any, TaskResult[R] | Task[R]] | TaskResult[R] | Task[R]
+"""What a function gives that hands on a TaskResult or a Task: the value is what that will be."""
 
 
 @dataclass(frozen=True)
-class TaskFactory:
+class TaskFactory(Generic[P, Given]):
     """A function marked `@task`: calling it makes a Task, and a Task among its arguments is waited for.
 
-    `function` is the plain function itself.
+    `function` is the plain function itself. To type checkers, calling it gives the value that the task will have.
     """
 
-    function: Function
+    function: Callable[P, Any]
     name: str
     retry: RetryPolicy | None = None
     max_retries: int | None = None
@@ -44,7 +51,7 @@ class TaskFactory:
     priority: int = 0
     critical: bool = True
     stop_when_cut_off: bool = True
-    when: str = When.ALL_COMPLETED
+    when: Trigger = When.ALL_COMPLETED
 
     __aaiclick__ = "task"
 
@@ -55,8 +62,8 @@ class TaskFactory:
     def entrypoint(self) -> str:
         return entrypoint_of(self.function)
 
-    def __call__(self, /, *args: object, **kwargs: object) -> Task:
-        return Task(
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Given:
+        made: Any = Task(
             self.entrypoint,
             bind(self.function, args, kwargs),
             name=self.name,
@@ -70,10 +77,24 @@ class TaskFactory:
             references=False,
             chosen=True,
         )
+        stands_for: Given = made  # so that a task can be given where its value is wanted; see as_task
+        return stands_for
 
-    def options(self, **changes: Any) -> TaskFactory:
+    def options(self, **changes: Unpack[TaskOptions]) -> TaskFactory[P, Given]:
         """The same task with other options: `add.options(priority=5)(a=1, b=2)`."""
         return _named(replace(self, **changes))
+
+
+@overload
+def as_task(value: Task[R]) -> Task[R]: ...
+@overload
+def as_task(value: R) -> Task[R]: ...
+def as_task(value: Any) -> Task[Any]:
+    """The same object, known to type checkers as the task that it is: `as_task(save(x)) >> as_task(report())`."""
+    if not isinstance(value, Task):
+        hint = "Give what a call of a function marked @task has given."
+        raise InputError(field="as_task", value=shorten(value), rule="a Task", hint=hint)
+    return value
 
 
 class Submitting(Awaitable[Job]):
@@ -99,13 +120,13 @@ class Submitting(Awaitable[Job]):
 
 
 @dataclass(frozen=True)
-class JobFactory:
+class JobFactory(Generic[P, Given]):
     """A workflow function marked `@job`: calling it builds its graph and commits it as a new Job.
 
     Inside a running event loop the call is awaited: `await pipeline(x=3)`.
     """
 
-    function: Function
+    function: Callable[P, Any]
     name: str
     key: str | None = None
     priority: int = 0
@@ -119,22 +140,23 @@ class JobFactory:
     def entrypoint(self) -> str:
         return entrypoint_of(self.function)
 
-    def __call__(self, /, *args: object, **kwargs: object) -> Any:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> AwaitableJob[Given]:
         label = _label(self.function)
         refuse_during_import(f"{label}(…)")
         _refuse_nesting(label)
-        if in_running_loop():
-            return Submitting(label, self.submit(*args, **kwargs))
-        return asyncio.run(self.submit(*args, **kwargs))
+        submission = self.submit(*args, **kwargs)
+        made: Any = Submitting(label, submission) if in_running_loop() else asyncio.run(submission)
+        reached: AwaitableJob[Given] = made
+        return reached
 
-    async def submit(self, /, *args: object, **kwargs: object) -> Job:
+    async def submit(self, /, *args: P.args, **kwargs: P.kwargs) -> Job[Given]:
         """Build the graph and commit it."""
         given = bind(self.function, args, kwargs)
         async with connected():  # before the first id is made, so that it is one of those allotted to this process
             job, nodes = await self.build(given)
             return await submit_job(job, nodes, whole=True)
 
-    def options(self, **changes: Any) -> JobFactory:
+    def options(self, **changes: Unpack[JobOptions]) -> JobFactory[P, Given]:
         """The same workflow with options for one run: `pipeline.options(key="2026-11-15", priority=5)(x=3)`."""
         return _named(replace(self, **changes))
 
@@ -162,7 +184,8 @@ class JobFactory:
         gathered: list[Node] = []
         around, group = collector.set(gathered), current_group.set(None)
         try:
-            returned = self.function(**kwargs)
+            function: Function = self.function
+            returned = function(**kwargs)
             if inspect.isawaitable(returned):
                 returned = await returned
         finally:
@@ -171,22 +194,25 @@ class JobFactory:
         return gathered, returned
 
 
+class TaskMark(Protocol):
+    """What `@task(…)` gives: it marks the function below."""
+
+    @overload
+    def __call__(self, function: Callable[P, Handing[R]], /) -> TaskFactory[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> TaskFactory[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> TaskFactory[P, R]: ...
+
+
 @overload
-def task(function: Function, /) -> TaskFactory: ...
+def task(function: Callable[P, Handing[R]], /) -> TaskFactory[P, R]: ...
 @overload
-def task(
-    function: str | None = None,
-    /,
-    *,
-    name: str | None = None,
-    max_retries: int | None = None,
-    retry: RetryPolicy | None = None,
-    timeout_s: float | None = None,
-    priority: int = 0,
-    critical: bool = True,
-    stop_when_cut_off: bool = True,
-    when: str = When.ALL_COMPLETED,
-) -> Callable[[Function], TaskFactory]: ...
+def task(function: Callable[P, Coroutine[Any, Any, R]], /) -> TaskFactory[P, R]: ...
+@overload
+def task(function: Callable[P, R], /) -> TaskFactory[P, R]: ...
+@overload
+def task(function: str | None = None, /, **options: Unpack[TaskOptions]) -> TaskMark: ...
 def task(function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
     """Mark a function as a task: `@task`, `@task("name")` or `@task(name=…, max_retries=…)`."""
     if callable(function):
@@ -200,19 +226,25 @@ def _task(function: Function, name: str | None, options: dict[str, Any]) -> Task
     return _named(TaskFactory(function, label, **options))
 
 
+class JobMark(Protocol):
+    """What `@job(…)` gives: it marks the function below."""
+
+    @overload
+    def __call__(self, function: Callable[P, Handing[R]], /) -> JobFactory[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> JobFactory[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> JobFactory[P, R]: ...
+
+
 @overload
-def job(function: Function, /) -> JobFactory: ...
+def job(function: Callable[P, Handing[R]], /) -> JobFactory[P, R]: ...
 @overload
-def job(
-    function: str | None = None,
-    /,
-    *,
-    name: str | None = None,
-    priority: int = 0,
-    preservation_mode: PreservationMode | str | None = None,
-    timeout_s: float | None = None,
-    fail_fast: bool = False,
-) -> Callable[[Function], JobFactory]: ...
+def job(function: Callable[P, Coroutine[Any, Any, R]], /) -> JobFactory[P, R]: ...
+@overload
+def job(function: Callable[P, R], /) -> JobFactory[P, R]: ...
+@overload
+def job(function: str | None = None, /, **options: Unpack[JobOptions]) -> JobMark: ...
 def job(function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
     """Mark a workflow function: `@job`, `@job("name")` or `@job(name="name")`."""
     if callable(function):

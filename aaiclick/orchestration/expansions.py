@@ -30,7 +30,7 @@ from aaiclick.orchestration.rules.secrets import keeping_secrets
 
 EMPTY_REDUCE = "reduce() of empty sequence with no initial value"
 
-_PARTS = {"map": _map_part, "filter": _filter_part, "foreach": _foreach_part}
+_PARTS: dict[str, TaskFactory] = {"map": _map_part, "filter": _filter_part, "foreach": _foreach_part}
 
 
 @task("expand")

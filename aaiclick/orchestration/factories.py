@@ -22,7 +22,7 @@ from aaiclick.orchestration.params import path_of
 from aaiclick.orchestration.rules.names import check_key, check_name, check_seconds, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.showing import show_arguments
-from aaiclick.orchestration.rules.triggers import When
+from aaiclick.orchestration.rules.triggers import Trigger, When
 from aaiclick.orchestration.views import encode_returned
 from aaiclick.telemetry.traces import RunKey, Step, tracing
 
@@ -41,7 +41,7 @@ def create_task(
     priority: int = 0,
     critical: bool = True,
     stop_when_cut_off: bool = True,
-    when: str = When.ALL_COMPLETED,
+    when: Trigger = When.ALL_COMPLETED,
 ) -> Task:
     """A task in memory, from an importable name (`"myapp.module.function"`) or a function."""
     if kwargs is not None and not isinstance(kwargs, Mapping):
@@ -64,9 +64,9 @@ def create_task(
 
 async def create_job(
     name: str,
-    entry: str | Task | Callable[..., Any] | None = None,
+    entry: Any = None,
     *,
-    tasks: Sequence[Task | Group | Mapping[str, Any]] | None = None,
+    tasks: Sequence[Any] | None = None,
     kwargs: Mapping[str, object] | None = None,
     key: str | None = None,
     priority: int = 0,
@@ -98,7 +98,7 @@ async def create_job(
 
 def _nodes(
     entry: str | Task | Callable[..., Any] | None,
-    tasks: Sequence[Task | Group | Mapping[str, Any]] | None,
+    tasks: Sequence[Any] | None,
     kwargs: Mapping[str, object] | None,
 ) -> list[Node]:
     if (entry is None) == (tasks is None):

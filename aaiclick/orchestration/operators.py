@@ -112,9 +112,7 @@ def reduce(
     return _group(name or _label("reduce", path), _expand_reduce, {**asked, "fields": _checked_fields(fields)})
 
 
-async def create_result_collector(
-    job_id: int | None, tasks: Task | Group | Sequence[Task | Group] | int, *, name: str | None = None
-) -> Task:
+async def create_result_collector(job_id: int | None, tasks: Any, *, name: str | None = None) -> Task:
     """A task of the job that gives the results of these: one Object if all are Objects, else a list.
 
     In a running task, a number stands for as many tasks: those that it has made last.

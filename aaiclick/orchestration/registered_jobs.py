@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from aaiclick.config import settings
 from aaiclick.errors import InputError
@@ -20,6 +20,7 @@ from aaiclick.orchestration.params import check_call, kind_of, path_of
 from aaiclick.orchestration.rules.blobs import refuse_large
 from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, previous_fire, with_offset
 from aaiclick.orchestration.rules.names import NAME_LENGTH_MAX, check_name, check_paging, check_status, shorten
+from aaiclick.orchestration.rules.options import EntryOptions
 from aaiclick.orchestration.rules.schedules import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
 from aaiclick.orchestration.rules.showing import show_arguments
 from aaiclick.orchestration.rules.values import encode_kwargs
@@ -30,19 +31,7 @@ from aaiclick.orchestration.views import encode_returned
 
 Entrypoint = str | Callable[..., Any]
 
-OPTIONS = frozenset(
-    {
-        "timezone",
-        "missed_runs",
-        "missed_max",
-        "overlap",
-        "time_kwarg",
-        "priority",
-        "timeout_s",
-        "fail_fast",
-        "keep_last",
-    }
-)
+OPTIONS = frozenset(EntryOptions.__annotations__)
 """What an entry may say beside its function, schedule, arguments and preservation."""
 
 KEEP_LAST_MAX = 1_000_000
@@ -57,7 +46,7 @@ async def register_job(
     default_kwargs: Mapping[str, object] | None = None,
     preservation_mode: PreservationMode | str | None = None,
     enabled: bool = True,
-    **options: Any,
+    **options: Unpack[EntryOptions],
 ) -> RegisteredJob:
     """Add an entry; refused if the name is taken, the schedule never fires, or the entrypoint cannot be called so.
 
@@ -67,7 +56,7 @@ async def register_job(
     `timeout_s` and `fail_fast`; what is not given of the last three is what a `@job` says of itself.
     """
     refuse_during_import("Registering a job")
-    facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, options)
+    facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, {**options})
     facts["enabled"] = _flag(enabled, "enabled")
     async with connected() as coordinator:
         return await store.add_registered_job(coordinator.database, facts)
@@ -80,11 +69,11 @@ async def upsert_registered_job(
     default_kwargs: Mapping[str, object] | None = None,
     preservation_mode: PreservationMode | str | None = None,
     enabled: bool | None = None,
-    **options: Any,
+    **options: Unpack[EntryOptions],
 ) -> RegisteredJob:
     """Add an entry, or make an old one what this says. An old one stays enabled or disabled unless that is given."""
     refuse_during_import("Registering a job")
-    facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, options)
+    facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, {**options})
     if enabled is not None:
         facts["enabled"] = _flag(enabled, "enabled")
     async with connected() as coordinator:

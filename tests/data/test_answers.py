@@ -27,7 +27,7 @@ async def test_each_shape_is_its_own_python_value(context: Context, sales: Objec
     assert await record["y"].data() == "b"
     assert await record.data(orient="records") == [{"x": 1, "y": "b"}]
     with pytest.raises(InputError, match="orient"):
-        await record.data(orient="columns")
+        await record.data(orient="columns")  # type: ignore[arg-type]
 
 
 async def test_what_is_awaited_becomes_a_table(numbers: Object, sales: Object) -> None:

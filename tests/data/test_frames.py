@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from aaiclick.data import Context, Object, col, concat
@@ -142,6 +144,8 @@ async def test_an_object_may_be_joined_with_itself(numbers: Object) -> None:
 
 
 def test_joins_are_checked(sales: Object, towns: Object) -> None:
+    how: Any
+    on: Any
     for how, on in (("outer", "city"), ("inner", None), ("cross", "city"), ("inner", "people"), ("inner", [])):
         with pytest.raises(InputError):
             sales.join(towns, on=on, how=how)

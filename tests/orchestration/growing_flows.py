@@ -14,6 +14,7 @@ from aaiclick.orchestration import (
     Group,
     TaskResult,
     add_task_to_current_job,
+    as_task,
     create_job,
     create_task,
     get_current_context,
@@ -44,12 +45,12 @@ def same(x: Any) -> Any:
 
 
 @task
-async def one(x: int) -> Task:
+async def one(x: int) -> int:
     return square(x=x)
 
 
 @task
-def several(n: int) -> list[Task]:
+def several(n: int) -> list[int]:
     return [square(x=number) for number in range(n)]
 
 
@@ -104,11 +105,11 @@ async def applies_by_id(job_id: int) -> None:
 
 @task
 async def awaits_its_child() -> Any:
-    return await get_task_result(square(x=2).id)
+    return await get_task_result(as_task(square(x=2)).id)
 
 
 @task(max_retries=1)
-def fails_once(place: str) -> list[Task]:
+def fails_once(place: str) -> list[int]:
     """Makes two tasks in each of its attempts."""
     made = [square(x=1), square(x=2)]
     marker = Path(place)
@@ -119,7 +120,7 @@ def fails_once(place: str) -> list[Task]:
 
 
 @task
-def dies_once(place: str) -> list[Task]:
+def dies_once(place: str) -> list[int]:
     """As the other, but its process is killed."""
     made = [square(x=1), square(x=2)]
     marker = Path(place)
@@ -146,7 +147,7 @@ async def starts_a_workflow(n: int) -> int:
 
 
 @job("inner workflow")
-def workflow(n: int) -> Task:
+def workflow(n: int) -> int:
     return square(x=n)
 
 
@@ -161,7 +162,7 @@ def wrong_arguments() -> Task:
 
 
 @task
-async def hands_on_an_object() -> Task:
+async def hands_on_an_object() -> int:
     made = await create_object_from_value([1, 2, 3])
     child = count_rows(rows=made)
     del made
@@ -215,7 +216,7 @@ SHARED: dict[str, Group] = {}
 
 @task
 def keeps(n: int) -> Task:
-    KEPT.append(square(x=n))
+    KEPT.append(as_task(square(x=n)))
     return KEPT[0]
 
 

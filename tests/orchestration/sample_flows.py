@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
-from aaiclick.orchestration import RetryPolicy, Task, TaskResult, cancel_job, get_current_run, job, task
+from aaiclick.orchestration import RetryPolicy, TaskResult, cancel_job, get_current_run, job, task
 
 AT_ONCE = RetryPolicy(max_retries=3, delay_s=0)
 
@@ -328,18 +328,18 @@ def pipeline(x: int, y: int) -> TaskResult:
 
 
 @job
-def single(x: int = 1) -> Task:
+def single(x: int = 1) -> object:
     return echo(x)
 
 
 @job
-async def built_in_a_coroutine(x: int) -> Task:
+async def built_in_a_coroutine(x: int) -> object:
     await asyncio.sleep(0)
     return echo(x)
 
 
 @job
-def fan(width: int) -> Task:
+def fan(width: int) -> int:
     return total([add(a=number, b=1) for number in range(width)])
 
 
@@ -370,7 +370,7 @@ def says(line: str) -> str | None:
 
 
 @job
-def prints_and_logs(line: str) -> Task:
+def prints_and_logs(line: str) -> str | None:
     return says(line)
 
 

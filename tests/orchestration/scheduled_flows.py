@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from aaiclick.orchestration import Task, TaskResult, job, task
+from aaiclick.orchestration import TaskResult, job, task
 
 
 @task
@@ -41,5 +41,5 @@ def nightly(x: int = 3) -> TaskResult:
 
 
 @job
-def single(x: int) -> Task:
+def single(x: int) -> int:
     return double(x=x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ from aaiclick.orchestration import (
     RetryPolicy,
     Task,
     TaskFactory,
+    as_task,
     count_jobs,
     job,
     task,
@@ -34,12 +36,12 @@ __all__ = ["local", "state"]
 HERE = "tests.orchestration.sample_flows"
 
 
-def given(made: Task) -> dict[str, object]:
+def given(made: Any) -> dict[str, object]:
     """The arguments as the body will get them, references apart."""
     return decode_kwargs(made.kwargs_json)
 
 
-def upstream(made: Task) -> list[int]:
+def upstream(made: Any) -> list[int]:
     return [edge.previous.id for edge in made.incoming]
 
 
@@ -88,38 +90,40 @@ def test_options_of_a_task_reach_the_task() -> None:
 
 def test_a_retry_policy_is_kept_and_max_retries_wins_over_it() -> None:
     policy = RetryPolicy(max_retries=2, delay_s=0)
-    assert flows.add.options(retry=policy)(1, 2).retry == policy
-    assert flows.add.options(retry=policy, max_retries=9)(1, 2).retry == RetryPolicy(max_retries=9, delay_s=0)
+    assert as_task(flows.add.options(retry=policy)(1, 2)).retry == policy
+    made = as_task(flows.add.options(retry=policy, max_retries=9)(1, 2))
+    assert made.retry == RetryPolicy(max_retries=9, delay_s=0)
 
 
 def test_options_give_another_factory_and_leave_the_first_alone() -> None:
     urgent = flows.add.options(priority=5, name="urgent")
-    assert urgent(1, 2).priority == 5
-    assert urgent(1, 2).entrypoint == f"{HERE}.add"
-    assert (flows.add(1, 2).priority, flows.add.name) == (0, "add")
+    made = as_task(urgent(1, 2))
+    assert made.priority == 5
+    assert made.entrypoint == f"{HERE}.add"
+    assert (as_task(flows.add(1, 2)).priority, flows.add.name) == (0, "add")
 
 
 def test_an_option_that_does_not_exist_is_refused() -> None:
     with pytest.raises(TypeError, match="retries"):
         task(retries=3)(flows.plain)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="speed"):
-        flows.add.options(speed=3)
+        flows.add.options(speed=3)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf"), "5", True, 1e308, 10**12, 10**400])
-def test_a_timeout_must_be_a_number_of_seconds(timeout_s: object) -> None:
+def test_a_timeout_must_be_a_number_of_seconds(timeout_s: Any) -> None:
     with pytest.raises(InputError, match="timeout_s"):
         flows.add.options(timeout_s=timeout_s)(1, 2)
 
 
 @pytest.mark.parametrize("max_retries", [-1, 1.5, "3", True, 10**9])
-def test_max_retries_must_be_a_count(max_retries: object) -> None:
+def test_max_retries_must_be_a_count(max_retries: Any) -> None:
     with pytest.raises(InputError, match="max_retries"):
         flows.add.options(max_retries=max_retries)(1, 2)
 
 
 @pytest.mark.parametrize("priority", [1.5, "3", True, 2**31])
-def test_a_priority_must_be_a_whole_number(priority: object) -> None:
+def test_a_priority_must_be_a_whole_number(priority: Any) -> None:
     with pytest.raises(InputError, match="priority"):
         flows.add.options(priority=priority)(1, 2)
 
@@ -132,8 +136,8 @@ def test_a_name_that_cannot_be_shown_is_refused_where_it_is_given(name: object) 
 
 
 def test_names_may_be_in_any_script() -> None:
-    assert flows.größe(1).name == "größe"
-    assert task("Обработка 数据 😀")(flows.plain)().name == "Обработка 数据 😀"
+    assert as_task(flows.größe(1)).name == "größe"
+    assert as_task(task("Обработка 数据 😀")(flows.plain)()).name == "Обработка 数据 😀"
 
 
 def test_decorating_twice_is_refused_at_once() -> None:
@@ -181,9 +185,9 @@ def test_what_no_worker_could_find_is_refused_when_called(function: Callable[...
 
 
 def test_functions_of_a_class_work_if_they_are_static() -> None:
-    assert flows.Shop.price(2).entrypoint == f"{HERE}.Shop.price"
+    assert as_task(flows.Shop.price(2)).entrypoint == f"{HERE}.Shop.price"
     with pytest.raises(SignatureMismatch, match="missing: 'self'"):
-        flows.Shop().bound(amount=3)
+        flows.Shop().bound(amount=3)  # type: ignore[call-arg]
 
 
 def test_a_decorator_below_that_uses_wraps_is_fine() -> None:
@@ -217,12 +221,12 @@ def test_parameters_may_be_called_self_and_function() -> None:
 @pytest.mark.parametrize(
     ("call", "cause"),
     [
-        (lambda: flows.add(1), "missing: 'b'"),
-        (lambda: flows.add(1, 2, 3), "2 positional arguments, 3 were given"),
-        (lambda: flows.add(1, 2, c=3), "unexpected: 'c'"),
-        (lambda: flows.add(1, a=2), "given twice: 'a'"),
-        (lambda: flows.add(), "missing: 'a', 'b'"),
-        (lambda: flows.with_defaults(1, 2, 3), "2 positional arguments"),
+        (lambda: flows.add(1), "missing: 'b'"),  # type: ignore[call-arg]
+        (lambda: flows.add(1, 2, 3), "2 positional arguments, 3 were given"),  # type: ignore[call-arg]
+        (lambda: flows.add(1, 2, c=3), "unexpected: 'c'"),  # type: ignore[call-arg]
+        (lambda: flows.add(1, a=2), "given twice: 'a'"),  # type: ignore[misc, call-arg]
+        (lambda: flows.add(), "missing: 'a', 'b'"),  # type: ignore[call-arg]
+        (lambda: flows.with_defaults(1, 2, 3), "2 positional arguments"),  # type: ignore[call-arg]
         (lambda: flows.only_by_position(1, 2), "positional-only"),
         (lambda: flows.with_stars(1, 2), r"\*args"),
     ],
@@ -260,16 +264,17 @@ def test_an_argument_that_is_too_large_is_refused_with_advice() -> None:
 
 
 def test_a_task_as_an_argument_is_waited_for_wherever_it_is() -> None:
-    a, b, c, d = (flows.add(1, 2) for _ in range(4))
-    made = flows.with_the_rest(a, deep={"x": [b, {"y": (c,)}]}, group=[d])
-    assert upstream(made) == [a.id, b.id, c.id, d.id]
+    tasks = [flows.add(1, 2) for _ in range(4)]
+    a, b, c, d = tasks
+    made: Any = flows.with_the_rest(a, deep={"x": [b, {"y": (c,)}]}, group=[d])
+    assert upstream(made) == [as_task(each).id for each in tasks]
     assert made.needs_inputs
 
 
 def test_the_same_task_twice_is_one_dependency_in_the_end() -> None:
     a = flows.add(1, 2)
     made = flows.add(a, a)
-    assert set(upstream(made)) == {a.id}
+    assert set(upstream(made)) == {as_task(a).id}
 
 
 def test_a_task_in_a_set_or_as_a_key_is_refused() -> None:
@@ -299,4 +304,19 @@ async def test_a_group_as_an_argument_of_its_own_member_is_a_cycle(local: object
 def test_two_thousand_tasks_in_one_list() -> None:
     parts = [flows.add(number, 1) for number in range(2000)]
     made = flows.total(parts)
-    assert upstream(made) == [part.id for part in parts]
+    assert upstream(made) == [as_task(part).id for part in parts]
+
+
+# ---------------------------------------------------------------- to type checkers
+
+
+def test_as_task_gives_the_same_object() -> None:
+    made: Any = flows.add(1, 2)
+    assert as_task(made) is made
+    assert isinstance(made, Task)
+
+
+@pytest.mark.parametrize("wrong", [3, None, Group("g"), flows.add, [flows.add(1, 2)]], ids=repr)
+def test_as_task_refuses_what_is_none(wrong: Any) -> None:
+    with pytest.raises(InputError, match="as_task"):
+        as_task(wrong)

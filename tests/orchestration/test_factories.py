@@ -23,6 +23,7 @@ from aaiclick.errors import (
 from aaiclick.orchestration import (
     Group,
     Task,
+    as_task,
     count_jobs,
     create_job,
     create_task,
@@ -164,7 +165,7 @@ async def test_a_job_takes_a_list_of_tasks_groups_and_dicts(state: str) -> None:
     assert [task.name for task in stored] == ["add", "total", "x"]
     assert stored[0].group_id == group.id
     assert [(edge.previous_id, edge.next_id) for edge in await get_dependencies_for_job(made.id)] == [
-        (inside.id, after.id)
+        (as_task(inside).id, as_task(after).id)
     ]
 
 

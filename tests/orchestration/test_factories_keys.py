@@ -17,6 +17,7 @@ from aaiclick.orchestration import (
     PreservationMode,
     RegisteredJob,
     Task,
+    as_task,
     count_jobs,
     create_job,
     create_task,
@@ -36,8 +37,8 @@ HERE = "tests.orchestration.sample_flows"
 def graph() -> list[Task | Group]:
     """The same graph each time, with new ids."""
     with Group("parts") as parts:
-        inside = flows.add(1, 2)
-    last = flows.echo({"all": parts, "one": [inside]})
+        inside = as_task(flows.add(1, 2))
+    last = as_task(flows.echo({"all": parts, "one": [inside]}))
     inside >> last
     return [parts, last]
 
@@ -59,7 +60,7 @@ async def test_the_same_key_for_something_else_is_refused(local: Path, change: s
         second = create_task(flows.echo, {"value": 2 if changed == "kwargs" else 1}, group_id=group.id)
         if changed != "edge":
             first >> second
-        return [first, second, group, *([flows.nothing()] if changed == "more" else [])]
+        return [first, second, group, *([as_task(flows.nothing())] if changed == "more" else [])]
 
     await create_job("g", tasks=body(), key="k")
     with pytest.raises(Conflict, match="Use another key"):

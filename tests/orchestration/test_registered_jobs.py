@@ -54,7 +54,7 @@ async def set_next_run(name: str, moment: datetime | None) -> None:
 
 
 async def test_an_entry_is_found_as_it_was_registered(state: str) -> None:
-    made = await register_job("a", flows.plain, "0 8 * * *", {"x": 5}, "FULL", timezone="Europe/Berlin", overlap="SKIP")
+    made = await register_job("a", flows.plain, "0 8 * * *", {"x": 5}, "FULL", timezone="Europe/Berlin", overlap="SKIP")  # type: ignore[arg-type]
     found = await get_registered_job("a")
     assert found == made
     assert (made.name, made.entrypoint, made.enabled, made.schedule) == ("a", PLAIN, True, "0 8 * * *")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aaiclick.errors import InputError, NotFound, ValueNotPortable, ValueTooLarge
-from aaiclick.orchestration import Group, Task, TaskResult
+from aaiclick.orchestration import Group, Task, TaskResult, as_task
 from aaiclick.orchestration.rules.values import encode_value
 from aaiclick.orchestration.views import Results, encode_returned
 from tests.orchestration import sample_flows as flows
@@ -25,7 +25,7 @@ def test_plain_values_come_back_as_they_went() -> None:
 
 
 def test_tasks_become_their_results_wherever_they_are() -> None:
-    a, b = flows.add(1, 2), flows.add(3, 4)
+    a, b = as_task(flows.add(1, 2)), as_task(flows.add(3, 4))
     text, named = encode_returned({"x": [a, (b, a)], "y": 1})
     assert named == [a, b, a]
     results = {a.id: stored("A"), b.id: stored(("B",))}
@@ -49,7 +49,7 @@ def test_a_group_without_members_is_an_empty_list() -> None:
 
 def test_what_is_gone_is_not_taken_for_nothing() -> None:
     """A None, or an empty list, would be a result."""
-    task = flows.add(1, 2)
+    task = as_task(flows.add(1, 2))
     assert Results({task.id: None}).decode(encode_returned(task)[0]) is None
     for kind, node in (("task", task), ("group", Group("g"))):
         with pytest.raises(NotFound, match=f"No {kind} with id {node.id}"):
@@ -57,14 +57,14 @@ def test_what_is_gone_is_not_taken_for_nothing() -> None:
 
 
 def test_a_task_result_hands_on_its_data_and_names_its_tasks() -> None:
-    a, b = flows.add(1, 2), flows.add(3, 4)
+    a, b = as_task(flows.add(1, 2)), as_task(flows.add(3, 4))
     text, named = encode_returned(TaskResult(data={"b": b}, tasks=[a]))
     assert named == [a, b]
     assert Results({b.id: stored(5)}).decode(text) == {"b": 5}
 
 
 def test_a_task_result_without_data_hands_on_the_results_of_its_tasks() -> None:
-    a, group = flows.add(1, 2), Group("g")
+    a, group = as_task(flows.add(1, 2)), Group("g")
     text, named = encode_returned(TaskResult(tasks=[a, group]))
     assert set(named) == {a, group}
     assert Results({a.id: stored(3), 9: stored(9)}, {group.id: [9]}).decode(text) == [3, [9]]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration import Failed, Group, create_job, create_task, job, job_test, task
+from aaiclick.orchestration import Failed, Group, as_task, create_job, create_task, job, job_test, task
 from tests.orchestration import sample_flows as flows
 
 FAIL = "tests.orchestration.sample_flows.fail"
@@ -68,14 +68,14 @@ def test_a_failure_that_is_met_does_not_mend_a_job_that_needs_the_task() -> None
 
 
 def test_options_and_factories_take_the_rule_and_refuse_what_is_none() -> None:
-    assert flows.echo.options(when="always")(1).when == "always"
+    assert as_task(flows.echo.options(when="always")(1)).when == "always"
     assert create_task(FAIL, when="one_completed").when == "one_completed"
     assert Group("g", when="none_failed").when == "none_failed"
     for make in (
-        lambda: flows.echo.options(when="maybe"),
-        lambda: create_task(FAIL, when="maybe"),
-        lambda: Group("g", when="maybe"),
-        lambda: task(when="maybe")(flows.plain),
+        lambda: flows.echo.options(when="maybe"),  # type: ignore[arg-type]
+        lambda: create_task(FAIL, when="maybe"),  # type: ignore[arg-type]
+        lambda: Group("g", when="maybe"),  # type: ignore[arg-type]
+        lambda: task(when="maybe")(flows.plain),  # type: ignore[call-overload]
     ):
         with pytest.raises(InputError, match="when: 'maybe' is not accepted"):
             make()

@@ -17,7 +17,6 @@ from aaiclick.orchestration import (
     Group,
     Job,
     RetryPolicy,
-    Task,
     ajob_test,
     cancel_job,
     create_job,
@@ -49,7 +48,7 @@ def test_a_task_is_retried_until_it_works(state: str) -> None:
     key = "until it works" + state
 
     @job
-    def retried() -> Task:
+    def retried() -> object:
         return flows.echo(flows.flaky.options(retry=RetryPolicy(max_retries=3, delay_s=0))(key, 3))
 
     finished = job_test(retried)
@@ -141,7 +140,7 @@ def test_a_failure_inside_a_nested_group_fails_what_waits_outside(state: str) ->
 
 def test_a_task_that_does_not_matter_may_fail(state: str) -> None:
     @job
-    def optional() -> dict[str, Task]:
+    def optional() -> dict[str, object]:
         return {"optional": named("optional", flows.fail, critical=False)(), "needed": flows.echo(1)}
 
     finished = job_test(optional)

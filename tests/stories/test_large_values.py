@@ -99,7 +99,8 @@ def passing(value: Any) -> Any:
 
 @job
 def lists(n: int) -> Any:
-    return [summed(numbers(n)), counted(numbers(n)), summed(list(range(n)))]
+    as_rows: Any = numbers(n)  # a long list is taken as an Object too
+    return [summed(numbers(n)), counted(as_rows), summed(list(range(n)))]
 
 
 @job

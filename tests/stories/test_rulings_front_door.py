@@ -13,6 +13,7 @@ import pytest
 from aaiclick.config import reset_settings, settings
 from aaiclick.orchestration import (
     ajob_test,
+    as_task,
     create_job,
     create_task,
     get_job,
@@ -55,7 +56,7 @@ async def test_nothing_is_tried_again_unless_it_is_said(on: Any) -> None:
     on(WORKER_MAX_RETRIES="3")
     assert create_task(flows.add, {"a": 1, "b": 2}).max_retries == 3
     assert create_task(flows.add, {"a": 1, "b": 2}, max_retries=0).max_retries == 0
-    assert flows.add.options(max_retries=5)(1, 2).max_retries == 5
+    assert as_task(flows.add.options(max_retries=5)(1, 2)).max_retries == 5
 
 
 @pytest.mark.parametrize(("critical", "status"), [(False, "completed"), (True, "failed")])

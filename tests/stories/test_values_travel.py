@@ -46,7 +46,7 @@ def through_two_tasks(values: list[Any]) -> list[Any]:
 
 @job
 def inside_of_a_dataclass() -> Any:
-    return wrapped(Config(parent=echo(7)))  # type: ignore[arg-type]
+    return wrapped(Config(parent=echo(7)))
 
 
 def all_same(found: list[Any]) -> bool:

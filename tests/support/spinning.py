@@ -23,4 +23,4 @@ def spin(number: int, place: str) -> int:
 
 @job
 def spin_all(count: int, place: str) -> list[int]:
-    return [spin(number, place) for number in range(count)]  # type: ignore[misc]
+    return [spin(number, place) for number in range(count)]

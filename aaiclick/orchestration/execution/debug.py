@@ -8,7 +8,7 @@ import pdb  # noqa: T100 (this is where people ask for it)
 import socket
 import sys
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 from aaiclick.data.clients.opening import kept_open
 from aaiclick.errors import InputError, NotFound
@@ -28,11 +28,18 @@ from aaiclick.orchestration.models import Claim, Job
 from aaiclick.orchestration.params import bind
 from aaiclick.orchestration.rules.names import shorten
 from aaiclick.orchestration.rules.scripts import running_here
+from aaiclick.orchestration.rules.variables import P, R
 
 CONCURRENCY = 8
 
 
-def job_test(job: Job | JobFactory, /, *args: object, debugger: bool = False, **kwargs: object) -> Job:
+@overload
+def job_test(job: Job[R], /, *, debugger: bool = False) -> Job[R]: ...
+@overload
+def job_test(job: JobFactory[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Job[R]: ...
+@overload  # nothing can stand between P.args and P.kwargs: with this option, arguments are not checked
+def job_test(job: JobFactory[..., R], /, *args: Any, debugger: bool, **kwargs: Any) -> Job[R]: ...
+def job_test(job: Any, /, *args: Any, debugger: Any = False, **kwargs: Any) -> Job:
     """Run a job to its end in this process and return it; a failed job is returned too, not raised.
 
     `job_test(pipeline(x=3))` or `job_test(pipeline, x=3)`. A Job that is given is brought up to date, and is what is
@@ -44,7 +51,13 @@ def job_test(job: Job | JobFactory, /, *args: object, debugger: bool = False, **
     return asyncio.run(ajob_test(job, *args, debugger=debugger, **kwargs))
 
 
-async def ajob_test(job: Job | JobFactory, /, *args: object, debugger: bool = False, **kwargs: object) -> Job:
+@overload
+async def ajob_test(job: Job[R], /, *, debugger: bool = False) -> Job[R]: ...
+@overload
+async def ajob_test(job: JobFactory[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Job[R]: ...
+@overload
+async def ajob_test(job: JobFactory[..., R], /, *args: Any, debugger: bool, **kwargs: Any) -> Job[R]: ...
+async def ajob_test(job: Any, /, *args: Any, debugger: Any = False, **kwargs: Any) -> Job:
     """`job_test`, to be awaited."""
     refuse_during_import("ajob_test(…)")
     async with connected() as coordinator:

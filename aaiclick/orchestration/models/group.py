@@ -10,16 +10,12 @@ from aaiclick.errors import CircularDependencyError, Conflict
 from aaiclick.orchestration.models.front_door import ask, front_door
 from aaiclick.orchestration.models.node import Node, current_group, register_group
 from aaiclick.orchestration.rules.names import check_name
-from aaiclick.orchestration.rules.triggers import When
+from aaiclick.orchestration.rules.triggers import Trigger, When
+from aaiclick.orchestration.rules.variables import AnyValue
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.children import NewGroup
     from aaiclick.orchestration.models.task import Task
-
-    class AnyValue(Any):  # type: ignore[misc]  # that is what it is for
-        """A group stands for what its tasks give, and no checker can know that: it is taken where a value is."""
-else:
-    AnyValue = object
 
 _READ = (
     "depth",
@@ -63,7 +59,7 @@ class Group(Node, AnyValue):
     kind: ClassVar[str] = "group"
     group_field: ClassVar[str] = "parent_group_id"
 
-    def __init__(self, name: str, *, parent_group_id: int | None = None, when: str = When.ALL_COMPLETED) -> None:
+    def __init__(self, name: str, *, parent_group_id: int | None = None, when: Trigger = When.ALL_COMPLETED) -> None:
         self.members: list[Node] = []
         self._read = False
         self._fresh()

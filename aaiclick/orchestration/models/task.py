@@ -16,7 +16,7 @@ from aaiclick.orchestration.rules.entrypoints import carried, named
 from aaiclick.orchestration.rules.names import check_name, check_seconds, is_storable, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import TaskStatus
-from aaiclick.orchestration.rules.triggers import When
+from aaiclick.orchestration.rules.triggers import Trigger, When
 from aaiclick.orchestration.rules.values import encode_kwargs, reference_in
 from aaiclick.orchestration.rules.variables import Given
 from aaiclick.orchestration.rules.walk import BLOB_SETTING
@@ -98,7 +98,7 @@ class Task(Node, Generic[Given]):
         priority: int = 0,
         critical: bool = True,
         stop_when_cut_off: bool = True,
-        when: str = When.ALL_COMPLETED,
+        when: Trigger = When.ALL_COMPLETED,
         references: bool = True,
         chosen: bool = False,
     ) -> None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.variables import AnyValue
 
 Body = TypeVar("Body", bound=Callable[..., Any])
 
@@ -15,7 +16,7 @@ _KEEPS = "__aaiclick_keeps_secrets__"
 _SOURCE = re.compile("env:([A-Za-z_][A-Za-z0-9_]{0,199})")
 
 
-class Secret:
+class Secret(AnyValue):
     """A value that a task gets and nobody stores: `Secret("env:NAME")` is read from the worker's environment.
 
     What is shown, stored and sent of it is where the value is found, never the value: a Secret does not have it.

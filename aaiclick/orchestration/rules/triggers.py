@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from typing import Literal
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.names import shorten
@@ -23,6 +24,9 @@ class When(StrEnum):
     NONE_FAILED = "none_failed"
     ALWAYS = "always"
 
+
+Trigger = When | Literal["all_completed", "all_done", "one_completed", "one_failed", "none_failed", "always"]
+"""A rule, or its name."""
 
 ONE = frozenset({When.ONE_COMPLETED, When.ONE_FAILED})
 """The rules that need one input only."""

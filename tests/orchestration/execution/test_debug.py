@@ -120,9 +120,9 @@ def test_anything_but_a_job_is_refused(local: object, wrong: Any) -> None:
 def test_arguments_for_a_job_that_has_them_are_refused(local: object) -> None:
     made = flows.single(1)
     with pytest.raises(InputError, match="submitted with its own"):
-        job_test(made, x=2)
+        job_test(made, x=2)  # type: ignore[call-overload]
     with pytest.raises(SignatureMismatch, match="unexpected: 'y'"):
-        job_test(flows.single, y=2)
+        job_test(flows.single, y=2)  # type: ignore[call-overload]
 
 
 def test_a_job_of_another_database_is_not_found(state: str) -> None:
@@ -141,7 +141,7 @@ async def test_inside_a_running_loop_it_says_what_to_await_and_that_works(local:
 def test_the_worker_it_was_is_gone_afterwards(state: str) -> None:
     job_test(flows.single, 1)
     with pytest.raises(InputError):
-        job_test(5)  # type: ignore[arg-type]
+        job_test(5)  # type: ignore[call-overload]
     workers = asyncio.run(_workers())
     assert {(worker.name, worker.status) for worker in workers} == {("job_test", "stopped")}
 

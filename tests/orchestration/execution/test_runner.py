@@ -8,11 +8,12 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aaiclick.config import reset_settings
-from aaiclick.orchestration import Group, Task
+from aaiclick.orchestration import Group, Task, as_task
 from aaiclick.orchestration.execution import runner
 from aaiclick.orchestration.execution.runner import run_claim
 from aaiclick.orchestration.models import Claim, Done, Failure, Report
@@ -25,7 +26,7 @@ __all__ = ["local"]
 WHERE = contextvars.ContextVar("where", default="nowhere")
 
 
-def claim_of(task: Task, inputs: dict[int, object] | None = None, members: dict[int, list[int]] | None = None) -> Claim:
+def claim_of(task: Any, inputs: dict[int, object] | None = None, members: dict[int, list[int]] | None = None) -> Claim:
     """The claim that a worker would get for the task; `inputs` are the results of those it waits for."""
     results = {key: encode_value(value, bytes_max=10**6) for key, value in (inputs or {}).items()}
     return Claim(
@@ -83,7 +84,7 @@ async def test_a_body_gives_its_result(task: Callable[[], Task], result: object,
 
 
 async def test_results_of_tasks_take_their_places_among_the_arguments() -> None:
-    a, b, group = flows.add(1, 2), flows.add(3, 4), Group("g")
+    a, b, group = as_task(flows.add(1, 2)), as_task(flows.add(3, 4)), Group("g")
     task = flows.echo({"a": [a, b, a], "group": group, "plain": 1})
     claim = claim_of(task, {a.id: 3, b.id: ("seven",), 9: None}, {group.id: [b.id, 9]})
     assert result_of(await run_claim(claim)) == {"a": [3, ("seven",), 3], "group": [("seven",), None], "plain": 1}

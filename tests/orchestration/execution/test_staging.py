@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 from aaiclick.config import reset_settings
-from aaiclick.orchestration import Group, Job, Task, ajob_test, clear_task, create_job, get_job, get_task_result
+from aaiclick.orchestration import (
+    Group,
+    Job,
+    Task,
+    ajob_test,
+    as_task,
+    clear_task,
+    create_job,
+    get_job,
+    get_task_result,
+)
 from aaiclick.orchestration.context import Context, staged_in, staging_around
 from aaiclick.orchestration.execution.staging import completed, new_staging
 from aaiclick.orchestration.models import Claim, Done, Failure
@@ -31,7 +41,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     reset_settings()
 
 
-async def ran(entry: Task, **options: Any) -> Job:
+async def ran(entry: Any, **options: Any) -> Job:
     return await ajob_test(await create_job("job", entry, **options))
 
 
@@ -57,9 +67,10 @@ def test_what_is_made_is_reported_with_what_is_returned_of_it() -> None:
     report = completed(CLAIM, [second], staging)
     assert isinstance(report, Done)
     assert report.children is not None
-    assert [new.id for new in report.children.tasks] == [first.id, second.id]
-    assert [tuple(edge) for edge in report.children.edges] == [(first.id, "task", second.id, "task")]
-    assert report.children.returned == [("task", second.id)]
+    one, two = as_task(first).id, as_task(second).id
+    assert [new.id for new in report.children.tasks] == [one, two]
+    assert [tuple(edge) for edge in report.children.edges] == [(one, "task", two, "task")]
+    assert report.children.returned == [("task", two)]
 
 
 def test_children_join_the_group_of_their_parent_unless_told_otherwise() -> None:
@@ -72,7 +83,10 @@ def test_children_join_the_group_of_their_parent_unless_told_otherwise() -> None
     report = completed(claim, None, staging)
     assert isinstance(report, Done)
     assert report.children is not None
-    assert {new.id: new.group_id for new in report.children.tasks} == {alone.id: 44, inside.id: own.id}
+    assert {new.id: new.group_id for new in report.children.tasks} == {
+        as_task(alone).id: 44,
+        as_task(inside).id: own.id,
+    }
     assert [new.parent_group_id for new in report.children.groups] == [44]
 
 
@@ -212,7 +226,7 @@ def test_what_a_run_made_that_failed_is_not_added_by_another() -> None:
     report = completed(CLAIM, made, again)
     assert isinstance(report, Done)
     assert report.children is not None
-    assert [new.id for new in report.children.tasks] == [made.id]
+    assert [new.id for new in report.children.tasks] == [as_task(made).id]
 
 
 async def test_who_was_given_a_task_that_is_removed_is_told_so(local: Path) -> None:

@@ -114,7 +114,7 @@ async def test_a_job_of_which_nothing_is_needed_is_completed(band: Orchestra) ->
     ],
 )
 async def test_a_group_opens_by_its_rule_or_not_at_all(
-    band: Orchestra, when: str, fail: bool, inside: str, step: int, monkeypatch: pytest.MonkeyPatch
+    band: Orchestra, when: Any, fail: bool, inside: str, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ripples, "STEP", step)
     first, group, after = make("first", critical=False), Group("g", when=when), make("after", when="always")

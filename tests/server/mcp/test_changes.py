@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aaiclick.orchestration import create_job, get_job, get_job_result, get_tasks_for_job, register_worker
+from aaiclick.orchestration import as_task, create_job, get_job, get_job_result, get_tasks_for_job, register_worker
 from aaiclick.orchestration.audit import list_audit
 from aaiclick.orchestration.execution.debug import ajob_test
 from tests.orchestration import sample_flows as flows
@@ -35,7 +35,7 @@ async def test_a_job_is_cancelled_once(writer: Agent) -> None:
 
 
 async def test_what_failed_runs_again(writer: Agent) -> None:
-    task = fail()
+    task = as_task(fail())
     job = await create_job("bad", task)
     await ajob_test(job)
     given = {"task_ids": [str(task.id)], "dry_run": True}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aaiclick.orchestration import create_job
+from aaiclick.orchestration import as_task, create_job
 from aaiclick.orchestration.execution.debug import ajob_test
 from aaiclick.orchestration.models import Task
 from aaiclick.server.mcp.bounds import TEXT_LENGTH_MAX
@@ -13,24 +13,24 @@ from tests.server.test_tasks import write_log
 
 
 async def a_task() -> Task:
-    task = flows.add(1, 2)
+    task = as_task(flows.add(1, 2))
     await create_job("sum", task)
     return task
 
 
 async def test_a_task_that_waits(each_agent: Agent) -> None:
     first = flows.add(1, 2)
-    second = flows.add(first, 3)
+    second = as_task(flows.add(first, 3))
     await create_job("sums", tasks=[first, second])
     shown = await each_agent.ask("get_task", task_id=str(second.id))
     assert (shown["status"], shown["attempt"]) == ("pending", 0)
     why = await each_agent.ask("why_pending", task_id=str(second.id))
-    assert [each["id"] for each in why["waits_for"]] == [str(first.id)]
+    assert [each["id"] for each in why["waits_for"]] == [str(as_task(first).id)]
     assert why["line"]
 
 
 async def test_the_attempts_of_a_task_that_failed(each_agent: Agent) -> None:
-    task = fail()
+    task = as_task(fail())
     await ajob_test(await create_job("bad", task))
     (run,) = (await each_agent.ask("list_task_runs", task_id=str(task.id)))["runs"]
     assert (run["outcome"], "ValueError" in run["error"]) == ("failed", True)
@@ -38,7 +38,7 @@ async def test_the_attempts_of_a_task_that_failed(each_agent: Agent) -> None:
 
 
 async def test_a_long_traceback_is_cut_and_says_so(agent: Agent) -> None:
-    task = flows.fail("x" * 9_000)
+    task = as_task(flows.fail("x" * 9_000))
     await ajob_test(await create_job("bad", task))
     whole = await agent.whole("list_task_runs", task_id=str(task.id))
     (run,) = whole["answer"]["runs"]
