@@ -201,6 +201,7 @@ async def test_what_there_is_stays_bounded(band: Orchestra, logs: Path, monkeypa
     seen: list[tuple[dict[str, int], int]] = []
     pruner, made = Pruner(logs), 0
     for _ in range(rounds):
+        assert (await band.coordinator.beat(band.worker)).alive
         for number in range(each):
             await run_one(band, f"job {number}")
             made += 1
