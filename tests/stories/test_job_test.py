@@ -200,8 +200,8 @@ def test_the_results_of_a_task_result(state: str) -> None:
     assert job_test(flows.runs, "hands_on", data={"from": "a task"}).result == {"from": "a task"}
 
 
-def test_a_job_without_tasks_stays_pending(state: str) -> None:
-    assert job_test(flows.empty).status == "pending"
+def test_a_job_without_tasks_completes(state: str) -> None:
+    assert job_test(flows.empty).status == "completed"
 
 
 def test_the_same_task_twice_among_the_arguments(state: str) -> None:
