@@ -31,6 +31,7 @@ EXIT_CODES = {
     "GroupComplete": 5,
     "InputsGone": 5,
     "NotYetThere": 5,
+    "SessionOver": 5,
     "ClaimLost": 5,
     "WaitTimeout": 124,
 }

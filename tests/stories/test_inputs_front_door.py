@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -150,7 +151,7 @@ async def test_an_id_is_refused_or_not_found_on_every_route_and_database(each_cl
         if "_id}" not in path:
             continue
         for given, status in [*((text, 422) for text in NO_IDS), *((text, 404) for text in NOT_THERE)]:
-            address = path.replace("{job_id}", given).replace("{task_id}", given).replace("{worker_id}", given)
+            address = re.sub(r"\{\w+_id\}", given, path)
             told = problem_in(await each_client.request(method, f"{HOST}{address}"), status)["detail"]
             assert given in told, (rule, told)
 

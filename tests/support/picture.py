@@ -146,9 +146,12 @@ class Picture:
 
     def is_never(self, node: int) -> bool:
         """Whether the node's own rule can be met no more."""
-        rule, found = self.rule(node), self.standings(node)
+        rule = self.rule(node)
+        if rule == "all_completed":
+            return any(edge.previous_id in self.failed for edge in self.into[node])
         if rule.startswith("one_"):
             return self.awaited(node) == -1
+        found = self.standings(node)
         bears_failed, bears_cancelled = rule in ("all_done", "always"), rule in ("none_failed", "always")
         return bool((found["failed"] and not bears_failed) or (found["cancelled"] and not bears_cancelled))
 
@@ -170,7 +173,7 @@ class Picture:
     @cached_property
     def doomed(self) -> set[int]:
         """Tasks and groups that wait for something that failed, themselves or by a group around them."""
-        direct = {edge.next_id for edge in self.edges if self.is_never(edge.next_id)}
+        direct = {node for node in {edge.next_id for edge in self.edges} if self.is_never(node)}
         for group in self.by_depth:
             if group.parent_group_id in direct:
                 direct.add(group.id)

@@ -51,7 +51,7 @@ def small_graph() -> tuple[Submission, Plan]:
 
 
 def left_to_defaults(table: Table, row: dict[str, Any]) -> set[str]:
-    columns = {column.name for column in table.columns}
+    columns = {column.name for column in table.columns if column.computed is None}
     assert row.keys() <= columns
     missing = columns - row.keys()
     for name in missing:
