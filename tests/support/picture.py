@@ -36,6 +36,7 @@ class Picture:
             for row in rows["ripples"]
             if row.kind in ("release", "end") or (row.kind == "doom" and row.node_type != "group")
         }
+        self.failing = {row.node_id: row for row in rows["ripples"] if row.kind == "doom"}
         self.opening = {row.node_id: row for row in rows["ripples"] if row.kind == "open"}
         self.dooming = {
             row.job_id for row in rows["ripples"] if row.kind in ("doom", "drown", "spare", "end", "release")
@@ -92,6 +93,13 @@ class Picture:
         telling = self.telling.get(edge.previous_id)
         return telling is None or edge.met or edge.next_id <= telling.after_id
 
+    def is_heard(self, edge: Row[Any]) -> bool:
+        """Whether the next has been told that the previous failed: a group may do so long before its end."""
+        failing = self.failing.get(edge.previous_id)
+        if failing is None or edge.next_id <= failing.after_id:
+            return True
+        return edge.previous_id in self.ended and self.is_told(edge)
+
     def is_met(self, edge: Row[Any]) -> bool:
         """Whether the previous is complete and the next has been told."""
         return edge.previous_id in self.complete and self.is_told(edge)
@@ -118,6 +126,7 @@ class Picture:
             found["cancelled"] += status == "cancelled"
             failed = previous in self.failed and status != "cancelled"
             found["failed"] += failed
+            found["heard"] += failed and self.is_heard(edge)
             found["ended"] += failed and previous in self.ended and told
         return found
 
@@ -128,7 +137,7 @@ class Picture:
         found = self.standings(node)
         if rule.startswith("one_"):
             decided = self.decided(node)
-            return int(not found["hits" if rule == "one_completed" else "failed"]) if decided is None else -decided
+            return int(not found["hits" if rule == "one_completed" else "heard"]) if decided is None else -decided
         borne = found["complete"]
         borne += found["ended"] if rule in ("all_done", "always") else 0
         borne += found["cancelled"] if rule in ("none_failed", "always") else 0

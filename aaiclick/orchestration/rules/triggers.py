@@ -144,8 +144,9 @@ def learn(when: When, unmet: int, awaited: int, amiss: bool, news: News) -> Verd
 
 
 def _judge_one(when: When, awaited: int, amiss: bool, news: News) -> Verdict:
-    amiss = amiss or bool(news.failed or news.cancelled)
-    if news.failed if when is When.ONE_FAILED else news.complete > news.skipped:
+    failed = news.failed or news.ended  # of a group, the end may be told before the failure
+    amiss = amiss or bool(failed or news.cancelled)
+    if failed if when is When.ONE_FAILED else news.complete > news.skipped:
         return Verdict(0, MET, amiss, Fate.RUNS)
     left = awaited - news.complete - news.ended - news.cancelled
     if left > 0:

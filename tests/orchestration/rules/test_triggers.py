@@ -63,6 +63,11 @@ def test_a_group_that_goes_on_has_failed_and_not_ended() -> None:
     assert judge(When.ALL_COMPLETED, 1, news_of(Standing.FAILING)).fate is D
 
 
+def test_what_has_ended_without_completion_has_failed_whatever_is_told_first() -> None:
+    assert learn(When.ONE_FAILED, 1, 1, False, News(ended=1)).fate is R
+    assert learn(When.ONE_COMPLETED, 1, 1, False, News(ended=1)).fate is D
+
+
 def test_a_rule_that_is_none_is_refused_by_name() -> None:
     assert check_when("one_failed") is When.ONE_FAILED
     with pytest.raises(InputError, match="when: 'sometimes' is not accepted: one of all_completed, all_done"):

@@ -146,6 +146,38 @@ async def test_a_group_ends_with_its_last_task_and_fails_with_its_first(band: Or
 # ---------------------------------------------------------------- clears and cancels
 
 
+async def test_a_group_whose_end_is_told_before_its_failure_has_failed(
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That it failed was put off; its end was not: who waits for one failure was taken for not needed."""
+
+    async def later(*_: object) -> bool:
+        return False
+
+    group = Group("g")
+    make("bad", group_id=group.id, critical=False), make("good", group_id=group.id)
+    alert, first = make("alert", when="one_failed"), make("first", when="one_completed")
+    group >> alert
+    group >> first
+    job = await band.submit(group, alert, first)
+    claims = await band.claim_named()
+    with monkeypatch.context() as little:
+        little.setattr(ripples, "STEP", 0)
+        little.setattr(ripples, "work_one_ripple", later)
+        await band.fail(claims["bad"])
+        assert await band.ripples()
+        little.setattr(ripples, "STEP", 10)
+        await band.complete(claims["good"])
+    await band.drain()
+    assert await band.statuses(job) == {
+        "bad": "failed",
+        "good": "completed",
+        "alert": "completed",
+        "first": "upstream_failed",
+    }
+    assert not await band.violations()
+
+
 async def test_clearing_an_input_runs_again_what_had_its_one(band: Orchestra) -> None:
     one, two, first = make("one"), make("two"), make("first", when="one_completed")
     first << [one, two]
