@@ -283,7 +283,7 @@ _ENDS_EARLY = ("cancel", "crash", "hang", "outage")
 _MORE = ("more_hosts", "drain", "report_again", "claim_again", "beat_again")
 WEATHER = {
     "fence_by_status_only": Weather(favours=("report_again", "clear", *_DEADLY)),
-    "scan_and_write_apart": Weather(slowness=30.0, zealous=True, favours=_DEADLY),
+    "scan_and_write_apart": Weather(slowness=30.0, zealous=True, favours=("deafen", *_DEADLY)),
     "bodies_that_outlast_the_session": Weather(
         favours=("hang", "submit", "more_hosts"), spares=("crash", "cancel", "drain", "outage")
     ),
@@ -294,12 +294,15 @@ WEATHER = {
     "worker_that_never_lets_go": Weather(favours=("clear", "submit"), spares=("crash", "drain", "hang", "outage")),
     "claim_left_behind": Weather(favours=_DEADLY),
     "unpin_at_start": Weather(favours=("submit", "extend", *_DEADLY)),
-    "references_by_task": Weather(favours=("clear", "submit", "more_hosts"), spares=("crash", "cancel")),
+    "consumers_that_do_not_wait_for_what_is_returned": Weather(
+        favours=("submit", "clear"), spares=("drain", "deafen", *_ENDS_EARLY)
+    ),
     "claims_that_end_without_a_word": Weather(favours=("clear", "submit")),
-    "references_that_end_with_the_claim": Weather(favours=("clear", "submit", "extend")),
-    "clear_that_pins_nothing": Weather(favours=("clear", "submit"), spares=(*_ENDS_EARLY, *_MORE)),
+    "references_that_end_with_the_claim": Weather(
+        favours=("clear", "submit", "retry"), spares=("deafen", *_ENDS_EARLY, *_MORE)
+    ),
+    "clear_that_pins_nothing": Weather(favours=("clear", "submit", "retry"), spares=("deafen", *_ENDS_EARLY)),
     "clear_that_does_not_ask": Weather(favours=("clear", "submit"), spares=_ENDS_EARLY),
-    "sweeper_that_never_comes": Weather(favours=("hang", "submit", "more_hosts"), spares=("crash", "cancel")),
     "beat_that_takes_what_is_on_its_way": Weather(slowness=15.0, favours=("submit", "clear"), spares=("hang",)),
 }
 """In which some of them show sooner."""

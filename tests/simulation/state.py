@@ -14,6 +14,7 @@ from sqlalchemy.pool import StaticPool
 
 from aaiclick.errors import AaiclickError
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.dialects.contract import Connection
 from aaiclick.orchestration.store.dialects.sqlite import SqliteDialect
 from aaiclick.orchestration.store.inline import InlineEngine
 from aaiclick.orchestration.store.session import Session
@@ -127,6 +128,13 @@ class SimulatedDatabase(Database):
         self.world.committed(self.party, _name(work), asked)
         await self._travel("after", _name(work))
         return answer
+
+    def _rollback(self, connection: Connection) -> asyncio.Future[None]:  # type: ignore[override]
+        """At once, without a turn for others: all share one connection, and would be in what is not undone yet."""
+        self.world.state.driver.rollback()
+        undone = self.world.loop.create_future()
+        undone.set_result(None)
+        return undone
 
     async def _travel(self, when: str, what: str) -> None:
         await asyncio.sleep(self.world.latency_s())
