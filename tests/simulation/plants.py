@@ -297,7 +297,7 @@ WEATHER = {
     "consumers_that_do_not_wait_for_what_is_returned": Weather(
         favours=("submit", "clear"), spares=("drain", "deafen", *_ENDS_EARLY)
     ),
-    "claims_that_end_without_a_word": Weather(favours=("clear", "submit")),
+    "claims_that_end_without_a_word": Weather(favours=("clear", "submit"), spares=_ENDS_EARLY),
     "references_that_end_with_the_claim": Weather(
         favours=("clear", "submit", "retry"), spares=("deafen", *_ENDS_EARLY, *_MORE)
     ),

@@ -28,7 +28,7 @@ FOUND_BY = {
     "consumers_that_do_not_wait_for_what_is_returned": 6,
     "unpin_at_start": 2,
     "references_that_end_with_the_claim": 2,
-    "claims_that_end_without_a_word": 15,
+    "claims_that_end_without_a_word": 32,
     "dropper_that_does_not_look": 6,
     "publication_without_pins": 4,
     "clear_that_pins_nothing": 1,
