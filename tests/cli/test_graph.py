@@ -68,6 +68,7 @@ def test_the_whole_graph_as_json(cli: Cli) -> None:
         "attempt": 0,
         "started_at": None,
         "completed_at": None,
+        "when": "all_completed",
     }
 
 

@@ -48,7 +48,7 @@ async def test_it_ends_and_its_runs_are_given_to_others(band: Orchestra, monkeyp
     assert swallowing.tried > 1
     worker_id = stuck.value.facts["worker_id"]
     assert await band.scalar(select(workers.c.status).where(workers.c.id == worker_id)) == "stopped"
-    assert await band.statuses(job) == {"a": "claimed"}
+    assert (await band.statuses(job))["a"] in ("claimed", "running")
     await recover_lost_runs(band.database, expire=False)
     assert await band.statuses(job) == {"a": "pending"}
     await band.drain()
