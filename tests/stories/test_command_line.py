@@ -64,7 +64,11 @@ def test_a_failed_job_is_run_followed_looked_at_and_retried(cli: Cli, machine: s
 
     followed = cli("job", "logs", job_id[-9:], "--follow")
     written = [line for line in followed.out.splitlines() if line and not line.startswith("==>")]
-    assert (followed.code, written) == (0, ["part 0", "part 1", "checking"])
+    assert (followed.code, written[:4]) == (
+        0,
+        ["part 0", "part 1", "checking", "Traceback (most recent call last):"],
+    )
+    assert written[-1].startswith("ValueError: "), written[-1]
 
     waited = cli("job", "wait", job_id, "--json")
     assert (waited.code, waited.data["status"]) == (1, "failed")
@@ -76,7 +80,7 @@ def test_a_failed_job_is_run_followed_looked_at_and_retried(cli: Cli, machine: s
 
     (task,) = cli("dlq", "list", "--job", job_id, "--json").data["tasks"]
     assert "only 2" in task["error"]
-    assert cli("task", "logs", task["id"], "--tail", "1") == (0, "checking\n", "")
+    assert cli("task", "logs", task["id"], "--tail", "1") == (0, "ValueError: only 2\n", "")
 
     assert cli("task", "retry", task["id"][-9:]) == (0, task["id"] + "\n", "1 task will run again.\n")
     watched = cli("job", "stats", job_id, "--watch", "--json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -43,7 +44,8 @@ async def test_an_agent_debugs_a_failed_job(machine: Place, monkeypatch: pytest.
     monkeypatch.setenv("AAICLICK_OPLOG", "1")
     running = await machine.start("--port", "0", "--workers", "1").up()
     begins = running.named("begins")[0]
-    url, headers = begins["server"].replace("/api/v1", "/mcp"), {"Authorization": f"Bearer {begins['token']}"}
+    token = Path(begins["token_file"]).read_text().strip()  # noqa: ASYNC240 (a small file)
+    url, headers = begins["server"].replace("/api/v1", "/mcp"), {"Authorization": f"Bearer {token}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=60) as http,
         Client(streamable_http_client(url, http_client=http)) as client,

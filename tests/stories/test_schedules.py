@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from contextlib import suppress
@@ -42,6 +43,7 @@ def nightly(x: int):
 
 async def test_a_scheduled_workflow_grows_in_a_worker(fleet: Fleet) -> None:
     (fleet.home / "nightly_flow.py").write_text(NIGHTLY)
+    fleet.env["PYTHONPATH"] += f"{os.pathsep}{fleet.home}"
     kwargs = encode_kwargs({"x": 5}, bytes_max=1000)
     await register(fleet, entrypoint="nightly_flow.nightly", default_kwargs=kwargs)
     await come(fleet, await days_ago(fleet, 0))
@@ -49,7 +51,8 @@ async def test_a_scheduled_workflow_grows_in_a_worker(fleet: Fleet) -> None:
     (fired,) = await _fired(fleet, 1)
     job = await fleet.coordinator.job(fired.job_id)
     assert job is not None
-    assert (await fleet.end_of(job)).status == "completed"
+    ended = await fleet.end_of(job)
+    assert ended.status == "completed", ended.error
     done = await fleet.job(job)
     assert (done.run_type, done.total_tasks, done.registered_job_id) == ("scheduled", 3, fired.registered_job_id)
 
