@@ -75,8 +75,8 @@ async def test_a_child_that_is_killed_is_a_crash_of_its_task_alone(fleet: Fleet)
 async def test_another_leads_when_the_leader_is_killed(fleet: Fleet) -> None:
     fleet.env |= SESSION
     members = await fleet.workers(3, concurrency=3)
-    await eventually(lambda: any("leads" in member.said() for member in members))
-    (leader,) = (member for member in members if "leads" in member.said())
+    await eventually(lambda: any(" leads (term" in member.said() for member in members))
+    (leader,) = (member for member in members if " leads (term" in member.said())
     job = await fleet.submit(*(fleet.errand("waits", f"wait{number}") for number in range(4)))
     later = RetryPolicy(max_retries=1, delay_s=3.0, jitter=False)
     delayed = await fleet.submit(fleet.errand("fails", kwargs={"times": 1}, retry=later))

@@ -77,7 +77,12 @@ class Member:
         return self.process.wait()
 
     def said(self) -> str:
-        return self._log.read_text(errors="replace")
+        """What it wrote, without the lines in which it introduces itself."""
+        lines = self._log.read_text(errors="replace").splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith(INTRODUCTIONS))
+
+
+INTRODUCTIONS = ("Worker on ", "Control loop on ", "State in ", "Modules from ")
 
 
 @dataclass
