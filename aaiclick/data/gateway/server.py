@@ -144,6 +144,7 @@ class Gateway:
                 oldest = next(iter(self._strangers))
                 del self._strangers[oldest]
                 self._hang_up({oldest})
+                self._clients.pop(oldest, None)  # its place is free now: its thread ends when it comes to that
             if len(self._clients) < CONNECTIONS_MAX:
                 self._clients[client] = thread
                 self._strangers[client] = time.monotonic()
@@ -163,7 +164,7 @@ class Gateway:
             pass  # the client has gone
         finally:
             with self._lock:
-                del self._clients[client]
+                self._clients.pop(client, None)
                 self._strangers.pop(client, None)
 
     def _next_head(self, client: socket.socket, reader: BinaryIO) -> Head | None:
