@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from aaiclick.orchestration.execution.cutoff import Cutoff
@@ -12,7 +13,7 @@ from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.heart import Heart
 from aaiclick.orchestration.execution.worker import Worker
-from aaiclick.orchestration.models import Claim, Done, Report
+from aaiclick.orchestration.models import Claim, Done, Orders, Report
 from tests.support.orchestra import Orchestra
 
 Body = Callable[[Claim], Awaitable[Report]]
@@ -78,7 +79,7 @@ async def working(
             coordinator or band.coordinator,
             worker.id,
             worker.holdings,
-            worker.obey,
+            partial(_obey, worker, worker.id),
             every_s=every_s,
             on_renewed=worker.cutoff.renewed,
         )
@@ -95,3 +96,9 @@ async def working(
         for each in (*hearts, running):
             each.cancel()
         await asyncio.gather(*hearts, running, return_exceptions=True)
+
+
+def _obey(worker: Worker, session: int, orders: Orders) -> None:
+    """As the service does: orders for a session that is over are for nobody."""
+    if worker.id == session:
+        worker.obey(orders)
