@@ -86,3 +86,10 @@ def test_building_a_graph_loads_no_database_library(statement: str) -> None:
     code = f"import sys\n{statement}\nprint(sorted(set({heavy!r}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_worker_loads_no_data_library_before_a_body_needs_one() -> None:
+    heavy = ("numpy", "pyarrow", "pandas", "polars", "pydantic", "chdb", "clickhouse_connect")
+    code = f"import sys\nimport aaiclick.orchestration.execution.main\nprint(sorted(set({heavy!r}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
-
 from aaiclick.data import sql
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.schema import Schema
@@ -16,6 +14,8 @@ PART_CHARS = 4_000_000
 
 async def write_blob(client: DataClient, table: str, text: str, **facts: Any) -> None:
     """Make a table of a text, with these facts in its comment."""
+    import pyarrow as pa  # here, to keep start-up light
+
     comment = sql.text(Schema((), "table").table_comment(**facts))
     columns = "number UInt32, part String"
     await client.command(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -68,6 +68,27 @@ class _Entered(NamedTuple):
     around: Context | None
 
 
+class _OwnData:
+    """The data context that a Context opens for itself, when the first Object is made and none is around."""
+
+    def __init__(self) -> None:
+        self._opening = asyncio.Lock()
+        self._stack = AsyncExitStack()
+        self._context: DataContext | None = None
+
+    async def context(self) -> DataContext:
+        from aaiclick.data.context import opened_context  # here, to keep start-up light
+
+        async with self._opening:
+            if self._context is None:
+                self._context = await self._stack.enter_async_context(opened_context())
+            return self._context
+
+    async def close(self) -> None:
+        self._context = None
+        await self._stack.aclose()
+
+
 class Context:
     """A job's context: `apply` commits tasks, groups and dependencies to it.
 
@@ -77,14 +98,12 @@ class Context:
     def __init__(self, job_id: int | None = None) -> None:
         self.job_id = None if job_id is None else check_id(job_id, "job id")
         self._entered: list[_Entered] = []
-        self._data: DataContext | None = None
-        """Where Objects are made, once one was and no `data_context` was around."""
-        self._data_opening = asyncio.Lock()
-        self._data_open = AsyncExitStack()
+        self._own_data: _OwnData | None = None
 
     async def __aenter__(self) -> Context:
         connection: AbstractAsyncContextManager[Any] = nullcontext() if self._staging() is not None else connected()
         await connection.__aenter__()
+        self._own_data = self._own_data or _OwnData()
         self._entered.append(_Entered(asyncio.current_task(), connection, _current.get()))
         _current.set(self)
         return self
@@ -96,9 +115,8 @@ class Context:
         self._entered.remove(last)
         _current.set(last.around)
         try:
-            if not self._entered:
-                self._data = None
-                await self._data_open.aclose()
+            if not self._entered and self._own_data is not None:
+                await self._own_data.close()
         finally:
             await last.connection.__aexit__(*error)
 
@@ -143,16 +161,9 @@ class Context:
         """
         from aaiclick.data.context import current_context, is_context_around  # here, to keep start-up light
 
-        around = await (current_context() if is_context_around() or not self._entered else self._data_context())
+        own = self._own_data if self._entered and not is_context_around() else None
+        around = await (current_context() if own is None else own.context())
         return await around.create_object(schema, name=name, scope=scope, order=order)
-
-    async def _data_context(self) -> DataContext:
-        from aaiclick.data.context import opened_context  # here, to keep start-up light
-
-        async with self._data_opening:
-            if self._data is None:
-                self._data = await self._data_open.enter_async_context(opened_context())
-            return self._data
 
 
 def orch_context(job_id: int | None = None) -> Context:
@@ -226,19 +237,28 @@ def staging_around() -> Staging | None:
     return found if isinstance(found, Staging) else None
 
 
-@contextmanager
-def staged_in(staging: Staging) -> Iterator[None]:
-    """Inside, whatever is made belongs to the run, and the context around is that of its job."""
-    gathering, group, around = collector.set(staging), current_group.set(None), _current.set(Context(staging.job_id))
-    try:
-        yield
-    except BaseException:
-        staging.forget()
-        raise
-    finally:
-        collector.reset(gathering)
-        current_group.reset(group)
-        _current.reset(around)
+class staged_in:
+    """Inside, whatever is made belongs to the run, and the context around is that of its job.
+
+    A class, since each run of a task is inside of one: a generator costs twice as much.
+    """
+
+    __slots__ = ("_around", "_gathering", "_group", "_staging")
+
+    def __init__(self, staging: Staging) -> None:
+        self._staging = staging
+
+    def __enter__(self) -> None:
+        self._gathering = collector.set(self._staging)
+        self._group = current_group.set(None)
+        self._around = _current.set(Context(self._staging.job_id))
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is not None:
+            self._staging.forget()
+        collector.reset(self._gathering)
+        current_group.reset(self._group)
+        _current.reset(self._around)
 
 
 def refuse_staged(task_id: int) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from aaiclick.orchestration.control.loop import Control
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.store.chores import look_for_chores
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from tests.simulation.loop import Gate, VirtualLoop
@@ -35,7 +36,7 @@ class LoopClock:
 
 
 class SlowDatabase(Database):
-    """Takes a moment to answer, and says whether it is about to."""
+    """Takes a while to answer, and says whether it is about to."""
 
     is_asked = False
 
@@ -71,6 +72,33 @@ def test_a_leader_that_was_paused_through_an_outage_does_not_reap_at_once(in_a_r
         assert statuses() == ["active"]
         await asyncio.sleep(SESSION_S)
         assert statuses() == ["stopped"]
+        leading.cancel()
+        await asyncio.wait([leading])
+        await database.close()
+
+    loop.run_until_complete(story())
+    loop.close()
+    state.close()
+
+
+def test_a_leader_whose_rounds_are_slow_ends_dead_sessions_all_the_same() -> None:
+    """The database was taken for cut off between two answers that were looked at, at the beginning and the end of a
+    round, although it answered all the time."""
+    loop, state = VirtualLoop(), State()
+    dialect = Dialect(time=lambda: BEGINNING + timedelta(seconds=loop.time()))
+    database = SlowDatabase("sqlite:///simulated", state.engine, dialect)
+
+    async def look_often() -> None:
+        for _ in range(40):
+            await database.read(look_for_chores)
+
+    async def story() -> None:
+        control = Control(database, 1, session_s=SESSION_S, clock=LoopClock(loop))
+        control.sweeper.now_and_then = look_often  # type: ignore[method-assign]
+        await DirectCoordinator(database).register(hostname="h", pid=1)
+        leading = asyncio.create_task(control.run())
+        await asyncio.sleep(20 * SESSION_S)
+        assert state.rows("SELECT status FROM workers") == [("stopped",)]
         leading.cancel()
         await asyncio.wait([leading])
         await database.close()

@@ -25,6 +25,9 @@ from aaiclick.orchestration.views import encode_returned
 from tests.support.invariants import violations
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+BEAT_EVERY = 100
+"""After so many claims a worker that drains says that it lives: many of them take longer than a session."""
+
 WAIT_S_MAX = 30
 """How long a test waits for another transaction to come to a lock before it gives up."""
 
@@ -114,6 +117,8 @@ class Orchestra:
                 claims = await self.claim(limit)
                 if not claims and due_s is None:
                     return taken
+            if len(taken) // BEAT_EVERY < (len(taken) + len(claims)) // BEAT_EVERY:
+                assert (await self.coordinator.beat(self.worker)).alive
             taken += claims
             reports = [behaviour(claim) for claim in claims]
             await self.report(*(report for report in reports if report is not None))

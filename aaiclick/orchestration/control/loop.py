@@ -58,6 +58,7 @@ class Control:
         self._since: float | None = None
         """Since when the database has been in reach without a gap."""
         self._seen = float("-inf")
+        database.on_answer.append(self._in_reach)
         self._mended = self._counted = self._pruned = self._swept = clock.monotonic()
         self._trouble = Trouble(clock)
         self._books: dict[str, Trouble] = {}
@@ -69,6 +70,7 @@ class Control:
             while True:
                 await self.clock.sleep(await self.round())
         finally:
+            self.database.on_answer.remove(self._in_reach)
             await asyncio.shield(self._leave())
 
     async def round(self) -> float:
@@ -82,21 +84,17 @@ class Control:
             self._since = None
             self._trouble.met("the control loop", error)
             return self.every_s
-        self._in_reach()
         self._trouble.over()
         return pause_s
 
     async def _lead(self) -> float:
-        leads = await self.leader.try_to_lead()
-        self._in_reach()
-        if leads:
+        if await self.leader.try_to_lead():
             return await self._repair()
         self._mended = self.clock.monotonic()
         return self.every_s
 
     async def _repair(self) -> float:
         chores = await self.database.read(look_for_chores)
-        self._in_reach()
         await self._attend(chores)
         now = self.clock.monotonic()
         if now - self._mended >= MEND_EVERY_S:
@@ -157,7 +155,7 @@ class Control:
         return self._since is not None and now - self._since >= self.session_s
 
     def _in_reach(self) -> None:
-        """Note that the database answers; a gap, as after a pause of this process, begins the wait anew."""
+        """Note that the database has answered, whoever asked; a gap, as after a pause, begins the wait anew."""
         now = self.clock.monotonic()
         if self._since is None or now - self._seen > self.session_s / 2:
             self._since = now

@@ -41,7 +41,7 @@ class RunLog:
         self._fd: int | None = None  # negative: it cannot be written
         self._head_left = -1
         self._tail = b""
-        self._masking = Masking()
+        self._masking: Masking | None = None  # None: nothing was written so far
         self._lost = 0
         self._mid_line = False
         self._lock: threading.Lock | None = threading.Lock()  # None: the log is closed
@@ -73,7 +73,8 @@ class RunLog:
         lock = self._lock
         if lock is None:
             return
-        self._guarded(b"", ends=True)
+        if self._masking is not None:
+            self._guarded(b"", ends=True)
         with lock:
             self._lock = None
             fd, self._fd = self._fd, None
@@ -90,7 +91,8 @@ class RunLog:
         if lock is None:
             return
         with lock:
-            masked = self._masking.feed(data) + (self._masking.end() if ends else b"")
+            masking = self._masking = self._masking or Masking()
+            masked = masking.feed(data) + (masking.end() if ends else b"")
             trouble = self._add(masked) if self._lock and (masked or not ends) else None
         if trouble:  # told when the lock is free: a handler of logging may be waiting for it
             _warn(trouble)

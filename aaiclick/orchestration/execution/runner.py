@@ -17,7 +17,15 @@ from aaiclick.orchestration.context import staged_in
 from aaiclick.orchestration.execution.current import RUNNING
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.narrowing import narrowed
-from aaiclick.orchestration.execution.run_data import PLAIN, Opened, RunData, key_of, refers_to_objects, wanting_objects
+from aaiclick.orchestration.execution.run_data import (
+    PLAIN,
+    Opened,
+    RunData,
+    is_heavy,
+    key_of,
+    refers_to_objects,
+    wanting_objects,
+)
 from aaiclick.orchestration.execution.secrets import hands_on_secrets, mask_values, may_name_secrets, reveal
 from aaiclick.orchestration.execution.staging import completed, new_staging
 from aaiclick.orchestration.models import Claim, Report
@@ -92,8 +100,9 @@ async def _run_claim(
         return _failed(claim, error, watcher)
     except BaseException as error:
         return _failed(claim, error, watcher)
+    report = completed(claim, value, staging)
     try:
-        return data.hand_on(await data.lighten(completed(claim, value, staging)))
+        return data.hand_on(await data.lighten(report) if is_heavy(report) else report)
     except Exception as error:  # ClickHouse may be away
         return _failed(claim, error, watcher)
 
@@ -135,14 +144,20 @@ def prepare(claim: Claim, opened: Opened) -> tuple[Callable[..., Any], dict[str,
 
 
 def _arguments(claim: Claim, opened: Opened, *, importing: bool = True) -> dict[str, object]:
-    results = Results(
-        claim.inputs,
-        claim.members,
-        claim.outputs,
-        lambda kind, payload: opened[key_of(kind, payload)],
-        importing=importing,
-    )
-    return decode_kwargs(claim.kwargs_json, results.resolve, importing=importing)
+    results: Results | None = None
+
+    def resolve(kind: str, payload: Any) -> Any:
+        nonlocal results
+        results = results or Results(
+            claim.inputs,
+            claim.members,
+            claim.outputs,
+            lambda kind, payload: opened[key_of(kind, payload)],
+            importing=importing,
+        )
+        return results.resolve(kind, payload)
+
+    return decode_kwargs(claim.kwargs_json, resolve, importing=importing)
 
 
 async def _call(

@@ -56,14 +56,22 @@ def shown(entrypoint: str) -> str:
 # ---------------------------------------------------------------- in a job that came from outside
 
 
-@contextmanager
-def arguments_from_outside(are: bool = True) -> Iterator[None]:
-    """Inside, texts that name functions may have come with the arguments."""
-    token = _arguments.set(are)
-    try:
-        yield
-    finally:
-        _arguments.reset(token)
+class arguments_from_outside:
+    """Inside, texts that name functions may have come with the arguments.
+
+    A class, since each run of a task is inside of one: a generator costs twice as much.
+    """
+
+    __slots__ = ("_are", "_token")
+
+    def __init__(self, are: bool = True) -> None:
+        self._are = are
+
+    def __enter__(self) -> None:
+        self._token = _arguments.set(self._are)
+
+    def __exit__(self, *error: object) -> None:
+        _arguments.reset(self._token)
 
 
 def are_from_outside() -> bool:

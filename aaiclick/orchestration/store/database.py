@@ -44,6 +44,8 @@ class Database:
         """What the installation is called, once someone has asked."""
         self.on_hints: Callable[[Iterable[str]], None] = _unheard
         """Told after each commit what others may want to know of it."""
+        self.on_answer: list[Callable[[], None]] = []
+        """Called after each read and each transaction that the database has answered."""
         self._writer = asyncio.Lock()
         self._idle_max = settings().sql_pool_size
         self._room_max = self._idle_max + settings().sql_max_overflow
@@ -150,7 +152,9 @@ class Database:
     async def read(self, work: Callable[[Session], Awaitable[T]]) -> T:
         """Run statements that only read, each seeing what is committed by then."""
         async with self.connection() as connection:
-            return await work(Session(connection, self.dialect))
+            answer = await work(Session(connection, self.dialect))
+        self._answered()
+        return answer
 
     async def transact(self, work: Callable[[Session], Awaitable[T]], *, at_once: bool = False) -> T:
         """Run `work` in one transaction, all of it again if the database says that it may pass then.
@@ -165,6 +169,7 @@ class Database:
                     answer = await work(session)
                 if session.hints:
                     self.on_hints(session.hints)
+                self._answered()
                 return answer
             except Exception as error:
                 if not self.dialect.is_transient(error):
@@ -173,6 +178,10 @@ class Database:
                     raise TransientStoreError(attempts=TRIES, cause=one_line(error)) from error
                 await asyncio.sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311 (no secret)
         raise AssertionError("unreachable")
+
+    def _answered(self) -> None:
+        for hear in self.on_answer:
+            hear()
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Session]:

@@ -28,7 +28,7 @@ class Guard:
     def __init__(self, cutoff: Cutoff) -> None:
         self.cutoff = cutoff
         self._bodies: set[Running] = set()
-        self._lock = threading.Lock()
+        """The loop changes it, the guard's thread copies it: each is one step of the interpreter, without a lock."""
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._look_forever, name="aaiclick-guard", daemon=True)
 
@@ -38,13 +38,11 @@ class Guard:
     def begin(self, running: Running) -> None:
         """A body begins."""
         if running.claim.stop_when_cut_off:
-            with self._lock:
-                self._bodies.add(running)
+            self._bodies.add(running)
 
     def end(self, running: Running) -> None:
         """Nobody waits for it any more."""
-        with self._lock:
-            self._bodies.discard(running)
+        self._bodies.discard(running)
 
     async def until_dead(self, running: Running) -> None:
         """While the worker is cut off, a body that is stopped is waited for: its claim must not be given back before.
@@ -74,8 +72,7 @@ class Guard:
                 self._closed.wait(MOMENT_S)
 
     def _end_what_goes_on(self) -> None:
-        with self._lock:
-            names = sorted({running.claim.name for running in self._bodies if running.goes_on})
+        names = sorted({running.claim.name for running in self._bodies.copy() if running.goes_on})
         if names:
             said = "this worker is cut off from its database, and others may soon begin what it runs: it ends, since %s"
             log.critical(said + " cannot be stopped", ", ".join(names))
