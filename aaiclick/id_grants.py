@@ -23,9 +23,14 @@ ALLOTTED_MACHINE_IDS = range(512)
 RANDOM_MACHINE_IDS = range(768, 1024)
 
 FAR_MS = 2**53
-WINDOW_MS = 10_000
-FIRST_WINDOW_MS = 1_000
-"""A short-lived process reserves no more than this, so that its slot is soon free for the next."""
+WINDOW_MS = 1_000
+"""What a process has reserved when it is killed stays reserved: the next holder of its slot begins after that."""
+
+FIRST_WINDOW_MS = 50
+"""Each window is twice the one before: processes that follow each other on one slot do not run ahead."""
+
+RANDOM_WINDOW_MS = 10_000
+"""How long a random machine id is used before the source is asked again."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ def random_grant(from_ms: int) -> Grant:
     """
     draw = int.from_bytes(os.urandom(8), "big")
     machine_id = RANDOM_MACHINE_IDS[draw % len(RANDOM_MACHINE_IDS)]
-    return Grant(machine_id, from_ms, from_ms + WINDOW_MS, first_sequence=(draw >> 32) % (SEQUENCES // 2))
+    return Grant(machine_id, from_ms, from_ms + RANDOM_WINDOW_MS, first_sequence=(draw >> 32) % (SEQUENCES // 2))
 
 
 class LocalSlots:
@@ -100,7 +105,7 @@ class LocalSlots:
         os.pwrite(self._fd, b"%020d\n" % until_ms, 0)
         os.fsync(self._fd)
         self._high_water_ms = until_ms
-        self._window_ms = WINDOW_MS
+        self._window_ms = min(2 * self._window_ms, WINDOW_MS)
         return Grant(self._slot, from_ms, until_ms)
 
     def _take_slot(self, at_ms: int) -> bool:

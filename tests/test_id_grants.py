@@ -44,6 +44,22 @@ def test_the_next_holder_of_a_slot_never_starts_below_the_last_id(tmp_path: Path
     assert_rising(made)
 
 
+@pytest.mark.parametrize("lifetime_s", [0.0, 0.12, 5.0])
+def test_processes_that_follow_each_other_on_one_slot_do_not_run_ahead(tmp_path: Path, lifetime_s: float):
+    """Each began after what the one before had reserved: the twentieth was seconds ahead."""
+    clock = HandClock()
+    ahead = []
+    for _ in range(20):
+        maker = slots_maker(tmp_path / "slots", clock, range(7, 8))
+        ahead.append(id_time(maker.one()).timestamp() - clock.wall())
+        for _ in range(10):
+            clock.pass_by(lifetime_s / 10)
+            maker.one()
+        maker.source.forget()  # as when it is killed
+        clock.pass_by(0.1)  # the next one starts
+    assert max(ahead) < 1
+
+
 def test_a_free_slot_whose_time_has_passed_is_preferred(tmp_path: Path):
     ahead = HandClock(NOON + timedelta(days=400))
     slots_maker(tmp_path / "slots", ahead, range(3)).one()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from aaiclick.id_grants import ALLOTTED_MACHINE_IDS, LocalSlots
-from aaiclick.ids import _maker, granted_until_ms, id_time, new_id, set_id_source
+from aaiclick.ids import ROUND_TRIP_S_MAX, _maker, granted_until_ms, id_time, new_id, set_id_source
 from aaiclick.orchestration.store import machine_ids
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.machine_ids import WINDOW_MS, provide_ids, take_window
@@ -124,6 +125,43 @@ async def test_on_sqlite_the_slots_beside_the_file_are_used(database):
     assert isinstance(_maker.source, LocalSlots)
 
 
+@servers
+async def test_a_time_that_was_long_on_its_way_is_asked_for_again(database, monkeypatch):
+    """It was believed at first, and ids were ahead by half of what it took: more than a second on a busy machine."""
+    set_id_source(None)  # no time is known
+    waits_s = [3 * ROUND_TRIP_S_MAX, 2 * ROUND_TRIP_S_MAX]
+    asked: list[float] = []
+
+    async def slow_answer(session: Session) -> int:
+        now_ms = await in_time(session)
+        asked.append(time.monotonic())
+        if waits_s:
+            await asyncio.sleep(waits_s.pop())
+        return now_ms
+
+    in_time = machine_ids._now_ms
+    monkeypatch.setattr(machine_ids, "_now_ms", slow_answer)
+    await database.read(machine_ids._learn_time)
+    assert (len(asked), waits_s) == (3, [])
+    told = id_time(new_id())
+    assert abs(told - await database.read(lambda session: session.now())) < timedelta(seconds=ROUND_TRIP_S_MAX)
+
+
+@servers
+async def test_where_every_answer_is_slow_the_time_is_asked_for_a_few_times_only(database, monkeypatch):
+    answers: list[int] = []
+
+    async def slow_answer(session: Session) -> int:
+        answers.append(await in_time(session))
+        return answers[-1]
+
+    in_time = machine_ids._now_ms
+    monkeypatch.setattr(machine_ids, "_now_ms", slow_answer)
+    monkeypatch.setattr(machine_ids, "ROUND_TRIP_S_MAX", -1.0)
+    assert await database.read(machine_ids._learn_time) == answers[-1]
+    assert len(answers) == machine_ids.ASKS_MAX
+
+
 WRONG = """
 import asyncio, sys
 from tests.support.wrong_clock import set_clock_wrong
@@ -168,4 +206,4 @@ async def test_ids_of_processes_with_wrong_clocks_follow_creation(database, mach
         made.append(new_id())
         await child.wait()
     second = timedelta(seconds=1)
-    assert all(id_time(later) > id_time(earlier) - second for earlier, later in pairwise(made))
+    assert all(id_time(later) > id_time(earlier) - second for earlier, later in pairwise(made)), [*map(id_time, made)]
