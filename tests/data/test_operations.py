@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aaiclick.data import Context, Object, col
+from aaiclick.data import Context, Object, col, raw
 from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS
 from aaiclick.errors import DataRefused
 
@@ -60,6 +60,19 @@ async def test_the_signs_of_logic_are_those_of_bits_between_numbers(numbers: Obj
     assert await (numbers | 4).data() == [5, 6, 7, 4]
     assert await (~numbers).data() == [-2, -3, -4, -5]
     assert await (numbers << 2).data() == [4, 8, 12, 16]
+
+
+async def test_what_is_asked_again_and_again_has_the_same_answer(context: Context) -> None:
+    """An expression that had run three times was compiled by ClickHouse, and gave something else from then on."""
+    given = await context.create_object_from_value([-7])
+    shifted = (given << 70) + given + given
+    narrowed = raw("toInt8(toDecimal64(value, 2) * 100000)") + col("value")
+    answers = []
+    for _ in range(6):
+        answers.append(await shifted.data())
+        with pytest.raises(DataRefused, match="code 407"):
+            await given.with_columns(narrowed=narrowed).data()
+    assert answers == [answers[0]] * 6
 
 
 async def test_what_is_computed_with_none_is_none(context: Context) -> None:

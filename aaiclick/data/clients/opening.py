@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SETTINGS = {
     "join_use_nulls": 1,  # a row without a partner has NULLs beside it, not zeros and empty texts
+    "compile_expressions": 0,  # compiled, which an expression is from its fourth run on, it loses checks of its range
     "use_variant_as_common_type": 0,  # numbers and texts in one column are refused
     "query_plan_execute_functions_after_sorting": 0,  # with it, some sorted queries are refused (code 572)
     "max_query_size": 256 * 1024 * 1024,  # long texts and lists may stand in a query
