@@ -81,7 +81,7 @@ def _refuse(name: str, value: object, message: str) -> NoReturn:
 
 
 def _at(value: Any, place: str) -> object:
-    """What stands at a place such as `.rows[1]`; the nearest around it that can be told, as where keys are not named."""
+    """What stands at a place such as `.rows[1]`; the nearest around it that can be told, where keys are not named."""
     for step in _STEP.findall(place):
         try:
             value = value[step[1:]] if step[0] == "." else value[int(step[1:-1])]
