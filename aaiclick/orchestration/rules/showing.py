@@ -20,6 +20,7 @@ from aaiclick.orchestration.rules.kinds import Sealed
 from aaiclick.orchestration.rules.names import mask_secrets, shorten, shown
 from aaiclick.orchestration.rules.registry import registered
 from aaiclick.orchestration.rules.secrets import Secret
+from aaiclick.orchestration.rules.values import decode_kwargs
 from aaiclick.telemetry.masks import STARS, mask_text
 
 T = TypeVar("T")
@@ -64,6 +65,16 @@ def show_arguments(arguments: Mapping[str, object], length_max: int = ARGUMENT_L
     if len(arguments) > ARGUMENTS_MAX:
         found["…"] = f"{len(arguments) - ARGUMENTS_MAX} more"
     return found
+
+
+def show_stored_arguments(kwargs_json: str) -> dict[str, Any]:
+    """Arguments of a task from their stored form: what it waits for and Objects by their ids, nothing opened for it."""
+    return show_arguments(decode_kwargs(kwargs_json, _named, importing=False))
+
+
+def _named(kind: str, payload: Any) -> dict[str, object]:
+    """What stands for something that is not here."""
+    return {"object_type": kind, **payload} if isinstance(payload, dict) else {f"{kind}_id": str(payload)}
 
 
 class _Plain:

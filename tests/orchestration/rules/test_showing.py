@@ -15,11 +15,12 @@ import msgspec
 import numpy
 import pytest
 
+from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.rules import values
 from aaiclick.orchestration.rules.annotations import converted, hints_of
 from aaiclick.orchestration.rules.failed import Failed
 from aaiclick.orchestration.rules.secrets import Secret
-from aaiclick.orchestration.rules.showing import ARGUMENTS_MAX, show_arguments, show_value
+from aaiclick.orchestration.rules.showing import ARGUMENTS_MAX, show_arguments, show_stored_arguments, show_value
 from aaiclick.telemetry import masks
 from tests.support.annotated import Colour, Model, Order, all_kinds
 
@@ -147,3 +148,16 @@ def test_values_of_classes_that_are_not_loaded_are_shown_the_same(monkeypatch: p
     loaded = show_arguments(values.decode_kwargs(text))
     monkeypatch.setattr(values, "_is_loaded", lambda kind, payload: False)
     assert show_arguments(values.decode_kwargs(text, importing=False)) == loaded
+
+
+def test_arguments_of_a_task_name_what_it_waits_for() -> None:
+    before = Task("statistics.mean", {"data": [1]})
+    with Group("rows") as rows:
+        Task("statistics.mean", {"data": [2]})
+    made = Task("a.b", {"x": [before, 5], "rows": rows, "order": Order(7), "token": "t"})
+    assert show_stored_arguments(made.kwargs_json) == {
+        "x": [{"task_id": str(before.id)}, 5],
+        "rows": {"group_id": str(rows.id)},
+        "order": {"number": 7, "colour": "red", "tags": []},
+        "token": "***",
+    }
