@@ -91,6 +91,8 @@ def _shown(settings: Settings) -> dict[str, Any]:
         value = getattr(settings, field.name)
         if not field.repr:
             value = mask_url(value) if field.name.endswith("_url") else "***"
+        elif isinstance(value, tuple):
+            value = ", ".join(value)
         shown[field.name] = value if value is None or isinstance(value, int | float) else str(value)
     return shown
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("id", "name", "status", "tasks", "created", "seconds", "scheduled", "backfill", "arguments")
 ARGUMENTS_SHOWN = 60
-"""Characters of the arguments in a list."""
+"""Characters of the arguments in a table on a terminal."""
 
 ENDED = ("completed", "failed", "cancelled")
 
@@ -257,11 +257,16 @@ def to_row(facts: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _brief(arguments: dict[str, Any] | None) -> str | None:
-    """Arguments in a line of a table."""
+    """Arguments in a line of a table: texts as they are, all else as JSON has it."""
+    import json  # here, to keep start-up light
+
     if not arguments:
         return None
-    text = ", ".join(f"{name}={value}" for name, value in arguments.items())
-    return text if len(text) <= ARGUMENTS_SHOWN else f"{text[: ARGUMENTS_SHOWN - 1]}…"
+    text = ", ".join(
+        f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in arguments.items()
+    )
+    return f"{text[: ARGUMENTS_SHOWN - 1]}…" if len(text) > ARGUMENTS_SHOWN and is_terminal() else text
 
 
 def to_time(moment: datetime | None) -> str | None:

@@ -199,12 +199,14 @@ def _show(entry: RegisteredJob, times: list[datetime], as_json: bool) -> None:
         show_json(to_json(entry) | {"next_runs": shown})
         return
     facts = to_json(entry)
-    facts["default_kwargs"] = json.dumps(facts["default_kwargs"])
+    facts["default_kwargs"] = json.dumps(facts["default_kwargs"], ensure_ascii=False)
     show_facts(facts | {f"next {number}": time for number, time in enumerate(shown, 1)})
 
 
 def to_json(entry: RegisteredJob) -> dict[str, Any]:
-    """The id is a string, as in every answer; arguments that JSON has no word for are shown as text."""
+    """The id is a string, as in every answer; arguments are shown as they could be given."""
+    from aaiclick.orchestration.rules.showing import RESULT_BYTES_MAX, show_arguments  # here, to keep start-up light
+
     return {
         "id": str(entry.id),
         "name": entry.name,
@@ -212,7 +214,7 @@ def to_json(entry: RegisteredJob) -> dict[str, Any]:
         "enabled": entry.enabled,
         "schedule": entry.schedule,
         "timezone": entry.timezone,
-        "default_kwargs": json.loads(json.dumps(entry.default_kwargs, default=str)),
+        "default_kwargs": show_arguments(entry.default_kwargs, RESULT_BYTES_MAX),
         "preservation_mode": entry.preservation_mode,
         "missed_runs": str(entry.missed_runs),
         "missed_max": entry.missed_max,

@@ -25,11 +25,14 @@ TaskId = pending.TaskId
 @app.command()
 def get(task_id: TaskId, as_json: AsJson = False) -> None:
     """Show a task; of one that failed, where that was."""
+    import json  # here, to keep start-up light
+
     task, traceback = with_id("task", task_id, _get_with_traceback)
+    facts = to_json(task)
     if as_json:
-        show_json(to_json(task) | {"traceback": traceback})
+        show_json(facts | {"traceback": traceback})
         return
-    show_facts(to_json(task))
+    show_facts(facts | {"arguments": json.dumps(facts["arguments"], ensure_ascii=False)})
     if traceback:
         show_text("")
         show_text(harmless(traceback.rstrip("\n")))
@@ -72,6 +75,7 @@ def retry(task_id: TaskId, as_json: AsJson = False) -> None:
 def to_json(task: Task) -> dict[str, Any]:
     """Ids are strings: programs that read numbers as doubles would change their last digits."""
     from aaiclick.orchestration.rules.entrypoints import shown  # here, to keep start-up light
+    from aaiclick.orchestration.rules.showing import show_stored_arguments  # here, to keep start-up light
 
     return {
         "id": str(task.id),
@@ -79,12 +83,18 @@ def to_json(task: Task) -> dict[str, Any]:
         "group_id": None if task.group_id is None else str(task.group_id),
         "name": task.name,
         "entrypoint": shown(task.entrypoint),
+        "arguments": show_stored_arguments(task.kwargs_json),
         "status": str(task.status),
         "epoch": task.epoch,
         "attempt": task.attempt,
+        "crash_count": task.crash_count,
+        "lost_count": task.lost_count,
         "max_retries": task.max_retries,
         "generation": task.generation,
         "priority": task.priority,
+        "critical": task.critical,
+        "when": str(task.when),
+        "timeout_s": task.timeout_s,
         "worker_id": None if task.worker_id is None else str(task.worker_id),
         "created_at": to_time(task.created_at),
         "claimed_at": to_time(task.claimed_at),

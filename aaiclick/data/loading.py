@@ -41,7 +41,7 @@ REJECTED = {
     "column": "String",
     "value": "Nullable(String)",
     "reason": "String",
-    "cells": "Array(String)",
+    "cells": "Array(Nullable(String))",
 }
 """The columns of rejected rows: the first value that was wrong, why, and all cells as they were read."""
 
@@ -346,7 +346,7 @@ async def _refuse_first(client: DataClient, source: Source, cells: Cells, *, onl
         told = "NULL" if value is None else mask_text(glimpse(value))
         raise InputError(
             field=f"{source.name}, row {row}{column}",
-            value=told if which > 1 else "its cells",
+            value=told if which > 1 else "it",
             rule=reason,
             hint=hint,
         )
@@ -376,7 +376,7 @@ async def _collect(context: Context, cells: Cells) -> Object:
     await context.client.command(
         f"INSERT INTO {sql.name(rejected.table)} ({columns}) SELECT row, [{names}][which],"  # noqa: S608 (quoted)
         f" ([NULL, {texts}]::Array(Nullable(String)))[which], ({cells.reasons})[which],"
-        f" arrayMap(each -> ifNull(each, 'NULL'), [{texts}]) FROM (SELECT *, {cells.first_wrong(False)} AS which"
+        f" [{texts}]::Array(Nullable(String)) FROM (SELECT *, {cells.first_wrong(False)} AS which"
         f" FROM {sql.name(cells.table)} WHERE row > 0) WHERE which > 0 ORDER BY row",
         IN_ORDER,
     )

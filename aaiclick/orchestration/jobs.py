@@ -177,8 +177,8 @@ async def list_job_errors(job_id: int, limit: int = ERRORS_SHOWN) -> list[TaskEr
 
 
 async def show_job_result(job_id: int, length_max: int = RESULT_BYTES_MAX) -> ShownValue:
-    """What the workflow returned, for people: as JSON, bounded and masked."""
-    return show_value(await get_job_result(job_id), length_max)
+    """What the workflow returned, for people: as JSON, bounded and masked. Nothing of the user's is imported for it."""
+    return show_value(await _result(check_id(job_id, "job id"), importing=False), length_max)
 
 
 async def get_job_result(job: Job | int) -> Any:
@@ -187,11 +187,14 @@ async def get_job_result(job: Job | int) -> Any:
     In a `data_context` Objects are opened; elsewhere the references to them are given. Raises Conflict for a job that
     has not completed: its error tells why.
     """
-    job_id = check_id(job.id if isinstance(job, Job) else job, "job id")
+    return await _result(check_id(job.id if isinstance(job, Job) else job, "job id"), importing=True)
+
+
+async def _result(job_id: int, *, importing: bool) -> Any:
     async with connected() as coordinator:
         text, found = await coordinator.database.read(lambda session: _read_result(session, job_id))
     opened = await opened_here([text, *found.texts.values()])
-    return Results(found.texts, found.members, found.outputs, opened).decode(text)
+    return Results(found.texts, found.members, found.outputs, opened, importing).decode(text)
 
 
 async def _read_result(session: Session, job_id: int) -> tuple[str | None, Found]:

@@ -295,10 +295,28 @@ def _read_shape(function: Any) -> _Shape | None:
 
 def _signature_text(function: Any, signature: inspect.Signature) -> str:
     try:
-        text = f"{getattr(function, '__name__', 'function')}{signature}"
+        text = f"{getattr(function, '__name__', 'function')}{_unquoted(signature)}"
     except Exception:  # the repr() of a default is the user's code
         text = f"({', '.join(signature.parameters)})"
     return escape_for_terminal(text if len(text) <= 300 else text[:299] + "…")
+
+
+class _Bare:
+    """An annotation that is kept as a text (`from __future__ import annotations`), as it was written."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _unquoted(signature: inspect.Signature) -> inspect.Signature:
+    def bare(annotation: Any) -> Any:
+        return _Bare(annotation) if isinstance(annotation, str) else annotation
+
+    parameters = [each.replace(annotation=bare(each.annotation)) for each in signature.parameters.values()]
+    return signature.replace(parameters=parameters, return_annotation=bare(signature.return_annotation))
 
 
 def required_names(function: Any) -> frozenset[str]:

@@ -7,6 +7,7 @@ import pytest
 
 from aaiclick import __version__
 from aaiclick.cli import doctor
+from aaiclick.config import reset_settings
 from aaiclick.orchestration.store import schema
 from tests.cli.conftest import Cli
 from tests.servers.process import free_port
@@ -28,6 +29,13 @@ def test_a_new_local_root_is_fine(cli: Cli, root: Path) -> None:
     assert [line.split()[1] for line in lines[-6:]] == names
     assert {line.split()[0] for line in lines[-6:]} == {"ok", "warn"}
     assert str(root) in answer.out
+
+
+def test_settings_are_shown_as_they_are_written(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AAICLICK_ENTRYPOINT_PREFIXES", "flows,more.flows")
+    reset_settings()
+    told = cli("doctor", "--json").data["settings"]
+    assert (told["entrypoint_prefixes"], told["server_hosts"]) == ("flows, more.flows", "")
 
 
 def test_as_json(cli: Cli) -> None:

@@ -1,10 +1,14 @@
 """`aaiclick job`"""
 
 import asyncio
+import importlib
+import sys
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+import aaiclick.cli.job as job_commands
 from aaiclick.backend import get_db_url, get_logs_dir
 from aaiclick.orchestration.execution.debug import ajob_test
 from aaiclick.orchestration.factories import create_job
@@ -199,3 +203,56 @@ def test_what_a_job_was_called_with_and_what_it_returned(cli: Cli) -> None:
     assert cli("job", "list").out.splitlines()[1].endswith("a=1, b=2")
     waits = submit("waits")
     assert cli("job", "get", str(waits.id), "--result").code != 0
+
+
+MODULE = """
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+
+from aaiclick.orchestration import job, task
+
+
+class Quality(Enum):
+    GOOD = "good"
+
+
+@dataclass
+class Report:
+    total: Decimal
+    quality: Quality = Quality.GOOD
+
+
+@task
+def make(report: Report) -> Report:
+    return report
+
+
+@job
+def daily(report: Report) -> Report:
+    return make(report)
+"""
+
+
+def test_values_of_classes_that_the_command_cannot_import(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "flows_of_somebody_else"
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    with monkeypatch.context() as there:
+        there.syspath_prepend(tmp_path)
+        flows = importlib.import_module(name)
+        job = asyncio.run(ajob_test(flows.daily, flows.Report(Decimal("9.90"))))
+    monkeypatch.delitem(sys.modules, name)
+    facts = cli("job", "get", str(job.id), "--result", "--json").data
+    report = {"total": "9.90", "quality": "good"}
+    assert (facts["result"], facts["arguments"]) == (report, {"report": report})
+    assert name not in sys.modules
+
+
+def test_arguments_are_cut_on_a_terminal_and_nowhere_else(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran("add", a=10**20, b=10**50)
+    whole = f"a={10**20}, b={10**50}"
+    assert cli("job", "list").out.splitlines()[1].endswith(whole)
+    monkeypatch.setattr(job_commands, "is_terminal", lambda: True)
+    assert job_commands.to_row(cli("job", "list", "--json").data["jobs"][0])[-1] == f"{whole[:59]}…"

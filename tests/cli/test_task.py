@@ -1,6 +1,7 @@
 """`aaiclick task`"""
 
 import asyncio
+import json
 
 import pytest
 
@@ -26,6 +27,21 @@ def test_get(cli: Cli) -> None:
     assert (facts["id"], facts["name"], facts["status"]) == (str(first.id), "first", "pending")
     shown = cli("task", "get", str(first.id), "--json").data
     assert (shown["job_id"], shown["group_id"], shown["generation"]) == (str(first.job_id), None, 0)
+    assert (shown["when"], shown["critical"], shown["timeout_s"], shown["lost_count"]) == (
+        "all_completed",
+        True,
+        None,
+        0,
+    )
+
+
+def test_get_shows_the_arguments(cli: Cli) -> None:
+    first = create_task("statistics.mean", {"data": [1, 2]})
+    second = create_task("statistics.mean", {"data": [first, 0.5]})
+    asyncio.run(create_job("means", tasks=[second]))
+    arguments = {"data": [{"task_id": str(first.id)}, 0.5]}
+    assert cli("task", "get", str(second.id), "--json").data["arguments"] == arguments
+    assert json.dumps(arguments) in cli("task", "get", str(second.id)).out
 
 
 def test_clear_lists_what_runs_again(cli: Cli) -> None:

@@ -63,6 +63,18 @@ async def test_rows_that_cannot_be_read_are_left_out_or_collected(context: Conte
     assert (await records(made.rejected))[0]["cells"] == ["300", "y\nz", "2024-02-30"]
 
 
+async def test_a_rejected_row_tells_an_empty_cell_from_a_text(context: Context, write: Any) -> None:
+    fields = {"a": "Int8", "b": "Nullable(Int8)", "c": "String"}
+    for path in (write("e.csv", b"a,b,c\nx,,NULL\n"), write("e.jsonl", b'{"a": "x", "b": null, "c": "NULL"}\n')):
+        made = await create_object_from_file(path, fields=fields, on_error="collect")
+        assert (await records(made.rejected))[0]["cells"] == ["x", None, "NULL"]
+
+
+async def test_a_row_of_another_length_is_named(context: Context, write: Any) -> None:
+    with pytest.raises(InputError, match=r"long\.csv, row 1: it is not accepted: the row has too many columns"):
+        await create_object_from_file(write("long.csv", b"a\n1,2\n"), fields={"a": "Int8"})
+
+
 async def test_values_that_cannot_be_read_become_null_where_that_is_allowed(context: Context, write: Any) -> None:
     path = write("some.csv", b"a,b\n1,2024-02-30\nx,2024-02-29\n,\n")
     made = await create_object_from_file(path, fields={"a": "Nullable(Int8)", "b": "Nullable(Date)"}, on_error="null")

@@ -323,7 +323,7 @@ def test_a_call_that_does_not_fit_is_refused(function: Any, names: list[str], sa
 
 
 def test_the_signature_is_shown() -> None:
-    with pytest.raises(SignatureMismatch, match=r"Its signature is plain\(x: 'int', y: 'int' = 2, \*, z: 'int' = 3\)"):
+    with pytest.raises(SignatureMismatch, match=r"Its signature is plain\(x: int, y: int = 2, \*, z: int = 3\)"):
         check_call(plain, [], "m.f")
 
 

@@ -14,7 +14,7 @@ from aaiclick.orchestration.execution import log_following
 from aaiclick.orchestration.execution.debug import ajob_test
 from aaiclick.orchestration.models import Task
 from tests.server.conftest import Client, problem_in
-from tests.server.outside_flows import chain
+from tests.server.outside_flows import chain, echo
 
 FAIL = "tests.server.outside_flows.fail"
 
@@ -37,6 +37,7 @@ async def test_a_task_is_shown_with_its_attempts(each_client: Client) -> None:
     shown = (await each_client.get(f"/tasks/{task.id}")).json()
     assert (shown["id"], shown["status"], shown["entrypoint"]) == (str(task.id), "failed", FAIL)
     assert "ValueError" in shown["error"]
+    assert shown["arguments"] == {}
     (run,) = (await each_client.get(f"/tasks/{task.id}/runs")).json()["runs"]
     assert (run["outcome"], run["task_id"]) == ("failed", str(task.id))
     assert "ValueError" in run["traceback"]
@@ -136,3 +137,10 @@ async def test_following_a_task_that_never_wrote(client: Client) -> None:
     await client.post(f"/jobs/{job.id}/cancel")
     answer = await client.get(f"/tasks/{task.id}/logs", params={"follow": True})
     assert (answer.status_code, answer.content) == (200, b"")
+
+
+async def test_a_task_tells_its_arguments(client: Client) -> None:
+    job = await create_job("x", tasks=[echo(echo(5))])
+    first, second = await get_tasks_for_job(job.id)
+    told = [(await client.get(f"/tasks/{each.id}")).json()["arguments"] for each in (first, second)]
+    assert told == [{"value": 5}, {"value": {"task_id": str(first.id)}}]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 
+import aaiclick
 from aaiclick.errors import TaskTimeout
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.models import Claim, Failure, Report
@@ -11,6 +13,14 @@ from aaiclick.orchestration.rules.names import mask_secrets
 from aaiclick.telemetry.masks import mask_text
 
 TIMEOUT = f"{TaskTimeout.__module__}.{TaskTimeout.__qualname__}"
+
+_LIBRARY = os.path.dirname(os.__file__)
+_CALLERS = (
+    os.path.join(os.path.dirname(aaiclick.__file__), ""),
+    *(os.path.join(_LIBRARY, name) for name in ("asyncio", "concurrent", "importlib", "threading.py", "contextlib.py")),
+    "<frozen importlib",
+)
+"""Whose frames stand in a traceback before those of the user's code."""
 
 MESSAGE_MAX = 10_000
 TRACEBACK_MAX = 50_000
@@ -53,10 +63,25 @@ def describe(error: BaseException) -> str:
 
 def _trace(error: BaseException) -> str:
     try:
-        text = "".join(traceback.format_exception(error))
+        text = "".join(_without_callers(traceback.TracebackException.from_exception(error, compact=True)).format())
     except Exception as second:
         text = f"(the traceback could not be printed: {type(second).__name__})"
     return storable(text, TRACEBACK_MAX)
+
+
+def _without_callers(trace: traceback.TracebackException) -> traceback.TracebackException:
+    """The same without what called the body, or imported it; a trace that has nothing else stays whole."""
+    left = [trace]
+    while left:
+        each = left.pop()
+        begins = next((place for place, frame in enumerate(each.stack) if not _is_caller(frame.filename)), 0)
+        del each.stack[:begins]
+        left += [near for near in (each.__cause__, each.__context__, *(each.exceptions or ())) if near is not None]
+    return trace
+
+
+def _is_caller(file: str) -> bool:
+    return file.startswith(_CALLERS)
 
 
 def storable(text: str, limit: int) -> str:

@@ -6,6 +6,7 @@ Only annotations that can be resolved and are understood count; whatever else is
 from __future__ import annotations
 
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -17,6 +18,8 @@ from aaiclick.orchestration.rules.names import shorten, shown
 from aaiclick.orchestration.rules.registry import registered
 
 Spec = list[Any]
+_PLACE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)
+_STEP = re.compile(r"\.[^.\[]+|\[[^\]]*\]")
 _NAMES: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool}
 
 
@@ -70,10 +73,21 @@ def _one_of(value: object, hint: Any, name: str) -> object:
 
 
 def _refuse(name: str, value: object, message: str) -> NoReturn:
-    rule, _, place = message.partition(" - at `$")
-    field = f"kwargs.{name}{place.rstrip('`')}"
+    rule, of_key, place = _PLACE.fullmatch(message).groups("")  # type: ignore[union-attr]  # it fits every text
+    field = f"{'a key of ' if of_key else ''}kwargs.{name}{place}"
     text = rule.replace("`", "").split("\n")[0][:200]
-    raise InputError(field=field, value=shown(value, field), rule=text[:1].lower() + text[1:], hint="") from None
+    culprit = shown(_at(value, place), field)
+    raise InputError(field=field, value=culprit, rule=text[:1].lower() + text[1:], hint="") from None
+
+
+def _at(value: Any, place: str) -> object:
+    """What stands at a place such as `.rows[1]`; the nearest around it that can be told, where keys are not named."""
+    for step in _STEP.findall(place):
+        try:
+            value = value[step[1:]] if step[0] == "." else value[int(step[1:-1])]
+        except (LookupError, TypeError, ValueError):
+            break
+    return value
 
 
 def _of_class(kind: Any, value: Any) -> object:
@@ -88,8 +102,20 @@ def _of_class(kind: Any, value: Any) -> object:
         except Exception as error:  # it is the user's code
             raise ValueError(f"Expected a {how.name}: {type(error).__name__}: {shorten(str(error))}") from error
     if hasattr(kind, "__pydantic_validator__") and hasattr(kind, "model_validate"):
-        return kind.model_validate(value)
+        try:
+            return kind.model_validate(value)
+        except ValueError as error:  # of pydantic, or of the user's code
+            raise ValueError(_first_of(error)) from error
     raise _Unknown
+
+
+def _first_of(error: Any) -> str:
+    """What pydantic says of the first field that it refuses: its own first line only counts them."""
+    if not hasattr(error, "errors"):
+        return f"{type(error).__name__}: {error}"
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
 # ---------------------------------------------------------------- annotations of plain JSON, as JSON

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from aaiclick.orchestration.rules.classes import Unreadable
 
@@ -20,6 +21,19 @@ def is_array(value: object) -> bool:
     """Whether it is an array or a scalar of numpy itself; a subclass of an array is something else."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and (type(value) is numpy.ndarray or isinstance(value, numpy.generic))
+
+
+def is_row(value: Any) -> TypeGuard[Iterable[object]]:
+    """Whether it is an array of numpy with something to go through."""
+    return is_array(value) and value.ndim > 0
+
+
+def number_in(value: Any) -> object:
+    """The plain value of a number of numpy, or the text of one that Python has none for; None for anything else."""
+    if not is_array(value) or value.ndim > 0 or value.dtype.kind in "VO":
+        return None
+    item = str(value) if value.dtype.kind in "mM" else value.item()
+    return str(item) if is_array(item) and not isinstance(item, float | int | str | bytes) else item
 
 
 def lower_array(walk: Walk, value: Any) -> object:

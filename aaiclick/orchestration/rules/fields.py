@@ -14,6 +14,7 @@ from enum import Enum, Flag
 from typing import TYPE_CHECKING, Any
 
 from aaiclick.orchestration.rules.classes import Unreadable, find_class, name_of
+from aaiclick.orchestration.rules.failed import Failed
 from aaiclick.orchestration.rules.names import is_storable, shorten
 
 if TYPE_CHECKING:
@@ -31,6 +32,34 @@ def lower_class(walk: Walk, value: Any) -> object:
         if is_kind(cls):
             return lower(walk, value, name_of(cls))
     raise LookupError(cls)
+
+
+# ---------------------------------------------------------------- for people
+
+
+def fields_of(value: Any) -> dict[str, object] | None:
+    """The fields of a value by their names, as they are shown; None for what has none."""
+    cls = type(value)
+    if _is_dataclass(cls) or isinstance(value, Failed):
+        return {each.name: getattr(value, each.name, None) for each in dataclasses.fields(value) if each.repr}
+    if _is_struct(cls):
+        unset = _loaded("msgspec", "UNSET")
+        found = {each: getattr(value, each) for each in cls.__struct_fields__}
+        return {each: item for each, item in found.items() if item is not unset}
+    if _is_model(cls):
+        return {each: value.__dict__.get(each) for each in cls.__pydantic_fields__} | (value.__pydantic_extra__ or {})
+    return None
+
+
+def unsealed(kind: str, payload: Sequence[Any], lowered: Any) -> object:
+    """What is stored of a value, as one of its class would be shown."""
+    if kind == "enum":
+        return payload[1] if len(payload) > 1 else lowered
+    if kind not in ("dataclass", "struct", "model"):
+        return lowered
+    facts: Mapping[str, Any] = payload[1] if len(payload) > 1 else {}
+    hidden = {*facts.get("extra", ()), *facts.get("private", ())} - {*facts.get("more", ())}
+    return {each: item for each, item in lowered.items() if each not in hidden}
 
 
 # ---------------------------------------------------------------- enums

@@ -167,7 +167,7 @@ def check_range(start: object, end: object, zone: tzinfo, now: datetime) -> tupl
     if begins.year < YEAR_MIN:
         raise InputError(field="start", value=begins.isoformat(), rule=f"the year {YEAR_MIN} or later", hint="")
     if begins >= ends:
-        raise InputError(field="start", value=begins.isoformat(), rule="it is before the end", hint="")
+        raise InputError(field="start", value=begins.isoformat(), rule="it is not before the end", hint="")
     if ends > now:
         hint = "What comes later is the schedule's."
         raise InputError(field="end", value=ends.isoformat(), rule="a backfill ends in the past", hint=hint)

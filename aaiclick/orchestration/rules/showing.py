@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, time
+from datetime import date, time, timedelta
+from decimal import Decimal
 from enum import Enum
+from pathlib import PurePath
 from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
 
+from aaiclick.orchestration.rules.arrays import is_row, number_in
+from aaiclick.orchestration.rules.fields import fields_of, unsealed
+from aaiclick.orchestration.rules.kinds import Sealed
 from aaiclick.orchestration.rules.names import mask_secrets, shorten, shown
+from aaiclick.orchestration.rules.registry import registered
 from aaiclick.orchestration.rules.secrets import Secret
+from aaiclick.orchestration.rules.values import decode_kwargs
 from aaiclick.telemetry.masks import STARS, mask_text
 
 T = TypeVar("T")
@@ -43,22 +53,35 @@ def show_value(value: object, length_max: int = RESULT_BYTES_MAX) -> ShownValue:
     return ShownValue(text[:length_max], False, len(text))
 
 
-def show_arguments(arguments: Mapping[str, object]) -> dict[str, Any]:
+def show_arguments(arguments: Mapping[str, object], length_max: int = ARGUMENT_LENGTH_MAX) -> dict[str, Any]:
     """Arguments by their names: each short, and stars for those whose names say that they are secrets."""
     found: dict[str, Any] = {}
     for name, value in list(arguments.items())[:ARGUMENTS_MAX]:
         if shown("", name) == STARS and not isinstance(value, Secret):
             found[name] = STARS
             continue
-        part = show_value(value, ARGUMENT_LENGTH_MAX)
+        part = show_value(value, length_max)
         found[name] = part.value if part.complete else f"{part.value}…"
     if len(arguments) > ARGUMENTS_MAX:
         found["…"] = f"{len(arguments) - ARGUMENTS_MAX} more"
     return found
 
 
+def show_stored_arguments(kwargs_json: str) -> dict[str, Any]:
+    """Arguments of a task from their stored form: what it waits for and Objects by their ids, nothing opened for it."""
+    return show_arguments(decode_kwargs(kwargs_json, _named, importing=False))
+
+
+def _named(kind: str, payload: Any) -> dict[str, object]:
+    """What stands for something that is not here."""
+    return {"object_type": kind, **payload} if isinstance(payload, dict) else {f"{kind}_id": str(payload)}
+
+
 class _Plain:
-    """Makes a value plain, up to so many parts and characters of each: what is not shown is not looked at."""
+    """Makes a value plain, up to so many parts and characters of each: what is not shown is not looked at.
+
+    It is written as it would be given from outside, the same whether its class is loaded here or not.
+    """
 
     def __init__(self, most: int) -> None:
         self.most = self.left = most
@@ -79,13 +102,26 @@ class _Plain:
             return int(value) if abs(value) < 2**53 else shorten(int(value), ARGUMENT_LENGTH_MAX)
         if isinstance(value, float):
             return float(value) if math.isfinite(value) else str(float(value))
-        if isinstance(value, date | time):
-            return value.isoformat()
         if depth and isinstance(value, Mapping):
             return {self._text(str(name)): self._member(name, each, depth) for name, each in self._some(value.items())}
-        if depth and isinstance(value, list | tuple | set | frozenset):
+        if depth and (isinstance(value, list | tuple | set | frozenset | deque) or is_row(value)):
             return [self(each, depth - 1) for each in self._some(value)]
-        return self._text(shorten(value, ARGUMENT_LENGTH_MAX))
+        return self._other(value, depth)
+
+    def _other(self, value: object, depth: int) -> Any:
+        if (text := _in_text(value, self.most)) is not None:
+            return self._text(text)
+        if isinstance(value, Sealed):
+            return self(unsealed(value.kind, value.payload, value.lowered), depth)
+        if depth and (fields := fields_of(value)) is not None:
+            return self(fields, depth)
+        if depth and (how := registered(type(value))) is not None:
+            try:
+                return self(how.encode(value), depth - 1)
+            except Exception as error:  # it is the user's code
+                return self._text(f"<{how.name}, whose encode raised {type(error).__name__}>")
+        item = number_in(value)
+        return self._text(shorten(value, ARGUMENT_LENGTH_MAX)) if item is None else self(item, depth)
 
     def _some(self, items: Iterable[T]) -> Iterator[T]:
         for item in items:
@@ -102,3 +138,18 @@ class _Plain:
         masked = mask_secrets(mask_text(text[: 20 * self.most]))
         self.left -= len(masked)
         return masked.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode()
+
+
+def _in_text(value: object, most: int) -> str | None:
+    """The text that stands for the value in JSON."""
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Decimal | UUID | PurePath):
+        return str(value)
+    if isinstance(value, bytes | bytearray):
+        return base64.b64encode(value[: 20 * most]).decode()
+    if isinstance(value, timedelta):
+        import msgspec  # here, to keep start-up light
+
+        return str(msgspec.to_builtins(value))
+    return None

@@ -18,7 +18,7 @@ from aaiclick.server.mcp.tools import Call, reads
 
 @reads()
 async def get_task(call: Call, asked: arguments.OneTask) -> models.TaskDetail:
-    """Show a task: its status, attempts, times, worker, and the error and traceback of its last attempt.
+    """Show a task: its arguments, status, attempts, times, worker, and the error and traceback of its last attempt.
 
     crash_count tells how often its process died (killed, out of memory), lost_count how often its worker was lost.
     """

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from pydantic import BaseModel
 
 from aaiclick.orchestration.models import Run, Task
 from aaiclick.orchestration.rules.pending import Pending
+from aaiclick.orchestration.rules.showing import show_stored_arguments
 from aaiclick.server.models.shown import Id, Shown, plain
 
 
@@ -42,13 +43,15 @@ class TaskAnswer(Shown):
 
 
 class TaskDetail(TaskAnswer):
-    """A task, with where its last attempt failed that left a traceback."""
+    """A task, with its arguments, and where its last attempt failed that left a traceback."""
 
+    arguments: dict[str, Any]
     traceback: str | None = None
 
     @classmethod
     def told(cls, task: Task, traceback: str | None) -> Self:
-        return cls(**TaskAnswer.of(task).model_dump(), traceback=traceback)
+        arguments = show_stored_arguments(task.kwargs_json)
+        return cls(**TaskAnswer.of(task).model_dump(), arguments=arguments, traceback=traceback)
 
 
 class RunAnswer(Shown):

@@ -9,10 +9,18 @@ from typing import Any
 import pytest
 
 from aaiclick.config import reset_settings
+from aaiclick.errors import InputError
+from aaiclick.orchestration import ajob_test, create_job
 from aaiclick.orchestration.execution.failures import MESSAGE_MAX, TRACEBACK_MAX, describe, failure_of, storable, tell
 from aaiclick.orchestration.execution.logs import RunLog
+from aaiclick.orchestration.jobs import list_job_errors
 from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.rules.names import check_name
+from tests.orchestration import sample_flows as flows
 from tests.orchestration.sample_flows import RAISES, Unspeakable, UnspeakableExit
+from tests.support.front_door import local
+
+__all__ = ["local"]
 
 CLAIM = Claim(
     task_id=1,
@@ -67,6 +75,22 @@ def test_a_group_of_errors_shows_each_in_its_traceback() -> None:
     assert failure.error == "ExceptionGroup: several (2 sub-exceptions)"
     assert "ValueError: one" in str(failure.traceback)
     assert "KeyError: 'two'" in str(failure.traceback)
+
+
+@pytest.mark.parametrize("body", [flows.raises, flows.raises_on_a_thread])
+async def test_a_traceback_begins_with_the_body_not_with_what_called_it(local: object, body: Any) -> None:
+    finished = await ajob_test(await create_job("fails", body(kind="MemoryError")))
+    (failed,) = await list_job_errors(finished.id)
+    header, first, *_ = str(failed.traceback).splitlines()
+    assert header == "Traceback (most recent call last):"
+    assert first.strip().startswith(f'File "{flows.__file__}"')
+
+
+def test_a_traceback_of_ours_alone_is_whole() -> None:
+    with pytest.raises(InputError) as found:
+        check_name(5)
+    failure = failure_of(CLAIM, found.value.with_traceback(found.tb.tb_next))
+    assert "in check_name" in str(failure.traceback)
 
 
 def test_the_cause_is_in_the_traceback() -> None:

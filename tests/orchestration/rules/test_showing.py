@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime
-from enum import Enum
-from typing import Any
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
 
+import msgspec
+import numpy
 import pytest
 
+from aaiclick.orchestration.models import Group, Task
+from aaiclick.orchestration.rules import values
+from aaiclick.orchestration.rules.annotations import converted, hints_of
+from aaiclick.orchestration.rules.failed import Failed
 from aaiclick.orchestration.rules.secrets import Secret
-from aaiclick.orchestration.rules.showing import ARGUMENTS_MAX, show_arguments, show_value
+from aaiclick.orchestration.rules.showing import ARGUMENTS_MAX, show_arguments, show_stored_arguments, show_value
 from aaiclick.telemetry import masks
+from tests.support.annotated import Colour, Model, Order, all_kinds
 
 
-class Colour(Enum):
-    RED = "red"
+class Size(msgspec.Struct):
+    height: Decimal
+    note: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+@dataclass
+class Login:
+    name: str
+    password: str
+    pin: int = field(repr=False)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +54,23 @@ class Colour(Enum):
         (date(2026, 1, 2), "2026-01-02"),
         (datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00+00:00"),
         (Colour.RED, "red"),
-        (b"x", "b'x'"),
+        (b"hi", "aGk="),
+        (Decimal("9.90"), "9.90"),
+        (UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+        (Path("/srv/x"), "/srv/x"),
+        (timedelta(days=1, seconds=90), "P1DT90S"),
+        (deque([1, 2]), [1, 2]),
+        (Order(7, tags=["x"]), {"number": 7, "colour": "red", "tags": ["x"]}),
+        (Model(when=date(2026, 1, 2)), {"when": "2026-01-02", "size": 1}),
+        (Size(Decimal("1.5")), {"height": "1.5"}),
+        (Point(1, 2), [1, 2]),
+        (Login("me", "hunter2", 4711), {"name": "me", "password": "***"}),
+        (Failed("ValueError", "no", 5), {"type": "ValueError", "message": "no", "task_id": 5}),
+        (numpy.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+        ([numpy.int64(3), numpy.float32(0.5), numpy.array(7)], [3, 0.5, 7]),
+        (numpy.array([float("nan")]), ["nan"]),
+        (numpy.datetime64("2026-01-02"), "2026-01-02"),
+        (numpy.longdouble(2), "2.0"),
         ("a\x00\ud800", "a\\x00\\ud800"),
         ({"password": "hunter2"}, {"password": "***"}),
         ("postgresql://u:hunter2@db/x", "postgresql://u:***@db/x"),
@@ -80,3 +120,44 @@ def test_arguments_are_short_and_without_secrets() -> None:
     assert (found["x"], found["key"], found["token"], found["s"]) == (1, "***", "***", "Secret('env:S')")
     assert len(found["y"]) < 600
     assert len(show_arguments({f"a{number}": 1 for number in range(1000)})) == ARGUMENTS_MAX + 1
+
+
+GIVEN: dict[str, object] = {
+    "day": date(2026, 2, 3),
+    "at": datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC),
+    "took": timedelta(days=3, microseconds=5),
+    "key": UUID(int=7),
+    "place": Path("/srv/x"),
+    "price": Decimal("9.90"),
+    "colour": Colour.BLUE,
+    "order": Order(7, Colour.BLUE, ["x"]),
+    "orders": {"a": [Order(1)]},
+    "model": Model(when=date(2026, 1, 1)),
+    "pair": (1, "x"),
+    "ids": {1, 2},
+    "by_number": {1: "x"},
+}
+
+
+def test_what_is_shown_can_be_given() -> None:
+    assert converted(hints_of(all_kinds.function), show_arguments(GIVEN)) == GIVEN
+
+
+def test_values_of_classes_that_are_not_loaded_are_shown_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = values.encode_kwargs({**GIVEN, "size": Size(Decimal("1.5")), "point": Point(1, 2)}, bytes_max=10_000)
+    loaded = show_arguments(values.decode_kwargs(text))
+    monkeypatch.setattr(values, "_is_loaded", lambda kind, payload: False)
+    assert show_arguments(values.decode_kwargs(text, importing=False)) == loaded
+
+
+def test_arguments_of_a_task_name_what_it_waits_for() -> None:
+    before = Task("statistics.mean", {"data": [1]})
+    with Group("rows") as rows:
+        Task("statistics.mean", {"data": [2]})
+    made = Task("a.b", {"x": [before, 5], "rows": rows, "order": Order(7), "token": "t"})
+    assert show_stored_arguments(made.kwargs_json) == {
+        "x": [{"task_id": str(before.id)}, 5],
+        "rows": {"group_id": str(rows.id)},
+        "order": {"number": 7, "colour": "red", "tags": []},
+        "token": "***",
+    }
