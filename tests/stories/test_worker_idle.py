@@ -80,10 +80,9 @@ async def _count(url: str) -> tuple[float, Counter[str]]:
     """Statements a second, and which."""
     counting = Counting()
     async with AsyncExitStack() as opened:
-        workers = [
-            await opened.enter_async_context(_idle_worker(url, counting, number)) for number in range(WORKERS)
-        ]
-        while min(worker._call for worker in workers) < LOOKS:  # from a look on: at any other time one more would fit
+        workers = [await opened.enter_async_context(_idle_worker(url, counting, number)) for number in range(WORKERS)]
+        # from a look on: at another time one more might fit in
+        while min(worker._call for worker in workers) < LOOKS:  # noqa: ASYNC110 (there is no event to wait for)
             await asyncio.sleep(0.05)
         counting.seen.clear()
         await asyncio.sleep(BEAT_S)
