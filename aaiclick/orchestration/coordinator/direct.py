@@ -101,8 +101,8 @@ class DirectCoordinator:
         if orders.alive and held is not None:
             orders.stop = await _compare(self.database, worker_id, known_call, held)
             if began >= self._freed_for.setdefault(worker_id, began) + FREE_EVERY_S:
-                self._freed_for[worker_id] = began
                 await _free_unknown(self.database, worker_id, known_call, held)
+                self._freed_for[worker_id] = began
         if not orders.alive:
             self._freed_for.pop(worker_id, None)
         return orders

@@ -136,3 +136,26 @@ async def test_a_session_is_renewed_before_anything_that_may_take_long(
     with pytest.raises(ConnectionResetError):
         await stage.coordinator.beat(stage.worker, renewed=renewed.set)
     assert renewed.is_set()
+
+
+async def test_what_could_not_be_freed_is_tried_again_with_the_next_beat(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the simulator: beats that were given up half-way put it off by a minute each time."""
+    clock = HandClock()
+    stage.coordinator = DirectCoordinator(stage.database, clock=clock)
+    tries: list[int] = []
+
+    async def lost(database: object, worker_id: int, *facts: object) -> None:
+        tries.append(worker_id)
+        if len(tries) == 1:
+            raise ConnectionResetError("lost")
+
+    monkeypatch.setattr(direct, "_free_unknown", lost)
+    assert (await stage.coordinator.beat(stage.worker, held=[])).alive
+    clock.now += direct.FREE_EVERY_S
+    with pytest.raises(ConnectionResetError):
+        await stage.coordinator.beat(stage.worker, held=[])
+    for _ in range(3):
+        assert (await stage.coordinator.beat(stage.worker, held=[])).alive
+    assert len(tries) == 2
