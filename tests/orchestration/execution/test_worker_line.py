@@ -12,6 +12,7 @@ from aaiclick.orchestration.execution import worker as module
 from aaiclick.orchestration.models import Claim, Orders, Report, Stop
 from aaiclick.orchestration.store.tables import jobs, tasks
 from tests.support.band import band
+from tests.support.clocks import StillClock
 from tests.support.crewing import ScriptedExecutor, completes, hangs, working
 from tests.support.orchestra import Orchestra, make, until
 
@@ -46,7 +47,7 @@ async def test_while_runs_are_short_slots_are_fed_from_a_line(band: Orchestra, m
     monkeypatch.setattr(band.coordinator, "claim", counted)
     await band.submit(*(make(f"t{number}") for number in range(300)))
     executor = ScriptedExecutor()
-    async with working(band, executor, concurrency=2):
+    async with working(band, executor, concurrency=2, clock=StillClock()):  # runs are short on any machine
         await ended(band)
     assert len(executor.seen) == 300
     assert len([size for size in calls if size]) < 100  # two at a time would be 150
@@ -86,7 +87,7 @@ async def test_who_leaves_the_line_without_a_run_is_none_of_max_tasks(band: Orch
 
     executor = ScriptedExecutor(body)
     await band.submit(make("first", priority=1), *(make(f"gone{number}") for number in range(3)))
-    worker = module.Worker(band.coordinator, executor, concurrency=1, max_tasks=4)
+    worker = module.Worker(band.coordinator, executor, concurrency=1, max_tasks=4, clock=StillClock())
     worker._line._run_s = 0.001
     running = asyncio.create_task(worker.run())
     await until(lambda: _truth(len(worker.holdings) == 4))
