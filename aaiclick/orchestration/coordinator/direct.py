@@ -91,7 +91,8 @@ class DirectCoordinator:
         orders = await self.database.transact(
             lambda session: workers.renew_session(
                 session, worker_id, settings().session_s, completed=completed, failed=failed, unreported_s=unreported_s
-            )
+            ),
+            at_once=not self.database.dialect.one_writer,  # its row stays locked by no line that goes silent half-way
         )
         if orders.alive:
             renewed()

@@ -132,6 +132,20 @@ async def _asks(stage: Orchestra, proxy: Proxy | None, number: int) -> bool:
     return False
 
 
+@servers_only
+async def test_a_beat_renews_its_session_in_one_statement(road: tuple[Proxy, str]) -> None:
+    """A connection that went silent between two held the lock of the worker's row, and the next beats waited for it."""
+    proxy, url = road
+    async with orchestra(url) as stage:
+        assert (await stage.coordinator.beat(stage.worker)).alive
+        for call in proxy.calls:
+            call.sent.clear()
+        assert (await stage.coordinator.beat(stage.worker)).alive
+    sent = b"".join(message for call in proxy.calls for message in call.sent)
+    assert sent
+    assert not any(word in sent for word in (b"BEGIN", b"START TRANSACTION", b"COMMIT"))
+
+
 def _swallow(message: bytes, call: Call, data: bytes) -> None:
     call.silent = call.silent or message in data
 
