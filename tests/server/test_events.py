@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from aaiclick.orchestration import cancel_job, create_job, get_events_for_job
 from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.tokens import create_token
-from aaiclick.server import events, streams
+from aaiclick.server import events, following, streams
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import Client, problem_in
 from tests.server.test_streams import Listener
@@ -32,12 +33,13 @@ def read(text: str) -> list[dict[str, Any]]:
 async def listen(client: Client, *, headers: dict[str, str] | None = None, during: Any = None, **asked: Any) -> str:
     """What a stream tells until the server ends."""
     client.server.state.streams = streams.Streams()
-    hearing = asyncio.create_task(client.get("/events/stream", params=asked, headers=headers or {}))
-    while not client.server.state.streams.open and not hearing.done():  # noqa: ASYNC110 (the server only counts them)
-        await asyncio.sleep(0.001)
-    if during is not None:
-        await during()
-    await asyncio.sleep(0.7)  # it looks twice a second
+    with mock.patch.object(following, "LOOK_EVERY_S", 0.01):  # many looks: some may take long on a busy machine
+        hearing = asyncio.create_task(client.get("/events/stream", params=asked, headers=headers or {}))
+        while not client.server.state.streams.open and not hearing.done():  # noqa: ASYNC110 (the server only counts them)
+            await asyncio.sleep(0.001)
+        if during is not None:
+            await during()
+        await asyncio.sleep(0.7)
     client.server.state.streams.ending.set()
     answer = await hearing
     assert answer.headers["content-type"].startswith("text/event-stream")

@@ -212,14 +212,22 @@ async def test_it_sleeps_while_nobody_listens_and_begins_with_what_is_new(
         reads += 1
         return await read(*given, **more)
 
+    asleep_again = asyncio.Event()
+    follow = Reader._follow
+
+    async def followed(reader: Reader) -> None:
+        await follow(reader)
+        asleep_again.set()
+
     monkeypatch.setattr(following, "read_feed", counted)
+    monkeypatch.setattr(Reader, "_follow", followed)
     async with opened() as setting:
         await asyncio.sleep(0.05)
         assert reads == 0
         with setting.reader.listening():
             await setting.note()
             await Ear(setting.reader, 0).hear()
-        await asyncio.sleep(0.02)  # it may be about to look once more
+        await asleep_again.wait()
         asleep = reads
         await setting.note(5)
         await asyncio.sleep(0.05)

@@ -22,3 +22,16 @@ class HandClock:
         self.slept.append(seconds)
         self.now += seconds
         await asyncio.sleep(0)
+
+
+class StillClock:
+    """No time passes, however long things take on a busy machine; sleeping takes what it says."""
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def wall(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

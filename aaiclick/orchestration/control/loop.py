@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
+from aaiclick.errors import BackendUnreachable
 from aaiclick.orchestration.control import reconcilers
 from aaiclick.orchestration.control.leader import Leader
 from aaiclick.orchestration.control.pruning import Pruner
@@ -61,8 +62,8 @@ class Control:
         database.on_answer.append(self._in_reach)
         self._mended = self._counted = self._pruned = self._swept = clock.monotonic()
         self._trouble = Trouble(clock)
-        self._books: dict[str, Trouble] = {}
-        """What of the books cannot be kept, and why."""
+        self._troubles: dict[str, Trouble] = {}
+        """What of the books cannot be kept, and of the repairs made, and why."""
 
     async def run(self) -> None:
         """Go on until cancelled."""
@@ -99,8 +100,8 @@ class Control:
         now = self.clock.monotonic()
         if now - self._mended >= MEND_EVERY_S:
             self._mended = now
-            await reconcilers.mend_stuck_jobs(self.database)
-            await self.tables.free_idle_pins()
+            await self._mend("mend_stuck_jobs", reconcilers.mend_stuck_jobs(self.database))
+            await self._mend("free_idle_pins", self.tables.free_idle_pins())
         if now - self._counted >= COUNT_EVERY_S:
             self._counted = now
             await self._keep_books(reconcilers.count_events)
@@ -122,7 +123,7 @@ class Control:
     async def _keep_books(self, work: Callable[[Database], Awaitable[Books]]) -> bool:
         """Whether there was something to do. What is wrong in the books is no outage: whoever is lost is recovered."""
         name = work.__name__
-        trouble = self._books.setdefault(name, Trouble(self.clock))
+        trouble = self._troubles.setdefault(name, Trouble(self.clock))
         try:
             done = await work(self.database)
         except Exception as error:
@@ -133,20 +134,37 @@ class Control:
 
     async def _attend(self, chores: Chores) -> None:
         if chores.due_s == 0:
-            await reconcilers.promote_due_tasks(self.database)
+            await self._mend("promote_due_tasks", reconcilers.promote_due_tasks(self.database))
         if chores.ripples:
-            await reconcilers.work_off_ripples(self.database)
+            await self._mend("work_off_ripples", reconcilers.work_off_ripples(self.database))
         if chores.orphans or (chores.sessions and self.may_reap()):
-            await reconcilers.recover_lost_runs(self.database, expire=self.may_reap())
+            recovering = reconcilers.recover_lost_runs(self.database, expire=self.may_reap())
+            await self._mend("recover_lost_runs", recovering)
         if chores.limits:
-            await reconcilers.end_overdue_jobs(self.database)
+            await self._mend("end_overdue_jobs", reconcilers.end_overdue_jobs(self.database))
         if chores.schedules or self.schedules.unfinished:
-            await self.schedules.fire()
+            await self._mend("firing schedules", self.schedules.fire())
         if chores.reserved:
-            await reconcilers.end_abandoned_jobs(self.database)
-        freed = await self.tables.free_strays() if chores.strays or chores.orphans or chores.sessions else 0
+            await self._mend("end_abandoned_jobs", reconcilers.end_abandoned_jobs(self.database))
+        freed = 0
+        if chores.strays or chores.orphans or chores.sessions:
+            freed = await self._mend("free_strays", self.tables.free_strays())
         if chores.tables or freed:
-            await self.tables.drop_unneeded()
+            await self._mend("drop_unneeded", self.tables.drop_unneeded())
+
+    async def _mend(self, name: str, repair: Awaitable[int]) -> int:
+        """One repair; gives how much there was to do. One that fails is no outage, and the others are made all the
+        same: a row that cannot be read must not keep whoever is lost from being found."""
+        trouble = self._troubles.setdefault(name, Trouble(self.clock))
+        try:
+            done = await repair
+        except (BackendUnreachable, OSError):
+            raise
+        except Exception as error:
+            trouble.met(name, error)
+            return 0
+        trouble.over()
+        return done
 
     def may_reap(self) -> bool:
         """An outage is not a crash: who was cut off from the database himself waits for one session's length, in

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Worker
@@ -27,13 +27,15 @@ class Coordinator(Protocol):
         completed: int = 0,
         failed: int = 0,
         unreported_s: int = 0,
+        renewed: Callable[[], None] = lambda: None,
     ) -> Orders:
         """Renew the session, and compare what the worker holds with what the state says it holds.
 
         `held` are all runs whose reports have not been acknowledged, and `known_call` the last claim call whose answer
         is known (or will never be): what such a call claimed and the list does not name is given back. Without a list
         nothing is compared. `completed` and `failed` are added to the worker's counts; `unreported_s` says for how
-        long it has owed the oldest report.
+        long it has owed the oldest report. `renewed` is called as soon as the session lives on: to compare may take
+        longer, where somebody has locked one of the tasks.
         """
 
     async def deregister(self, worker_id: int) -> bool:

@@ -85,21 +85,25 @@ class DirectCoordinator:
         completed: int = 0,
         failed: int = 0,
         unreported_s: int = 0,
+        renewed: Callable[[], None] = lambda: None,
     ) -> Orders:
         began = self._clock.monotonic()
-        if began >= self._ids_asked_for + ASK_FOR_IDS_EVERY_S:
-            await provide_ids(self.database)
-            self._ids_asked_for = self._clock.monotonic()
         orders = await self.database.transact(
             lambda session: workers.renew_session(
                 session, worker_id, settings().session_s, completed=completed, failed=failed, unreported_s=unreported_s
-            )
+            ),
+            at_once=not self.database.dialect.one_writer,  # its row stays locked by no line that goes silent half-way
         )
+        if orders.alive:
+            renewed()
+        if began >= self._ids_asked_for + ASK_FOR_IDS_EVERY_S:
+            await provide_ids(self.database)
+            self._ids_asked_for = self._clock.monotonic()
         if orders.alive and held is not None:
             orders.stop = await _compare(self.database, worker_id, known_call, held)
             if began >= self._freed_for.setdefault(worker_id, began) + FREE_EVERY_S:
-                self._freed_for[worker_id] = began
                 await _free_unknown(self.database, worker_id, known_call, held)
+                self._freed_for[worker_id] = began
         if not orders.alive:
             self._freed_for.pop(worker_id, None)
         return orders

@@ -24,7 +24,7 @@ BEAT_S_MIN, BEAT_S_MAX = 1.0, 10.0
 sessions that is sooner, so that there is time for another."""
 
 RETRY_S = 1.0
-"""After a beat that did not reach the state."""
+"""So long after a beat was sent that did not reach the state the next one is: at once, if it was waited for longer."""
 
 
 class Heart:
@@ -48,8 +48,10 @@ class Heart:
         self.every_s = every_s
         self.clock = clock
         self.on_renewed = on_renewed
-        """Called when the session was renewed, with the time at which the beat was sent."""
+        """Called when the session was renewed, with the time at which the beat was sent; the rest of the beat may
+        still be on its way."""
         self._asked = asyncio.Event()
+        self._sent = float("-inf")
         self._trouble = Trouble(clock)
 
     def ask(self) -> None:
@@ -72,7 +74,14 @@ class Heart:
         """One beat; None if it did not reach the state."""
         picture = self.holdings.picture(self.clock.monotonic())
         completed, failed = self.holdings.take_counts()
-        sent = self.clock.monotonic()
+        sent = self._sent = self.clock.monotonic()
+        counted = False
+
+        def renewed() -> None:
+            nonlocal counted
+            counted = True
+            self.on_renewed(sent)
+
         try:
             async with asyncio.timeout(min(BEAT_S_MAX, max(self.every_s, BEAT_S_MIN))):
                 orders = await self.coordinator.beat(
@@ -82,23 +91,25 @@ class Heart:
                     completed=completed,
                     failed=failed,
                     unreported_s=int(picture.unreported_s),
+                    renewed=renewed,
                 )
         except Exception as error:
-            self.holdings.count(completed, failed)
+            if not counted:
+                self.holdings.count(completed, failed)
             self._trouble.met(f"worker {self.worker_id}: its heartbeat", error)
             return None
         self._trouble.over()
         if orders.alive:
-            self.on_renewed(sent)
             self.holdings.told(picture, self.clock.monotonic())
         self.on_orders(orders)
         return orders
 
     async def _rest(self) -> None:
         """Wait until the next beat is due: sooner if asked, or if something was claimed meanwhile."""
-        since = self.clock.monotonic()
+        again = self._trouble.going_on
+        since = self._sent if again else self.clock.monotonic()
         while True:
-            pause_s = min(RETRY_S, self.every_s) if self._trouble.going_on else self.pause_s()
+            pause_s = min(RETRY_S, self.every_s) if again else self.pause_s()
             left_s = since + pause_s - self.clock.monotonic()
             if left_s <= 0:
                 return

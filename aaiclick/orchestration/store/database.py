@@ -24,6 +24,9 @@ log = logging.getLogger("aaiclick")
 T = TypeVar("T")
 
 ROLLBACK_S_MAX = GOODBYE_S_MAX = 5.0
+GOODBYE_S = 0.2
+"""So long a caller that has failed waits for its connection to end; the rest of a longer goodbye goes on beside."""
+
 ROOM_S_MAX = 30.0
 """So long a caller waits while all connections that this process may open are in use."""
 
@@ -52,6 +55,7 @@ class Database:
         self._room = asyncio.Semaphore(self._room_max)
         self._idle: list[Connection] = []
         """Connections at hand. There is no other pool: one that is closed is closed."""
+        self._ending: set[asyncio.Task[None]] = set()
 
     @classmethod
     async def open(cls, url: str, *, check: bool = True) -> Database:
@@ -72,6 +76,8 @@ class Database:
     async def close(self) -> None:
         idle, self._idle = self._idle, []
         await asyncio.shield(_discard(idle))
+        if self._ending:
+            await asyncio.wait(self._ending)
         await self.engine.dispose()
 
     @asynccontextmanager
@@ -135,7 +141,17 @@ class Database:
         if self._is_lost(connection):
             dropped += self._idle
             self._idle.clear()
-        await asyncio.shield(_discard(dropped))  # all of them, also if the caller is told again that it is over
+        await self._end(dropped)
+
+    async def _end(self, connections: Iterable[Connection]) -> None:
+        """End all of them, also if the caller is told again that it is over.
+
+        The line may be silent: whoever has given up on it has waited long enough.
+        """
+        ending = asyncio.create_task(_discard(connections))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+        await asyncio.wait([ending], timeout=GOODBYE_S)
 
     def _is_lost(self, connection: Connection) -> bool:
         return connection.invalidated or self.dialect.is_closed(connection)
@@ -145,7 +161,7 @@ class Database:
         try:
             await self.dialect.prepare(connection)
         except BaseException:
-            await asyncio.shield(_discard([connection]))
+            await self._end([connection])
             raise
         return connection
 
@@ -198,8 +214,9 @@ class Database:
         try:
             yield Session(connection, self.dialect)
             await self.dialect.command(connection, "COMMIT")
-        except BaseException:
-            await asyncio.shield(self._rollback(connection))
+        except BaseException as error:
+            if self.dialect.one_writer or isinstance(error, AaiclickError):  # else it goes, and all that was begun
+                await asyncio.shield(self._rollback(connection))
             raise
 
     async def _rollback(self, connection: Connection) -> None:

@@ -101,10 +101,11 @@ def test_an_address_that_is_too_long_is_refused_and_the_client_hears_it(gateway:
         assert reader.readline() == b"HTTP/1.1 414 Request-URI Too Long\r\n"
 
 
-def test_it_lets_end_what_ends_soon(engine: Engine) -> None:
+def test_it_lets_end_what_ends_soon(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "STOP_GRACE_S", 30.0)  # soon, on a busy machine
     gateway = Gateway(engine, USER, PASSWORD).start()
     with connected(gateway) as client, client.makefile("rb") as reader:
-        client.sendall(request("SELECT sleep(0.2)"))
+        client.sendall(request("SELECT sleep(1)"))
         while not processes(engine):
             time.sleep(0.001)
         gateway.stop()

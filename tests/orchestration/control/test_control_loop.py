@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select, update
 
+from aaiclick.orchestration.control import loop as module
 from aaiclick.orchestration.control import reconcilers
 from aaiclick.orchestration.control.loop import COUNT_EVERY_S, MEND_EVERY_S, PRUNE_EVERY_S, Control
 from aaiclick.orchestration.control.pruning import Pruner
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store import metrics
+from aaiclick.orchestration.store.chores import Chores, look_for_chores
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events, terms, workers
 from aaiclick.trouble import AGAIN_S
 from tests.support.band import band
@@ -218,6 +221,44 @@ async def test_books_that_cannot_be_kept_leave_no_lost_run_behind(
     await rounds(loop, clock, SESSION_S)
     assert await band.statuses(job) == {"a": "pending"}
     assert caplog.text.count(f"{books} fails: ValueError: what is this?; trying again") == 1
+
+
+@pytest.mark.parametrize(
+    ("deed", "chore"),
+    [
+        ("promote_due_tasks", {"due_s": 0.0}),
+        ("work_off_ripples", {"ripples": True}),
+        ("end_overdue_jobs", {"limits": True}),
+        ("end_abandoned_jobs", {"reserved": True}),
+        ("mend_stuck_jobs", {}),
+    ],
+)
+async def test_one_repair_that_fails_each_time_keeps_nobody_from_the_others(
+    band: Orchestra,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    deed: str,
+    chore: dict[str, object],
+) -> None:
+    """One job that nobody can repair was taken for an outage, in which no session ends: lost runs waited for ever."""
+
+    async def poisoned(database: Database) -> int:
+        raise ValueError("one row that cannot be read")
+
+    async def look(session: Session) -> Chores:
+        return (await look_for_chores(session))._replace(**chore)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(reconcilers, deed, poisoned)
+    monkeypatch.setattr(module, "look_for_chores", look)
+    clock = HandClock()
+    loop = control(band, clock)
+    job = await band.submit(make("a"))
+    await band.claim()
+    await expire_sessions(band)
+    await rounds(loop, clock, 3 * MEND_EVERY_S)
+    assert await band.statuses(job) == {"a": "pending"}
+    assert f"{deed} fails: ValueError: one row that cannot be read; trying again" in caplog.text
+    assert "the control loop fails" not in caplog.text
 
 
 async def test_whoever_leads_counts_what_has_happened(band: Orchestra) -> None:

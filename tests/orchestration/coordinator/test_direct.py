@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.models import Held
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store import claims, ripples
+from aaiclick.orchestration.store.transitions import lock_tasks
+from tests.support.band import SERVERS
 from tests.support.clocks import HandClock
 from tests.support.orchestra import Orchestra, make, orchestra
 
@@ -104,3 +108,54 @@ async def test_claims_that_take_long_to_register_their_tables_do_not_make_others
         await stage.claim(1)
     await stage.submit(make("urgent"), priority=9)
     assert [claim.name for claim in await stage.claim(1)] == ["urgent"]
+
+
+@SERVERS
+async def test_a_session_is_renewed_before_anything_that_may_take_long(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has locked a task of the worker's, or its ids cannot be had: it lives, and is told so."""
+    await stage.submit(make())
+    (claim,) = await stage.claim()
+    held = [Held(claim.task_id, claim.epoch, started=True)]
+    renewed = asyncio.Event()
+    async with asyncio.timeout(20), stage.transaction() as elsewhere:
+        await lock_tasks(elsewhere, [claim.task_id])
+        beating = asyncio.create_task(stage.coordinator.beat(stage.worker, held=held, renewed=renewed.set))
+        await renewed.wait()
+        await stage.until_waiting()
+        assert not beating.done()
+    assert (await beating).alive
+
+    async def none(database: object) -> None:
+        raise ConnectionResetError("no ids")
+
+    monkeypatch.setattr(direct, "provide_ids", none)
+    monkeypatch.setattr(stage.coordinator, "_ids_asked_for", float("-inf"))
+    renewed.clear()
+    with pytest.raises(ConnectionResetError):
+        await stage.coordinator.beat(stage.worker, renewed=renewed.set)
+    assert renewed.is_set()
+
+
+async def test_what_could_not_be_freed_is_tried_again_with_the_next_beat(
+    stage: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the simulator: beats that were given up half-way put it off by a minute each time."""
+    clock = HandClock()
+    stage.coordinator = DirectCoordinator(stage.database, clock=clock)
+    tries: list[int] = []
+
+    async def lost(database: object, worker_id: int, *facts: object) -> None:
+        tries.append(worker_id)
+        if len(tries) == 1:
+            raise ConnectionResetError("lost")
+
+    monkeypatch.setattr(direct, "_free_unknown", lost)
+    assert (await stage.coordinator.beat(stage.worker, held=[])).alive
+    clock.now += direct.FREE_EVERY_S
+    with pytest.raises(ConnectionResetError):
+        await stage.coordinator.beat(stage.worker, held=[])
+    for _ in range(3):
+        assert (await stage.coordinator.beat(stage.worker, held=[])).alive
+    assert len(tries) == 2

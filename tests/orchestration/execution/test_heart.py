@@ -11,6 +11,7 @@ from aaiclick.orchestration.execution import heart as module
 from aaiclick.orchestration.execution.heart import WATCH_S, Heart
 from aaiclick.orchestration.execution.holdings import Holdings
 from aaiclick.orchestration.models import Claim, Orders
+from tests.support.clocks import HandClock
 
 
 class Listening:
@@ -95,6 +96,51 @@ async def test_what_did_not_reach_the_state_is_said_again(caplog: pytest.LogCapt
     assert [beat["held"][0].started for beat in listening.beats] == [True, True, True]
     assert caplog.text.count("its heartbeat fails: ConnectionResetError: gone; trying again") == 1
     assert caplog.text.count("its heartbeat works again") == 1
+
+
+class Slow(Listening):
+    """Renews the session at once, and takes for ever to compare what is held."""
+
+    async def beat(self, worker_id: int, **said: Any) -> Orders:
+        await super().beat(worker_id, **said)
+        said["renewed"]()
+        await asyncio.Event().wait()
+        raise AssertionError("not reached")
+
+
+async def test_a_session_is_renewed_also_where_the_rest_of_the_beat_is_not_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A lock on one task of the worker's held up its beats, and all its bodies were stopped as if it was cut off."""
+    monkeypatch.setattr(module, "BEAT_S_MAX", 0.01)
+    heart, brought = heart_of(Slow())
+    renewed: list[float] = []
+    heart.on_renewed = renewed.append
+    heart.holdings.count(2, 1)
+    before = heart.clock.monotonic()
+    assert await heart.beat() is None
+    assert heart.holdings.take_counts() == (0, 0), "they were told with the renewal"
+    assert brought == []
+    (sent,) = renewed
+    assert before <= sent <= heart.clock.monotonic()
+
+
+@pytest.mark.parametrize(("took_s", "rests"), [(0.1, True), (10.0, False)])
+async def test_a_beat_that_was_swallowed_is_made_again_without_a_pause(took_s: float, rests: bool) -> None:
+    """Between a beat that is swallowed and the end of the bodies there is time for one more, and for no rest."""
+    clock = HandClock()
+
+    class Lost(Listening):
+        async def beat(self, worker_id: int, **said: Any) -> Orders:
+            clock.now += took_s
+            raise TimeoutError
+
+    heart = Heart(Lost(), 7, Holdings(), lambda orders: None, every_s=10.0, clock=clock)  # type: ignore[arg-type]
+    assert await heart.beat() is None
+    resting = asyncio.create_task(heart._rest())
+    await asyncio.sleep(0)
+    assert resting.done() is not rests
+    resting.cancel()
 
 
 async def test_it_stops_when_the_session_is_over() -> None:

@@ -46,8 +46,13 @@ async def test_sigterm_ends_it_in_order(local: object) -> None:
 
 
 async def test_the_control_loop_alone_ends_by_a_signal_too(local: object) -> None:
+    before = signal.getsignal(signal.SIGINT)
     running = asyncio.create_task(background_main_loop())
-    await asyncio.sleep(0.3)
+
+    async def hears() -> bool:
+        return signal.getsignal(signal.SIGINT) is not before
+
+    await until(hears)
     assert not running.done()
     os.kill(os.getpid(), signal.SIGINT)
     async with asyncio.timeout(30):

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from aaiclick.orchestration.models import Claim, Report
 from aaiclick.orchestration.store import recoveries
 from aaiclick.orchestration.store import workers as store_workers
+from aaiclick.orchestration.store.dialects import mariadb_moves
 from aaiclick.orchestration.store.tables import jobs, runs, tasks, workers
 from tests.support.band import band
 from tests.support.crewing import ScriptedExecutor, completes, hangs, working
@@ -43,8 +44,11 @@ async def sweep(band: Orchestra, losses_max: int = 3) -> None:
     await band.database.transact(lambda session: recoveries.recover_claims(session, losses_max))
 
 
-async def test_a_worker_whose_beats_are_cut_learns_from_a_refusal_and_loses_no_task(band: Orchestra) -> None:
+async def test_a_worker_whose_beats_are_cut_learns_from_a_refusal_and_loses_no_task(
+    band: Orchestra, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before, it claimed on under its old id, and the sweep took each claim from it until the task had failed."""
+    monkeypatch.setattr(mariadb_moves, "ASK_EVERY", 1)  # else five times eight looks, which are seconds apart
     executor = ScriptedExecutor()
     async with working(band, executor, coordinator=Deaf(band.coordinator)) as worker:
         for _ in range(5):

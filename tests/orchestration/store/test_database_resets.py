@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import TypeVar
 
@@ -15,11 +16,12 @@ from sqlalchemy.pool import NullPool
 from aaiclick.errors import BackendUnreachable
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.models import Held
+from aaiclick.orchestration.store import database as module
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import Connection
 from aaiclick.orchestration.store.session import Session
 from tests.support.orchestra import Orchestra, make, orchestra
-from tests.support.proxy import Proxy, pass_on, proxied
+from tests.support.proxy import Call, Proxy, pass_on, proxied
 
 servers_only = pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
 
@@ -128,3 +130,52 @@ async def _asks(stage: Orchestra, proxy: Proxy | None, number: int) -> bool:
     except BackendUnreachable:
         return True
     return False
+
+
+@servers_only
+async def test_a_beat_renews_its_session_in_one_statement(road: tuple[Proxy, str]) -> None:
+    """A connection that went silent between two held the lock of the worker's row, and the next beats waited for it."""
+    proxy, url = road
+    async with orchestra(url) as stage:
+        assert (await stage.coordinator.beat(stage.worker)).alive
+        for call in proxy.calls:
+            call.sent.clear()
+        assert (await stage.coordinator.beat(stage.worker)).alive
+    sent = b"".join(message for call in proxy.calls for message in call.sent)
+    assert sent
+    assert not any(word in sent for word in (b"BEGIN", b"START TRANSACTION", b"COMMIT"))
+
+
+def _swallow(message: bytes, call: Call, data: bytes) -> None:
+    call.silent = call.silent or message in data
+
+
+@pytest.mark.parametrize("message", [b"now", b"COMMIT"])
+@servers_only
+async def test_whoever_gives_up_on_a_silent_connection_does_not_wait_for_its_end(
+    road: tuple[Proxy, str], monkeypatch: pytest.MonkeyPatch, message: bytes
+) -> None:
+    """A heart has time for one more beat before bodies are asked to end, and none for a goodbye that nobody hears."""
+    proxy, url = road
+    let_end = asyncio.Event()
+    throw_away = module._throw_away
+
+    async def slow(connection: Connection) -> None:
+        await let_end.wait()
+        await throw_away(connection)
+
+    async def work(session: Session) -> None:
+        await session.connection.exec_driver_sql("SELECT 'now'")
+
+    monkeypatch.setattr(module, "_throw_away", slow)
+    monkeypatch.setattr(module, "GOODBYE_S", 0.0)
+    async with orchestra(url) as stage:
+        proxy.judge = partial(_swallow, message)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await stage.database.transact(work)
+        proxy.judge = pass_on
+        await stage.database.transact(work)
+        assert not let_end.is_set()
+        let_end.set()
+    assert [call.client.is_closing() for call in proxy.calls if call.silent] == [True]

@@ -38,7 +38,8 @@ _CLAIMED = tuple(tasks.c[name] for name in ClaimedTask._fields)
 
 
 ASK_EVERY = 8
-"""Of so many claims that find nothing, one asks whether that is because the session is over: it takes a statement."""
+"""Of so many claims that find nothing, one asks whether that is because the session is over: it takes a statement. One
+that wants nothing asks always: a worker that is cut off has no other question."""
 
 
 async def claim_ready(
@@ -58,7 +59,7 @@ async def claim_ready(
     asked = {"placement": placement, "most": limit, "worker": worker_id}
     picked = [ReadyKey._make(row) for row in await session.rows(front, asked)]
     if not picked:
-        if call % ASK_EVERY == 0:
+        if not limit or call % ASK_EVERY == 0:
             await _refuse_the_dead(session, worker_id)
         return []
     await _leave_queue(session, placement, picked)

@@ -71,9 +71,11 @@ class Desk:
         self.held: list[tuple[int, list[str]]] = []
         self.refuses = self.waits = False
         self.given_up = 0
+        self.asked = asyncio.Event()
 
     async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
         self.held.append((claim.task_id, list(tables)))
+        self.asked.set()
         if self.refuses:
             raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
         if self.waits:
@@ -113,7 +115,8 @@ async def test_a_body_may_do_other_things_while_it_waits_for_an_answer(executor:
     desk.waits = True
     pid = await child_of(executor)
     running = asyncio.ensure_future(run(executor, claim_of(asking.holds_and_counts)))
-    await asyncio.sleep(0.3)
+    async with asyncio.timeout(30):
+        await desk.asked.wait()
     running.cancel()
     await asyncio.wait([running])
     assert running.cancelled()

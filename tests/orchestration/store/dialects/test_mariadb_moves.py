@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from aaiclick.errors import SessionOver
+from aaiclick.orchestration.store.dialects.mariadb_moves import ASK_EVERY
 from tests.support.orchestra import Orchestra, make, orchestra
 
 pytestmark = pytest.mark.parametrize("dialect", ["mariadb"], indirect=True)
@@ -62,3 +64,14 @@ async def test_a_claim_locks_rows_of_the_queue_and_skips_what_others_hold(stage:
         await stage.claim(1)
     looking = next(statement for statement in sent if "FROM ready" in statement.replace("`", ""))
     assert "FOR UPDATE SKIP LOCKED" in looking
+
+
+async def test_one_of_eight_that_find_nothing_asks_whether_its_session_is_over_and_who_wants_nothing_always(
+    stage: Orchestra,
+) -> None:
+    await stage.coordinator.deregister(stage.worker)
+    for call in range(1, ASK_EVERY):
+        assert await stage.coordinator.claim(stage.worker, limit=1, call=call) == []
+    for limit, call in ((1, ASK_EVERY), (0, 1)):
+        with pytest.raises(SessionOver):
+            await stage.coordinator.claim(stage.worker, limit=limit, call=call)
