@@ -205,10 +205,12 @@ def _show(entry: RegisteredJob, times: list[datetime], as_json: bool) -> None:
 
 def to_json(entry: RegisteredJob) -> dict[str, Any]:
     """The id is a string, as in every answer; arguments that JSON has no word for are shown as text."""
+    from aaiclick.orchestration.rules.entrypoints import shown  # here, to keep start-up light
+
     return {
         "id": str(entry.id),
         "name": entry.name,
-        "entrypoint": entry.entrypoint,
+        "entrypoint": shown(entry.entrypoint),
         "enabled": entry.enabled,
         "schedule": entry.schedule,
         "timezone": entry.timezone,
