@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aaiclick.config import settings
 from aaiclick.errors import ConfigError
-from aaiclick.owners import fault_of
+from aaiclick.owners import fault_around, fault_of
 
 
 def get_root() -> Path:
@@ -56,7 +56,7 @@ def check_root() -> None:
 
 
 def _refuse_foreign(directory: Path, setting: str) -> None:
-    if (fault := fault_of(directory)) is not None:
+    if (fault := fault_of(directory) or fault_around(directory)) is not None:
         raise ConfigError(setting=setting, value=str(directory), rule=fault.cause, hint=fault.hint)
 
 

@@ -27,13 +27,17 @@ class Fault(NamedTuple):
 def fault_of(place: Path) -> Fault | None:
     """Why a file or directory must not be used by this process; None if it may, or is not there.
 
-    A link is judged by what it leads to. A process of root is no exception: it would act for whoever owns the place.
+    A link is judged by who made it, and by what it leads to. A process of root is no exception: it would act for
+    whoever owns the place.
     """
     try:
-        found = os.stat(place)
+        link, found = os.lstat(place), os.stat(place)
     except OSError:  # not there, or out of reach: whoever uses it is told
         return None
     us, target = os.geteuid(), shlex.quote(os.path.realpath(place))
+    if link.st_uid not in (us, 0) and stat.S_ISLNK(link.st_mode):
+        cause = f"it is a link of {_user(link.st_uid)}, and this process runs as {_user(us)}"
+        return Fault(cause, f"chown -h {us} {shlex.quote(os.path.abspath(place))}")
     deep = "-R " if stat.S_ISDIR(found.st_mode) else ""
     if found.st_uid not in (us, 0):  # what root wants, root can do anyway
         cause = f"it belongs to {_user(found.st_uid)}, and this process runs as {_user(us)}"
@@ -46,14 +50,20 @@ def fault_of(place: Path) -> Fault | None:
     return None
 
 
-def fault_around(place: Path) -> Fault | None:
-    """Why nothing in a directory is safe: every user may take away what is there. In one like /tmp, nobody may."""
-    try:
-        mode = os.stat(place).st_mode
-    except OSError:
-        return None
-    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-        return Fault(f"every user may write its directory {place}", f"chmod o-w {shlex.quote(os.path.realpath(place))}")
+def fault_around(directory: Path) -> Fault | None:
+    """Why nothing in a directory is safe: every user may take away what is there, or what is above it.
+
+    In a directory like /tmp nobody may. Of a link, both ways are looked at.
+    """
+    ways = dict.fromkeys((Path(os.path.abspath(directory)), Path(os.path.realpath(directory))))
+    for place in dict.fromkeys(each for way in ways for each in (way, *way.parents)):
+        try:
+            mode = os.stat(place).st_mode
+        except OSError:  # it is made later, for its owner
+            continue
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            target = os.path.realpath(place)
+            return Fault(f"every user may write the directory {target}", f"chmod o-w {shlex.quote(target)}")
     return None
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from aaiclick.backend import get_logs_dir
 from aaiclick.config import reset_settings
 from aaiclick.data import data_context
 from aaiclick.errors import AaiclickError
@@ -91,6 +92,49 @@ def test_in_a_directory_like_tmp_nobody_takes_away_what_is_ours(tmp_path: Path) 
     tmp_path.chmod(0o700)
 
 
+def test_all_directories_on_the_way_are_looked_at(tmp_path: Path) -> None:
+    """Whoever may write one of them puts another tree in its place; also of a place that is made later."""
+    place = tmp_path / "open" / "between" / "ours"
+    place.mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(place)
+    (tmp_path / "open").chmod(0o777)
+    for asked in (place, place / "later" / "still", link):
+        fault = fault_around(asked)
+        assert fault is not None
+        assert fault == (f"every user may write the directory {tmp_path}/open", f"chmod o-w {tmp_path}/open")
+    (tmp_path / "open").chmod(0o1777)
+    assert fault_around(place) is None
+
+
+def test_a_link_of_another_user_is_a_fault(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+    assert fault_of(link) is None
+    if "owner" in FAULTS:
+        os.lchown(link, OTHER, -1)
+        fault = fault_of(link)
+        assert fault is not None
+        assert fault.cause.startswith("it is a link of user 4242")
+        subprocess.run(["/bin/sh", "-c", fault.command], check=True)
+    assert fault_of(link) is None
+
+
+async def test_a_root_in_a_directory_that_every_user_may_write_is_refused(root: Path) -> None:
+    root.parent.chmod(0o777)
+    cause = "every user may write the directory .* To mend it: chmod o-w"
+    with pytest.raises(AaiclickError, match=cause):
+        await list_jobs()
+    with pytest.raises(AaiclickError, match=cause):
+        await schema.upgrade(f"sqlite+aiosqlite:///{root}/local.db")
+    with pytest.raises(AaiclickError, match=cause):
+        get_logs_dir()
+    with pytest.raises(AaiclickError, match=cause):
+        async with data_context():
+            pass
+    root.parent.chmod(0o700)
+
+
 @pytest.mark.parametrize("how", FAULTS)
 async def test_a_root_that_others_own_or_may_write_is_refused_in_python(root: Path, how: str) -> None:
     spoil(root, how)
@@ -144,7 +188,7 @@ async def test_a_database_in_a_directory_that_everybody_may_write(
     monkeypatch.setenv("AAICLICK_SQL_URL", f"sqlite+aiosqlite:///{shared}/mine.db")
     reset_settings()
     shared.chmod(0o777)
-    with pytest.raises(AaiclickError, match="every user may write its directory"):
+    with pytest.raises(AaiclickError, match="every user may write the directory"):
         await list_jobs()
     shared.chmod(0o1777)
     assert await list_jobs() == []

@@ -205,12 +205,13 @@ def _show(entry: RegisteredJob, times: list[datetime], as_json: bool) -> None:
 
 def to_json(entry: RegisteredJob) -> dict[str, Any]:
     """The id is a string, as in every answer; arguments are shown as they could be given."""
-    from aaiclick.orchestration.rules.showing import RESULT_BYTES_MAX, show_arguments  # here, to keep start-up light
+    from aaiclick.orchestration.rules.entrypoints import shown  # here, to keep start-up light
+    from aaiclick.orchestration.rules.showing import RESULT_BYTES_MAX, show_arguments  # here too
 
     return {
         "id": str(entry.id),
         "name": entry.name,
-        "entrypoint": entry.entrypoint,
+        "entrypoint": shown(entry.entrypoint),
         "enabled": entry.enabled,
         "schedule": entry.schedule,
         "timezone": entry.timezone,

@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 from aaiclick.backend import check_root
 from aaiclick.errors import EngineUnavailable
-from aaiclick.owners import fault_of
+from aaiclick.owners import fault_around, fault_of
 
 LOOK_EVERY_S = 0.02
 LOCK_TRIES = 10
@@ -180,7 +180,7 @@ def _endpoint_file(directory: Path) -> Path:
 def refuse_foreign(directory: Path) -> None:
     """Refuse a directory that another user owns or may write, and a local root like that."""
     check_root()
-    if (fault := fault_of(directory)) is not None:
+    if (fault := fault_of(directory) or fault_around(directory)) is not None:
         raise EngineUnavailable(directory=directory, cause=fault.cause, hint=fault.hint)
 
 

@@ -19,6 +19,7 @@ from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.params import check_call, kind_of, path_of
 from aaiclick.orchestration.rules.blobs import refuse_large
 from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, previous_fire, with_offset
+from aaiclick.orchestration.rules.entrypoints import carried
 from aaiclick.orchestration.rules.names import NAME_LENGTH_MAX, check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.rules.options import EntryOptions
 from aaiclick.orchestration.rules.schedules import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
@@ -170,7 +171,7 @@ def _facts(
     if unknown := sorted(options.keys() - OPTIONS):
         hint = f"There are {', '.join(sorted(OPTIONS))}."
         raise InputError(field="options", value=", ".join(unknown), rule="there are no such options", hint=hint)
-    path = path_of(entrypoint)
+    path = carried(path_of(entrypoint))  # in a job that came from outside, the defaults may have come with it
     kwargs = check_kwargs(default_kwargs, "default_kwargs")
     time_names = _time_names(options.get("time_kwarg"))
     own = _check_entrypoint(path, kwargs, time_names, complete=schedule is not None)

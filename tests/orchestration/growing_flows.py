@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -241,3 +242,17 @@ def fills_a_shared_group(place: str) -> Group:
         Path(place).touch()
         raise RuntimeError("once")
     return SHARED[place]
+
+
+@task
+def names_a_function(name: str, where: str) -> Task:
+    """Makes a task of a function that an argument names: here, or on a thread that knows nothing of the run."""
+    if where == "here":
+        return create_task(name)
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(create_task, name).result()
+
+
+@task
+async def names_a_function_later(name: str) -> Task:
+    return create_task(name)

@@ -33,6 +33,7 @@ from aaiclick.orchestration import (
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.models.node import collector
 from aaiclick.orchestration.registered_jobs import scheduled_run
+from aaiclick.orchestration.rules.entrypoints import arguments_from_outside
 from aaiclick.orchestration.store.tables import registered_jobs
 from tests.orchestration import scheduled_flows as flows
 from tests.support.front_door import local, state
@@ -330,3 +331,13 @@ async def test_an_entry_that_never_fired_has_no_times(local: object) -> None:
     await register_job("a", PLAIN, "@daily")
     assert await list_fires("a") == []
     assert {each.value for each in FireOutcome} == {"run", "queued", "skipped"}
+
+
+async def test_an_entry_that_a_job_from_outside_makes_tells_its_runs(local: None) -> None:
+    """Its defaults may have come with the arguments: what they name is judged at each of its runs."""
+    with arguments_from_outside():
+        made = await register_job("a", flows.plain, "0 8 * * *", {"x": 5})
+        again = await upsert_registered_job("b", flows.plain, None, {"x": 5})
+    for entry in (made, again):
+        assert scheduled_run(entry, LONG_AGO).tasks[0].entrypoint == f"~{PLAIN}"
+        assert (await run_job(entry.name)).tasks[0].entrypoint == f"~{PLAIN}"

@@ -18,6 +18,7 @@ from aaiclick.orchestration.factories import trace_submit
 from aaiclick.orchestration.models import RegisteredJob
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.registered_jobs import scheduled_run
+from aaiclick.orchestration.rules.entrypoints import arguments_from_outside
 from aaiclick.orchestration.rules.schedules import COUNTED_MAX
 from aaiclick.orchestration.store import backfills, schedules
 from aaiclick.orchestration.store.database import Database
@@ -109,7 +110,8 @@ class Scheduler:
             return await step(session)
 
         try:
-            answer = await self.database.transact(work)
+            with arguments_from_outside(False):  # whatever runs beside it in this process; a backfill says it itself
+                answer = await self.database.transact(work)
         except (InputError, *UNREADABLE) as error:
             trouble = self._troubles.setdefault(entry_id, Trouble(level=logging.ERROR))
             trouble.met(f"firing registered job {entry_id}", error)

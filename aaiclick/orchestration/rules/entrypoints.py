@@ -22,7 +22,9 @@ EXAMPLES = ("aaiclick.orchestration.examples",)
 """What of ours may be run from outside. The rest is no target: some of it takes the name of a function to call."""
 
 _stand_ins: ContextVar[Mapping[str, Any] | None] = ContextVar("aaiclick_stand_ins", default=None)
-_arguments: ContextVar[bool] = ContextVar("aaiclick_arguments_from_outside", default=False)
+_arguments: ContextVar[bool | None] = ContextVar("aaiclick_arguments_from_outside", default=None)
+_under_way: list[None] = []
+"""One for each block in this process whose arguments came from outside."""
 
 
 # ---------------------------------------------------------------- marks
@@ -59,7 +61,8 @@ def shown(entrypoint: str) -> str:
 class arguments_from_outside:
     """Inside, texts that name functions may have come with the arguments.
 
-    A class, since each run of a task is inside of one: a generator costs twice as much.
+    On threads that a body begins as well: those know nothing of their surroundings, so whoever was not told is judged
+    while there is any such block in the process. A class, since each run is inside of one: a generator costs twice.
     """
 
     __slots__ = ("_are", "_token")
@@ -69,19 +72,24 @@ class arguments_from_outside:
 
     def __enter__(self) -> None:
         self._token = _arguments.set(self._are)
+        if self._are:
+            _under_way.append(None)
 
     def __exit__(self, *error: object) -> None:
         _arguments.reset(self._token)
+        if self._are:
+            _under_way.pop()
 
 
 def are_from_outside() -> bool:
     """Whether the arguments of what is made here came from outside."""
-    return _arguments.get()
+    told = _arguments.get()
+    return bool(_under_way) if told is None else told
 
 
 def named(entrypoint: str, prefixes: Sequence[str]) -> str:
     """An entrypoint that a text names here: in a job that came from outside it obeys what is asked of those."""
-    if not _arguments.get() or type(entrypoint) is not str:
+    if not are_from_outside() or type(entrypoint) is not str:
         return entrypoint
     check_asked(entrypoint, prefixes)
     return marked(entrypoint)
@@ -89,7 +97,7 @@ def named(entrypoint: str, prefixes: Sequence[str]) -> str:
 
 def carried(entrypoint: str) -> str:
     """An entrypoint that trusted code has chosen: it tells whether its job came from outside."""
-    if not _arguments.get() or type(entrypoint) is not str or has_outside_arguments(entrypoint):
+    if not are_from_outside() or type(entrypoint) is not str or has_outside_arguments(entrypoint):
         return entrypoint
     return CARRIED + entrypoint
 

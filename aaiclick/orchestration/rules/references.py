@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeGuard
 
 from aaiclick.errors import InputError
+from aaiclick.orchestration.rules.entrypoints import are_from_outside
 from aaiclick.orchestration.rules.names import ID_MAX, check_id, check_name, is_storable, shown
 
 
@@ -20,6 +21,8 @@ def check_reference(given: dict[str, Any], path: str) -> dict[str, Any]:
     fields = {name: value for name, value in given.items() if name != "object_type"}
     needed = "value"
     if kind != "pyobj":
+        if are_from_outside():  # a condition is SQL, and the dict may have come with the arguments
+            _refuse(path, given, f"in a job that came from outside, a dict does not stand for the {kind} itself")
         needed = "table"
         fields = {name: value for name, value in fields.items() if value is not None}
         if "table_id" in fields and "table" not in fields:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from aaiclick.orchestration.control.loop import Control
 from aaiclick.orchestration.control.schedules import Scheduler, tell
+from aaiclick.orchestration.rules.entrypoints import arguments_from_outside
 from aaiclick.orchestration.rules.schedules import COUNTED_MAX
 from aaiclick.orchestration.store import backfills, schedules
 from aaiclick.orchestration.store.chores import look_for_chores
 from aaiclick.orchestration.store.schedules import Fired
-from aaiclick.orchestration.store.tables import registered_jobs
+from aaiclick.orchestration.store.tables import registered_jobs, tasks
 from tests.support.band import SERVERS, band
-from tests.support.catalogue import come, count_jobs, days_ago, fires_of, register
+from tests.support.catalogue import PLAIN, come, count_jobs, days_ago, fires_of, register
 from tests.support.clocks import HandClock
 from tests.support.orchestra import Orchestra, orchestra
 
@@ -35,6 +37,15 @@ async def test_the_control_loop_fires_what_is_due(band: Orchestra) -> None:
     await loop.round()
     assert await count_jobs(band) == 1
     assert not (await band.database.read(look_for_chores)).schedules
+
+
+async def test_what_comes_from_outside_beside_it_does_not_mark_what_is_fired(band: Orchestra) -> None:
+    await register(band)
+    await come(band, await days_ago(band, 0))
+    with arguments_from_outside():
+        loop = Control(band.database, 1, session_s=30, clock=HandClock())
+        await asyncio.create_task(loop.round(), context=contextvars.Context())
+    assert await band.scalar(select(tasks.c.entrypoint)) == PLAIN
 
 
 async def test_pages_of_entries_are_fired_to_their_end(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from aaiclick.errors import EntrypointError
 from aaiclick.orchestration.rules.entrypoints import (
     allowed_for,
+    are_from_outside,
     arguments_from_outside,
     carried,
     check_asked,
@@ -90,6 +93,18 @@ def test_in_a_job_that_came_from_outside_texts_are_marked_and_what_code_chose_is
     assert shown("~app.load") == plain("~app.load") == "app.load"
     assert shown("@app.load") == "@app.load"
     assert [has_outside_arguments(each) for each in ("@a.b", "~a.b", "a.b")] == [True, True, False]
+
+
+def test_a_thread_that_nobody_told_is_judged_while_there_is_anything_from_outside() -> None:
+    """A body may begin threads, which do not know its surroundings."""
+    with ThreadPoolExecutor(1) as threads:
+        assert not threads.submit(are_from_outside).result()
+        with arguments_from_outside():
+            with arguments_from_outside(False):  # who was told that nothing is stays with that
+                assert not are_from_outside()
+                assert threads.submit(are_from_outside).result()
+            assert are_from_outside()
+        assert not threads.submit(are_from_outside).result()
 
 
 def is_here() -> None:

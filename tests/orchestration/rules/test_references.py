@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from aaiclick.errors import InputError
+from aaiclick.orchestration.rules.entrypoints import arguments_from_outside
 from aaiclick.orchestration.rules.marks import marks_of
 from aaiclick.orchestration.rules.values import decode_kwargs, encode_kwargs
 
@@ -95,3 +96,14 @@ def test_a_view_keeps_all_its_fields() -> None:
     view = {"object_type": "view", "table": "t1", "limit": 0, "offset": 0, "where": "a\n> 1", "order_by": "a DESC"}
     assert referred(x={**view, "selected_fields": ("a", "b c")})["x"] == {**view, "selected_fields": ["a", "b c"]}
     assert referred(x={**view, "limit": None})["x"] == {k: v for k, v in view.items() if k != "limit"}
+
+
+@pytest.mark.parametrize("kind", ["object", "view"])
+def test_what_came_from_outside_stands_for_no_table(kind: str) -> None:
+    """Its condition is SQL, and its table may be anybody's: whoever writes code passes the Object itself."""
+    given = {"object_type": kind, "table": "p_prices"}
+    assert referred(x=given) == {"x": given}
+    with arguments_from_outside():
+        with pytest.raises(InputError, match="came from outside"):
+            referred(x=given)
+        assert referred(x={"object_type": "pyobj", "value": given}) == {"x": {"object_type": "pyobj", "value": given}}

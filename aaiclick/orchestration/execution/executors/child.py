@@ -61,6 +61,7 @@ from aaiclick.orchestration.execution.scope import fields_of, in_scope_of
 from aaiclick.orchestration.execution.secrets import mask_passwords
 from aaiclick.orchestration.execution.staging import completed, new_staging
 from aaiclick.orchestration.models import Claim, Done, Failure, Report
+from aaiclick.orchestration.rules.entrypoints import arguments_from_outside, has_outside_arguments
 from aaiclick.telemetry import masks
 from aaiclick.telemetry.fields import bind_process
 
@@ -141,10 +142,10 @@ class Child:
                 signal.pause()
 
     def _report(self, claim: Claim) -> Report:
-        data = RunData(claim)
+        data, outside = RunData(claim), has_outside_arguments(claim.entrypoint)
         bind_process(**fields_of(claim))
-        with in_scope_of(claim), closing(asyncio.Runner()) as runner:  # one loop for all of a run, when it is needed
-            return data.sign(self._outcome(claim, data, runner))
+        with arguments_from_outside(outside), in_scope_of(claim), closing(asyncio.Runner()) as runner:
+            return data.sign(self._outcome(claim, data, runner))  # one loop for all of a run, when it is needed
 
     def _outcome(self, claim: Claim, data: RunData, runner: asyncio.Runner) -> Report:
         try:

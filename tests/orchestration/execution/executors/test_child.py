@@ -101,3 +101,22 @@ def test_a_report_that_is_too_large_becomes_a_failure(monkeypatch: pytest.Monkey
     assert said.failure is not None
     assert said.failure.permanent
     assert "AAICLICK_TASK_CHILDREN_MAX" in said.failure.error
+
+
+@pytest.mark.parametrize("mark", ["@", "~"])
+async def test_what_arguments_from_outside_name_is_judged(child: ChildHandle, mark: str) -> None:
+    named = f"{mark}{flows.__name__}.names_a_function"
+    for where in ("here", "on a thread"):
+        report = (await ended(begin(child, named, name="subprocess.getoutput", where=where))).report
+        assert report is not None
+        assert "subprocess.getoutput cannot be run: from outside, these may be run" in failure_in(report).error
+    report = (await ended(begin(child, f"{mark}{flows.__name__}.names_a_function_later", name="os.getcwd"))).report
+    assert report is not None
+    assert "os.getcwd cannot be run: from outside, these may be run" in failure_in(report).error
+
+
+async def test_the_next_run_of_a_child_is_not_judged_for_the_last(child: ChildHandle) -> None:
+    for mark, done in (("~", False), ("", True), ("~", False)):
+        named = f"{mark}{flows.__name__}.names_a_function"
+        report = (await ended(begin(child, named, name=f"{bodies.__name__}.nothing", where="here"))).report
+        assert isinstance(report, Done) is done
