@@ -91,15 +91,17 @@ async def ask(context: Context, case: Case, rows: Sequence[str], others: Sequenc
             await drop(context.client, table.table)
 
 
+def is_of(verdict: Verdict, group: str) -> bool:
+    return not group or verdict.key.startswith(f"{group}:")
+
+
 def tell(ours: Sequence[Verdict], peers: Sequence[Verdict], details: bool) -> None:
     groups = dict.fromkeys(each.key.partition(":")[0] for each in ours)
     print("| values | asked | ours: right, refused, wrong | Ibis: right, refused, wrong | wrong in both |")
     for group in (*groups, ""):
-        mine = Counter(each.verdict for each in ours if each.key.startswith(group))
-        theirs = Counter(each.verdict for each in peers if each.key.startswith(group))
-        both = sum(
-            a.verdict == b.verdict == "wrong" for a, b in zip(ours, peers, strict=True) if a.key.startswith(group)
-        )
+        mine = Counter(each.verdict for each in ours if is_of(each, group))
+        theirs = Counter(each.verdict for each in peers if is_of(each, group))
+        both = sum(a.verdict == b.verdict == "wrong" for a, b in zip(ours, peers, strict=True) if is_of(a, group))
         told = [", ".join(str(each[verdict]) for verdict in ("right", "refused", "wrong")) for each in (mine, theirs)]
         print(f"| {group or '**all**'} | {mine.total()} | {told[0]} | {told[1]} | {both} |")
     for a, b in zip(ours, peers, strict=True) if details else ():

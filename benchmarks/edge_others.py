@@ -125,7 +125,6 @@ def _moments() -> Iterator[Case]:
         yield Case(group, "strftime", kind, rows, lambda a: a.strftime(form), lambda r: r.a.strftime(form))
         month: Build = lambda r: r.a.truncate("M")  # noqa: E731
         yield Case(group, "month's start", kind, rows, _month, lambda r: r.a.start_of("month"), month)
-        after = timedelta(hours=1)
         python = lambda a: a.astimezone(UTC) + after  # noqa: E731
         yield Case(group, "+ 1 hour", kind, rows, python, lambda r: r.a + after)
     texts: list[Row] = [("2024-01-01 25:00:00",), ("2024-01-01 05:00:00",), ("x",), ("2024-02-30 00:00:00",)]

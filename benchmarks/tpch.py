@@ -14,11 +14,10 @@ from aaiclick.data import Frame, Term, col
 Tables = Mapping[str, Frame]
 
 TABLES = ("customer", "lineitem", "nation", "orders", "part", "region", "supplier")
-ONE = Decimal(1)
 
 
 def _revenue() -> Term:
-    return col("l_extendedprice") * (ONE - col("l_discount"))
+    return col("l_extendedprice") * (1 - col("l_discount"))
 
 
 def q1(t: Tables) -> Frame:
@@ -29,7 +28,7 @@ def q1(t: Tables) -> Frame:
             sum_qty=col("l_quantity").sum(),
             sum_base_price=col("l_extendedprice").sum(),
             sum_disc_price=_revenue().sum(),
-            sum_charge=(_revenue() * (ONE + col("l_tax"))).sum(),
+            sum_charge=(_revenue() * (1 + col("l_tax"))).sum(),
             avg_qty=col("l_quantity").mean(),
             avg_price=col("l_extendedprice").mean(),
             avg_disc=col("l_discount").mean(),
