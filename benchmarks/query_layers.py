@@ -28,6 +28,7 @@ from aaiclick.config import reset_settings
 from aaiclick.data import Context, Frame, Object, col, create_object, create_object_from_file, data_context
 from aaiclick.data import sql as quoting
 from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS
+from aaiclick.errors import DataRefused
 from benchmarks.layer_peers import ROOT, ask_peer, peers_python
 from benchmarks.setting import machine
 from benchmarks.tpch import BY_HAND, QUERIES, TABLES
@@ -225,14 +226,19 @@ async def printing(context: Context) -> None:
 async def compared(context: Context, text: str, found: Mapping[str, Any]) -> str:
     if "error" in found:
         return f"refused ({found['error']})"
-    forms = []
-    for each in (text, found["printed"]):
-        try:
-            rows = await context.client.rows(f"SELECT formatQuerySingleLine({quoting.text(each)})")
-            forms.append(rows.columns[0][0])
-        except Exception as error:  # whatever ClickHouse says of it is what we want to know
-            forms.append(f"not read by ClickHouse: {error}"[:200])
-    return "same" if forms[0].lower() == forms[1].lower() else f"another: {forms[0]} → {forms[1]}"
+    mine, printed = await understood(context, text), await understood(context, found["printed"])
+    return "same" if mine == printed else f"another: {mine} → {printed}"
+
+
+async def understood(context: Context, text: str) -> str:
+    """A text as ClickHouse's formatter writes it, functions by the names that ClickHouse has for them."""
+    try:
+        rows = await context.client.rows(f"SELECT formatQuerySingleLine({quoting.text(text)})")
+    except DataRefused as error:
+        return f"not read by ClickHouse: {error}"[:200]
+    known = await context.client.rows("SELECT lower(name), name FROM system.functions WHERE case_insensitive")
+    names = dict(zip(*known.columns, strict=True))
+    return re.sub(r"\w+(?=\()", lambda found: str(names.get(found[0].lower(), found[0])), str(rows.columns[0][0]))
 
 
 def operations(table: Object) -> dict[str, str]:
