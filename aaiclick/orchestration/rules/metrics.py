@@ -75,11 +75,6 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             Metric("tasks_completed_total", Kind.COUNTER, "Tasks that completed."),
             Metric("tasks_failed_total", Kind.COUNTER, "Tasks that were given up: no attempt was left."),
             Metric(
-                "task_late_reports_total",
-                Kind.COUNTER,
-                "Runs that reported what they came to after their task was lost, given back, cleared or cancelled.",
-            ),
-            Metric(
                 "task_duration_seconds",
                 Kind.HISTOGRAM,
                 "From its claim to its end, of each attempt that completed or failed.",
@@ -108,6 +103,11 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 Kind.GAUGE,
                 "For how many seconds a live worker has had results that it could not report; 0 without any.",
                 labels=_WORKER,
+            ),
+            Metric(
+                "task_late_reports_total",
+                Kind.COUNTER,
+                "Runs that reported what they came to after their task was lost, given back, cleared or cancelled.",
             ),
         )
     }

@@ -29,6 +29,7 @@ NOTHING = {
     "tasks_created_total": 0,
     "tasks_completed_total": 0,
     "tasks_failed_total": 0,
+    "task_late_reports_total": 0,
 }
 
 
