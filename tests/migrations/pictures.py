@@ -40,8 +40,8 @@ POSTGRES = {
 
 MARIADB_TABLES = """SELECT table_name FROM information_schema.tables
     WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE' ORDER BY 1"""
-MARIADB_VIEWS = """SELECT table_name, view_definition, security_type FROM information_schema.views
-    WHERE table_schema = DATABASE() ORDER BY 1"""
+MARIADB_VIEWS = """SELECT table_name, REPLACE(view_definition, CONCAT('`', DATABASE(), '`.'), ''), security_type
+    FROM information_schema.views WHERE table_schema = DATABASE() ORDER BY 1"""
 
 
 async def picture(url: str) -> Picture:
