@@ -106,18 +106,6 @@ async def test_jobs_and_tasks_are_counted_as_they_come_and_end(band: Orchestra) 
     }
 
 
-async def test_runs_that_report_too_late_are_counted_once_and_have_no_duration(band: Orchestra) -> None:
-    await band.submit(make("a"), make("b"))
-    claims = await band.claim()
-    await band.coordinator.release(band.worker, claims)
-    for _ in range(2):
-        await band.complete(*claims)
-    assert dict((await shown(band)).counters)["task_late_reports_total"] == 2
-    assert (await shown(band)).histograms["task_duration_seconds"].count == 0
-    assert await settle(band) > 0
-    assert dict((await shown(band)).counters)["task_late_reports_total"] == 2
-
-
 async def test_tasks_that_come_later_are_counted(band: Orchestra) -> None:
     job = await band.submit(make("first"))
     await band.apply(job, make("second"), make("third"))

@@ -15,6 +15,7 @@ from aaiclick.orchestration.store.recoveries import recover_claims
 from aaiclick.orchestration.store.reports import take_reports
 from aaiclick.orchestration.store.tables import events, graph_locks, jobs, runs, tasks
 from aaiclick.orchestration.store.workers import expire_sessions
+from tests.orchestration.store.test_metrics import settle, shown
 from tests.support.band import SERVERS, band
 from tests.support.clearing import clear
 from tests.support.contents import contents
@@ -192,6 +193,18 @@ async def test_the_event_tells_no_more_than_what_kind_of_report_it_was(band: Orc
     await give_back(band, claim)
     await band.fail(claim, error="ValueError: hunter2", traceback="hunter2")
     assert "hunter2" not in str(await contents(band.database))
+
+
+async def test_runs_that_report_too_late_are_counted_once_and_have_no_duration(band: Orchestra) -> None:
+    await band.submit(make("a"), make("b"))
+    claims = await band.claim()
+    await band.coordinator.release(band.worker, claims)
+    for _ in range(2):
+        await band.complete(*claims)
+    assert dict((await shown(band)).counters)["task_late_reports_total"] == 2
+    assert (await shown(band)).histograms["task_duration_seconds"].count == 0
+    assert await settle(band) > 0
+    assert dict((await shown(band)).counters)["task_late_reports_total"] == 2
 
 
 # ---------------------------------------------------------------- many at once
