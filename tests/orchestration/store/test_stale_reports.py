@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from tests.support.band import SERVERS, band
 from tests.support.clearing import clear
 from tests.support.contents import contents
 from tests.support.growing import grown
-from tests.support.orchestra import Orchestra, done, expire, failure, make
+from tests.support.orchestra import Orchestra, done, expire, failure, make, orchestra
 
 __all__ = ["band"]
 
@@ -221,6 +222,24 @@ async def test_of_many_who_tell_of_a_late_run_at_once_one_leaves_the_event(band:
         await band.until_waiting(len(others))
     assert all(map(empty, [receipt, *await asyncio.gather(*others)]))
     assert len(await late_events(band)) == 1
+    assert await band.violations() == []
+
+
+async def test_of_several_processes_that_tell_of_late_runs_again_and_again_one_leaves_each_event(
+    band: Orchestra,
+) -> None:
+    await band.submit(*(make("t") for _ in range(5)))
+    claims = await band.claim()
+    await band.coordinator.release(band.worker, claims)
+    async with AsyncExitStack() as opened:
+        others = [await opened.enter_async_context(orchestra(band.database.url)) for _ in range(3)]
+        told = [
+            other.coordinator.report(band.worker, [kind(claim) for claim in claims[:: (-1) ** turn]])
+            for turn, kind in enumerate(SAID.values())
+            for other in (band, *others)
+        ]
+        assert all(map(empty, await asyncio.gather(*told)))
+    assert sorted(event[:2] for event in await late_events(band)) == sorted(map(key, claims))
     assert await band.violations() == []
 
 
