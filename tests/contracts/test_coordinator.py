@@ -168,6 +168,23 @@ async def test_stale_reports_are_refused_and_repeated_ones_answered_the_same(
     assert not (await coordinator.report(worker, [])).accepted
 
 
+async def test_a_run_that_says_something_else_than_before_is_in_conflict_and_the_others_count(
+    coordinator: Coordinator, worker: int
+) -> None:
+    job = await coordinator.submit(submission(*map(make, ("told", "failed", "late", "fine"))))
+    told, failed, late, fine = await coordinator.claim(worker, limit=9)
+    await coordinator.report(worker, [done(told, '"first"'), failure(failed)])
+    await coordinator.release(worker, [late])
+    receipt = await coordinator.report(worker, [done(told, '"second"'), done(failed), done(late), done(fine)])
+    assert receipt.accepted == {(fine.task_id, fine.epoch)}
+    assert receipt.conflicts == {(told.task_id, told.epoch), (failed.task_id, failed.epoch)}
+    repeated = await coordinator.report(worker, [done(told, '"first"'), failure(failed), done(late), done(fine)])
+    assert repeated.accepted == {(claim.task_id, claim.epoch) for claim in (told, failed, fine)}
+    assert not repeated.conflicts
+    found = await look(coordinator, job)
+    assert (found.completed_tasks, found.failed_tasks, found.open_tasks) == (2, 1, 1)
+
+
 async def test_a_failure_is_tried_again_after_its_delay_and_then_given_up(
     coordinator: Coordinator, worker: int
 ) -> None:

@@ -17,6 +17,7 @@ SQLITE = {
         SELECT name, CASE wr WHEN 1 THEN 'without rowid' ELSE 'with rowid' END
         FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite%' ORDER BY 1""",
     "indexes": "SELECT tbl_name, name, sql FROM sqlite_master WHERE type = 'index' ORDER BY 1, 2",
+    "views": "SELECT name, sql FROM sqlite_master WHERE type = 'view' ORDER BY 1",
 }
 """Not the statements: a column that was added later stands behind the keys there."""
 
@@ -34,20 +35,25 @@ POSTGRES = {
     "constraints": """
         SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
         WHERE connamespace = 'public'::regnamespace AND contype <> 'n' ORDER BY 1, 2""",
+    "views": "SELECT viewname, definition FROM pg_views WHERE schemaname = 'public' ORDER BY 1",
 }
 
-MARIADB_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY 1"
+MARIADB_TABLES = """SELECT table_name FROM information_schema.tables
+    WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE' ORDER BY 1"""
+MARIADB_VIEWS = """SELECT table_name, REPLACE(view_definition, CONCAT('`', DATABASE(), '`.'), ''), security_type
+    FROM information_schema.views WHERE table_schema = DATABASE() ORDER BY 1"""
 
 
 async def picture(url: str) -> Picture:
-    """All tables with their columns, keys, indexes and options."""
+    """All tables with their columns, keys, indexes and options; and all views."""
     async with connect(url, write=False) as connection:
         if connection.dialect.name == "sqlite":
             return await ask(connection, SQLITE)
         if connection.dialect.name == "postgresql":
             return await ask(connection, POSTGRES)
         names = await connection.scalars(text(MARIADB_TABLES))
-        return await ask(connection, {name: f"SHOW CREATE TABLE `{name}`" for name in names})
+        tables = {name: f"SHOW CREATE TABLE `{name}`" for name in names}
+        return await ask(connection, {**tables, "views": MARIADB_VIEWS})
 
 
 async def ask(connection: AsyncConnection, questions: dict[str, str]) -> Picture:
@@ -62,6 +68,8 @@ def one_line(value: Any) -> Any:
     """How a statement was laid out is no part of the schema, nor in which order indexes were made."""
     if not isinstance(value, str):
         return value
+    if value.startswith("CREATE VIEW"):
+        return " ".join(value.split())
     lines = [" ".join(line.split()).rstrip(",") for line in value.strip().splitlines()]
     return " ".join(sorted(lines, key=lambda line: line if " KEY `" in f" {line}" else ""))
 

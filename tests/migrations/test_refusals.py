@@ -101,15 +101,15 @@ async def test_other_tools_may_live_in_the_same_database(ask: Ask, sql_url: str)
 
 async def test_a_first_migration_that_did_not_finish_is_refused(ask: Ask, sql_url: str) -> None:
     await schema.upgrade(sql_url)
-    await run(sql_url, "DELETE FROM aaiclick_schema", "DROP TABLE events")
+    await run(sql_url, "DELETE FROM aaiclick_schema", "DROP TABLE ready")
     with pytest.raises(SchemaError, match=f"half made.*needs {schema.HEAD}. {RUN}"):
         await ask(sql_url)
 
 
 async def test_a_check_notices_missing_tables(sql_url: str) -> None:
     await schema.upgrade(sql_url)
-    await run(sql_url, "DROP TABLE events")
-    with pytest.raises(SchemaError, match=f"is {schema.HEAD} without its tables events.*Restore"):
+    await run(sql_url, "DROP TABLE ready")
+    with pytest.raises(SchemaError, match=f"is {schema.HEAD} without its tables ready.*Restore"):
         await schema.check(sql_url)
 
 

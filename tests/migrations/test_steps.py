@@ -51,6 +51,23 @@ async def test_what_was_known_of_tables_outlives_a_registry_that_is_made_anew(sq
     assert [len(found) for found in before.values()] == [2, 1, 1]
 
 
+async def test_runs_and_events_of_before_are_shown_under_the_other_names_and_were_not_late(sql_url: str) -> None:
+    when = "'2026-01-01 00:00:00.000000'"
+    await schema.upgrade(sql_url, "0017")
+    await run(
+        sql_url,
+        f"INSERT INTO runs (task_id, epoch, attempt, worker_id, ended_at, outcome) VALUES (1, 1, 0, 5, {when}, 'lost')",
+        "INSERT INTO events (id, job_id, task_id, epoch, move, status, worker_id, at) VALUES"
+        f" (1, 9, 1, 1, 'claim', 'claimed', 5, {when}), (2, 9, 1, 1, 'recover', 'pending_cleanup', 5, {when}),"
+        f" (3, 9, 1, 3, 'claim', 'claimed', 6, {when}), (4, 9, NULL, NULL, 'start', 'running', NULL, {when})",
+    )
+    await schema.upgrade(sql_url)
+    shown = "SELECT event_id, event_type, node_id FROM task_events WHERE job_id = 9 ORDER BY event_id"
+    async with connect(sql_url, write=False) as connection:
+        found = await ask(connection, {"view": shown, "runs": "SELECT CASE WHEN late THEN 1 ELSE 0 END FROM runs"})
+    assert found == {"view": [(1, "assigned", 5), (2, "lease_expired", 5), (3, "reassigned", 6)], "runs": [(0,)]}
+
+
 async def test_critical_tasks_that_never_ran_count_from_then_on(sql_url: str) -> None:
     when = "'2026-01-01 00:00:00.000000'"
     await schema.upgrade(sql_url, "0009")

@@ -13,12 +13,14 @@ from unittest import mock
 import pytest
 
 from aaiclick.orchestration import cancel_job, create_job, get_events_for_job
+from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.tokens import create_token
 from aaiclick.server import events, following, streams
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import Client, problem_in
 from tests.server.test_streams import Listener
+from tests.support.orchestra import done
 
 
 async def new_job() -> Job:
@@ -59,6 +61,24 @@ async def test_events_come_in_pages(each_client: Client) -> None:
     assert rest["next"] == whole["events"][-1]["id"]
     after_all = (await each_client.get("/events", params={"after": rest["next"]})).json()
     assert after_all == {"events": [], "next": rest["next"]}
+
+
+async def test_a_report_that_came_too_late_is_told_with_its_run(client: Client) -> None:
+    job = await new_job()
+    async with connected() as coordinator:
+        worker = (await coordinator.register(hostname="here", pid=1)).id
+        (claim,) = await coordinator.claim(worker, limit=1)
+        await coordinator.release(worker, [claim])
+
+        async def report() -> None:
+            await coordinator.report(worker, [done(claim)])
+
+        (heard,) = read(await listen(client, during=report))
+    stored = (await get_events_for_job(job.id))[-1]
+    assert heard["id"] == str(stored.id)
+    assert (heard["task_id"], heard["epoch"], heard["worker_id"]) == (str(claim.task_id), claim.epoch, str(worker))
+    assert (heard["move"], heard["status"]) == ("late_report", "pending")
+    assert heard["detail"] == "completed, but released before"
 
 
 async def test_a_stream_tells_what_happens_from_now_on(client: Client) -> None:

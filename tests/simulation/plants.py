@@ -30,6 +30,7 @@ from aaiclick.orchestration.store import (
     recoveries,
     reports,
     ripples,
+    stale_reports,
     workers,
 )
 from aaiclick.orchestration.store.database import Database
@@ -94,6 +95,23 @@ def no_new_epoch_at_retry() -> Replacements:
         return {**real(row, *more), "epoch": row.epoch}
 
     return [(reports, "_another_attempt", another_attempt)]
+
+
+def late_reports_told_each_time() -> Replacements:
+    """Nobody looks whether it is known that a run was late."""
+
+    async def mark(session: Session, keys: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        await real(session, keys)
+        return list(keys)
+
+    real = stale_reports._mark
+    news = lambda row: row is not None and row.outcome not in stale_reports.TOLD  # noqa: E731
+    return [(stale_reports, "_mark", mark), (stale_reports, "_is_news", news)]
+
+
+def repeats_taken_for_conflicts() -> Replacements:
+    """Whoever says again what it has said is told that it said something else."""
+    return [(stale_reports, "_is_same", lambda *_: False)]
 
 
 # ---------------------------------------------------------------- sessions
@@ -258,6 +276,8 @@ MISTAKES: dict[str, Plant] = {
         fence_by_status_only,
         no_new_epoch_at_claim,
         no_new_epoch_at_retry,
+        late_reports_told_each_time,
+        repeats_taken_for_conflicts,
         clock_of_the_worker,
         session_that_comes_back,
         outage_taken_for_a_crash,
@@ -287,6 +307,7 @@ WEATHER = {
     "bodies_that_outlast_the_session": Weather(
         favours=("hang", "submit", "more_hosts"), spares=("crash", "cancel", "drain", "outage")
     ),
+    "late_reports_told_each_time": Weather(lossy=8.0, favours=("report_again", "clear", *_DEADLY)),
     "claims_of_the_dead": Weather(favours=("deafen", "submit", "clear")),
     "session_that_comes_back": Weather(favours=("beat_again", *_DEADLY)),
     "beat_that_asks_for_nothing": Weather(lossy=8.0, favours=("claim_again", "submit"), spares=_ENDS),

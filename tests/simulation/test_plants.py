@@ -16,15 +16,16 @@ SEEDS_MAX = 60
 FOUND_BY = {
     "no_new_epoch_at_retry": 2,
     "fence_by_status_only": 1,
+    "late_reports_told_each_time": 6,
     "session_that_comes_back": 2,
     "claims_of_the_dead": 3,
     "bodies_that_outlast_the_session": 4,
-    "outage_taken_for_a_crash": 1,
+    "outage_taken_for_a_crash": 3,
     "beat_that_asks_for_nothing": 2,
     "beat_that_takes_what_is_on_its_way": 1,
     "lost_decrement": 1,
     "children_before_the_completion": 4,
-    "clear_that_keeps_the_children": 8,
+    "clear_that_keeps_the_children": 13,
     "consumers_that_do_not_wait_for_what_is_returned": 6,
     "unpin_at_start": 2,
     "references_that_end_with_the_claim": 2,
@@ -35,7 +36,7 @@ FOUND_BY = {
     "clear_that_does_not_ask": 4,
     "no_fence": 1,
     "claim_left_behind": 1,
-    "scan_and_write_apart": 1,
+    "scan_and_write_apart": 6,
 }
 """Seeds that have found a mistake: they are tried first where time is short, then all others as without them.
 

@@ -32,7 +32,7 @@ HAPPENED = (
     "remove",
     *("submit", "extend", "clear", "cancel", "retry", "drain", "keep", "crash", "hang", "outage", "more_hosts"),
     *("deafen", "report_again", "claim_again", "beat_again"),
-    *("claim", "start", "complete", "fail", "release", "recover", "give_up", "doom", "reactivate"),
+    *("claim", "start", "complete", "fail", "release", "recover", "give_up", "doom", "reactivate", "late_report"),
 )
 """Deeds, faults and moves of which all seeds together must have seen some."""
 

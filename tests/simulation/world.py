@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 BEGINNING = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
+UNKNOWN = """
+SELECT r.outcome FROM runs r JOIN tasks t ON t.id = r.task_id
+WHERE (r.task_id, r.epoch, r.worker_id) = (?, ?, ?) AND NOT r.late"""
+"""A run that told something, or should have been noted as late."""
+
 FAULTS = {"crash": 0.002, "lost": 0.008}
 """How likely each is in each way of each call, before a seed's own measure."""
 
@@ -193,7 +198,12 @@ class World:
         self.bodies[task] = [*(each for each in self.bodies.get(task, []) if each.is_alive), body]
 
     def received(self, worker: int, reports: Sequence[Report], receipt: Receipt) -> None:
-        """A report that was accepted has its run in the history, with this worker and no other outcome."""
+        """A report that was accepted has its run in the history, with this worker and no other outcome.
+
+        One that was refused is known to be late, if its run was this worker's; and no run says two things.
+        """
+        for run in receipt.conflicts if not self.is_over else ():
+            self.fail(f"a run says one thing: {run} of worker {worker} has told another")
         for report in reports:
             key = (report.task_id, report.epoch)
             if key in receipt.accepted and not self.is_over:
@@ -203,6 +213,8 @@ class World:
                     self.fail(f"what is accepted has happened: {report} of worker {worker}, history {outcomes}")
             elif key not in receipt.accepted:
                 self.counts["late reports refused"] += 1
+                if not self.is_over and self.state.rows(UNKNOWN, *key, worker):
+                    self.fail(f"what came late is known: {report} of worker {worker}")
 
     def digest(self) -> str:
         return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()

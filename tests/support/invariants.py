@@ -12,7 +12,15 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, FAILED_TASK, JOB_MOVES, LIVE_TASK, TASK_MOVES
+from aaiclick.orchestration.rules.states import (
+    ENDED_JOB,
+    ENDED_TASK,
+    FAILED_TASK,
+    JOB_MOVES,
+    LATE_REPORT,
+    LIVE_TASK,
+    TASK_MOVES,
+)
 from aaiclick.orchestration.store import tables
 from aaiclick.orchestration.store.session import Session
 from tests.support.picture import Picture
@@ -43,7 +51,8 @@ async def look(session: Session) -> Picture:
         chosen[table.name] = select(table)
     chosen["ripples"] = select(tables.ripples)
     runs = tables.runs.c
-    chosen["runs"] = select(runs.task_id, runs.epoch, runs.outcome, runs.claimed_at, runs.started_at, runs.ended_at)
+    facts = (runs.claimed_at, runs.started_at, runs.ended_at, runs.worker_id, runs.late)
+    chosen["runs"] = select(runs.task_id, runs.epoch, runs.outcome, *facts)
     return Picture({name: list(await session.rows(choice)) for name, choice in chosen.items()})
 
 
@@ -205,6 +214,8 @@ def what_the_events_of_tasks_tell(now: Picture) -> Iterator[str]:
     for task in now.rows["tasks"]:
         status, epoch = "pending", 0
         for event in told[task.id]:
+            if event.move == LATE_REPORT:
+                continue
             move = TASK_MOVES.get(event.move)
             if move is None or status not in move.sources or event.status != move.target:
                 yield f"{_name(task)} was {status} and made {event.move} to {event.status}"
@@ -257,6 +268,20 @@ def what_the_runs_tell(now: Picture) -> Iterator[str]:
             yield f"run {run} ended before it began"
 
 
+def what_came_late(now: Picture) -> Iterator[str]:
+    """A run that was taken from its worker, and reported all the same, has one event, and no other has."""
+    late = {(row.task_id, row.epoch): row for row in now.rows["runs"] if row.late}
+    told = Counter((row.task_id, row.epoch, row.worker_id) for row in now.rows["events"] if row.move == LATE_REPORT)
+    yield from (f"run {run} was late {count} times" for run, count in told.items() if count > 1)
+    for run, row in late.items():
+        if row.outcome in ("completed", "failed", "crashed"):
+            yield f"run {run} was late and is {row.outcome}"
+        if (*run, row.worker_id) not in told:
+            yield f"run {run} was late, and nothing tells of it"
+    kept = {row.task_id for row in now.rows["runs"]}
+    yield from (f"run {run} is told to be late, and was not" for run in told if run[0] in kept and run[:2] not in late)
+
+
 def _name(node: Row[Any]) -> str:
     return f"{'task' if 'group_id' in node._mapping else 'group'} {node.name!r} {node.id}"
 
@@ -277,4 +302,5 @@ CHECKS: tuple[Check, ...] = (
     what_the_events_of_tasks_tell,
     what_the_events_of_jobs_tell,
     what_the_runs_tell,
+    what_came_late,
 )

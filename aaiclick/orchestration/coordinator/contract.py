@@ -51,9 +51,11 @@ class Coordinator(Protocol):
         """
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
-        """Say what runs came to; stale reports change nothing and are not among those accepted.
+        """Say what runs came to; what is not among those accepted changes nothing.
 
-        One that the database refuses fails alone: the others count.
+        A report that is repeated is answered as the first time. One that says something else than its run did before is
+        a conflict; one of a run that was taken away came too late, which leaves one event for each run. One that the
+        database refuses fails alone. In all of this the others count.
         """
 
     async def release(self, worker_id: int, claims: Sequence[Claim]) -> set[int]:

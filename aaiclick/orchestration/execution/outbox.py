@@ -97,8 +97,7 @@ class Outbox:
             holdings.acknowledged(batch)
             if self.on_answer is not None:
                 self.on_answer(batch, receipt.accepted)
-            if len(receipt.accepted) < len(batch):
-                _say_late(batch, receipt.accepted)
+            say_refused(batch, receipt)
             self._answered()
             if receipt.due_s is not None and receipt.due_s <= SOON_S:
                 self._promote_in(receipt.due_s)
@@ -144,7 +143,13 @@ class Outbox:
             self._promoting.over()
 
 
-def _say_late(batch: list[Report], accepted: set[tuple[int, int]]) -> None:
-    for late in batch:
-        if (run := (late.task_id, late.epoch)) not in accepted:
-            log.info("task %s (epoch %s): its result came too late", *run, extra=about(task=run[0], epoch=run[1]))
+def say_refused(batch: Sequence[Report], receipt: Receipt) -> None:
+    """Log what did not count of these reports, and why."""
+    if len(receipt.accepted) == len(batch) and not receipt.conflicts:
+        return
+    for run in dict.fromkeys((report.task_id, report.epoch) for report in batch):
+        facts = about(task=run[0], epoch=run[1])
+        if run in receipt.conflicts:
+            log.error("task %s (epoch %s): its run had told something else before, which stays", *run, extra=facts)
+        elif run not in receipt.accepted:
+            log.info("task %s (epoch %s): its result came too late", *run, extra=facts)

@@ -26,7 +26,7 @@ from aaiclick.orchestration.execution.executors.contract import Executor
 from aaiclick.orchestration.execution.holdings import Holdings, Key
 from aaiclick.orchestration.execution.last_words import LAST_WORDS_S, end_tasks, once
 from aaiclick.orchestration.execution.line import WAIT_S_MAX, Line
-from aaiclick.orchestration.execution.outbox import Outbox
+from aaiclick.orchestration.execution.outbox import Outbox, say_refused
 from aaiclick.orchestration.execution.registering import register, renew
 from aaiclick.orchestration.execution.run_spans import run_spans
 from aaiclick.orchestration.execution.starting import start_unless
@@ -166,7 +166,9 @@ class Worker:
         await asyncio.gather(reporting, return_exceptions=True)
         left = self._outbox.empty()
         if left:  # hurried: one more try, in one go
-            await once(self.id, "report", lambda: self.coordinator.report(self.id, left))
+            receipt = await once(self.id, "report", lambda: self.coordinator.report(self.id, left))
+            if receipt is not None:
+                say_refused(left, receipt)
         completed, failed = self.holdings.take_counts()
         if completed or failed:
             await once(self.id, "beat", lambda: self.coordinator.beat(self.id, completed=completed, failed=failed))

@@ -102,12 +102,17 @@ Report = Done | Failure
 
 @dataclass(slots=True)
 class Receipt:
-    """Which reports counted; the others came too late. `rippling`: there is more to do downstream."""
+    """Which reports counted, now or the first time that they came; those that are named nowhere came too late.
+
+    `rippling`: there is more to do downstream.
+    """
 
     accepted: set[tuple[int, int]] = field(default_factory=set)
     rippling: bool = False
     due_s: float | None = None
     """How long until the first of those that will be tried again is due."""
+    conflicts: set[tuple[int, int]] = field(default_factory=set)
+    """Runs that had told something else before, or in the same batch: that stays."""
 
 
 @dataclass(slots=True, frozen=True)

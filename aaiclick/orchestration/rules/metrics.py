@@ -13,6 +13,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
+from aaiclick.orchestration.rules.states import LATE_REPORT
+
 T = TypeVar("T")
 
 QUEUE_COUNTED_MAX = 100_000
@@ -102,6 +104,11 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 "For how many seconds a live worker has had results that it could not report; 0 without any.",
                 labels=_WORKER,
             ),
+            Metric(
+                "task_late_reports_total",
+                Kind.COUNTER,
+                "Runs that reported what they came to after their task was lost, given back, cleared or cancelled.",
+            ),
         )
     }
 )
@@ -111,7 +118,13 @@ JOB_COUNTERS = MappingProxyType(
 )
 """By the move of a job's event."""
 
-TASK_COUNTERS = MappingProxyType({"complete": "tasks_completed_total", "give_up": "tasks_failed_total"})
+TASK_COUNTERS = MappingProxyType(
+    {
+        "complete": "tasks_completed_total",
+        "give_up": "tasks_failed_total",
+        LATE_REPORT: "task_late_reports_total",
+    }
+)
 """By the move of a task's event."""
 
 GROWTH = "tasks_created_total"

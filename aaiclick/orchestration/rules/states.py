@@ -114,6 +114,25 @@ JOB_MOVES = _moves(
     ("reactivate", ENDED_JOB, _J.RUNNING, "one of its tasks was cleared"),
 )
 
+LATE_REPORT = "late_report"
+"""The event of a report that came after its run's end."""
+
+TASK_NOTES = MappingProxyType(
+    {
+        LATE_REPORT: "a run reported what it came to after it was lost, released, cleared or cancelled: once for each "
+        "run, with its epoch and its worker",
+        "remove": "it was made by a run of another task, and went when that one was cleared",
+    }
+)
+JOB_NOTES = MappingProxyType(
+    {
+        "create": "it was submitted",
+        "grow": "tasks were added to it",
+        "repair": "what was off in its counters was put right",
+    }
+)
+"""Events that are no moves: they say what happened, and change no status."""
+
 
 def sources(move: str) -> frozenset[TaskStatus]:
     """The states from which a task may make the move."""
@@ -153,9 +172,13 @@ def states_markdown() -> str:
             "",
             *_section(TaskStatus, TASK_MOVES, ENDED_TASK),
             "",
+            *_notes(TASK_NOTES),
+            "",
             "## Jobs",
             "",
             *_section(JobStatus, JOB_MOVES, ENDED_JOB),
+            "",
+            *_notes(JOB_NOTES),
             "",
         ]
     )
@@ -173,6 +196,11 @@ def _section(states: type[State], moves: Mapping[str, Move[State]], ended: froze
             lines += [f"    {state} --> {move.target}: {move.name}" for state in states if state in move.sources]
     lines += [f"    {state} --> [*]" for state in states if state in ended]
     return [*lines, "```"]
+
+
+def _notes(notes: Mapping[str, str]) -> list[str]:
+    lines = ["Events that change no status:", "", "| event | what happened |", "|---|---|"]
+    return [*lines, *(f"| `{name}` | {meaning} |" for name, meaning in notes.items())]
 
 
 def _listed(states: type[State], some: frozenset[State]) -> str:

@@ -13,8 +13,8 @@ from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import causes
 from aaiclick.orchestration.store.expansions import complete_with_children
-from aaiclick.orchestration.store.reports import answer_again, take_reports
-from aaiclick.orchestration.store.table_refs import settle_tables
+from aaiclick.orchestration.store.reports import take_reports
+from aaiclick.orchestration.store.stale_reports import Refused, answer_lost
 from aaiclick.trouble import one_line
 
 log = logging.getLogger("aaiclick")
@@ -87,15 +87,16 @@ async def _take_one(database: Database, worker_id: int, done: Done, draw: Callab
     try:
         return await database.transact(lambda session: complete_with_children(session, worker_id, [done]))
     except ClaimLost:
-        await database.transact(lambda session: settle_tables(session, [done], ()))
-        return await database.read(lambda session: answer_again(session, worker_id, [done]))
+        return await database.transact(lambda session: answer_lost(session, worker_id, done))
     except UNFIT as error:
         said = f"{type(error).__name__}: {error}"
     except Exception as error:
         if not _is_refusal(error):
             raise
         return await _refuse(database, worker_id, done, draw, error)
-    failure = Failure(done.task_id, done.epoch, said, permanent=True, log_path=done.log_path, holds=done.holds)
+    failure = Refused(
+        done.task_id, done.epoch, said, permanent=True, log_path=done.log_path, holds=done.holds, report=done
+    )
     return await _take_all(database, worker_id, [failure], draw)
 
 
@@ -117,7 +118,12 @@ async def _take_all(
 
 def _both(receipt: Receipt, other: Receipt) -> Receipt:
     waits = [wait for wait in (receipt.due_s, other.due_s) if wait is not None]
-    return Receipt(receipt.accepted | other.accepted, receipt.rippling or other.rippling, min(waits, default=None))
+    return Receipt(
+        receipt.accepted | other.accepted,
+        receipt.rippling or other.rippling,
+        min(waits, default=None),
+        receipt.conflicts | other.conflicts,
+    )
 
 
 async def _refuse(
@@ -128,7 +134,7 @@ async def _refuse(
         raise error
     log.error("the report of task %s (epoch %s) cannot be stored: %s", report.task_id, report.epoch, one_line(error))
     words = f"ReportRefused: {one_line(error)[:1000]}"
-    said = Failure(report.task_id, report.epoch, words, permanent=True, holds=report.holds)
+    said = Refused(report.task_id, report.epoch, words, permanent=True, holds=report.holds, report=report)
     receipt = await database.transact(lambda session: take_reports(session, worker_id, [said], draw))
     return receipt
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Row, Select, Table, func, or_, select, update
 
 from aaiclick.ids import id_time
-from aaiclick.orchestration.models import Group, Job, JobStatus, Task
+from aaiclick.orchestration.models import Group, Job, JobStatus, Run, Task
 from aaiclick.orchestration.rules.names import like_pattern
 from aaiclick.orchestration.rules.states import ENDED_TASK
 from aaiclick.orchestration.store.endings import lock_graph
@@ -107,7 +108,8 @@ async def find_stored(session: Session, ids: Sequence[int]) -> dict[int, int]:
 
 
 async def get_runs(session: Session, task_id: int) -> Sequence[Row[Any]]:
-    return await session.rows(select(runs).where(runs.c.task_id == task_id).order_by(runs.c.epoch))
+    shown = [runs.c[each.name] for each in fields(Run)]
+    return await session.rows(select(*shown).where(runs.c.task_id == task_id).order_by(runs.c.epoch))
 
 
 async def last_tracebacks(session: Session, task_ids: Sequence[int]) -> dict[int, str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Row, select, tuple_
+from sqlalchemy import Row
 
 from aaiclick.config import settings
 from aaiclick.orchestration.models import Done, Failure, Receipt, Report
@@ -16,8 +16,9 @@ from aaiclick.orchestration.store.dialects.contract import EndedTask
 from aaiclick.orchestration.store.queue import make_ready
 from aaiclick.orchestration.store.ripples import settle
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.stale_reports import Refused, answer_stale, digest_of
 from aaiclick.orchestration.store.table_refs import free_runs, settle_tables
-from aaiclick.orchestration.store.tables import delayed, runs
+from aaiclick.orchestration.store.tables import delayed
 from aaiclick.orchestration.store.transitions import (
     end_claims,
     ended_task,
@@ -27,8 +28,6 @@ from aaiclick.orchestration.store.transitions import (
 )
 
 AReport = TypeVar("AReport", Done, Failure)
-
-OUTCOMES = {Done: ("completed",), Failure: ("failed", "crashed")}
 
 
 async def take_reports(
@@ -51,35 +50,20 @@ async def take_reports(
         await settle_tables(session, holding, receipt.accepted)
     receipt.rippling = await settle(session, ended, errors)
     if len(receipt.accepted) < len(reports):
-        receipt.accepted |= await _accepted_before(session, worker_id, reports, receipt.accepted)
+        await answer_stale(session, worker_id, reports, receipt)
     return receipt
 
 
-async def answer_again(session: Session, worker_id: int, reports: Sequence[Report]) -> Receipt:
-    """Reports that change nothing: accepted are those that were the first time."""
-    return Receipt(await _accepted_before(session, worker_id, reports, set()))
-
-
 def _newest(reports: Sequence[AReport]) -> Sequence[AReport]:
-    """Of several runs of one task, the newest: no other can be live."""
+    """Of several runs of one task, the newest: no other can be live. Of what one run says, the first."""
     newest = {report.task_id: report for report in reports}
     if len(newest) == len(reports):
         return reports
-    return list({report.task_id: report for report in sorted(reports, key=lambda report: report.epoch)}.values())
-
-
-async def _accepted_before(
-    session: Session, worker_id: int, reports: Sequence[Report], accepted: set[tuple[int, int]]
-) -> set[tuple[int, int]]:
-    """A report that is repeated is answered as it was the first time."""
-    left = {(item.task_id, item.epoch): OUTCOMES[type(item)] for item in reports}
-    keys = sorted(left.keys() - accepted)
-    rows = await session.rows(
-        select(runs.c.task_id, runs.c.epoch, runs.c.outcome).where(
-            tuple_(runs.c.task_id, runs.c.epoch).in_(keys), runs.c.worker_id == worker_id
-        )
-    )
-    return {(row.task_id, row.epoch) for row in rows if row.outcome in left[row.task_id, row.epoch]}
+    found: dict[int, AReport] = {}
+    for report in reports:
+        if report.task_id not in found or found[report.task_id].epoch < report.epoch:
+            found[report.task_id] = report
+    return list(found.values())
 
 
 async def lock_claims(session: Session, worker_id: int, epochs: dict[int, int]) -> list[Row[Any]]:
@@ -162,7 +146,8 @@ def _no_more(row: Row[Any], failure: Failure, now: datetime) -> dict[str, Any]:
 
 def _failed_run(row: Row[Any], failure: Failure, now: datetime) -> dict[str, Any]:
     facts = run_row(row, "crashed" if failure.crashed else "failed", now, failure.error, failure.traceback)
-    return {**facts, "log_path": failure.log_path}
+    digest = digest_of(failure) if isinstance(failure, Refused) else None
+    return {**facts, "log_path": failure.log_path, "report_digest": digest}
 
 
 async def _queue_again(session: Session, again: Sequence[tuple[Row[Any], dict[str, Any]]]) -> None:

@@ -196,8 +196,13 @@ runs = table(
     Column("error", LongText),
     Column("traceback", LongText),
     Column("log_path", String(1000)),
+    flag("late"),
+    Column("report_digest", String(64)),
 )
-"""The history of attempts, one row for each run that ended; the one under way is in its task's own row."""
+"""The history of attempts, one row for each run that ended; the one under way is in its task's own row.
+
+`late`: its worker reported after the claim was taken away. `report_digest`: of a report that could not be stored.
+"""
 
 events = table(
     "events",

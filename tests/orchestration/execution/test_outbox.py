@@ -31,6 +31,8 @@ class Desk:
         self.tried = 0
         self.on_try: Callable[[], None] = lambda: None
         self.dead: list[tuple[int, int]] = []
+        self.late: set[tuple[int, int]] = set()
+        self.conflicts: set[tuple[int, int]] = set()
 
     async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
         await self.open.wait()
@@ -43,7 +45,9 @@ class Desk:
         if any(report.task_id in self.refused for report in reports):
             raise RuntimeError("a fault")
         self.batches.append(list(reports))
-        return Receipt({(report.task_id, report.epoch) for report in reports}, due_s=self.due_s)
+        runs = {(report.task_id, report.epoch) for report in reports}
+        conflicts = runs & self.conflicts
+        return Receipt(runs - self.late - conflicts, due_s=self.due_s, conflicts=conflicts)
 
     async def reconcile(self) -> float | None:
         self.promoted += 1
@@ -263,3 +267,22 @@ async def test_in_an_outage_nobody_gives_up() -> None:
         desk.refused = set()
         await until(lambda: empty(outbox))
     assert len(holdings) == 0
+
+
+async def test_what_did_not_count_is_said_once_and_is_owed_no_more(caplog: pytest.LogCaptureFixture) -> None:
+    desk, answered = Desk(), []
+    desk.late, desk.conflicts = {(2, 1)}, {(3, 1)}
+    desk.open.clear()
+    caplog.set_level("INFO", logger="aaiclick")
+    async with sending(desk) as outbox:
+        outbox.on_answer = lambda reports, accepted: answered.append(accepted)
+        for task in (1, 2, 3, 3):
+            outbox.put(Done(task, 1))
+        desk.open.set()
+        await until(lambda: empty(outbox))
+    said = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert said == [
+        ("INFO", "task 2 (epoch 1): its result came too late"),
+        ("ERROR", "task 3 (epoch 1): its run had told something else before, which stays"),
+    ]
+    assert (answered, len(desk.batches)) == ([{(1, 1)}], 1)

@@ -32,6 +32,14 @@ STORED: dict[Any, dict[str, str]] = {
 """Columns that are read as something else than they are stored."""
 
 
+KEPT_BACK: dict[Any, set[str]] = {Run: {"late", "report_digest"}}
+"""Columns by which the store knows again what it was told."""
+
+
+def shown_columns(record: Any, table: Table) -> set[str]:
+    return {column.name for column in table.columns} - KEPT_BACK.get(record, set())
+
+
 def stored_fields(record: Any) -> list[Any]:
     """Those that are columns: how many runs a backfill has is counted."""
     return [field for field in fields(record) if (record, field.name) != (Backfill, "runs")]
@@ -46,12 +54,12 @@ class Row:
 
 @pytest.mark.parametrize(("record", "table"), RECORDS, ids=lambda item: getattr(item, "name", None))
 def test_a_record_and_its_table_have_the_same_fields(record: Any, table: Table) -> None:
-    assert {field.name for field in stored_fields(record)} == {column.name for column in table.columns}
+    assert {field.name for field in stored_fields(record)} == shown_columns(record, table)
 
 
 @pytest.mark.parametrize(("record", "table"), RECORDS, ids=lambda item: getattr(item, "name", None))
 def test_a_record_is_read_from_its_row(record: Any, table: Table) -> None:
-    facts: dict[str, Any] = {column.name: f"the {column.name}" for column in table.columns}
+    facts: dict[str, Any] = {name: f"the {name}" for name in shown_columns(record, table)}
     own = STORED.get(record, {})
     read = record.from_row(Row(**facts | own))
     assert {name: getattr(read, name) for name in facts.keys() - own.keys()} == {

@@ -28,7 +28,7 @@ from aaiclick.orchestration.rules.metrics import (
     metrics_markdown,
 )
 from aaiclick.orchestration.rules.names import check_name
-from aaiclick.orchestration.rules.states import JOB_MOVES, TASK_MOVES
+from aaiclick.orchestration.rules.states import JOB_MOVES, TASK_MOVES, TASK_NOTES
 
 PROJECT = Path(__file__).parents[3]
 
@@ -48,15 +48,15 @@ SPECIFIED = [
 ]
 
 
-def test_the_names_are_those_of_the_specification_and_one_of_our_own() -> None:
-    assert list(METRICS) == [*SPECIFIED, "worker_report_age"]
+def test_the_names_are_those_of_the_specification_and_two_of_our_own() -> None:
+    assert list(METRICS) == [*SPECIFIED, "worker_report_age", "task_late_reports_total"]
 
 
 def test_every_counter_is_counted_from_moves_that_there_are() -> None:
     counted = {*JOB_COUNTERS.values(), *TASK_COUNTERS.values(), GROWTH}
     assert counted == {name for name, metric in METRICS.items() if metric.kind is Kind.COUNTER}
     assert set(JOB_COUNTERS) - {"create"} <= set(JOB_MOVES)
-    assert set(TASK_COUNTERS) <= set(TASK_MOVES)
+    assert set(TASK_COUNTERS) <= {*TASK_MOVES, *TASK_NOTES}
 
 
 def test_histograms_are_those_with_buckets_and_these_grow() -> None:

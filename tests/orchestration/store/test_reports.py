@@ -138,7 +138,7 @@ async def test_a_report_for_a_task_that_no_one_knows_is_refused(stage: Orchestra
 async def test_a_repeated_completion_is_answered_as_the_first_time_and_changes_nothing(stage: Orchestra) -> None:
     claim = await claim_one(stage)
     first = await stage.report(done(claim, '"first"'))
-    again = await stage.report(done(claim, '"second"'))
+    again = await stage.report(done(claim, '"first"'))
     assert first.accepted == again.accepted == {(claim.task_id, claim.epoch)}
     assert (await stage.task(claim)).result_json == '"first"'
     assert not (await stage.fail(claim)).accepted  # it was no failure
@@ -299,13 +299,18 @@ async def test_what_is_given_back_is_ready_at_once_and_no_attempt_is_counted(sta
 
 
 @servers_only
-async def test_of_two_reports_of_one_run_at_once_one_counts_and_both_are_accepted(stage: Orchestra) -> None:
+async def test_of_two_reports_of_one_run_at_once_one_counts_and_both_are_accepted_if_they_agree(
+    stage: Orchestra,
+) -> None:
     claim = await claim_one(stage)
     async with stage.transaction() as one:
         first = await take_reports(one, stage.worker, [done(claim, '"one"')], lambda: 1.0)
+        same = asyncio.create_task(stage.report(done(claim, '"one"')))
         other = asyncio.create_task(stage.report(done(claim, '"two"')))
-        await stage.until_waiting()
-    assert first.accepted == (await other).accepted == {(claim.task_id, claim.epoch)}
+        await stage.until_waiting(2)
+    run = {(claim.task_id, claim.epoch)}
+    assert first.accepted == (await same).accepted == (await other).conflicts == run
+    assert not (await other).accepted
     assert (await stage.task(claim)).result_json == '"one"'
     assert not await stage.violations()
 
