@@ -5,7 +5,8 @@ codecs    compression, both ways             multipart forms, and tables that co
 requests  from a request to a query          statements  as much of SQL as that takes
 queries   running it, piece by piece         formats   making one document of the pieces
 sessions  connections that remember          running   what runs, and stopping it
-exchange  one request and its answer         server    its connections and threads
+exchange  one request and its answer         sending   when the answer leaves
+reach     what reaches files and addresses   server    its connections and threads
 sockets   where it listens                   serving   owning a directory, and serving it
 """
 

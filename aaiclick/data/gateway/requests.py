@@ -11,7 +11,7 @@ from aaiclick.data.gateway.codecs import decompress
 from aaiclick.data.gateway.faults import fault
 from aaiclick.data.gateway.multipart import ExternalTable, is_form, read_form, take_tables
 from aaiclick.data.gateway.queries import Query
-from aaiclick.data.gateway.statements import Insert, keyword, split_insert
+from aaiclick.data.gateway.statements import Insert, insert_at, keyword, name_query, split_insert
 from aaiclick.data.gateway.wire import BadRequest, Body, Head
 
 SQL_BYTES_MAX = 1 << 26
@@ -101,12 +101,12 @@ def _find_sql(sql: bytes, pieces: Iterator[bytes], query_id: str) -> Query:
         raise BadRequest(413, f"The query is longer than {SQL_BYTES_MAX} bytes.")
     if not text.strip():
         raise fault(62, "SYNTAX_ERROR", "Syntax error: Empty query.")
-    return Query(query_id, text)
+    return Query(query_id, name_query(text, query_id))
 
 
 def _without_format(sql: bytes) -> Insert | None:
     """An INSERT in the address that names neither format nor query: its values are in the body."""
-    words = {word.upper() for word in sql.split()}
+    words = {word.upper() for word in sql[insert_at(sql) :].split()}
     return None if words & {b"SELECT", b"WITH", b"INFILE"} else Insert(sql, "Values", len(sql))
 
 
