@@ -1,7 +1,8 @@
 """The gateway: the embedded engine served over ClickHouse's HTTP protocol.
 
 wire      a request as it comes in           replies   an answer as it goes out
-codecs    compression, both ways             multipart forms, and tables that come with a query
+codecs    compression of HTTP, both ways     blocks    compression of ClickHouse's own, with its
+multipart forms, and tables with a query     cityhash  checksum
 requests  from a request to a query          statements  as much of SQL as that takes
 queries   running it, piece by piece         formats   making one document of the pieces
 sessions  connections that remember          running   what runs, and stopping it

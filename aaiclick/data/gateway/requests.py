@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from aaiclick.data.gateway import formats
+from aaiclick.data.gateway.blocks import unpack
 from aaiclick.data.gateway.codecs import decompress
 from aaiclick.data.gateway.faults import fault
 from aaiclick.data.gateway.multipart import ExternalTable, is_form, read_form, take_tables
@@ -32,8 +33,8 @@ NOT_SETTINGS = frozenset(
 def read_query(head: Head, body: Body, query_id: str) -> Query:
     """What a request asks for. The data of an insert stays in the request until it is taken."""
     params = dict(head.params)
-    _refuse_native_compression(params)
     pieces = decompress(head.headers.get("content-encoding", "").strip().lower(), body.pieces())
+    pieces = unpack(pieces) if flag(head, "decompress") else pieces
     tables: list[ExternalTable] = []
     if is_form(head.headers.get("content-type", "")):
         form = read_form(head.headers["content-type"], pieces)
@@ -76,12 +77,6 @@ def _default_format(params: dict[str, str], head: Head) -> str:
     if not (name.isascii() and name.isalnum()):
         raise fault(73, "UNKNOWN_FORMAT", "Unknown format in default_format.")
     return name
-
-
-def _refuse_native_compression(params: dict[str, str]) -> None:
-    if params.get("compress", "0") != "0" or params.get("decompress", "0") != "0":
-        text = "compress and decompress are not served here: use Content-Encoding and enable_http_compression."
-        raise fault(48, "NOT_IMPLEMENTED", text)
 
 
 def _find_sql(sql: bytes, pieces: Iterator[bytes], query_id: str) -> Query:

@@ -10,6 +10,7 @@ from tempfile import SpooledTemporaryFile
 from types import TracebackType
 
 from aaiclick.data.gateway import codecs, formats
+from aaiclick.data.gateway.blocks import Blocks
 from aaiclick.data.gateway.faults import Fault
 from aaiclick.data.gateway.queries import Counts, Outcome
 from aaiclick.data.gateway.replies import Headers, Reply
@@ -63,6 +64,8 @@ class Sending:
         asked = flag(self._head, "enable_http_compression")
         encoding = codecs.choose(self._head.headers.get("accept-encoding", "")) if asked else ""
         self._packer, self._counts = codecs.compressor(encoding), outcome.counts
+        if flag(self._head, "compress"):
+            self._packer = codecs.Both(Blocks(), self._packer)
         self._headers |= _labels(outcome, encoding, self._mark)
         bytes_max = int(number(self._head, "buffer_size", BUFFER_BYTES))
         self._waits = flag(self._head, "wait_end_of_query") or self._head.method == "HEAD"
@@ -78,8 +81,7 @@ class Sending:
                 self._reply.write(self._packer.end())
                 self._reply.end()
                 return
-            if self._spool.tell() or "Content-Encoding" in self._headers:
-                self._spool.write(self._packer.end())
+            self._spool.write(self._packer.end())
             headers = {**self._headers, "X-ClickHouse-Summary": self._counts.as_json()}
             self._reply.send(200, headers, self._kept(), self._spool.tell(), with_body=self._head.method != "HEAD")
 
