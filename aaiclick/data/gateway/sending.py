@@ -38,11 +38,12 @@ class Sending:
 
     def __init__(self, head: Head, headers: Headers, reply: Reply) -> None:
         self._head = head
+        self._mark = secrets.token_hex(8).translate(_TO_LETTERS)
         self._headers = headers
+        headers["X-ClickHouse-Exception-Tag"] = self._mark
         self._reply = reply
         self._counts = Counts()
         self._packer: codecs.Compressor = codecs.Plain()
-        self._mark = secrets.token_hex(8).translate(_TO_LETTERS)
         self._spool = SpooledTemporaryFile[bytes](max_size=MEMORY_BYTES_MAX)
         self._kept_since: float | None = None
         self._waits = True
@@ -66,7 +67,7 @@ class Sending:
         self._packer, self._counts = codecs.compressor(encoding), outcome.counts
         if flag(self._head, "compress"):
             self._packer = codecs.Both(Blocks(), self._packer)
-        self._headers |= _labels(outcome, encoding, self._mark)
+        self._headers |= _labels(outcome, encoding)
         bytes_max = int(number(self._head, "buffer_size", BUFFER_BYTES))
         self._waits = flag(self._head, "wait_end_of_query") or self._head.method == "HEAD"
         for piece in filter(None, outcome.pieces):
@@ -148,8 +149,8 @@ PLAIN = "text/plain; charset=UTF-8"
 _OF_ROWS = ("X-ClickHouse-Format", "Content-Encoding")
 
 
-def _labels(outcome: Outcome, encoding: str, mark: str) -> Headers:
-    labels = {"X-ClickHouse-Exception-Tag": mark}
+def _labels(outcome: Outcome, encoding: str) -> Headers:
+    labels: Headers = {}
     if outcome.format is not None:
         labels |= {"Content-Type": formats.content_type(outcome.format), "X-ClickHouse-Format": outcome.format}
     if encoding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -33,7 +34,7 @@ class Session:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.busy = threading.Lock()
-        self.expires_at = 0.0
+        self.expires_at = math.inf
         self._home = ""
         self._away: str | None = None
         self._applied: dict[str, str | None] = {}
@@ -125,6 +126,7 @@ class Sessions:
             ]
         for session in leaving:
             session.connection.close()
+            session.busy.release()  # for whom waits for it: they take a new one
 
     def close(self) -> None:
         with self._lock:

@@ -109,6 +109,7 @@ def test_an_error_has_its_code_and_status(ask: Ask, sql: str, status: int, code:
     said = ask(sql, wait_end_of_query=1)
     assert (said.status, said.code) == (status, code)
     assert said.text.startswith(f"Code: {code}.")
+    assert said.headers["x-clickhouse-exception-tag"]
     assert ask("SELECT 7").body == b"7\n"
 
 
