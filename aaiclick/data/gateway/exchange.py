@@ -129,7 +129,8 @@ def _answer_query(service: Service, head: Head, body: Body, reply: Reply, client
             headers["X-ClickHouse-Timezone"] = service.engine.timezone
             query = read_query(head, body, headers["X-ClickHouse-Query-Id"])
             _refuse_changes_by_get(head, query)
-            check_reach(query.statement, service.engine, files=service.files or client.family == socket.AF_UNIX)
+            files = service.files or client.family == socket.AF_UNIX
+            check_reach(query.statement, service.engine, files=files, settings=query.settings)
             if query.keyword == "KILL":
                 query.sql = service.running.with_engine_ids(query.sql)
             with (

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterable
 
-from aaiclick.data.closed import CLOSED_TABLES, FAMILIES, FILES, NETWORK
+from aaiclick.data.closed import CLOSED_TABLES, FAMILIES, FILES, FILTERS, NETWORK, STRUCTURED, hides_calls
 from aaiclick.data.engine import Engine
 from aaiclick.data.gateway.faults import Fault, fault
 
-HARMLESS = {"dictionary", "eval", "fuzzquery", "input", "loop", "viewexplain", "cluster", "clusterallreplicas"}
+HARMLESS = {"dictionary", "fuzzquery", "input", "loop", "viewexplain", "cluster", "clusterallreplicas"}
 """Table functions that only tell what the engine's own tables hold: another program may know it."""
 
-ENGINES = {"filelog", "executablepool", "embeddedrocksdb", "keepermap", "materializedpostgresql", "materializedmysql"}
+ENGINES = {
+    "filelog",
+    "executablepool",
+    "embeddedrocksdb",
+    "keepermap",
+    "materializedpostgresql",
+    "materializedmysql",
+    "queryrunner",
+}
 DATABASES = {"backup", "datalakecatalog"}
 SOURCES = {"http", "clickhouse", "cassandra", "disk", "executable"}
 STATEMENTS = {"BACKUP", "RESTORE"}
@@ -30,7 +39,9 @@ _TAKE_FUNCTIONS = ("APPLY", "ARRAY", "MAP")
 
 _FUNCTIONS = [name.lower().encode() for name in (*FILES, *NETWORK)]
 _HINTS = {name.encode() for name in OUTSIDE} | {b"backup", b"restore", b"attach", *_FUNCTIONS}
+_HINTS |= {name.encode() for name in FILTERS}
 _HINTS_BEGIN = (*(name.encode() for name in _BEGINNINGS), *(name[:-1] for name in _FUNCTIONS if name.endswith(b"*")))
+_STRUCTURED = re.compile(rf"\b(?:{'|'.join(STRUCTURED)})[`\"]?\s*(?:\(|/\*|--|#)".encode())
 _WORD = re.compile(rb"[a-z_]\w*+")
 _TOKEN = re.compile(
     r"""(?P<text>'(?: [^'\\] | \\. | '' )*+')
@@ -39,8 +50,10 @@ _TOKEN = re.compile(
 )
 
 
-def check_reach(statement: bytes, engine: Engine, *, files: bool) -> None:
+def check_reach(statement: bytes, engine: Engine, *, files: bool, settings: Iterable[str] = ()) -> None:
     """Refuse files of the client, which a server does not have; without `files`, everything that reaches outside."""
+    if not files and (named := FILTERS.intersection(settings)):
+        raise _closed(min(named))
     if not _may_reach(statement.lower(), files=files):
         return
     tokens = list(_TOKEN.finditer(_formatted(statement, engine)))
@@ -54,9 +67,10 @@ def check_reach(statement: bytes, engine: Engine, *, files: bool) -> None:
         return
     if words[0] in STATEMENTS or (words[0] == "ATTACH" and "FROM" in words):
         raise _closed(words[0])
+    texts = [token[0] for token in tokens]
     for at, token in enumerate(tokens):
         name = token["word"] or token["quoted"] or ""
-        if name and _is_outside(name, [each[0].upper() for each in tokens[max(at - 2, 0) : at]], _after(tokens, at)):
+        if name and (_is_outside(name, texts, at) or hides_calls(name, texts, at)):
             raise _closed(name)
 
 
@@ -65,11 +79,14 @@ def _may_reach(statement: bytes, *, files: bool) -> bool:
     if b"outfile" in statement or b"infile" in statement:
         return True
     words = set() if files else set(_WORD.findall(statement))
-    return not words.isdisjoint(_HINTS) or any(word.startswith(_HINTS_BEGIN) for word in words)
+    if not words.isdisjoint(_HINTS) or any(word.startswith(_HINTS_BEGIN) for word in words):
+        return True
+    return not files and _STRUCTURED.search(statement) is not None
 
 
-def _is_outside(name: str, before: list[str], after: str) -> bool:
-    """Whether a name, between two tokens before it and one after it, calls what reaches outside."""
+def _is_outside(name: str, texts: list[str], at: int) -> bool:
+    """Whether a name, at that place among all tokens, calls what reaches outside."""
+    before, after = [text.upper() for text in texts[max(at - 2, 0) : at]], "".join(texts[at + 1 : at + 2])
     is_table = before[-1:] in (["INTO"], ["."], ["EXISTS"]) or before == ["CREATE", "TABLE"]
     is_called = (after == "(" and not is_table) or before == ["ENGINE", "="]
     small = name.lower()
@@ -77,10 +94,6 @@ def _is_outside(name: str, before: list[str], after: str) -> bool:
         return True
     is_given = before[-1:] == ["APPLY"] or (before[-1:] == ["("] and before[0].startswith(_TAKE_FUNCTIONS))
     return (is_called or is_given) and _FUNCTION.fullmatch(name) is not None
-
-
-def _after(tokens: list[re.Match[str]], at: int) -> str:
-    return tokens[at + 1][0] if at + 1 < len(tokens) else ""
 
 
 def _closed(name: str) -> Fault:

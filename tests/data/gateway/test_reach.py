@@ -10,7 +10,7 @@ from aaiclick.data.gateway.reach import OUTSIDE, check_reach
 
 OPEN_ENGINES = {
     *("alias", "buffer", "dictionary", "distributed", "fuzzjson", "fuzzquery", "generaterandom", "graphitemergetree"),
-    *("join", "log", "loop", "materializedview", "memory", "merge", "mergetree", "null", "queryrunner", "set"),
+    *("join", "log", "loop", "materializedview", "memory", "merge", "mergetree", "null", "set"),
     *("stripelog", "timeseries", "tinylog", "view"),
 }
 """Engines that hold tables of their own, or read those of the same engine."""
@@ -55,6 +55,11 @@ def code_of(engine: Engine, sql: str, *, files: bool = False) -> int:
         "CREATE DATABASE d ENGINE = Filesystem",
         "CREATE DICTIONARY d (a Int8) PRIMARY KEY a SOURCE(HTTP(url 'http://127.0.0.1/')) LAYOUT(FLAT()) LIFETIME(1)",
         f"CREATE DICTIONARY d (a Int8) PRIMARY KEY a SOURCE(FILE(path '{SECRET}')) LAYOUT(FLAT()) LIFETIME(1)",
+        "SELECT b FROM values('a Int8, b String ALIAS file(\\'/x\\')', 1)",
+        "SELECT * FROM format(JSONEachRow, concat('a Int8, b String DEF', 'AULT file(1)'), '{}')",
+        "SELECT * FROM eval('SELECT 1')",
+        "SELECT 1 SETTINGS additional_result_filter = 'file(1)'",
+        "CREATE TABLE q (query String) ENGINE = QueryRunner",
         f"BACKUP TABLE t TO File('{SECRET}')",
         f"RESTORE TABLE t FROM File('{SECRET}')",
         f"ATTACH TABLE t FROM '{SECRET}' (a Int8) ENGINE = Log",
@@ -75,6 +80,9 @@ def test_what_reaches_outside_is_closed_unless_it_is_allowed(engine: Engine, sql
         "CREATE TABLE IF NOT EXISTS default.s3 (a Int8) ENGINE = Memory",
         "INSERT INTO redis (file, url) VALUES",
         "INSERT INTO t SELECT format('{}', file) FROM s",
+        "SELECT * FROM format(CSVWithNames, 'a,b\\n1,2')",
+        "SELECT a IS NULL, format('{}-{}', a, b) FROM values('a Int8, b Int8', (1, 2))",
+        "INSERT INTO t VALUES (concat('default', 'file(1)'))",
         "SELECT domain(url), extractURLParameter(url, 'a') FROM t",
         "SHOW TABLES",
         "ATTACH TABLE t",
@@ -95,6 +103,12 @@ def test_what_only_has_the_name_is_not_closed(engine: Engine, sql: str) -> None:
 )
 def test_a_server_has_no_files_of_its_client(engine: Engine, sql: str, code: int) -> None:
     assert code_of(engine, sql, files=True) == code
+
+
+def test_a_setting_of_a_request_may_not_hold_an_expression(engine: Engine) -> None:
+    with pytest.raises(Fault, match="additional_result_filter"):
+        check_reach(b"SELECT 1", engine, files=False, settings=["additional_result_filter"])
+    check_reach(b"SELECT 1", engine, files=True, settings=["additional_result_filter"])
 
 
 def test_a_statement_that_nobody_understands_has_its_own_error(engine: Engine) -> None:
