@@ -71,6 +71,7 @@ class Settings:
     sweep_age_s: float
     engine_memory_mb: int
     gateway_port: int
+    gateway_files: bool
     oplog: bool
     entrypoint_prefixes: tuple[str, ...]
     server_hosts: tuple[str, ...]
@@ -223,6 +224,7 @@ def _settings(reader: _Reader) -> Settings:
         sweep_age_s=reader.seconds("AAICLICK_SWEEP_AGE"),
         engine_memory_mb=reader.whole("AAICLICK_ENGINE_MEMORY_MB"),
         gateway_port=reader.whole("AAICLICK_GATEWAY_PORT"),
+        gateway_files=bool(reader.whole("AAICLICK_GATEWAY_FILES")),
         oplog=bool(reader.whole("AAICLICK_OPLOG")),
         entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", _dotted_names) or (),
         server_hosts=reader.take("AAICLICK_SERVER_HOSTS", _hosts) or (),

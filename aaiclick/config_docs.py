@@ -278,6 +278,14 @@ SETTINGS: tuple[Setting, ...] = (
         high=65535,
     ),
     Setting(
+        "AAICLICK_GATEWAY_FILES",
+        "gateway_files",
+        "0",
+        "1: programs that use that port may reach files and addresses too, as `file` and `url` do, as this user.",
+        low=0,
+        high=1,
+    ),
+    Setting(
         "AAICLICK_OPLOG",
         "oplog",
         "0",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from aaiclick.errors import InputError
 
@@ -90,6 +91,15 @@ there is a harmless function of that name."""
 
 FAMILIES = ("azureblobstorage", "deltalake", "iceberg", "paimon", "mergetree", "timeseries")
 
+STRUCTURED = {"format", "values", "sqlstandardvalues", "generaterandom", "null", "input", "fuzzjson"}
+"""Table functions whose columns are described in a text, where DEFAULT and ALIAS may call anything."""
+
+FILTERS = {"additional_table_filters", "additional_result_filter"}
+"""Settings that are expressions in a text."""
+
+_DECLARES = re.compile(r"\b(?:DEFAULT|MATERIALIZED|ALIAS|EPHEMERAL)\b", re.IGNORECASE)
+_PATTERN = re.compile(r"'.*[^\w'].*'", re.DOTALL)
+_NUMBER = re.compile(r"[-+.\d]*")
 _TOKEN = re.compile(
     r"""'(?: [^'\\] | \\. | '' )*'
       | ` (?P<quoted> (?: [^`\\] | \\. | `` )* ) ` | " (?P<double> (?: [^"\\] | \\. | "" )* ) "
@@ -119,8 +129,12 @@ def check_calls(query: str) -> None:
     with its table. What is called is refused, however it is written.
     """
     before, words = "", list(_TOKEN.finditer(query))
-    for found, after in zip(words, [*(each[0] for each in words[1:]), ""], strict=True):
+    tokens = [each[0] for each in words]
+    for at, (found, after) in enumerate(zip(words, [*tokens[1:], ""], strict=True)):
         name = found["word"] or found["quoted"] or found["double"]
+        if name and hides_calls(name, tokens, at):
+            rule = f"{name} holds an expression in a text, which a query that only reads may not"
+            raise InputError(field="SQL", value=name, rule=rule, hint="")
         if name and _is_refused(name, is_called=after == "(", is_part=before == "."):
             rule = f"{name} reads files, addresses or the machine, which a query that only reads may not"
             hint = "" if after == "(" else f"If it is a column, write it with its table: t.{name}."
@@ -132,3 +146,38 @@ def _is_refused(name: str, *, is_called: bool, is_part: bool) -> bool:
     if is_called:
         return is_closed_function(name) or is_closed_table(name)
     return is_closed_function(name) and not is_part
+
+
+def hides_calls(name: str, tokens: Sequence[str], at: int) -> bool:
+    """Whether a name, which stands at that place, may call functions that are written in a text."""
+    name = name.lower()
+    if name not in STRUCTURED or tokens[at + 1 : at + 2] != ["("]:
+        return name in FILTERS
+    arguments = _arguments(tokens, at + 1)
+    if name == "format":  # also a function, whose first argument is a pattern; a format's name has no other signs
+        if len(arguments) < 3 or (len(arguments[0]) == 1 and _PATTERN.fullmatch(arguments[0][0])):
+            return False
+        return not _is_plain(arguments[1])
+    if name in ("values", "sqlstandardvalues") and arguments[0][:1] in (["("], ["["]):
+        return False
+    return not (_is_plain(arguments[0]) or _NUMBER.fullmatch("".join(arguments[0])))
+
+
+def _is_plain(argument: list[str]) -> bool:
+    """Whether an argument is one text that declares nothing but types."""
+    return len(argument) == 1 and argument[0].startswith("'") and not _DECLARES.search(argument[0])
+
+
+def _arguments(tokens: Sequence[str], at: int) -> list[list[str]]:
+    """The arguments in the parentheses that open at that place, each as its tokens."""
+    found: list[list[str]] = [[]]
+    depth = 0
+    for mark in tokens[at:]:
+        depth += (mark in "([{") - (mark in ")]}")
+        if depth == 0:
+            break
+        if mark == "," and depth == 1:
+            found.append([])
+        elif depth > 1 or mark not in "([{":
+            found[-1].append(mark)
+    return found

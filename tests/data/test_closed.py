@@ -156,3 +156,38 @@ def test_what_stands_in_a_text_is_no_call() -> None:
     for refused in ("SELECT `file`(1)", "SELECT x.file(1)", "SELECT arrayMap(file, a)", "SELECT ''''file(1)"):
         with pytest.raises(InputError):
             check_calls(refused)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT b FROM values('a Int8, b String ALIAS file(\\'/etc/passwd\\')', 1)",
+        "SELECT b FROM `values`(concat('a Int8, b String ', 'ALIAS file(\\'/etc/passwd\\')'), 1)",
+        "SELECT b FROM generateRandom('a Int8, b String ALIAS file(\\'/etc/passwd\\')') LIMIT 1",
+        "SELECT * FROM format(JSONEachRow, 'a Int8, b String DEFAULT file(1)', '{}')",
+        "SELECT * FROM format('JSONEachRow', {s:String}, '{}')",
+        "SELECT 1 SETTINGS additional_result_filter = 'length(file(\\'/etc/passwd\\')) > 0'",
+        "SELECT 1 SETTINGS additional_table_filters = {'t': 'file(1) = 1'}",
+    ],
+)
+async def test_a_text_does_not_hide_what_is_called(context: Context, sql: str) -> None:
+    """DEFAULT and ALIAS in the description of columns, and filters in settings, are expressions too."""
+    with pytest.raises(AaiclickError):
+        await query_rows(sql)
+    if "{s:" not in sql:
+        with pytest.raises(InputError, match="in a text"):
+            check_calls(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM values('a Int8, b String', (1, 'the default'), (2, 'y'))",
+        "SELECT * FROM values(-1, 2)",
+        "SELECT * FROM values((1, 'ALIAS'), (2, 'y'))",
+        "SELECT count() FROM null('a Int8')",
+        "SELECT format('{} is the default of {}', 'a', 'b')",
+    ],
+)
+async def test_descriptions_without_expressions_are_open(context: Context, sql: str) -> None:
+    assert (await query_rows(sql)).rows

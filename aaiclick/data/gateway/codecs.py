@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from aaiclick.data.gateway.faults import fault
 
@@ -124,7 +124,26 @@ class Stream:
         return packed
 
 
-Compressor = Plain | Lz4 | Stream
+class Compressor(Protocol):
+    """Packs an answer, piece by piece."""
+
+    def add(self, data: bytes) -> bytes: ...
+
+    def end(self) -> bytes: ...
+
+
+class Both:
+    """One compression in another."""
+
+    def __init__(self, inner: Compressor, outer: Compressor) -> None:
+        self._inner, self._outer = inner, outer
+
+    def add(self, data: bytes) -> bytes:
+        return self._outer.add(self._inner.add(data))
+
+    def end(self) -> bytes:
+        return self._outer.add(self._inner.end()) + self._outer.end()
+
 
 COMPRESSORS: dict[str, Callable[[], Compressor]] = {
     **({"lz4": Lz4} if lz4 else {}),

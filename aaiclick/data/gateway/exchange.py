@@ -6,32 +6,25 @@ import base64
 import binascii
 import hmac
 import logging
-import secrets
 import socket
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, BinaryIO
 
 from aaiclick.data.engine import DEFAULT_DATABASE, Engine
-from aaiclick.data.gateway import codecs, formats
 from aaiclick.data.gateway.faults import Fault, as_fault, fault
-from aaiclick.data.gateway.queries import Outcome, Query, run
+from aaiclick.data.gateway.queries import Query, run
+from aaiclick.data.gateway.reach import check_reach
 from aaiclick.data.gateway.replies import Headers, Reply
 from aaiclick.data.gateway.requests import choose_query_id, flag, number, read_query
 from aaiclick.data.gateway.running import Run, Running, Working
-from aaiclick.data.gateway.sessions import TIMEOUT_S, Sessions
+from aaiclick.data.gateway.sending import PLAIN, BrokenOff, Sending
+from aaiclick.data.gateway.sessions import TIMEOUT_S, Session, Sessions
 from aaiclick.data.gateway.wire import BadRequest, Body, BodyBroken, Head
 
 if TYPE_CHECKING:
     from chdb.state.sqlitelike import Connection
-
-BUFFER_BYTES = 1 << 20
-"""An answer up to this size is sent when it is complete: an error in it still gets its status."""
-
-MEMORY_BYTES_MAX = 1 << 25
-"""An answer that must wait for its end is kept in memory up to this size, then in a temporary file."""
 
 DRAIN_BYTES_MAX = 1 << 26
 DRAIN_S = 5.0
@@ -41,6 +34,12 @@ PROGRESS_EVERY_MS = 10_000
 
 NAME = "aaiclick"
 PINGS = ("/ping", "/replicas_status")
+NO_HANDLE = """There is no handle {}
+
+Use / or /ping for health checks.
+Or /replicas_status for more sophisticated health checks.
+
+Send queries from your program with POST method or GET /?query=..."""
 
 log = logging.getLogger("aaiclick.gateway")
 
@@ -54,6 +53,8 @@ class Service:
     password: str
     sessions: Sessions
     running: Running
+    files: bool = False
+    """Whether clients on a port may reach files and addresses too; those on a socket file are the user's own."""
 
 
 def answer(service: Service, head: Head, reader: BinaryIO, client: socket.socket) -> bool:
@@ -67,7 +68,7 @@ def answer(service: Service, head: Head, reader: BinaryIO, client: socket.socket
         refuse(reply, error.status, str(error))
     except (BodyBroken, OSError):
         return False  # the client has gone
-    except _BrokenOff:
+    except BrokenOff:
         _let_it_be_read(client)
         return False
     except Exception:
@@ -81,7 +82,7 @@ def refuse(reply: Reply, status: int, text: str) -> None:
     reply.keep_alive = False
     if not reply.started:
         said = f"{text}\n".encode()
-        reply.send(status, {"Content-Type": "text/plain; charset=UTF-8"}, [said], len(said))
+        reply.send(status, {"Content-Type": PLAIN}, [said], len(said))
 
 
 def _leave_nothing(body: Body | None, client: socket.socket) -> bool:
@@ -104,48 +105,46 @@ def _let_it_be_read(client: socket.socket) -> None:
 
 
 def _answer(service: Service, head: Head, body: Body, reply: Reply, client: socket.socket) -> None:
-    if head.path in PINGS:
-        reply.send(200, _plain(), [b"Ok.\n"], 4, with_body=head.method != "HEAD")
+    if is_ping(head):
+        headers = {"Content-Type": "text/html; charset=UTF-8"}
+        reply.send(200, headers, [b"Ok.\n"], 4, with_body=head.method != "HEAD")
     elif head.path != "/":
-        raise BadRequest(404, f"There is no handle {head.path}.")
+        raise BadRequest(404, NO_HANDLE.format(head.path))
     elif head.method not in ("GET", "POST", "HEAD"):
         raise BadRequest(405, "Use GET or POST.")
     else:
         _answer_query(service, head, body, reply, client)
 
 
+def is_ping(head: Head) -> bool:
+    """Whether somebody asks for the gateway's health, which takes no password."""
+    return head.path in PINGS or (head.path == "/" and head.method in ("GET", "HEAD") and not head.params)
+
+
 def _answer_query(service: Service, head: Head, body: Body, reply: Reply, client: socket.socket) -> None:
     headers = {**_plain(), "X-ClickHouse-Query-Id": choose_query_id(head)}
-    try:
-        _check_login(service, head)
-        headers["X-ClickHouse-Timezone"] = service.engine.timezone
-        query = read_query(head, body, headers["X-ClickHouse-Query-Id"])
-        _refuse_changes_by_get(head, query)
-        if query.keyword == "KILL":
-            query.sql = service.running.with_engine_ids(query.sql)
-        working = _working(head, reply)
-        with (
-            _engine_connection(service, head, query, client, working) as connection,
-            run(query, connection) as outcome,
-        ):
-            _send(outcome, head, headers, reply)
-    except (RuntimeError, Fault) as error:
-        _tell(as_fault(error), headers, reply)
-
-
-def _tell(found: Fault, headers: Headers, reply: Reply) -> None:
-    if reply.started:
-        raise _BrokenOff
-    said = f"{found}\n".encode("utf-8", "surrogateescape")
-    reply.send(found.status, {**headers, "X-ClickHouse-Exception-Code": str(found.code)}, [said], len(said))
-
-
-class _BrokenOff(Exception):
-    """The answer ended in an error that the client was told."""
+    with Sending(head, headers, reply) as sending:
+        try:
+            _check_login(service, head)
+            headers["X-ClickHouse-Timezone"] = service.engine.timezone
+            query = read_query(head, body, headers["X-ClickHouse-Query-Id"])
+            _refuse_changes_by_get(head, query)
+            files = service.files or client.family == socket.AF_UNIX
+            check_reach(query.statement, service.engine, files=files, settings=query.settings)
+            if query.keyword == "KILL":
+                query.sql = service.running.with_engine_ids(query.sql)
+            with (
+                _engine_connection(service, head, query, client, _news(head, reply, sending)) as connection,
+                run(query, connection) as outcome,
+            ):
+                sending.take(outcome)
+            sending.end()
+        except (RuntimeError, Fault) as error:
+            sending.fail(as_fault(error))
 
 
 def _plain() -> Headers:
-    return {"Content-Type": "text/plain; charset=UTF-8", "X-ClickHouse-Server-Display-Name": NAME}
+    return {"Content-Type": PLAIN, "X-ClickHouse-Server-Display-Name": NAME}
 
 
 def knows_password(service: Service, head: Head) -> bool:
@@ -183,86 +182,40 @@ def _refuse_changes_by_get(head: Head, query: Query) -> None:
         raise fault(164, "READONLY", text)
 
 
-def _working(head: Head, reply: Reply) -> Working | None:
-    """Clients that ask for it hear from a long query now and then, so that they do not take it for dead."""
+def _news(head: Head, reply: Reply, sending: Sending) -> list[Callable[[], None]]:
+    """What clients get to hear while their query runs: rows that are there, and, if they ask for it, that it runs."""
     if not flag(head, "send_progress_in_http_headers"):
-        return None
-    return Working(reply.say_working, number(head, "http_headers_progress_interval_ms", PROGRESS_EVERY_MS) / 1000)
+        return [sending.send_if_late]
+    every_s = number(head, "http_headers_progress_interval_ms", PROGRESS_EVERY_MS) / 1000
+    return [sending.send_if_late, Working(reply.say_working, every_s).tell_if_due]
 
 
 @contextmanager
 def _engine_connection(
-    service: Service, head: Head, query: Query, client: socket.socket, working: Working | None
+    service: Service, head: Head, query: Query, client: socket.socket, news: Sequence[Callable[[], None]]
 ) -> Iterator[Connection]:
     """A connection to the engine for this query, which is known as running as long as it is lent."""
     watched = client if query.is_reading and flag(head, "cancel_http_readonly_queries_on_client_close") else None
     session_id = head.params.get("session_id")
     with ExitStack() as stack:
+        session = stack.enter_context(_session(service, head, session_id)) if session_id else None
         if query.keyword != "KILL":  # that one must get through when nothing else does
             stack.enter_context(service.running.slot())
-        if session_id:
-            timeout_s = number(head, "session_timeout", TIMEOUT_S)
-            lent = service.sessions.lend(session_id, timeout_s=timeout_s, must_exist=flag(head, "session_check"))
-            session = stack.enter_context(lent)
+        if session is not None:
             session.prepare(query.database, query.settings, leaves_traces=query.keyword in ("SET", "USE"))
             connection = session.connection
         else:
             database, reuse = query.database or DEFAULT_DATABASE, not query.spoils_connection
             lending = service.engine.connection(database=database, settings=query.settings, reuse=reuse)
             connection = stack.enter_context(lending)
-        stack.enter_context(service.running.enter(Run(query.query_id, connection, watched, working)))
+        stack.enter_context(service.running.enter(Run(query.query_id, connection, watched, news)))
         yield connection
 
 
-def _send(outcome: Outcome, head: Head, headers: Headers, reply: Reply) -> None:
-    """Send the answer: whole if it is small or must wait for its end, else in chunks while it is made."""
-    encoding = codecs.choose(head.headers.get("accept-encoding", "")) if flag(head, "enable_http_compression") else ""
-    packer, tag = codecs.compressor(encoding), secrets.token_hex(8)
-    headers = {**headers, **_labels(outcome, encoding, tag)}
-    wait = flag(head, "wait_end_of_query") or head.method == "HEAD"
-    buffer_bytes = int(number(head, "buffer_size", BUFFER_BYTES))
-    with SpooledTemporaryFile(max_size=MEMORY_BYTES_MAX) as spool:
-        try:
-            for piece in outcome.pieces:
-                packed = packer.add(piece)
-                if reply.started:
-                    reply.write(packed)
-                    continue
-                spool.write(packed)
-                if not wait and spool.tell() > buffer_bytes:
-                    reply.start(headers)
-                    for kept in _kept(spool):
-                        reply.write(kept)
-        except (RuntimeError, Fault) as error:
-            if reply.started:
-                reply.fail_midway(packer.add(_trailer(as_fault(error), tag)) + packer.end())
-            raise
-        if reply.started:
-            reply.write(packer.end())
-            reply.end()
-            return
-        spool.write(packer.end() if spool.tell() or encoding else b"")
-        length = spool.tell()
-        headers["X-ClickHouse-Summary"] = outcome.counts.as_json()
-        reply.send(200, headers, _kept(spool), length, with_body=head.method != "HEAD")
-
-
-def _kept(spool: SpooledTemporaryFile[bytes]) -> Iterator[bytes]:
-    spool.seek(0)
-    while piece := spool.read(BUFFER_BYTES):
-        yield piece
-
-
-def _labels(outcome: Outcome, encoding: str, tag: str) -> Headers:
-    labels = {"X-ClickHouse-Exception-Tag": tag}
-    if outcome.format is not None:
-        labels |= {"Content-Type": formats.content_type(outcome.format), "X-ClickHouse-Format": outcome.format}
-    if encoding:
-        labels["Content-Encoding"] = encoding
-    return labels
-
-
-def _trailer(found: Fault, tag: str) -> bytes:
-    """How ClickHouse ends an answer that failed when a part of it was sent."""
-    said = str(found).encode("utf-8", "surrogateescape")
-    return b"\r\n__exception__\r\n%b\r\n%b\n%d %b\r\n__exception__\r\n" % (tag.encode(), said, len(said), tag.encode())
+def _session(service: Service, head: Head, session_id: str) -> AbstractContextManager[Session]:
+    return service.sessions.lend(
+        session_id,
+        timeout_s=number(head, "session_timeout", TIMEOUT_S),
+        must_exist=flag(head, "session_check"),
+        closes=flag(head, "close_session"),
+    )

@@ -45,6 +45,11 @@ class Query:
         return keyword(self.sql)
 
     @property
+    def statement(self) -> bytes:
+        """The statement, without the data of an insert."""
+        return self.sql if self.insert is None else b"%b FORMAT %b" % (self.insert.head, self.insert.format.encode())
+
+    @property
     def is_reading(self) -> bool:
         """Whether it answers with rows and changes nothing."""
         return self.keyword in READING
@@ -140,7 +145,8 @@ def _stream(
             block = fetch(stream._result)
             rows = block.rows_read()
             counts.result_rows += rows
-            counts.read_rows, counts.read_bytes = block.storage_rows_read(), block.storage_bytes_read()
+            counts.read_rows += block.storage_rows_read()  # since the block before
+            counts.read_bytes += block.storage_bytes_read()
             yield _counted(joiner.add(block.bytes()), counts)
     except BaseException:
         _cancel(stream)

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from aaiclick.data.gateway import formats
+from aaiclick.data.gateway.blocks import unpack
 from aaiclick.data.gateway.codecs import decompress
 from aaiclick.data.gateway.faults import fault
 from aaiclick.data.gateway.multipart import ExternalTable, is_form, read_form, take_tables
 from aaiclick.data.gateway.queries import Query
-from aaiclick.data.gateway.statements import Insert, keyword, split_insert
+from aaiclick.data.gateway.statements import Insert, insert_at, keyword, name_query, split_insert
 from aaiclick.data.gateway.wire import BadRequest, Body, Head
 
 SQL_BYTES_MAX = 1 << 26
@@ -32,8 +33,8 @@ NOT_SETTINGS = frozenset(
 def read_query(head: Head, body: Body, query_id: str) -> Query:
     """What a request asks for. The data of an insert stays in the request until it is taken."""
     params = dict(head.params)
-    _refuse_native_compression(params)
     pieces = decompress(head.headers.get("content-encoding", "").strip().lower(), body.pieces())
+    pieces = unpack(pieces) if flag(head, "decompress") else pieces
     tables: list[ExternalTable] = []
     if is_form(head.headers.get("content-type", "")):
         form = read_form(head.headers["content-type"], pieces)
@@ -78,12 +79,6 @@ def _default_format(params: dict[str, str], head: Head) -> str:
     return name
 
 
-def _refuse_native_compression(params: dict[str, str]) -> None:
-    if params.get("compress", "0") != "0" or params.get("decompress", "0") != "0":
-        text = "compress and decompress are not served here: use Content-Encoding and enable_http_compression."
-        raise fault(48, "NOT_IMPLEMENTED", text)
-
-
 def _find_sql(sql: bytes, pieces: Iterator[bytes], query_id: str) -> Query:
     """The SQL from the address, from the body, or from both; the data of an insert follows it."""
     if keyword(sql) == "INSERT":
@@ -101,12 +96,12 @@ def _find_sql(sql: bytes, pieces: Iterator[bytes], query_id: str) -> Query:
         raise BadRequest(413, f"The query is longer than {SQL_BYTES_MAX} bytes.")
     if not text.strip():
         raise fault(62, "SYNTAX_ERROR", "Syntax error: Empty query.")
-    return Query(query_id, text)
+    return Query(query_id, name_query(text, query_id))
 
 
 def _without_format(sql: bytes) -> Insert | None:
     """An INSERT in the address that names neither format nor query: its values are in the body."""
-    words = {word.upper() for word in sql.split()}
+    words = {word.upper() for word in sql[insert_at(sql) :].split()}
     return None if words & {b"SELECT", b"WITH", b"INFILE"} else Insert(sql, "Values", len(sql))
 
 

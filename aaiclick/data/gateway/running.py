@@ -7,7 +7,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,7 +47,8 @@ class Run:
     query_id: str
     connection: Connection
     client: socket.socket | None = None
-    working: Working | None = None
+    news: Sequence[Callable[[], None]] = ()
+    """What is called now and then while it runs; it must not block."""
 
 
 class Running:
@@ -99,12 +100,12 @@ class Running:
                 if run.client is not None and _has_gone(run.client):
                     self._engine.stop_query(run.connection)
 
-    def reassure_clients(self) -> None:
-        """Tell those who want to hear it that their queries still run."""
+    def tell_clients(self) -> None:
+        """Tell clients what there is to tell while their queries run."""
         with self._lock:
-            waiting = [run.working for run in self._runs.values() if run.working is not None]
-        for working in waiting:
-            working.tell_if_due()
+            due = [tell for run in self._runs.values() for tell in run.news]
+        for tell in due:
+            tell()
 
     def stop_all(self) -> None:
         """Stop everything that runs."""

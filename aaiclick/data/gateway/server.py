@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import BinaryIO, cast
 
 from aaiclick.data.engine import Engine
-from aaiclick.data.gateway.exchange import PINGS, Service, answer, knows_password, refuse
+from aaiclick.data.gateway.exchange import Service, answer, is_ping, knows_password, refuse
 from aaiclick.data.gateway.replies import Reply
 from aaiclick.data.gateway.running import AT_ONCE_MAX, Running
 from aaiclick.data.gateway.sessions import Sessions
@@ -54,10 +54,14 @@ class Gateway:
         host: str = "127.0.0.1",
         port: int | None = 0,
         at_once_max: int = AT_ONCE_MAX,
+        files: bool = False,
     ) -> None:
-        """It serves on the listener, if there is one, and on a TCP port, unless that is None."""
+        """It serves on the listener, if there is one, and on a TCP port, unless that is None.
+
+        Without `files`, clients on the port reach no files and addresses.
+        """
         sessions, running = Sessions(engine), Running(engine, at_once_max=at_once_max)
-        self._service = Service(engine, user, password, sessions, running)
+        self._service = Service(engine, user, password, sessions, running, files)
         self._address = None if port is None else (host, port)
         self._listeners = [] if listener is None else [listener]
         self._threads: list[threading.Thread] = []
@@ -179,7 +183,7 @@ class Gateway:
             return None
 
     def _answer(self, head: Head, reader: BinaryIO, client: socket.socket) -> bool:
-        counts = head.path not in PINGS
+        counts = not is_ping(head)
         is_known = counts and knows_password(self._service, head)
         with self._lock:
             self._busy.add(client)
@@ -199,7 +203,7 @@ class Gateway:
             self._end_strangers()
             try:
                 self._service.running.stop_abandoned()
-                self._service.running.reassure_clients()
+                self._service.running.tell_clients()
                 self._service.sessions.end_expired()
             except RuntimeError as error:
                 log.warning("the engine refused to stop a query: %s", error)

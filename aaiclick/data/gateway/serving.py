@@ -61,7 +61,8 @@ def serve_directory(
         password = secrets.token_urlsafe(PASSWORD_BYTES)
         listener = listen_in_private(ownership.directory)
         port = 0 if listener is None and port is None else port
-        gateway = Gateway(engine, USER, password, listener=listener, port=port).start()
+        files = listener is None or settings().gateway_files  # without a socket, our own clients use the port
+        gateway = Gateway(engine, USER, password, listener=listener, port=port, files=files).start()
     except BaseException:
         if listener is not None:
             listener.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -19,30 +20,42 @@ if TYPE_CHECKING:
 TIMEOUT_S = 60.0
 TIMEOUT_S_MAX = 3600.0
 
+WAIT_S_MAX = 0.5
+"""A client that left an answer unread may ask again before that is noticed."""
+
 
 class Session:
     """One client's connection; one query at a time.
 
-    Settings of a single request are put back before the next one that does not have them; what SET said stays.
+    Settings and the database of a single request are put back before the next one that does not have them; what SET
+    and USE said stays.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.busy = threading.Lock()
-        self.expires_at = 0.0
-        self._database: str | None = None
+        self.expires_at = math.inf
+        self._home = ""
+        self._away: str | None = None
         self._applied: dict[str, str | None] = {}
         self._before: dict[str, str] = {}
 
     def prepare(self, database: str | None, settings: Mapping[str, str], *, leaves_traces: bool) -> None:
         """Get the connection ready for a request."""
         if leaves_traces:  # SET and USE: they are to change what stays
-            self._database, settings = None, {}
-        if database and database != self._database:
-            self.connection.query(f"USE {sql.name(database)}", "TabSeparated")
-            self._database = None if leaves_traces else database
+            database, settings = None, {}
+        self._go_to(database or None)
         if settings != self._applied:
             self._apply(settings)
+
+    def _go_to(self, database: str | None) -> None:
+        """Be in a database for one request; without one, be where USE has been."""
+        if database == self._away:
+            return
+        if self._away is None:
+            self._home = self.connection.query("SELECT currentDatabase()", "TSVRaw").bytes().decode()[:-1]
+        self.connection.query(f"USE {sql.name(database or self._home)}", "TabSeparated")
+        self._away = database
 
     def _apply(self, settings: Mapping[str, str]) -> None:
         leaving = [name for name in self._applied if name not in settings]
@@ -74,14 +87,17 @@ class Session:
 class Sessions:
     """The sessions of a gateway, by the ids that clients gave them."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, wait_s_max: float = WAIT_S_MAX) -> None:
         self._engine = engine
+        self._wait_s_max = wait_s_max
         self._lock = threading.Lock()
         self._sessions: dict[str, Session] = {}
 
     @contextmanager
-    def lend(self, session_id: str, *, timeout_s: float = TIMEOUT_S, must_exist: bool = False) -> Iterator[Session]:
-        """The session, made if it is not there; refused while another request has it.
+    def lend(
+        self, session_id: str, *, timeout_s: float = TIMEOUT_S, must_exist: bool = False, closes: bool = False
+    ) -> Iterator[Session]:
+        """The session, made if it is not there; refused if another request goes on having it.
 
         After an error the session goes on, with its temporary tables, if its connection proves to be clean.
         """
@@ -93,6 +109,9 @@ class Sessions:
         except BaseException:
             self._keep_if_clean(session_id, session)
             raise
+        else:
+            if closes:
+                self._end(session_id, session)
         finally:
             session.expires_at = time.monotonic() + timeout_s
             session.busy.release()
@@ -107,6 +126,7 @@ class Sessions:
             ]
         for session in leaving:
             session.connection.close()
+            session.busy.release()  # for whom waits for it: they take a new one
 
     def close(self) -> None:
         with self._lock:
@@ -118,15 +138,20 @@ class Sessions:
 
     def _take(self, session_id: str, *, must_exist: bool) -> Session:
         self.end_expired()
-        with self._lock:
-            session = self._sessions.get(session_id)
-            if session is None and must_exist:
-                raise fault(372, "SESSION_NOT_FOUND", f"Session {session_id} not found.")
-            if session is None:
-                session = self._sessions[session_id] = Session(self._engine.connect())
-            if not session.busy.acquire(blocking=False):
+        deadline = time.monotonic() + self._wait_s_max
+        while True:
+            with self._lock:
+                session = self._sessions.get(session_id)
+                if session is None and must_exist:
+                    raise fault(372, "SESSION_NOT_FOUND", f"Session {session_id} not found.")
+                if session is None:
+                    session = self._sessions[session_id] = Session(self._engine.connect())
+            if not session.busy.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 raise fault(373, "SESSION_IS_LOCKED", f"Session {session_id} is locked by a concurrent client.")
-            return session
+            with self._lock:
+                if self._sessions.get(session_id) is session:
+                    return session
+            session.busy.release()  # it ended while it was waited for
 
     def _keep_if_clean(self, session_id: str, session: Session) -> None:
         try:
@@ -134,6 +159,9 @@ class Sessions:
                 return
         except RuntimeError:
             pass  # a connection that cannot even say this is gone
+        self._end(session_id, session)
+
+    def _end(self, session_id: str, session: Session) -> None:
         with self._lock:
             self._sessions.pop(session_id, None)
         session.connection.close()

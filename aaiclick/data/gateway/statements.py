@@ -4,7 +4,10 @@ data begins. The engine understands the rest."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
+
+from aaiclick.data import sql as words
 
 READING = {"SELECT", "WITH", "FROM", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "CHECK", "KILL"}
 """Statements that answer with rows."""
@@ -24,8 +27,20 @@ _CLOSED_COMMENT = rb"(?:--|\#[!\ ])[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/"
 _WHOLE_TOKENS = re.compile(
     rb"(?:[^'\"`/#$-]++|" + _CLOSED_COMMENT + rb"|" + _STRING + rb"|" + _NAME + rb"|-(?!-)|/(?!\*)|\#(?![!\ ]))*+", re.S
 )
-_INSERT_TOKEN = re.compile(_BLANK + rb"++|" + _STRING + rb"|" + _NAME + rb"|\w++|.", re.S)
+_OPENING, _CLOSING = (b"(", b"{", b"["), (b")", b"}", b"]")
+_INSERT = re.compile(rb"\bINSERT\b", re.I)
+_INTO = re.compile(rb"INSERT" + _BLANK + rb"++INTO\b", re.I | re.S)
+_TOKEN = re.compile(_BLANK + rb"++|" + _STRING + rb"|" + _NAME + rb"|\w++|.", re.S)
 _TEMPORARY = re.compile(rb"\bTEMPORARY\b", re.I)
+_QUERY_ID = re.compile(
+    _BLANK
+    + rb"++|"
+    + _STRING
+    + rb"|"
+    + _NAME
+    + rb"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$|\b(?P<name>queryID|query_id|initialQueryID|initial_query_id)\s*\(\s*\)",
+    re.S,
+)
 _BEFORE_DATA = re.compile(rb"[ \t\f]*;?[ \t\f]*\r?\n?")
 
 
@@ -38,9 +53,33 @@ class Insert(NamedTuple):
 
 
 def keyword(sql: bytes) -> str:
-    """The statement's first word, in capitals; empty if there is none."""
+    """The statement's first word, in capitals; empty if there is none. WITH before an INSERT is not it."""
     found = _KEYWORD.match(sql)
-    return found[1].decode().upper() if found else ""
+    word = found[1].decode().upper() if found else ""
+    return "INSERT" if word == "WITH" and insert_at(sql) is not None else word
+
+
+def insert_at(sql: bytes) -> int | None:
+    """Where INSERT stands, behind what WITH defines, if anything; None if it is another statement."""
+    found = _KEYWORD.match(sql)
+    word = found[1].upper() if found else b""
+    if found is None or word == b"INSERT":
+        return None if found is None else found.start(1)
+    if word != b"WITH" or not _INSERT.search(sql):
+        return None
+    return next((at for at, word in _words(sql, found.start(1)) if word == b"INSERT" and _INTO.match(sql, at)), None)
+
+
+def _words(sql: bytes, at: int) -> Iterator[tuple[int, bytes]]:
+    """The words outside of parentheses and braces, in capitals, until one that begins a query."""
+    depth = 0
+    for token in _TOKEN.finditer(sql, at):
+        word = token[0].upper()
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if depth == 0:
+            yield token.start(), word
+            if word == b"SELECT":
+                return
 
 
 def leaves_traces(sql: bytes) -> bool:
@@ -67,11 +106,11 @@ def output_format(sql: bytes) -> OutputFormat | None:
 def split_insert(sql: bytes) -> Insert | None:
     """Where the data of an INSERT begins; None if it takes its rows from a query, or the text ends too early."""
     depth = 0
-    tokens = _INSERT_TOKEN.finditer(sql)
+    tokens = _TOKEN.finditer(sql, insert_at(sql) or 0)
     for token in tokens:
         word = token[0].upper()
-        depth += (word == b"(") - (word == b")")
-        if depth or word in (b"(", b")"):
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if depth:
             continue
         if word == b"VALUES":
             return Insert(sql[: token.start()], "Values", token.end())
@@ -89,3 +128,21 @@ def _data_at(sql: bytes, at: int) -> int:
     """Blanks and one line end after the format's name are not data."""
     found = _BEFORE_DATA.match(sql, at)
     return found.end() if found else at
+
+
+def name_query(sql: bytes, query_id: str) -> bytes:
+    """A statement that reads, in which the id that the client gave stands for the functions that tell it.
+
+    chdb lets nobody choose the id of a query. An alias keeps the names of columns.
+    """
+    word = keyword(sql)
+    if b"query" not in sql.lower() or not (word in READING or word == "INSERT"):
+        return sql
+    text = words.text(query_id).encode("utf-8", "surrogateescape")
+
+    def replaced(found: re.Match[bytes]) -> bytes:
+        if not found["name"]:
+            return found[0]
+        return text if word == "INSERT" else b"(%b AS `%b()`)" % (text, found["name"])
+
+    return _QUERY_ID.sub(replaced, sql)

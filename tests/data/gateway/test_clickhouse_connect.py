@@ -14,7 +14,7 @@ import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError, StreamFailureError
 from clickhouse_connect.driver.external import ExternalData
 
-from aaiclick.data.gateway import Gateway
+from aaiclick.data.gateway import Gateway, sending
 from tests.data.gateway.conftest import PASSWORD, USER
 from tests.data.gateway.test_exchange import FAILS_MIDWAY
 
@@ -190,3 +190,44 @@ async def test_eight_at_once_from_an_event_loop(gateway: Gateway, client: Any, t
                 [row async for row in stream]
     finally:
         await asynchronous.close()
+
+
+def test_what_was_read_is_told_of_a_streamed_query_too(client: Any) -> None:
+    result = client.query("SELECT * FROM system.tables")
+    assert int(result.summary["read_rows"]) == len(result.result_rows)
+    assert client.query("SELECT 1", settings={"query_id": "mine"}).query_id == "mine"
+    assert client.command("SELECT queryID()", settings={"query_id": "mine"}) == "mine"
+
+
+def test_the_database_of_a_client_may_change_within_its_session(client: Any) -> None:
+    client.command("CREATE DATABASE other")
+    for name in ("other", None, "other", "system", None):
+        client.database = name
+        assert client.command("SELECT currentDatabase()") == (name or "default")
+
+
+def test_with_may_stand_before_insert(client: Any, table: str) -> None:
+    client.query("WITH {SELECT:Int32} AS v INSERT INTO t (a) FORMAT CSV\n1\n", parameters={"SELECT": 13})
+    client.query("WITH 1 AS v INSERT INTO t (b) FORMAT TabSeparated\nx;\n")
+    assert client.command("WITH x AS (SELECT 3 AS a) INSERT INTO t (a) SELECT a FROM x").written_rows == 1
+    assert client.query("SELECT a, b FROM t ORDER BY a").result_rows == [(0, "x;"), (1, ""), (3, "")]
+    assert client.query("WITH insert AS (SELECT 13 AS n) SELECT * FROM insert").result_rows == [(13,)]
+
+
+def test_an_error_of_a_slow_query_comes_after_its_first_rows(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "KEEP_S_MAX", 0.05)
+    slow = "SELECT sleepEachRow(0.01), throwIf(number = 30) FROM numbers(60)"
+    settings = {"max_block_size": 1, "wait_end_of_query": 0}
+    with pytest.raises(StreamFailureError, match="throwIf"):
+        _ = client.query(slow, settings=settings).result_rows
+    with client.query_rows_stream(slow, settings=settings) as stream, pytest.raises(StreamFailureError, match="395"):
+        list(stream)
+    assert client.command("SELECT 1") == 1
+
+
+def test_a_session_is_asked_again_while_an_answer_is_left_unread(client: Any) -> None:
+    many = "SELECT number, repeat('x', 1000) FROM numbers(1000000)"
+    for _ in range(3):
+        with client.query_rows_stream(many, settings={"max_block_size": 1000}) as stream:
+            assert next(iter(stream))[0] == 0
+        assert client.command("SELECT 1") == 1

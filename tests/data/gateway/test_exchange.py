@@ -8,13 +8,15 @@ import socket
 import threading
 import time
 from base64 import b64encode
+from http.client import HTTPConnection
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import lz4.frame
 import pytest
 
 from aaiclick.data.engine import Engine
-from aaiclick.data.gateway import Gateway, codecs, exchange
+from aaiclick.data.gateway import Gateway, codecs, exchange, sending
 from tests.data.gateway.conftest import PASSWORD, USER, Ask
 
 FAILS_MIDWAY = "SELECT throwIf(number = 3000000) FROM numbers(10000000)"
@@ -29,6 +31,30 @@ def basic(user: str, password: str) -> dict[str, str]:
 def test_a_ping_needs_no_password(ask: Ask) -> None:
     said = ask(_method="GET", _path="/ping", _headers={"X-ClickHouse-Key": "wrong"})
     assert (said.status, said.body) == (200, b"Ok.\n")
+
+
+@pytest.mark.parametrize(("method", "body"), [("GET", b"Ok.\n"), ("HEAD", b"")])
+@pytest.mark.parametrize("path", ["/", "/ping", "/replicas_status"])
+def test_health_is_asked_for_without_a_password(line: HTTPConnection, method: str, body: bytes, path: str) -> None:
+    for _ in range(2):  # on one connection
+        line.request(method, path)
+        answer = line.getresponse()
+        assert (answer.status, answer.getheader("Content-Type"), answer.read()) == (
+            200,
+            "text/html; charset=UTF-8",
+            body,
+        )
+
+
+def test_what_is_not_served_is_told_where_to_go(ask: Ask) -> None:
+    said = ask(_method="GET", _path="/nowhere")
+    assert (said.status, said.text.splitlines()[0]) == (404, "There is no handle /nowhere")
+    assert "Use / or /ping for health checks." in said.text
+
+
+def test_an_error_has_no_body_where_only_the_head_was_asked_for(ask: Ask) -> None:
+    assert ask(_method="HEAD", query="SELECT nonsense").status == 404
+    assert ask("SELECT 1").body == b"1\n"
 
 
 def test_a_query_is_answered(ask: Ask) -> None:
@@ -83,6 +109,7 @@ def test_an_error_has_its_code_and_status(ask: Ask, sql: str, status: int, code:
     said = ask(sql, wait_end_of_query=1)
     assert (said.status, said.code) == (status, code)
     assert said.text.startswith(f"Code: {code}.")
+    assert said.headers["x-clickhouse-exception-tag"]
     assert ask("SELECT 7").body == b"7\n"
 
 
@@ -133,7 +160,7 @@ def test_a_large_answer_comes_in_chunks_or_waits_for_its_end(ask: Ask) -> None:
 
 
 def test_an_answer_that_waits_need_not_fit_into_memory(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "MEMORY_BYTES_MAX", 1000)
+    monkeypatch.setattr(sending, "MEMORY_BYTES_MAX", 1000)
     assert ask("SELECT number FROM numbers(100000)", wait_end_of_query=1).body.count(b"\n") == 100000
 
 
@@ -286,3 +313,30 @@ def test_a_fault_of_ours_is_told_and_ends_the_connection(ask: Ask, monkeypatch: 
     monkeypatch.setattr(exchange, "read_query", fails)
     said = ask("SELECT 1")
     assert (said.status, said.headers["connection"]) == (500, "close")
+
+
+def test_a_query_knows_the_id_that_its_client_gave(ask: Ask) -> None:
+    said = ask("SELECT queryID(), length(query_id()) FORMAT TSVWithNames", query_id="it's mine")
+    assert said.text == "queryID()\tlength(query_id())\nit\\'s mine\t9\n"
+
+
+def test_with_before_insert(ask: Ask) -> None:
+    ask("CREATE TABLE t (a String) ENGINE = MergeTree ORDER BY a")
+    said = ask("WITH x AS (SELECT 'one' AS a) INSERT INTO t SELECT a FROM x")
+    assert json.loads(said.headers["x-clickhouse-summary"])["written_rows"] == "1"
+    assert "x-clickhouse-format" not in said.headers
+    ask("WITH {SELECT:Int32} AS value INSERT INTO t (a) FORMAT TabSeparated\ntwo;\n", param_SELECT=13)
+    ask("WITH 1 AS y INSERT INTO t FORMAT CSV", b"three\n")
+    assert ask("SELECT * FROM t ORDER BY a").body == b"one\nthree\ntwo;\n"
+    assert ask(_method="GET", query="WITH 1 AS y INSERT INTO t SELECT 'four'").code == 164
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT 1 INTO /* here */ OUTFILE '{0}'", "INSERT INTO FUNCTION null('a String') FROM INFILE '{0}' FORMAT CSV"],
+)
+def test_files_of_the_client_are_not_those_of_the_server(ask: Ask, tmp_path: Path, sql: str) -> None:
+    said = ask(sql.format(tmp_path / "out"))
+    assert said.code in (358, 78)
+    assert not (tmp_path / "out").exists()
+    assert ask("SELECT 'INTO OUTFILE', 1 AS outfile").body == b"INTO OUTFILE\t1\n"

@@ -211,3 +211,9 @@ def test_counts_are_told_as_clickhouse_tells_them() -> None:
     told = json.loads(Counts(read_rows=3).as_json())
     assert told["read_rows"] == "3"
     assert set(map(type, told.values())) == {str}
+
+
+@pytest.mark.parametrize(("sql", "name"), [(MANY, "Native"), (MANY, "JSON")])
+def test_what_was_read_is_counted_over_all_blocks(engine: Engine, sql: str, name: str) -> None:
+    counts = outcome_of(engine, sql, default_format=name)[0].counts
+    assert (counts.read_rows, counts.read_bytes, counts.result_rows) == (200000, 1600000, 200000)

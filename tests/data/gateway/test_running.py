@@ -117,8 +117,10 @@ def test_nobody_waits_forever(engine: Engine) -> None:
 def test_clients_hear_that_their_queries_run(engine: Engine, running: Running) -> None:
     told: list[str] = []
     with engine.connection() as connection:
-        with running.enter(Run("a", connection, working=Working(lambda: told.append("now"), every_s=0))):
-            running.reassure_clients()
-        with running.enter(Run("b", connection, working=Working(lambda: told.append("later"), every_s=3600))):
-            running.reassure_clients()
+        with running.enter(Run("a", connection, news=[Working(lambda: told.append("now"), every_s=0).tell_if_due])):
+            running.tell_clients()
+        with running.enter(
+            Run("b", connection, news=[Working(lambda: told.append("later"), every_s=3600).tell_if_due])
+        ):
+            running.tell_clients()
     assert told == ["now"]

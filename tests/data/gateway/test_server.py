@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from http.client import HTTPConnection
+from http.client import HTTPConnection, IncompleteRead
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,6 +17,8 @@ from aaiclick.data.engine import Engine
 from aaiclick.data.gateway import Gateway, server
 from tests.data.gateway.conftest import PASSWORD, USER, Ask
 from tests.data.gateway.test_exchange import FOREVER, connected, processes, request
+
+REQUESTS = 1500 if "TEST_LONG" in os.environ else 120
 
 
 def test_it_listens_on_this_machine_only(gateway: Gateway) -> None:
@@ -190,3 +193,36 @@ def test_a_stranger_is_hung_up_on_however_much_it_says(gateway: Gateway, monkeyp
                 continue
             except OSError:
                 ended = True
+
+
+ASKED = [
+    *("SELECT 1", "SELECT number FROM numbers(300000)", "SELECT nonsense", "SELECT 1 FORMAT JSON"),
+    *("SET max_threads = 2", "SELECT throwIf(number = 3000000) FROM numbers(10000000)"),
+]
+
+
+def test_a_session_is_never_locked_for_whom_it_answered(gateway: Gateway) -> None:
+    """Eight clients, each with a session and three connections, ask again as soon as they have an answer."""
+    gateway._service.sessions._wait_s_max = 0
+    numbers, where = iter(range(REQUESTS)), urlsplit(gateway.url)
+
+    def ask(session: int) -> list[str | None]:
+        codes = []
+        lines = [HTTPConnection(where.hostname or "", where.port) for _ in range(3)]
+        for number in numbers:
+            line = lines[number % 3]
+            headers = {"X-ClickHouse-User": USER, "X-ClickHouse-Key": PASSWORD}
+            line.request("POST", f"/?session_id={session}", ASKED[number % len(ASKED)], headers)
+            answer = line.getresponse()
+            codes.append(answer.getheader("X-ClickHouse-Exception-Code"))
+            try:
+                answer.read()
+            except IncompleteRead:  # it broke off, as it should
+                line.close()
+        for line in lines:
+            line.close()
+        return codes
+
+    with ThreadPoolExecutor(8) as pool:
+        codes = [code for found in pool.map(ask, range(8)) for code in found]
+    assert (len(codes), set(codes)) == (REQUESTS, {None, "47"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -40,10 +41,38 @@ def test_a_session_remembers(sessions: Sessions) -> None:
             rows(other, "SELECT x FROM t")
 
 
-def test_a_session_has_one_query_at_a_time(sessions: Sessions) -> None:
+def test_a_session_has_one_query_at_a_time(engine: Engine) -> None:
+    sessions = Sessions(engine, wait_s_max=0)
     with sessions.lend("a"), pytest.raises(Fault) as refused, sessions.lend("a"):
         pass
     assert refused.value.code == 373
+    sessions.close()
+
+
+def test_a_session_that_is_about_to_be_free_is_waited_for(sessions: Sessions) -> None:
+    """A client that left an answer unread asks again before the gateway has noticed."""
+    entered, found = threading.Event(), list[bytes]()
+
+    def ask_too() -> None:
+        entered.set()
+        with sessions.lend("a") as session:
+            found.append(rows(session, "SELECT 1"))
+
+    with sessions.lend("a"):
+        thread = threading.Thread(target=ask_too)
+        thread.start()
+        entered.wait()
+    thread.join()
+    assert found == [b"1\n"]
+
+
+def test_a_session_may_be_closed_with_its_last_request(sessions: Sessions) -> None:
+    with sessions.lend("a"):
+        pass
+    with sessions.lend("a", closes=True):
+        pass
+    with pytest.raises(Fault, match="not found"), sessions.lend("a", must_exist=True):
+        pass
 
 
 def test_a_session_that_must_exist(sessions: Sessions) -> None:
@@ -121,3 +150,23 @@ def test_the_database_of_a_session(sessions: Sessions) -> None:
         ask(session, "USE system")
         assert ask(session, "SELECT currentDatabase()") == b"system\n"
         assert ask(session, "SELECT currentDatabase()", "other") == b"other\n"
+        assert ask(session, "SELECT currentDatabase()") == b"system\n"
+
+
+def test_the_database_of_a_request_is_for_that_request(sessions: Sessions) -> None:
+    with sessions.lend("a") as session:
+        ask(session, "CREATE DATABASE other")
+        assert ask(session, "SELECT currentDatabase()", "other") == b"other\n"
+        assert ask(session, "SELECT currentDatabase()") == b"default\n"
+        ask(session, "SET max_threads = 3", "other")
+        assert ask(session, "SELECT currentDatabase()") == b"default\n"
+        ask(session, "USE system", "other")
+        assert ask(session, "SELECT currentDatabase()") == b"system\n"
+
+
+def test_a_database_that_is_not_there_changes_nothing(sessions: Sessions) -> None:
+    with sessions.lend("a") as session:
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="Code: 81"):
+                ask(session, "SELECT 1", "nowhere")
+        assert ask(session, "SELECT currentDatabase()") == b"default\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aaiclick.data.gateway.statements import keyword, leaves_traces, output_format, split_insert
+from aaiclick.data.gateway.statements import keyword, leaves_traces, name_query, output_format, split_insert
 
 
 @pytest.mark.parametrize(
@@ -13,6 +13,12 @@ from aaiclick.data.gateway.statements import keyword, leaves_traces, output_form
         (b"select 1", "SELECT"),
         (b" -- why\n/* a * b */ # x\n((SELECT 1))", "SELECT"),
         (b"with 1 as a select a", "WITH"),
+        (b"WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", "INSERT"),
+        (b"WITH 'INSERT INTO t' AS x insert /* now */ into t SELECT x", "INSERT"),
+        (b"WITH insert AS (SELECT 13 AS n) SELECT * FROM insert", "WITH"),
+        (b"WITH 13 AS insert SELECT insert INTO OUTFILE 'x'", "WITH"),
+        (b"WITH (SELECT 1) AS x SELECT ' INSERT INTO '", "WITH"),
+        (b"WITH {INSERT:Int32} AS value SELECT value", "WITH"),
         (b"", ""),
         (b"-- select 1", ""),
         (b"/* select 1", ""),
@@ -76,6 +82,13 @@ def test_a_format_that_may_be_none_is_not_for_sure(sql: bytes) -> None:
         (b"insert into t (format, values) format CSV 1", b"insert into t (format, values) ", "CSV", b"1"),
         (b"INSERT INTO t FORMAT Native\r\n\n\x00", b"INSERT INTO t ", "Native", b"\n\x00"),
         (b"INSERT INTO t FORMAT CSV", b"INSERT INTO t ", "CSV", b""),
+        (b"WITH 1 AS y INSERT INTO t FORMAT CSV\n1;\n", b"WITH 1 AS y INSERT INTO t ", "CSV", b"1;\n"),
+        (
+            b"WITH {SELECT:Int8} AS v INSERT INTO t FORMAT CSV\n",
+            b"WITH {SELECT:Int8} AS v INSERT INTO t ",
+            "CSV",
+            b"",
+        ),
         (b"INSERT INTO t FORMAT /* x */ CSV", b"INSERT INTO t ", "", b""),
         (b"INSERT INTO `FORMAT x` -- FORMAT y\nVALUES (1)", b"INSERT INTO `FORMAT x` -- FORMAT y\n", "Values", b" (1)"),
         (
@@ -105,6 +118,7 @@ def test_where_the_data_of_an_insert_begins(sql: bytes, head: bytes, format: str
     "sql",
     [
         b"INSERT INTO t SELECT 1 FORMAT CSV",
+        b"WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x FORMAT CSV",
         b"INSERT INTO t WITH 1 AS a SELECT a",
         b"INSERT INTO t FROM INFILE 'x' FORMAT CSV",
         b"INSERT INTO t",
@@ -113,3 +127,19 @@ def test_where_the_data_of_an_insert_begins(sql: bytes, head: bytes, format: str
 )
 def test_an_insert_without_data(sql: bytes) -> None:
     assert split_insert(sql) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        (b"SELECT 1", b"SELECT 1"),
+        (b"SELECT queryID()", b"SELECT ('it\\'s' AS `queryID()`)"),
+        (b"SELECT lower(query_id ( ))", b"SELECT lower(('it\\'s' AS `query_id()`))"),
+        (b"INSERT INTO t SELECT initialQueryID()", b"INSERT INTO t SELECT 'it\\'s'"),
+        (b"SELECT 'queryID()', `queryID()`, 1 -- queryID()\n", b"SELECT 'queryID()', `queryID()`, 1 -- queryID()\n"),
+        (b"SELECT $$'$$, queryID()", b"SELECT $$'$$, ('it\\'s' AS `queryID()`)"),
+        (b"CREATE VIEW v AS SELECT queryID()", b"CREATE VIEW v AS SELECT queryID()"),
+    ],
+)
+def test_the_id_that_a_client_gave_is_the_id_of_its_query(sql: bytes, named: bytes) -> None:
+    assert name_query(sql, "it's") == named

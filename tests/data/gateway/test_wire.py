@@ -106,7 +106,7 @@ def test_a_body_whose_end_cannot_be_told_is_refused(headers: dict[str, str]) -> 
         body_of(b"abc", **headers)
 
 
-@pytest.mark.parametrize("size", [b"x", b"-1", b"+1", b""])
+@pytest.mark.parametrize("size", [b"x", b"-1", b"+1", b"0x3", b"3_0", b"f" * 16, b""])
 def test_a_chunk_whose_size_is_no_number_is_refused(size: bytes) -> None:
     with pytest.raises(BadRequest):
         list(body_of(size + b"\r\nabc\r\n", transfer_encoding="chunked").pieces())
