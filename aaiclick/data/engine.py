@@ -144,8 +144,9 @@ class Engine:
             raise self._unavailable("the engine is closed", "")
         # The comment tells the connections apart in system.processes: chdb lets nobody choose the id of a query.
         # Without implicit_select=0 a typing error in a statement is taken for an expression.
+        # Without session_timezone, times without a zone would be those of the machine's.
         tag = f"aaiclick-{next(self._numbers)}"
-        options = {"log_comment": tag, "implicit_select": 0, **self._limits, **settings}
+        options = {"log_comment": tag, "implicit_select": 0, "session_timezone": "UTC", **self._limits, **settings}
         connection = Connection(f"{self.directory}?{urlencode(options)}")
         self._tags[connection] = tag
         return connection

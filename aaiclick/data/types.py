@@ -94,7 +94,7 @@ def arrow_of(kind: Type) -> pa.DataType:
     """What to send over Arrow for an insert into a column of this type.
 
     A String may be sent as binary too. Integers of 128 and more bits are little-endian bytes, an IPv6 address is its
-    16 bytes, an Enum its number, and all times are in UTC.
+    16 bytes, an Enum its number. Times with a zone are sent in UTC, others without one.
     """
     import pyarrow as pa  # here, to keep start-up light
 
@@ -114,11 +114,12 @@ def arrow_of(kind: Type) -> pa.DataType:
         case "FixedString":
             return pa.binary(kind.numbers[0])
         case "DateTime64":
-            return pa.timestamp(next(unit for unit, digits in UNITS.items() if digits >= kind.numbers[0]), "UTC")
+            unit = next(unit for unit, digits in UNITS.items() if digits >= kind.numbers[0])
+            return pa.timestamp(unit, "UTC" if kind.zone else None)
         case "Int128" | "UInt128" | "Int256" | "UInt256":
             return pa.binary(kind.bits // 8)
         case "DateTime":
-            return pa.timestamp("s", "UTC")
+            return pa.timestamp("s", "UTC" if kind.zone else None)
         case "IPv6":
             return pa.binary(16)
     return pa.type_for_alias(_ARROW.get(kind.name) or kind.name.lower())
@@ -133,7 +134,7 @@ _ARROW = {"Date": "date32", "Date32": "date32", "UUID": "string", "IPv4": "uint3
 def kind_of_arrow(data_type: pa.DataType, has_nulls: bool) -> Type:
     """The ClickHouse type for an Arrow field.
 
-    A time without a zone is taken as UTC. A dictionary of texts becomes LowCardinality, another one its values' type.
+    A time without a zone has none in ClickHouse either. A dictionary of texts becomes LowCardinality, another one its values' type.
     Lists, maps and structs cannot be nullable in ClickHouse: for them `has_nulls` says nothing.
     """
     import pyarrow as pa  # here, to keep start-up light
@@ -211,8 +212,10 @@ _FROM_ARROW = {
 
 
 def _known_zone(zone: str | None) -> str:
-    """Moments keep their zone where ClickHouse knows it; the moment is the same in any."""
-    return zone if zone and is_zone(zone) else "UTC"
+    """Moments keep their zone if it has a name; with a mere difference to UTC, they are the same moments in UTC."""
+    if zone is None:
+        return ""
+    return zone if is_zone(zone) else "UTC"
 
 
 def _no_type(data_type: pa.DataType) -> InputError:

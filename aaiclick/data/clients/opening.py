@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
 SETTINGS = {
+    "session_timezone": "UTC",  # a time without a zone is the same wherever the process or the server runs
     "join_use_nulls": 1,  # a row without a partner has NULLs beside it, not zeros and empty texts
     "use_variant_as_common_type": 0,  # numbers and texts in one column are refused
     "query_plan_execute_functions_after_sorting": 0,  # with it, some sorted queries are refused (code 572)
