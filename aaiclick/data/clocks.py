@@ -5,11 +5,13 @@ A time without a zone is naive: what a clock on the wall shows, wherever it hang
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
 
 from aaiclick.errors import InputError
+from aaiclick.urls import shown
 
 Clock = Literal["", "naive", "aware"]
 """What is known of times: nothing (or they are none), that they have no zone, or that they have one."""
@@ -18,6 +20,7 @@ CONVERT = "Attach a zone with tz_localize('Europe/Rome'), or drop it with tz_loc
 GIVE_ALIKE = "Give all of them a zone, as replace(tzinfo=datetime.UTC) does, or none, as replace(tzinfo=None)."
 LEFT_OUT = "the clocks of its zone leave it out"
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d([.]\d{1,6})?(Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
 _TOLD: dict[Clock, str] = {"": "no times", "naive": "times without a zone", "aware": "times with a zone"}
 
 
@@ -50,6 +53,30 @@ def check_alike(what: str, *clocks: Clock) -> None:
 def mixed(what: str, value: str) -> InputError:
     """The refusal of both in one place."""
     return InputError(field=what, value=value, rule="these do not go together", hint=CONVERT)
+
+
+def check_taken(wanted: Clock, found: Clock) -> None:
+    """Refuse to attach a zone to times that have one, and to ask for that of times that have none."""
+    if not wanted or not found or wanted == found:
+        return
+    rule = "they have a zone already" if wanted == "naive" else "they have no zone"
+    hint = "tz_convert('Europe/Rome') gives the same moments in another." if wanted == "naive" else CONVERT
+    raise InputError(field="operands", value=_TOLD[found], rule=rule, hint=hint)
+
+
+def as_time(value: object) -> object:
+    """What a constant beside times means: a text is a time or refused, a day is its beginning."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)  # noqa: DTZ001 (it has no zone)
+    if not isinstance(value, str):
+        return value
+    try:
+        if _TIME.fullmatch(value):
+            return datetime.fromisoformat(value)
+    except ValueError:  # no such day, or no such hour
+        pass
+    rule = "it stands beside times, and is none"
+    raise InputError(field="value", value=shown(repr(value)), rule=rule, hint="Write it as 2024-02-29 12:00:00.")
 
 
 def is_left_out(value: datetime) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from aaiclick.data import sql
+from aaiclick.data.clocks import Clock
 from aaiclick.data.display import glimpse
 from aaiclick.data.grammar import DEPTH_MAX, PRECISION_MAX, Type, is_zone, nullable, parse
 from aaiclick.errors import InputError
@@ -55,9 +57,22 @@ def is_nullable(type: str) -> bool:
     return parse(type).is_nullable
 
 
-def is_bool(type: str) -> bool:
-    """Whether this is Bool, Nullable or not."""
-    return parse(type).bare.name == "Bool"
+def clock_of_type(type: str) -> Clock:
+    """Whether times of this type have a zone; nothing is known of a type that is not known here."""
+    with suppress(InputError):
+        return parse(type).clock
+    return ""
+
+
+def has_naive(type: str) -> bool:
+    """Whether this type has times without a zone in it."""
+    with suppress(InputError):
+        return _has_naive(parse(type))
+    return False
+
+
+def _has_naive(kind: Type) -> bool:
+    return kind.clock == "naive" or any(map(_has_naive, kind.parts))
 
 
 # ---------------------------------------------------------------- Python's types
@@ -134,8 +149,8 @@ _ARROW = {"Date": "date32", "Date32": "date32", "UUID": "string", "IPv4": "uint3
 def kind_of_arrow(data_type: pa.DataType, has_nulls: bool) -> Type:
     """The ClickHouse type for an Arrow field.
 
-    A time without a zone has none in ClickHouse either. A dictionary of texts becomes LowCardinality, another one its values' type.
-    Lists, maps and structs cannot be nullable in ClickHouse: for them `has_nulls` says nothing.
+    A time without a zone has none in ClickHouse either. A dictionary of texts becomes LowCardinality, another one its
+    values' type. Lists, maps and structs cannot be nullable in ClickHouse: for them `has_nulls` says nothing.
     """
     import pyarrow as pa  # here, to keep start-up light
 

@@ -11,7 +11,7 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from aaiclick.data.types import arrow_of, is_bool, is_nullable, kind_of_arrow, read_kind, read_type
+from aaiclick.data.types import arrow_of, is_nullable, kind_of_arrow, read_kind, read_type
 from aaiclick.errors import InputError
 
 
@@ -54,8 +54,6 @@ def test_a_type_tells_whether_it_can_be_null() -> None:
     assert is_nullable("Nullable(Int8)")
     assert is_nullable("LowCardinality(Nullable(String))")
     assert not is_nullable("Array(Nullable(Int8))")
-    assert is_bool("Nullable(Bool)")
-    assert not is_bool("UInt8")
 
 
 @pytest.mark.parametrize(

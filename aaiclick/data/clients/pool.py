@@ -183,9 +183,7 @@ def _rows(client: Client, sql: str, settings: Settings | None) -> Rows:
 
 def _asked(client: Client, sql: str, settings: Settings | None, formats: dict[str, str] | None = None) -> QueryResult:
     """The answer with times as their types say it: of a column without a zone, without one."""
-    return client.query(
-        sql, settings=_plain(settings), query_formats=formats, column_oriented=True, tz_mode="schema"
-    )
+    return client.query(sql, settings=_plain(settings), query_formats=formats, column_oriented=True, tz_mode="schema")
 
 
 def _described(client: Client, sql: str) -> list[str]:

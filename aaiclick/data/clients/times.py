@@ -176,15 +176,13 @@ def _arrow_types(found: pa.DataType, kind: Type) -> tuple[pa.DataType, pa.DataTy
         return found, found
     if kind.name == "Array":
         inner = _arrow_types(found.value_type, kind.parts[0])
-        return tuple(pa.list_(found.value_field.with_type(each)) for each in inner)  # type: ignore[return-value]
+        return tuple(pa.list_(found.value_field.with_type(each)) for each in inner)
     if kind.name == "Map":
         keys, items = _arrow_types(found.key_type, kind.parts[0]), _arrow_types(found.item_type, kind.parts[1])
         fields = zip(keys, items, strict=True)
-        return tuple(  # type: ignore[return-value]
-            pa.map_(found.key_field.with_type(key), found.item_field.with_type(item)) for key, item in fields
-        )
+        return tuple(pa.map_(found.key_field.with_type(key), found.item_field.with_type(item)) for key, item in fields)
     parts = [_arrow_types(part.type, inner) for part, inner in zip(found, kind.parts, strict=True)]
-    return tuple(  # type: ignore[return-value]
+    return tuple(
         pa.struct([part.with_type(each) for part, each in zip(found, which, strict=True)])
         for which in zip(*parts, strict=True)
     )
