@@ -205,16 +205,10 @@ def _stepped(source: str, planned: Sequence[Sequence[Expression]], memo: dict[in
 def _from(relation: Relation) -> str:
     match relation:
         case Table(name=name, naive=naive):
-            return f"({_read_as(name, naive)})" if naive else sql.name(name)
+            return f"({sql.read_as(name, naive)})" if naive else sql.name(name)
         case Nowhere():
             return "system.one"
     return f"({_sql(relation)})"
-
-
-def _read_as(table: str, kinds: Mapping[str, str]) -> str:
-    """A table, with some columns as types of the query: their own have the zone in which the server was started."""
-    columns = ", ".join(f"CAST({sql.name(name)}, {sql.text(kind)}) AS {sql.name(name)}" for name, kind in kinds.items())
-    return f"SELECT * REPLACE ({columns}) FROM {sql.name(table)}"
 
 
 def _listed(relation: Relation, names: Sequence[str]) -> str:

@@ -161,8 +161,7 @@ class Context:
         asked = loading.Asked(fields, options, on_error)
         if not self.reads_files:
             asked.refuse_elsewhere()
-            read = files.read_here(path, format or file_format)
-            return await self.create_object_from_value(read, name=name, scope=scope)
+            return await self._sent(path, files.format_here(path, format or file_format), name, scope)
         return await self._from_source(files.file_source(path, format or file_format), asked, name, scope)
 
     async def create_object_from_url(
@@ -182,14 +181,19 @@ class Context:
         return await self._from_source(files.url_source(url, format or file_format), asked, name, scope)
 
     async def _from_source(self, source: files.Source, asked: loading.Asked, name: str | None, scope: Scope) -> Object:
+        keeper = await self._lifetime.new_table()
         if asked.schema is not None:
-            keeper = await self._lifetime.new_table()
             return await loading.load(self, keeper, source, asked.schema, asked, name, scope)
-        table, own = await self._table(name, scope)
-        read = f"SELECT * FROM {source.table('', asked.options)}"  # noqa: S608 (quoted)
-        schema = await self._create_as(table, Schema((), "table"), read)
-        await self.note("load", table, (), source.noted)
-        return Object(self, table, schema, own)
+        return await loading.load_guessed(self, keeper, source, asked.options, name, scope)
+
+    async def _sent(self, path: str | os.PathLike[str], known: str, name: str | None, scope: Scope) -> Object:
+        """An Object with the rows of a file that was read in this process."""
+        source, keeper = files.file_source(path, known), await self._lifetime.new_table()
+        if known == "CSVWithNames":
+            return await loading.load_cells(self, keeper, source, files.read_cells(path), name, scope)
+        if known == "JSONEachRow":
+            return await loading.load_rows(self, keeper, source, files.read_lines(path), name, scope)
+        return await self.create_object_from_value(files.read_here(path, known), name=name, scope=scope)
 
     async def _create_as(
         self, table: str, schema: Schema, query: str, settings: Settings | None = None, granule: int = 0

@@ -6,7 +6,7 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING, Any
 
-from aaiclick.data import display
+from aaiclick.data import display, exporting
 from aaiclick.data.clients.contract import DataClient, Rows
 from aaiclick.data.clients.times import find_fine, has_nanoseconds
 from aaiclick.data.compiling import to_sql
@@ -145,7 +145,7 @@ async def export(client: DataClient, relation: Relation, path: str, file_format:
         rule = f"its format is not known by its ending ({', '.join(FORMATS)})"
         raise InputError(field="path", value=path, rule=rule, hint="Give file_format, such as 'Parquet'.")
     try:
-        return await client.save(_query(relation), known, path)
+        return await exporting.write(client, _query(relation), known, path)
     except FileExistsError:
         raise InputError(
             field="path", value=path, rule="it is there already", hint="Remove it, or write another."
