@@ -161,7 +161,8 @@ class Context:
         asked = loading.Asked(fields, options, on_error)
         if not self.reads_files:
             asked.refuse_elsewhere()
-            return await self._sent(path, files.format_here(path, format or file_format), name, scope)
+            known, keeper = files.format_here(path, format or file_format), await self._lifetime.new_table()
+            return await loading.load_here(self, keeper, path, known, name, scope)
         return await self._from_source(files.file_source(path, format or file_format), asked, name, scope)
 
     async def create_object_from_url(
@@ -185,15 +186,6 @@ class Context:
         if asked.schema is not None:
             return await loading.load(self, keeper, source, asked.schema, asked, name, scope)
         return await loading.load_guessed(self, keeper, source, asked.options, name, scope)
-
-    async def _sent(self, path: str | os.PathLike[str], known: str, name: str | None, scope: Scope) -> Object:
-        """An Object with the rows of a file that was read in this process."""
-        source, keeper = files.file_source(path, known), await self._lifetime.new_table()
-        if known == "CSVWithNames":
-            return await loading.load_cells(self, keeper, source, files.read_cells(path), name, scope)
-        if known == "JSONEachRow":
-            return await loading.load_rows(self, keeper, source, files.read_lines(path), name, scope)
-        return await self.create_object_from_value(files.read_here(path, known), name=name, scope=scope)
 
     async def _create_as(
         self, table: str, schema: Schema, query: str, settings: Settings | None = None, granule: int = 0

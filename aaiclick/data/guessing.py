@@ -106,9 +106,8 @@ def _fits(each: Text, kind: str) -> str:
 
 def _is_float(text: str, is_number: bool) -> str:
     """Whole numbers of more digits than a float has are none, and neither are texts that would lose some."""
-    digits = (
-        f"length(replaceRegexpOne(replaceRegexpAll(replaceRegexpOne({text}, '[eE].*$', ''), '[^0-9]', ''), '^0+', ''))"
-    )
+    mantissa = f"replaceRegexpAll(replaceRegexpOne({text}, '[eE].*$', ''), '[^0-9]', '')"
+    digits = f"length(replaceRegexpOne({mantissa}, '^0+', ''))"
     lost = f"(toFloat64OrZero({text}) = 0 AND {digits} > 0)"  # 1e-400
     if is_number:
         return f"((NOT {_match(text, _WHOLE)} OR {digits} <= {WHOLE_DIGITS}) AND NOT {lost})"

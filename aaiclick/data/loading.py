@@ -6,14 +6,16 @@ rows that are right are taken in one statement. Where no types are given, all ce
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from aaiclick.data import guessing, sql
+from aaiclick.data import files, guessing, sql
 from aaiclick.data.display import glimpse
 from aaiclick.data.file_options import Options, read_options
 from aaiclick.data.file_types import TO_GUESS, described, structure_of, unreadable
-from aaiclick.data.files import CellTable, Source
+from aaiclick.data.files import Source
 from aaiclick.data.grammar import parse
 from aaiclick.data.guessing import Guess, Text
 from aaiclick.data.lifetimes import Keeper, drop
@@ -129,55 +131,58 @@ async def load_guessed(
         await drop(context.client, keeper.table)
 
 
-async def load_cells(
-    context: Context, keeper: Keeper, source: Source, cells: CellTable, name: str | None, scope: Scope
+async def load_here(
+    context: Context, keeper: Keeper, path: str | os.PathLike[str], known: str, name: str | None, scope: Scope
 ) -> Object:
-    """The same, of cells that were read in this process."""
-    kinds = dict.fromkeys(cells.data.column_names, "Nullable(String)")
-    return await _sent(context, keeper, source, (cells.data, kinds), _texts(cells.names, Options()), [], name, scope)
-
-
-async def load_rows(
-    context: Context, keeper: Keeper, source: Source, rows: Mapping[str, Any], name: str | None, scope: Scope
-) -> Object:
-    """The same, of rows of JSON that were read in this process: they tell all types but those of times."""
-    schema, data = tabulate(rows)
+    """The same, of a file that is read in this process and sent to ClickHouse."""
+    source = files.file_source(path, known)
+    if known == "CSVWithNames":
+        cells = await asyncio.to_thread(files.read_cells, path)
+        sent = Sent(cells.data, dict.fromkeys(cells.data.column_names, "Nullable(String)"), 0)
+        return await _from_here(context, keeper, source, sent, _texts(cells.names, Options()), name, scope)
+    if known != "JSONEachRow":
+        read = await asyncio.to_thread(files.read_here, path, known)
+        return await context.create_object_from_value(read, name=name, scope=scope)
+    schema, data = tabulate(await asyncio.to_thread(files.read_lines, path))
     places = [named(number) for number in range(len(schema))]
     kinds = dict(zip(places, schema.types.values(), strict=True))
-    given = [Guess(each, f"s.{place}") for each, place in zip(schema.names, places, strict=True)]
-    texts = [
-        _text(each, place)
-        for each, place in zip(schema.names, places, strict=True)
-        if parse(kinds[place]).bare.name == "String"
+    columns = [
+        _text(each, place) if parse(kind).bare.name == "String" else Guess(each, f"s.{place}")
+        for each, (place, kind) in zip(schema.names, kinds.items(), strict=True)
     ]
-    sent = (data.rename_columns(places), kinds)
-    return await _sent(context, keeper, source, sent, texts, given, name, scope)
+    sent = Sent(data.rename_columns(places), kinds, 1)
+    return await _from_here(context, keeper, source, sent, columns, name, scope)
 
 
-async def _sent(
+class Sent(NamedTuple):
+    """What was read in this process: its columns, their types, and the number of the first row."""
+
+    data: pa.Table
+    kinds: Mapping[str, str]
+    first: int
+
+
+async def _from_here(
     context: Context,
     keeper: Keeper,
     source: Source,
-    sent: tuple[pa.Table, Mapping[str, str]],
-    texts: Sequence[Text],
-    given: Sequence[Guess],
+    sent: Sent,
+    columns: Sequence[Text | Guess],
     name: str | None,
     scope: Scope,
 ) -> Object:
-    """What was read here, sent to ClickHouse, which then guesses the types of the texts."""
+    """Send it to ClickHouse, which then guesses the types of the texts."""
     import pyarrow as pa  # here, to keep start-up light
 
-    (data, kinds), staged = sent, keeper.table
-    first = 0 if not given else 1
+    staged, count = keeper.table, sent.data.num_rows
     try:
-        columns = structure_of({"row": "UInt64", **kinds})
-        await context.client.command(f"CREATE TABLE {sql.name(staged)} ({columns}) ENGINE = MergeTree ORDER BY row")
-        numbered = data.append_column("row", pa.array(range(first, data.num_rows + first), pa.uint64()))
-        if data.num_rows:
-            await context.client.insert(staged, numbered)
-        found = await guessing.guess(context.client, staged, texts)
-        known = {each.name: each for each in (*given, *found)}
-        return await _made(context, source, _taken(staged, list(known.values())), GUESSED, name, scope)
+        places = structure_of({"row": "UInt64", **sent.kinds})
+        await context.client.command(f"CREATE TABLE {sql.name(staged)} ({places}) ENGINE = MergeTree ORDER BY row")
+        if count:
+            rows = pa.array(range(sent.first, count + sent.first), pa.uint64())
+            await context.client.insert(staged, sent.data.append_column("row", rows))
+        found = await _guess(context.client, staged, columns)
+        return await _made(context, source, _taken(staged, found), GUESSED, name, scope)
     finally:
         await drop(context.client, staged)
 
@@ -221,12 +226,18 @@ async def _guess_named(client: DataClient, source: Source, options: Options, sta
     scalar = {name: _guessable(kind) for name, kind in kinds.items()}
     structure = {name: kind if scalar[name] is None else "Nullable(String)" for name, kind in kinds.items()}
     await stage_named(client, source, structure, options, staged)
-    texts = {}
-    for number, (name, which) in enumerate(scalar.items()):
-        if which is not None:
-            texts[name] = _text(name, named(number), which)
-    found = {each.name: each for each in await guessing.guess(client, staged, list(texts.values()))}
-    return [found.get(name) or Guess(name, f"s.{named(number)}") for number, name in enumerate(kinds)]
+    columns = [
+        Guess(name, f"s.{named(number)}") if which is None else _text(name, named(number), which)
+        for number, (name, which) in enumerate(scalar.items())
+    ]
+    return await _guess(client, staged, columns)
+
+
+async def _guess(client: DataClient, staged: str, columns: Sequence[Text | Guess]) -> list[Guess]:
+    """The columns, of which some are known."""
+    texts = [each for each in columns if isinstance(each, Text)]
+    found = {each.name: each for each in await guessing.guess(client, staged, texts)}
+    return [each if isinstance(each, Guess) else found[each.name] for each in columns]
 
 
 def _text(name: str, column: str, kinds: Sequence[str] = guessing.TIMES) -> Text:
