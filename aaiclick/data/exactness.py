@@ -11,40 +11,31 @@ from aaiclick.data.clocks import Clock
 from aaiclick.data.file_options import Options
 from aaiclick.data.grammar import Type, parse
 from aaiclick.data.texts import reading
+from aaiclick.data.zones import named
 
 _DAYS = ("Date", "Date32")
 _TIMES = (*_DAYS, "DateTime", "DateTime64")
-_IS_TEXT = "match(toTypeName({0}), '^((Nullable|LowCardinality)\\\\()*(Fixed)?String')"
-_IS_TIME = "match(toTypeName({0}), '^((Nullable|LowCardinality)\\\\()*DateTime')"
-_OFFSET = "replaceRegexpOne(formatDateTime({0}, '%z'), '(..)$', ':\\\\1')"
+_IS_TEXT = "match(toTypeName(v), '^((Nullable|LowCardinality)\\\\()*(Fixed)?String')"
+_IS_TIME = "match(toTypeName(v), '^((Nullable|LowCardinality)\\\\()*DateTime')"
+_WITH_OFFSET = "concat(toString(v), replaceRegexpOne(formatDateTime(v, '%z'), '(..)$', ':\\\\1'))"
 
 
 def exact_cast(value: str, kind: str, clock: Clock) -> str:
     """SQL for a value as another type, or an error. A day of a time is what its clock shows."""
     wanted = parse(kind)
     if wanted.bare.name == "String" and clock == "aware":
-        value = f"concat(toString({value}), {_of(_OFFSET, value)})"
-    plain = f"accurateCast({value}, {sql.text(kind)})"
+        value = named(_WITH_OFFSET, v=value)
     if wanted.bare.name not in _TIMES:
-        return plain
-    wrong = f"NOT ifNull({_fits(value, plain, wanted.bare)}, 1)"
+        return f"accurateCast({value}, {sql.text(kind)})"
     told = sql.text(f"a value is no {wanted.bare}, or would be changed")
-    return f"if(throwIf({wrong}, {told}) = 0, {plain}, {plain})"
+    checked = f"if(throwIf(NOT ifNull({_fits(wanted.bare)}, 1), {told}) = 0, made, made)"
+    return named(named(checked, made=f"accurateCast(v, {sql.text(kind)})"), v=value)
 
 
-def times_in_cast(kind: str, clock: Clock) -> int:
-    """How often the value stands in the text of its cast."""
-    return exact_cast("\0", kind, clock).count("\0")
-
-
-def _of(template: str, value: str) -> str:
-    return template.replace("{0}", value)
-
-
-def _fits(value: str, made: str, wanted: Type) -> str:
-    """Whether what was made is the same; of a text, whether it means such a value."""
-    found = reading(wanted, f"toString({value})", Options())
+def _fits(wanted: Type) -> str:
+    """Whether what was `made` of `v` is the same; of a text, whether it means such a value."""
+    found = reading(wanted, "toString(v)", Options())
     assert found is not None, "all these are read from texts"
-    of_time = f"{_of(_IS_TIME, value)}, substring(toString({value}), 1, 10) = toString({made}), "
-    back = f"CAST({made}, toTypeName({value})) = {value}"
-    return f"multiIf({_of(_IS_TEXT, value)}, {found.fits}, {of_time if wanted.name in _DAYS else ''}{back})"
+    of_time = f"{_IS_TIME}, substring(toString(v), 1, 10) = toString(made), "
+    back = "CAST(made, toTypeName(v)) = v"
+    return f"multiIf({_IS_TEXT}, {found.fits}, {of_time if wanted.name in _DAYS else ''}{back})"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from aaiclick.data.clocks import Clock, as_time, check_alike, check_taken, clock_of, common_clock
-from aaiclick.data.exactness import times_in_cast
 from aaiclick.data.grammar import parse
 from aaiclick.data.operations import Operation
 from aaiclick.errors import InputError
@@ -235,9 +234,6 @@ def parts_of(expression: Expression) -> tuple[Expression, ...]:
 
 def times_written(expression: Expression) -> Iterator[tuple[Expression, int]]:
     """The parts of an expression, and how often each stands in its words."""
-    if isinstance(expression, Cast):
-        yield expression.value, times_in_cast(expression.type, expression.value.clock)
-        return
     call = expression.value if isinstance(expression, Over) else expression
     for number, part in enumerate(parts_of(expression)):
         yield part, max(1, call.sql.count(f"{{{number}}}")) if isinstance(call, Call) else 1

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from aaiclick.data import sql
+from aaiclick.data import sql, zones
 from aaiclick.data.file_options import Options
 from aaiclick.data.grammar import Type
-from aaiclick.data.zones import Localized
 
 _NUMBER = "^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 _SPECIAL = "^(?i)[+-]?(inf|infinity|nan)$"
@@ -129,9 +128,10 @@ def _in_zone(kind: Type, text: str, places: int) -> tuple[str, str]:
     moment = f"parseDateTime64BestEffortOrNull({text}, {places}, {sql.text(kind.zone)})"
     if kind.zone == "UTC":
         return moment, "1"
-    found = Localized(f"parseDateTime64BestEffortOrNull({text}, {places}, 'UTC')", kind.zone)
-    one = f"NOT ({found.is_none} OR {found.is_twice})"
-    return f"if({has_offset}, {moment}, {found.moment})", f"({has_offset} OR ifNull({one}, 0))"
+    wall = f"parseDateTime64BestEffortOrNull({text}, {places}, 'UTC')"
+    one = zones.in_zone(wall, kind.zone, f"NOT ({zones.IS_NONE} OR {zones.IS_TWICE})")
+    local = zones.in_zone(wall, kind.zone, zones.moment(kind.zone))
+    return f"if({has_offset}, {moment}, {local})", f"({has_offset} OR ifNull({one}, 0))"
 
 
 def _uuid(kind: Type, text: str, _: Options) -> Reading:

@@ -11,15 +11,18 @@ import re
 from aaiclick.data import sql
 from aaiclick.data.grammar import is_zone
 from aaiclick.data.operations import Operation
-from aaiclick.data.zones import SECONDS, Localized
+from aaiclick.data.zones import IS_NONE, IS_TWICE, OFFSET, SECONDS, in_zone, moment, named
 from aaiclick.errors import InputError
 from aaiclick.urls import did_you_mean, shown
 
 UNITS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
-OUT_OF_RANGE = "it is out of the range of its type"
-_WITHOUT_ZONE = "replaceRegexpOne(toTypeName({0}), '\\\\(\\'[^\\']*\\'\\\\)|, \\'[^\\']*\\'', '')"
-"""The type of a time, without its zone."""
+_ANY_ZONE = "'\\\\(\\'[^\\']*\\'\\\\)|, \\'[^\\']*\\''"
+_WITHOUT_ZONE = f"replaceRegexpOne(toTypeName(t), {_ANY_ZONE}, '')"
+"""The type of the time `t`, without its zone."""
+
+_OF_NUMBER = f"replaceRegexpOne({_WITHOUT_ZONE}, 'DateTime(\\\\)*)$', 'DateTime64(0)\\\\1')"
+"""The same, of a kind that can be made of a number."""
 
 _CODES = {code: f"%{code}" for code in "aAwdbBmyYHIpMSfzjGuVFT%"} | {"A": "%W", "B": "%M", "M": "%i"}
 """Python's codes of a time's parts, as ClickHouse writes them."""
@@ -29,30 +32,23 @@ _CODE = re.compile("%(.?)", re.DOTALL)
 
 def localized(zone: str | None) -> Operation:
     """Attach a zone to times that have none; with None, drop theirs, and keep what their clocks show."""
+    is_off = (f"{SECONDS.format('made')} != seconds", "it is out of the range of its type")
     if zone is None:
-        shown_s = f"({SECONDS} + timezoneOffset({{0}}))"
-        naive = f"CAST({shown_s}, {_WITHOUT_ZONE})"
-        return Operation(
-            _checked(naive, (_is_off(naive, shown_s), "it is out of the range of its type")), makes="naive"
-        )
-    found = Localized("{0}", _zone(zone))
-    reasons = (
-        (found.is_none, f"the clocks of {zone} leave it out"),
-        (found.is_twice, f"the clocks of {zone} show it twice"),
-        (_is_off(found.moment, f"({SECONDS} - {found.offset})"), OUT_OF_RANGE),
+        naive = named(_checked("made", is_off), made=f"CAST(CAST(seconds, {_OF_NUMBER}), {_WITHOUT_ZONE})")
+        naive = named(naive, seconds=f"({SECONDS.format('t')} + timezoneOffset(t))")
+        return Operation(named(naive, t="{0}"), makes="naive")
+    moments = named(
+        _checked("made", is_off), made=moment(_zone(zone)), seconds=f"({SECONDS.format('wall')} - {OFFSET})"
     )
-    return Operation(_checked(found.moment, *reasons), takes="naive", makes="aware")
-
-
-def _is_off(value: str, seconds: str) -> str:
-    """Whether a time is not what it should be: a DateTime begins again at its end."""
-    return f"{SECONDS.replace('{0}', value)} != {seconds}"
+    left_out, twice = f"the clocks of {zone} leave it out", f"the clocks of {zone} show it twice"
+    found = _checked(moments, (IS_NONE, left_out), (IS_TWICE, twice))
+    return Operation(in_zone("{0}", zone, found), takes="naive", makes="aware")
 
 
 def _checked(value: str, *reasons: tuple[str, str]) -> str:
-    checks = " + ".join(
-        f"throwIf(ifNull({wrong}, 0), {sql.text(f'a time is refused: {why}')})" for wrong, why in reasons
-    )
+    """A value, or an error; the value is written twice."""
+    told = ((wrong, sql.text(f"a time is refused: {why}")) for wrong, why in reasons)
+    checks = " + ".join(f"throwIf(ifNull({wrong}, 0), {why})" for wrong, why in told)
     return f"if({checks} = 0, {value}, {value})"
 
 

@@ -10,24 +10,33 @@ SECONDS = f"toDecimal128(minus({{0}}, {EPOCH}), 9)"
 
 DAY_S = 86_400
 
+IS_NONE = "NOT (is_before OR is_after)"
+IS_TWICE = "(is_before AND is_after AND before != after)"
+OFFSET = "if(is_before, before, after)"
+"""What `in_zone` lets be said: whether clocks leave a time out or show it twice, and its difference to UTC."""
 
-class Localized:
-    """A time of the wall as moments of a zone, in SQL: there may be one, two or none.
+
+def named(body: str, **values: str) -> str:
+    """An expression in which these values have names: each is written once."""
+    names = ", ".join(values)
+    listed = ", ".join(f"[{value}]" for value in values.values())
+    return f"arrayMap({f'({names})' if len(values) > 1 else names} -> {body}, {listed})[1]"
+
+
+def in_zone(wall: str, zone: str, body: str) -> str:
+    """An expression that says something of a time on the clocks of a zone, which is called `wall` in it.
 
     Clocks are put forward or back at most once within a day before and after.
     """
+    before, after = f"subtractSeconds(near, {DAY_S})", f"addSeconds(near, {DAY_S})"
+    is_before = "timezoneOffset(subtractSeconds(near, before)) = before"
+    is_after = "timezoneOffset(subtractSeconds(near, after)) = after"
+    found = named(body, is_before=is_before, is_after=is_after)
+    found = named(found, before=f"timezoneOffset({before})", after=f"timezoneOffset({after})")
+    found = named(found, near=f"toTimeZone(toDateTime64(wall, 6), {sql.text(zone)})")
+    return named(found, wall=wall)
 
-    def __init__(self, wall: str, zone: str) -> None:
-        self._wall, self._zone = wall, sql.text(zone)
-        near = f"toTimeZone(toDateTime64({wall}, 6), {self._zone})"
-        before = f"timezoneOffset(subtractSeconds({near}, {DAY_S}))"
-        after = f"timezoneOffset(addSeconds({near}, {DAY_S}))"
-        is_before = f"(timezoneOffset(subtractSeconds({near}, {before})) = {before})"
-        is_after = f"(timezoneOffset(subtractSeconds({near}, {after})) = {after})"
-        self.is_none = f"NOT ({is_before} OR {is_after})"
-        self.is_twice = f"({is_before} AND {is_after} AND {before} != {after})"
-        self.offset = f"if({is_before}, {before}, {after})"
 
-    @property
-    def moment(self) -> str:
-        return f"subtractSeconds(toTimeZone({self._wall}, {self._zone}), {self.offset})"
+def moment(zone: str) -> str:
+    """The moment of `wall`, in such an expression."""
+    return f"subtractSeconds(toTimeZone(wall, {sql.text(zone)}), {OFFSET})"
