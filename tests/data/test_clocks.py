@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from aaiclick.data import Context, Object, col, concat, create_object, create_object_from_value, lit
+from aaiclick.data import Context, Object, View, col, concat, create_object, create_object_from_value, lit
 from aaiclick.data.clocks import as_time, check_alike, check_taken, clock_of, common_clock, is_left_out
 from aaiclick.errors import InputError
 from tests.support.roads import NEAR_ROADS, ROADS, SHORT_ROADS, TIMES, compare_meanings, difference, walk_roads
@@ -164,6 +164,22 @@ async def test_nanoseconds_are_kept_and_not_cut(context: Context) -> None:
     assert await made["t"].start_of("microsecond").data() == [datetime(2024, 1, 2, 3, 4, 5, 123456)]  # noqa: DTZ001
     with pytest.raises(InputError, match="keeps 6 digits"):
         await create_object_from_value(fine, fields={"t": "DateTime64(6)"})
+
+
+async def test_rows_in_order_lists_and_groups_of_times_stay_without_a_zone(context: Context) -> None:
+    one = await create_object_from_value({"t": TIMES}, order=True)
+    other = await create_object_from_value({"u": TIMES[::-1]}, order=True)
+    assert await one.data() == {"t": TIMES}
+    assert await (one["t"] == other["u"]).data() == [a == b for a, b in zip(TIMES, TIMES[::-1], strict=True)]
+    listed = await create_object_from_value([{"k": 1, "l": TIMES[:2]}, {"k": 2, "l": []}])
+    assert await listed.explode("l")["l"].data() == TIMES[:2]
+    assert await listed.explode("l").where(col("l") == TIMES[1]).data("records") == [{"k": 1, "l": TIMES[1]}]
+    groups = one.with_columns(h=col("t").hour()).group_by("h").agg(first=("t", "min"), n="count")
+    assert (await groups.order_by("h").data())["first"][0] == datetime(1900, 1, 1)  # noqa: DTZ001
+    assert await one.unique("t").count() == len(TIMES)
+    seen = one.where(col("t") > TIMES[0])
+    assert isinstance(seen, View)
+    assert "'UTC'" not in seen.reference()["where"]
 
 
 async def test_seconds_move_times_whole(context: Context) -> None:

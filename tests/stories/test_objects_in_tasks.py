@@ -57,9 +57,7 @@ async def test_what_travels(local: Path, flow: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("zone", [None, ZoneInfo("Europe/Rome")], ids=str)
 async def test_times_are_with_or_without_a_zone_at_every_door(local: Path, zone: ZoneInfo | None) -> None:
-    at = datetime(
-        2026, 3, 29, 3 if zone else 1, 30, 0, 5, tzinfo=zone
-    )  # at two, Rome puts its clocks forward
+    at = datetime(2026, 3, 29, 3 if zone else 1, 30, 0, 5, tzinfo=zone)  # at two, Rome puts its clocks forward
     hour = timedelta(hours=1)
     given, rows, types, later, batch = await result_of(await flows.timely.submit(at))
     kind = "DateTime64(6, 'Europe/Rome')" if zone else "DateTime64(6)"

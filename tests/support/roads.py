@@ -32,11 +32,12 @@ from aaiclick.data import (
     lit,
     open_object,
 )
+from aaiclick.data.browsing import query_rows
 from aaiclick.errors import ObjectNotFound
 
 Road = Callable[[Path, datetime], Awaitable[Object]]
 
-KEPT = "kept_times"
+KEPT, GROWN = "kept_times", "grown_times"
 TIMES = [
     datetime(2024, 1, 2, 3, 4, 5, 678901),  # noqa: DTZ001
     datetime(2024, 7, 1, 0, 0, 0, 1),  # noqa: DTZ001
@@ -215,6 +216,24 @@ async def compare_meanings(times: Object, expected: list[datetime] = TIMES) -> d
     return wrong
 
 
+async def grow() -> dict[str, str]:
+    """Add rows to an Object that others made and added to before; all are the same."""
+    time = TIMES[0].replace(microsecond=678_000)
+    row = {"t": time, "s": time.replace(microsecond=0), "l": [time]}
+    fields = {"t": "DateTime64(6)", "s": "DateTime", "l": "Array(DateTime64(3))"}
+    try:
+        grown = await open_object(GROWN)
+    except ObjectNotFound:
+        grown = await create_object(fields, name=GROWN)
+    await grown.insert([row])
+    await grown.insert(await create_object_from_value([row], fields=fields))
+    await grown.insert(grown.limit(1))
+    texts = (await create_object_from_value({"t": [str(time)], "s": [str(row["s"])]})).with_columns(l=lit([time]))
+    await grown.insert(texts)
+    found = await grown.data("records")
+    return {f"row {number} of {GROWN}": str(each) for number, each in enumerate(found) if each != row}
+
+
 async def main() -> None:
     folder = Path(sys.argv[1])
     async with data_context():
@@ -222,7 +241,10 @@ async def main() -> None:
             kept = await open_object(KEPT)
         except ObjectNotFound:
             kept = await create_object_from_value({"t": TIMES}, name=KEPT)
-        wrong = await compare_meanings(kept)
+        wrong = {**await compare_meanings(kept), **await grow()}
+        told = await query_rows(f"SELECT toHour(t), toString(t) FROM {kept.table} ORDER BY t")
+        if told.rows != (want := [(time.hour, time.strftime("%Y-%m-%d %H:%M:%S.%f")) for time in sorted(TIMES)]):
+            wrong["a query of its own"] = f"{told.rows} for {want}"
         for time in (TIMES[0], TIMES[4]):
             wrong |= await walk_roads(folder, time)
     print(json.dumps({"zone": os.environ["TZ"], "wrong": wrong}))
