@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from aaiclick.data.expressions import Column, Expression, over_columns
+from aaiclick.data.expressions import Expression, over_columns, stand_in
 from aaiclick.data.planning import has_window
 from aaiclick.data.relations import (
     Aggregate,
@@ -68,10 +68,10 @@ def _placed(operand: Columns, sources: list[Relation]) -> Mapping[str, Expressio
     place, base = len(sources), operand.base
     if not isinstance(base, Aligned):
         sources.append(Project(base, operand.columns))
-        return {name: Column(aligned_name(place, name), value.truth) for name, value in operand.columns.items()}
+        return {name: stand_in(aligned_name(place, name), value) for name, value in operand.columns.items()}
     sources += base.sources
     moved: dict[str, Expression] = {
-        aligned_name(number, name): Column(aligned_name(place + number, name), column.truth)
+        aligned_name(number, name): stand_in(aligned_name(place + number, name), column)
         for number, source in enumerate(base.sources)
         for name, column in own_columns(source).items()
     }

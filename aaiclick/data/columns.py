@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from aaiclick.data.clocks import LEFT_OUT, is_left_out
 from aaiclick.data.grammar import INTEGERS, PRECISION_MAX, Type
 from aaiclick.data.inference import Column, Unfit, first, outer, plain, unfold
-from aaiclick.data.ranges import fit_days, fit_moments
+from aaiclick.data.ranges import fit_days, fit_moments, other_clock
 from aaiclick.data.types import arrow_of
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 Kinds = set[type]
 
 NO_NULL = "None in a column that is not Nullable"
-ADD_ZONE = "Add a zone, such as tzinfo=datetime.UTC."
-
 
 _EXACT = Context(prec=100, traps=[Inexact, InvalidOperation])
 
@@ -243,12 +242,23 @@ def _moments(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
     import pyarrow as pa  # here, to keep start-up light
 
     zones = {value.tzinfo for value in column if value is not None}
-    if None in zones:
-        rule = "a time without a zone"
-        raise first(column, lambda value: value is not None and value.tzinfo is None, rule, ADD_ZONE)
+    if (None in zones) if kind.zone else zones - {None}:
+        for row, value in enumerate(column):
+            if value is not None and (value.tzinfo is None) == bool(kind.zone):
+                raise other_clock(row, value, kind)
+    if not kind.zone:
+        return fit_moments(pa.array(column, pa.timestamp("us")), kind)
+    if not all(type(zone) is timezone for zone in zones):
+        _refuse_left_out(column)
     if not all(type(zone) is ZoneInfo or _in_whole_seconds(zone) for zone in zones):
         column = _filled(column, _in_utc, "its zone does not give its difference to UTC")
     return fit_moments(pa.array(column, pa.timestamp("us", "UTC")), kind)
+
+
+def _refuse_left_out(column: Column) -> None:
+    for row, value in enumerate(column):
+        if value is not None and is_left_out(value):
+            raise Unfit(row, value, LEFT_OUT, "Give the time that they show.")
 
 
 def _in_whole_seconds(zone: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from aaiclick.data.alignment import Columns, aggregates_of, columns_of, side_by_side
 from aaiclick.data.answers import Answers
-from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, over_columns, walk
+from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, over_columns, stand_in, walk
 from aaiclick.data.operators import Make
 from aaiclick.data.planning import has_window
 from aaiclick.data.relations import (
@@ -194,7 +194,7 @@ def _added(
     """Some of the values as columns of their own."""
     prefix = free_prefix((*source.names, *columns))
     more = {f"{prefix}v{number}": value for number, value in enumerate(values) if which[number]}
-    named: list[Expression] = [Column(name, value.truth) for name, value in more.items()]
+    named: list[Expression] = [stand_in(name, value) for name, value in more.items()]
     found = tuple(named.pop(0) if chosen else value for value, chosen in zip(values, which, strict=True))
     return Settled(Project(source, {**columns, **more}), found)
 

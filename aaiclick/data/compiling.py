@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from aaiclick.data import sql
+from aaiclick.data.exactness import exact_cast
 from aaiclick.data.expressions import (
     Call,
     Cast,
@@ -19,6 +20,7 @@ from aaiclick.data.expressions import (
     Raw,
     Value,
     replaced,
+    stand_in,
     walk,
 )
 from aaiclick.data.operations import ALL_ROWS, SO_FAR
@@ -44,6 +46,7 @@ from aaiclick.data.relations import (
     with_order,
 )
 from aaiclick.data.schema import ORDER
+from aaiclick.data.zones import SECONDS
 
 
 def to_sql(relation: Relation) -> str:
@@ -201,8 +204,8 @@ def _stepped(source: str, planned: Sequence[Sequence[Expression]], memo: dict[in
 
 def _from(relation: Relation) -> str:
     match relation:
-        case Table(name=name):
-            return sql.name(name)
+        case Table(name=name, naive=naive):
+            return f"({sql.read_as(name, naive)})" if naive else sql.name(name)
         case Nowhere():
             return "system.one"
     return f"({_sql(relation)})"
@@ -265,7 +268,7 @@ def _split(relation: Aggregate) -> Relation | None:
         return None
     prefix = free_prefix(relation.keys)
     inside = {f"{prefix}{number}": total for number, total in enumerate(totals)}
-    known: dict[int, Expression] = {id(total): Column(name, total.truth) for name, total in inside.items()}
+    known: dict[int, Expression] = {id(total): stand_in(name, total) for name, total in inside.items()}
     for each in walk(relation.columns.values(), known):
         if isinstance(each, Column | Raw):
             return None  # a key: ClickHouse knows that it may be used beside totals
@@ -355,9 +358,9 @@ def _write(expression: Expression, texts: Mapping[int, str]) -> str:
         case Call(sql=template, args=args):
             return _called(template, [texts[id(arg)] for arg in args])
         case Cast(value=value, type=kind):
-            return f"accurateCast({texts[id(value)]}, {sql.text(kind)})"
-        case Member(value=value, among=among):
-            return _member(texts[id(value)], among)
+            return exact_cast(texts[id(value)], kind, value.clock)
+        case Member():
+            return _member(texts[id(expression.value)], expression)
         case Over():
             return _over(expression, lambda each: texts[id(each)])
         case One(relation=relation):
@@ -370,11 +373,19 @@ def _called(template: str, args: Sequence[str], over: str = "") -> str:
     return text if "{over}" in template else text + over
 
 
-def _member(value: str, among: tuple[object, ...] | Relation) -> str:
+def _member(value: str, member: Member) -> str:
+    among, inside = member.among, "{0}"
+    if member.value.clock:  # ClickHouse would cut digits of a second to make the types the same
+        value, inside = SECONDS.format(value), SECONDS
     if not isinstance(among, tuple):
-        return f"toBool({value} IN ({_sql(among)}))"
-    known = [sql.literal(each) for each in among if each is not None]
+        found = _sql(among) if inside == "{0}" else _listed_as(inside, among)
+        return f"toBool({value} IN ({found}))"
+    known = [inside.format(sql.literal(each)) for each in among if each is not None]
     return f"toBool({value} IN ({', '.join(known)}))" if known else "false"
+
+
+def _listed_as(template: str, relation: Relation) -> str:
+    return f"SELECT {template.format(sql.name(relation.names[0]))} FROM ({_sql(relation)})"
 
 
 def _over(over: Over, text_of: Callable[[Expression], str]) -> str:

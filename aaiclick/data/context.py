@@ -161,8 +161,8 @@ class Context:
         asked = loading.Asked(fields, options, on_error)
         if not self.reads_files:
             asked.refuse_elsewhere()
-            read = files.read_here(path, format or file_format)
-            return await self.create_object_from_value(read, name=name, scope=scope)
+            known, keeper = files.format_here(path, format or file_format), await self._lifetime.new_table()
+            return await loading.load_here(self, keeper, path, known, name, scope)
         return await self._from_source(files.file_source(path, format or file_format), asked, name, scope)
 
     async def create_object_from_url(
@@ -182,14 +182,10 @@ class Context:
         return await self._from_source(files.url_source(url, format or file_format), asked, name, scope)
 
     async def _from_source(self, source: files.Source, asked: loading.Asked, name: str | None, scope: Scope) -> Object:
+        keeper = await self._lifetime.new_table()
         if asked.schema is not None:
-            keeper = await self._lifetime.new_table()
             return await loading.load(self, keeper, source, asked.schema, asked, name, scope)
-        table, own = await self._table(name, scope)
-        read = f"SELECT * FROM {source.table('', asked.options)}"  # noqa: S608 (quoted)
-        schema = await self._create_as(table, Schema((), "table"), read)
-        await self.note("load", table, (), source.noted)
-        return Object(self, table, schema, own)
+        return await loading.load_guessed(self, keeper, source, asked.options, name, scope)
 
     async def _create_as(
         self, table: str, schema: Schema, query: str, settings: Settings | None = None, granule: int = 0

@@ -6,6 +6,7 @@ A process has one engine at a time, and an engine's directory belongs to one pro
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import threading
 from collections import OrderedDict
@@ -28,6 +29,13 @@ IDLE_MAX = 32
 DEFAULT_DATABASE = "default"
 
 _SETTING_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+_WITHOUT_ZONE = """
+SELECT DISTINCT database, table FROM system.columns
+WHERE database NOT IN ('system', 'INFORMATION_SCHEMA', 'information_schema')
+AND match(type, 'DateTime(64[(][0-9][)]|[)]|,|$)')
+"""
+"""Tables with times that have no zone."""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """What a connection was prepared for: the database, and its settings in order."""
@@ -56,6 +64,7 @@ class Engine:
         self._closed = False
         self._root = self._open_root({"max_server_memory_usage": memory_bytes_max} if memory_bytes_max else {})
         self.timezone = str(self._root.query("SELECT timezone()", "TabSeparated")).strip()
+        self._attach_again()
 
     @classmethod
     def open(
@@ -129,6 +138,23 @@ class Engine:
             cause = told.strip().rstrip(".")
             raise self._unavailable(cause or "chdb does not say why", self._hint(cause)) from error
 
+    def _attach_again(self) -> None:
+        """Let times without a zone be those of UTC in tables that were there: chdb gave them the zone of the machine.
+
+        It takes that when it is loaded, which nobody can change, and it takes that of the session when it attaches.
+        """
+        if self._ask("SELECT serverTimezone()").strip() == "UTC":
+            return
+        with self.connection() as connection:
+            found = str(connection.query(_WITHOUT_ZONE, "JSONCompactEachRow"))
+        for database, table in map(json.loads, found.splitlines()):
+            name = f"{sql.name(database)}.{sql.name(table)}"
+            try:
+                self._ask(f"DETACH TABLE {name} SYNC")
+            except RuntimeError:  # something else needs it
+                continue
+            self._ask(f"ATTACH TABLE {name}")
+
     def _hint(self, cause: str) -> str:
         if "already initialized" in cause:
             return "A process opens one directory at a time."
@@ -144,8 +170,9 @@ class Engine:
             raise self._unavailable("the engine is closed", "")
         # The comment tells the connections apart in system.processes: chdb lets nobody choose the id of a query.
         # Without implicit_select=0 a typing error in a statement is taken for an expression.
+        # Without session_timezone, times without a zone would be those of the machine's.
         tag = f"aaiclick-{next(self._numbers)}"
-        options = {"log_comment": tag, "implicit_select": 0, **self._limits, **settings}
+        options = {"log_comment": tag, "implicit_select": 0, "session_timezone": "UTC", **self._limits, **settings}
         connection = Connection(f"{self.directory}?{urlencode(options)}")
         self._tags[connection] = tag
         return connection

@@ -6,6 +6,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from aaiclick.data.clocks import Clock, as_time, check_alike, check_taken, clock_of, common_clock
+from aaiclick.data.grammar import parse
 from aaiclick.data.operations import Operation
 from aaiclick.errors import InputError
 
@@ -19,6 +21,7 @@ class Column:
 
     name: str
     truth: bool = False
+    clock: Clock = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +34,10 @@ class Value:
     def truth(self) -> bool:
         return isinstance(self.value, bool)
 
+    @property
+    def clock(self) -> Clock:
+        return clock_of(self.value)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raw:
@@ -38,6 +45,7 @@ class Raw:
 
     sql: str
     truth: bool = False
+    clock: Clock = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +57,7 @@ class Call:
     sql: str
     truth: bool
     depth: int
+    clock: Clock = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +68,7 @@ class Cast:
     type: str
     depth: int
     truth: bool = False
+    clock: Clock = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +78,10 @@ class Member:
     value: Expression
     among: tuple[object, ...] | Relation
     depth: int
+    beside: Clock = ""
+    """What the others are."""
     truth: bool = True
+    clock: Clock = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +97,10 @@ class Over:
     def truth(self) -> bool:
         return self.value.truth
 
+    @property
+    def clock(self) -> Clock:
+        return self.value.clock
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class One:
@@ -91,6 +108,7 @@ class One:
 
     relation: Relation
     truth: bool = False
+    clock: Clock = ""
 
 
 Expression = Column | Value | Raw | Call | Cast | Member | Over | One
@@ -117,11 +135,62 @@ def call(name: str, operation: Operation, *args: Expression) -> Call:
     return _call(operation, args)
 
 
+def stand_in(name: str, value: Expression) -> Column:
+    """A column in the place of an expression, with what is known of that."""
+    return Column(name, value.truth, value.clock)
+
+
+def cast(value: Expression, kind: str) -> Cast:
+    """A value as another type; times keep their zone, or have none still."""
+    wanted = parse(kind)
+    check_alike("cast", value.clock, wanted.clock)
+    return Cast(value, kind, deeper([value]), wanted.bare.name == "Bool", wanted.clock)
+
+
+def member(value: Expression, among: tuple[object, ...] | Relation, beside: Clock = "") -> Member:
+    """Whether a value is among constants, or among the values of a query, of which `beside` tells the times."""
+    if isinstance(among, tuple):
+        if value.clock:
+            among = tuple(map(as_time, among))
+        check_alike("isin", value.clock, *map(clock_of, among))
+    check_alike("isin", value.clock, beside)
+    return Member(value, among, deeper([value]), beside)
+
+
 def _call(operation: Operation, args: tuple[Expression, ...]) -> Call:
+    args = _beside_times(operation, args)
+    clocks = [arg.clock for arg in args]
+    check_taken(operation.takes, clocks[0] if clocks else "")
+    if not operation.apart:
+        check_alike("operands", *clocks)
     sql, truth = operation.sql, operation.truth or _are_truths(args[operation.alike])
     if operation.truth_sql is not None and _are_truths(args):
         sql, truth = operation.truth_sql, True
-    return Call(operation, args, sql, truth, deeper(args))
+    return Call(operation, args, sql, truth, deeper(args), operation.makes or _clock(operation, clocks))
+
+
+def _clock(operation: Operation, clocks: list[Clock]) -> Clock:
+    """Whether the answer is a time."""
+    if operation.cancels and all(clocks):
+        return ""
+    return common_clock([*clocks[operation.alike], *clocks[operation.times]])
+
+
+def _beside_times(operation: Operation, args: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """The arguments; beside a time, a text is one too, and seconds are whole."""
+    if not (operation.compares or operation.cancels) or not any(arg.clock for arg in args):
+        return args
+    if operation.compares:
+        return tuple(map(_timed, args))
+    for arg in args:
+        if isinstance(arg, Value) and isinstance(arg.value, float) and not arg.value.is_integer():
+            rule = "ClickHouse moves times by whole seconds"
+            raise InputError(field="operands", value=repr(arg.value), rule=rule, hint="")
+    return args
+
+
+def _timed(arg: Expression) -> Expression:
+    return Value(as_time(arg.value)) if isinstance(arg, Value) else arg
 
 
 def _are_truths(args: tuple[Expression, ...]) -> bool:
@@ -211,10 +280,10 @@ def _with_parts(expression: Expression, parts: tuple[Expression, ...]) -> Expres
     match expression:
         case Call(operation=operation):
             return _call(operation, parts)
-        case Cast(type=kind, truth=truth):
-            return Cast(parts[0], kind, deeper(parts), truth)
-        case Member(among=among):
-            return Member(parts[0], among, deeper(parts))
+        case Cast(type=kind):
+            return cast(parts[0], kind)
+        case Member(among=among, beside=beside):
+            return member(parts[0], among, beside)
         case Over(value=value, by=by, order=order):
             first, last = len(value.args), len(value.args) + len(by)
             keys = tuple(replace(key, value=part) for key, part in zip(order, parts[last:], strict=True))

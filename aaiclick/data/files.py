@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -92,24 +94,96 @@ def format_of(name: str, file_format: str | None) -> str:
     return file_format
 
 
-def read_here(path: str | os.PathLike[str], file_format: str | None) -> pa.Table:
-    """A file read in this process, for an engine on another machine."""
-    import pyarrow.csv  # here, to keep start-up light
-    import pyarrow.feather
-    import pyarrow.json
+class CellTable(NamedTuple):
+    """The cells of a file as texts, with the row of names; the columns of the data are c1, c2 …"""
+
+    names: list[str]
+    data: pa.Table
+
+
+def format_here(path: str | os.PathLike[str], file_format: str | None) -> str:
+    """The format of a file that is sent to a server, which must be one that can be read in this process."""
+    known = format_of(existing(path).name, file_format)
+    if known not in _SENT:
+        rule = f"a file that is sent to a server is one of {', '.join(_SENT)}"
+        raise InputError(field="format", value=known, rule=rule, hint="Put it where the server can read it.")
+    return known
+
+
+def read_here(path: str | os.PathLike[str], file_format: str) -> pa.Table:
+    """A file with types of its own read in this process, for an engine on another machine."""
+    import pyarrow.feather  # here, to keep start-up light
     import pyarrow.orc
     import pyarrow.parquet
 
     readers: dict[str, Any] = {
         "Parquet": pyarrow.parquet.read_table,
-        "CSVWithNames": pyarrow.csv.read_csv,
-        "JSONEachRow": pyarrow.json.read_json,
         "Arrow": pyarrow.feather.read_table,
         "ORC": pyarrow.orc.read_table,
     }
+    return readers[file_format](str(existing(path)))
+
+
+def read_cells(path: str | os.PathLike[str]) -> CellTable:
+    """The cells of CSV, as they are written."""
+    import pyarrow as pa  # here, to keep start-up light
+    from pyarrow import csv
+
     found = existing(path)
-    known = format_of(found.name, file_format)
-    if known not in readers:
-        rule = f"a file that is sent to a server is one of {', '.join(readers)}"
-        raise InputError(field="format", value=known, rule=rule, hint="Put it where the server can read it.")
-    return readers[known](str(found))
+    given: dict[str, Any] = {
+        "read_options": csv.ReadOptions(autogenerate_column_names=True),
+        "parse_options": csv.ParseOptions(newlines_in_values=True),
+    }
+    try:
+        with csv.open_csv(str(found), **given) as reader:
+            places = reader.schema.names
+        texts = csv.ConvertOptions(column_types=dict.fromkeys(places, pa.string()), null_values=[])
+        data = csv.read_csv(str(found), convert_options=texts, **given)
+    except pa.ArrowInvalid as error:
+        raise _unread(found, str(error)) from None
+    names = [str(column[0].as_py()).removeprefix("\ufeff") for column in data.columns]
+    return CellTable(names, data.rename_columns([f"c{place}" for place in range(1, len(names) + 1)]))
+
+
+def read_lines(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The columns of JSON lines: lists of values; what is made of others comes as Arrow's structs."""
+    found, rows = existing(path), []
+    with found.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                row = json.loads(line, parse_float=_finite, parse_constant=_finite) if line.strip() else {}
+            except (ValueError, RecursionError) as error:
+                raise _unread(found, f"line {number}: {error}") from None
+            if not isinstance(row, dict):
+                raise _unread(found, f"line {number} is no object")
+            rows += [row] if row else []
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _as_arrow(found, name, [row.get(name) for row in rows]) for name in names}
+
+
+def _as_arrow(path: Path, name: str, column: list[Any]) -> Any:
+    import pyarrow as pa  # here, to keep start-up light
+
+    if all(value is None for value in column):
+        return pa.nulls(len(column), pa.string())
+    if not any(isinstance(value, dict | list) for value in column):
+        return column
+    try:
+        return pa.array(column)
+    except (pa.ArrowException, OverflowError) as error:
+        raise _unread(path, f"column {name}: {error}") from None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number, or is too large")
+    return number
+
+
+def _unread(path: Path, why: str) -> InputError:
+    rule = f"it cannot be read: {shown(why)}"
+    return InputError(field="file", value=shown(path.name), rule=rule, hint="Is its format another one?")
+
+
+_SENT = ("Parquet", "CSVWithNames", "JSONEachRow", "Arrow", "ORC")

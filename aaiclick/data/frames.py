@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from aaiclick.data.alignment import columns_of, columns_to_sum
 from aaiclick.data.answers import Answers
+from aaiclick.data.clocks import check_alike
 from aaiclick.data.combining import (
     check_columns,
     combine,
@@ -21,7 +22,18 @@ from aaiclick.data.combining import (
 from aaiclick.data.expressions import Value, call
 from aaiclick.data.operations import AGGREGATES
 from aaiclick.data.operators import Make, Operators
-from aaiclick.data.relations import Aggregate, Distinct, Explode, Join, JoinKind, Project, Relation, Slice, Union
+from aaiclick.data.relations import (
+    Aggregate,
+    Distinct,
+    Explode,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Slice,
+    Union,
+    column_of,
+)
 from aaiclick.data.schema import Shape
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
@@ -148,6 +160,9 @@ class Frame(Answers, Operators["Query"], FrameTotals):
             raise InputError(field="on", value=str(on), rule=rule, hint="")
         check_columns(self.columns, (mine for mine, _ in pairs))
         check_columns(other.columns, (theirs for _, theirs in pairs))
+        for mine, theirs in pairs:
+            clocks = (column_of(self._relation, mine).clock, column_of(other._relation, theirs).clock)
+            check_alike(f"on {shown(mine)}", *clocks)
         keys = {theirs for mine, theirs in pairs}
         kept = () if how in ("semi", "anti") else [name for name in other.columns if name not in keys]
         renamed = {name: f"{name}{suffix}" if name in self.columns else name for name in kept}
@@ -210,5 +225,8 @@ def concat(first: Frame, *others: Frame) -> Query:
         if set(other.columns) != set(first.columns):
             rule = f"the first has the columns {', '.join(first.columns)}"
             raise InputError(field="concat", value=repr(other), rule=rule, hint="Choose or rename columns first.")
+    for name in first.columns:
+        clocks = (column_of(each._relation, name).clock for each in (first, *others))
+        check_alike(f"concat, column {shown(name)}", *clocks)
     shape: Shape = "list" if first.shape in ("list", "scalar") else "table"
     return first._query(Union((first._relation, *(other._relation for other in others))), shape)

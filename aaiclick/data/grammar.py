@@ -13,6 +13,7 @@ from typing import NamedTuple, NoReturn
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aaiclick.data import sql
+from aaiclick.data.clocks import Clock, common_clock
 from aaiclick.errors import InputError
 from aaiclick.urls import did_you_mean, shown
 
@@ -62,6 +63,13 @@ class Type:
     def bare(self) -> Type:
         """The type without Nullable and LowCardinality around it."""
         return self.parts[0].bare if self.name in ("Nullable", "LowCardinality") else self
+
+    @property
+    def clock(self) -> Clock:
+        """Whether times of this type, or those inside, have a zone: without one in the type, they have none."""
+        if self.name in ("DateTime", "DateTime64"):
+            return "aware" if self.zone else "naive"
+        return common_clock(part.clock for part in self.parts)
 
     @property
     def bits(self) -> int:

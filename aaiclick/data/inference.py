@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from aaiclick.data.clocks import GIVE_ALIKE
 from aaiclick.data.grammar import PRECISION_MAX, Type, is_zone, nullable
 from aaiclick.errors import InputError
 
@@ -122,7 +123,7 @@ def _from_datetime64(value: Any) -> Any:
     plain_value = micros.item()
     if micros.astype(value.dtype) != value or not isinstance(plain_value, datetime):
         raise ValueError("it does not fit into microseconds of the years 1 to 9999")
-    return plain_value.date() if np.datetime_data(value.dtype)[0] == "D" else plain_value.replace(tzinfo=UTC)
+    return plain_value.date() if np.datetime_data(value.dtype)[0] == "D" else plain_value
 
 
 def _from_pandas(value: Any) -> Any:
@@ -228,14 +229,25 @@ def _too_long(column: Column) -> Unfit:
 
 
 def _zone_of(column: Column) -> str:
-    """The one zone of all rows, or UTC."""
-    zones = {zone_key(zone) for zone in {value.tzinfo for value in column if value is not None}}
-    zone = zones.pop() if len(zones) == 1 else "UTC"
-    return zone if is_zone(zone) else "UTC"
+    """The one zone of all rows, UTC if there are several or it has no name, nothing if they have none."""
+    found = {value.tzinfo for value in column if value is not None}
+    if None in found and len(found) > 1:
+        began = next(value for value in column if value is not None).tzinfo is None
+        rule = f"the column began with a time {'without' if began else 'with'} a zone, and the two do not go together"
+        raise first(column, lambda value: value is not None and (value.tzinfo is None) is not began, rule, GIVE_ALIKE)
+    if None in found:
+        return ""
+    names = {zone_key(zone) for zone in found}
+    name = names.pop() if len(names) == 1 else "UTC"
+    return name if is_zone(name) else "UTC"
 
 
 def zone_key(zone: tzinfo | None) -> str:
-    return zone.key if type(zone) is ZoneInfo and zone.key else "UTC" if zone is UTC else ""
+    """The name of a zone of Python's, or of pytz."""
+    if zone is UTC:
+        return "UTC"
+    name = zone.key if type(zone) is ZoneInfo else getattr(zone, "zone", None)
+    return name if isinstance(name, str) else ""
 
 
 # ---------------------------------------------------------------- inner values

@@ -1,41 +1,54 @@
 """Rows of a file into columns of given types: each value exactly, or as the caller wants it where it cannot be read.
 
 The cells are stored as they are written, then looked at by ClickHouse: the first that is wrong can be named, and the
-rows that are right are taken in one statement.
+rows that are right are taken in one statement. Where no types are given, all cells tell them.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from aaiclick.data import sql
+from aaiclick.data import files, guessing, sql
 from aaiclick.data.display import glimpse
-from aaiclick.data.file_options import ENCODINGS, Options, cell_settings, read_options
+from aaiclick.data.file_options import Options, read_options
+from aaiclick.data.file_types import TO_GUESS, described, structure_of, unreadable
 from aaiclick.data.files import Source
-from aaiclick.data.grammar import Type, parse
+from aaiclick.data.grammar import parse
+from aaiclick.data.guessing import Guess, Text
 from aaiclick.data.lifetimes import Keeper, drop
 from aaiclick.data.objects import Object
 from aaiclick.data.schema import Schema
-from aaiclick.data.texts import reading
+from aaiclick.data.staging import (
+    IN_ORDER,
+    NAMED,
+    Cells,
+    is_of_cells,
+    named,
+    null_cell,
+    stage,
+    stage_named,
+    stage_texts,
+    wrong_width,
+)
+from aaiclick.data.values import tabulate
 from aaiclick.errors import DataRefused, InputError
 from aaiclick.telemetry.masks import mask_text
 from aaiclick.urls import did_you_mean, shown
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from aaiclick.data.clients.contract import DataClient
     from aaiclick.data.context import Context
     from aaiclick.data.names import Scope
 
 OnError = Literal["refuse", "null", "skip", "collect"]
 ON_ERROR = ("refuse", "null", "skip", "collect")
+GUESSED = {**IN_ORDER, "precise_float_parsing": 1}
 
-CELLS = {"CSV": "CSV", "TSV": "TSVRaw", "TabSeparated": "TSVRaw"}
-NAMED = ("JSONEachRow", "JSONLines", "NDJSON", "JSON")
-WIDTHS = (50, 1_000, 10_000)
-"""How many columns are looked for in the first row."""
-
-IN_ORDER = {"max_threads": 1, "max_insert_threads": 1, "max_block_size": 65_409}
 REJECTED = {
     "row": "UInt64",
     "column": "String",
@@ -44,9 +57,6 @@ REJECTED = {
     "cells": "Array(Nullable(String))",
 }
 """The columns of rejected rows: the first value that was wrong, why, and all cells as they were read."""
-
-CAUSE_MAX = 300
-FEW, MANY = "the row has too few columns", "the row has too many columns"
 
 
 class Asked:
@@ -77,42 +87,13 @@ class Asked:
             raise InputError(field="fields", value="with a ClickHouse server", rule=rule, hint=hint)
 
 
-class Cell(NamedTuple):
-    """A field of an Object, and the expressions that read it from the table of cells."""
-
-    name: str
-    kind: Type
-    shown: str
-    reason: str
-    value: str
-
-
-class Cells(NamedTuple):
-    """A table of cells: how its rows are numbered, what makes a row wrong as a whole, and its fields."""
-
-    table: str
-    wrong_row: str
-    fields: list[Cell]
-
-    @property
-    def reasons(self) -> str:
-        return f"[{', '.join([self.wrong_row, *(cell.reason for cell in self.fields)])}]"
-
-    def first_wrong(self, only_strict: bool) -> str:
-        """Which of the reasons counts first; 0 if the row is right."""
-        reasons = [self.wrong_row] + [
-            "''" if only_strict and cell.kind.is_nullable else cell.reason for cell in self.fields
-        ]
-        return f"arrayFirstIndex(reason -> reason != '', [{', '.join(reasons)}])"
-
-
 async def load(
     context: Context, keeper: Keeper, source: Source, schema: Schema, asked: Asked, name: str | None, scope: Scope
 ) -> Object:
     """An Object with the rows of a source, read into these fields; the keeper's table has the cells meanwhile."""
     staged, options, on_error = keeper.table, asked.options, asked.on_error
     try:
-        cells = await _stage(context.client, source, schema, options, staged)
+        cells = await stage(context.client, source, schema, options, staged)
         if on_error in ("refuse", "null"):
             await _refuse_first(context.client, source, cells, only_strict=on_error == "null")
         made = await context.create_object(schema, name=name, scope=scope)
@@ -129,207 +110,156 @@ async def load(
     return made
 
 
-# ---------------------------------------------------------------- the cells, as they are written
+# ---------------------------------------------------------------- without types
 
 
-async def _stage(client: DataClient, source: Source, schema: Schema, options: Options, staged: str) -> Cells:
-    form = source.format.removesuffix("WithNames")
-    if form in CELLS:
-        return await _stage_cells(client, source.of(CELLS[form]), schema, options, staged)
-    if source.format in NAMED:
-        return await _stage_named(client, source, schema, options, staged)
-    return await _stage_typed(client, source, schema, options, staged)
-
-
-async def _stage_cells(client: DataClient, source: Source, schema: Schema, options: Options, staged: str) -> Cells:
-    """Cells by their places: ClickHouse gives NULL for those that a row does not have."""
-    settings = {**cell_settings(options), **IN_ORDER}
-    names, has_header = schema.names, options.has_header(source.given)
-    await _refuse_open_quote(client, source, options)
-    if has_header:
-        names = await _header(client, source, options, settings)
-        _check_header(source, names, schema)
-    count, first = len(names), int(has_header)
-    places = ", ".join(f"c{place} Nullable(String)" for place in range(1, count + 2))
-    cleaned = ", ".join(f"{_clean(f's.c{place}', source, options)} AS c{place}" for place in range(1, count + 2))
-    query = f"SELECT rowNumberInAllBlocks() + {1 - first} AS row, {cleaned} FROM {source.table(places, options)} AS s"  # noqa: S608 (quoted)
-    await _make(client, source, staged, query, settings)
-    if (
-        has_header
-        and source.format == "CSV"
-        and await _first_row(client, source, sql.name(staged), count + 1, options, {}) != names
-    ):
-        raise InputError(field="file", value=source.name, rule="it changed while it was read", hint="Read it again.")
-    wrong = f"multiIf(isNotNull(c{count + 1}), '{MANY}', isNull(c{count}), '{FEW}', '')"
-    fields = []
-    for field in schema.fields:
-        kind = parse(field.type)
-        text = f"assumeNotNull(c{names.index(field.name) + 1})"
-        null = f"{text} = {sql.text(options.null)}"
-        if kind.bare.name not in ("String", "FixedString"):
-            null = f"({null} OR trimBoth({text}) = '')"
-        fields.append(_text_cell(field.name, kind, text, null, options))
-    return Cells(staged, wrong, fields)
-
-
-async def _header(client: DataClient, source: Source, options: Options, settings: Mapping[str, Any]) -> list[str]:
-    """The texts of the first row."""
-    one = {**settings, "max_block_size": 1, "input_format_parallel_parsing": 0}
-    for width in WIDTHS:
-        places = ", ".join(f"c{place} Nullable(String)" for place in range(1, width + 1))
-        names = await _first_row(client, source, source.table(places, options), width, options, one)
-        if names is None:
-            rule = "it is empty: there is no row with the names of the columns"
-            raise InputError(field="file", value=source.name, rule=rule, hint="Give options={'header': False}.")
-        if len(names) < width:
-            return names
-    rule = f"its first row has more than {WIDTHS[-1]} columns"
-    raise InputError(field="file", value=source.name, rule=rule, hint="")
-
-
-async def _first_row(
-    client: DataClient, source: Source, table: str, width: int, options: Options, settings: Mapping[str, Any]
-) -> list[str] | None:
-    """The texts of the first row, without those that it does not have; None if there is no row."""
-    texts = ", ".join(_decoded(f"c{place}", options) if settings else f"c{place}" for place in range(1, width + 1))
-    first = "" if settings else " WHERE row = 0"
-    query = f"SELECT [{texts}] AS header FROM {table}{first} LIMIT 1"  # noqa: S608 (quoted)
+async def load_guessed(
+    context: Context, keeper: Keeper, source: Source, options: Options, name: str | None, scope: Scope
+) -> Object:
+    """An Object with the rows of a source, whose values tell their types."""
+    if not is_of_cells(source) and source.format not in NAMED:
+        kinds = await described(context.client, source, options)
+        query = f"SELECT * FROM {source.table(structure_of(kinds), options)}"  # noqa: S608 (quoted)
+        return await _made(context, source, query, TO_GUESS, name, scope)
     try:
-        found = (await client.rows(query, settings)).columns[0]
+        if is_of_cells(source):
+            found = await _guess_cells(context.client, source, options, keeper.table)
+        else:
+            found = await _guess_named(context.client, source, options, keeper.table)
+        return await _made(context, source, _taken(keeper.table, found), GUESSED, name, scope)
+    finally:
+        await drop(context.client, keeper.table)
+
+
+async def load_here(
+    context: Context, keeper: Keeper, path: str | os.PathLike[str], known: str, name: str | None, scope: Scope
+) -> Object:
+    """The same, of a file that is read in this process and sent to ClickHouse."""
+    source = files.file_source(path, known)
+    if known == "CSVWithNames":
+        cells = await asyncio.to_thread(files.read_cells, path)
+        sent = Sent(cells.data, dict.fromkeys(cells.data.column_names, "Nullable(String)"), 0)
+        return await _from_here(context, keeper, source, sent, _texts(cells.names, Options()), name, scope)
+    if known != "JSONEachRow":
+        read = await asyncio.to_thread(files.read_here, path, known)
+        return await context.create_object_from_value(read, name=name, scope=scope)
+    schema, data = tabulate(await asyncio.to_thread(files.read_lines, path))
+    places = [named(number) for number in range(len(schema))]
+    kinds = dict(zip(places, schema.types.values(), strict=True))
+    columns = [
+        _text(each, place) if parse(kind).bare.name == "String" else Guess(each, f"s.{place}")
+        for each, (place, kind) in zip(schema.names, kinds.items(), strict=True)
+    ]
+    sent = Sent(data.rename_columns(places), kinds, 1)
+    return await _from_here(context, keeper, source, sent, columns, name, scope)
+
+
+class Sent(NamedTuple):
+    """What was read in this process: its columns, their types, and the number of the first row."""
+
+    data: pa.Table
+    kinds: Mapping[str, str]
+    first: int
+
+
+async def _from_here(
+    context: Context,
+    keeper: Keeper,
+    source: Source,
+    sent: Sent,
+    columns: Sequence[Text | Guess],
+    name: str | None,
+    scope: Scope,
+) -> Object:
+    """Send it to ClickHouse, which then guesses the types of the texts."""
+    import pyarrow as pa  # here, to keep start-up light
+
+    staged, count = keeper.table, sent.data.num_rows
+    try:
+        places = structure_of({"row": "UInt64", **sent.kinds})
+        await context.client.command(f"CREATE TABLE {sql.name(staged)} ({places}) ENGINE = MergeTree ORDER BY row")
+        if count:
+            rows = pa.array(range(sent.first, count + sent.first), pa.uint64())
+            await context.client.insert(staged, sent.data.append_column("row", rows))
+        found = await _guess(context.client, staged, columns)
+        return await _made(context, source, _taken(staged, found), GUESSED, name, scope)
+    finally:
+        await drop(context.client, staged)
+
+
+async def _made(
+    context: Context, source: Source, query: str, settings: Mapping[str, Any], name: str | None, scope: Scope
+) -> Object:
+    table, own = await context._table(name, scope)
+    try:
+        schema = await context._create_as(table, Schema((), "table"), query, settings)
     except DataRefused as error:
-        raise _unreadable(source, error) from error
-    if not len(found):
+        raise unreadable(source, error) from error
+    await context.note("load", table, (), source.noted)
+    return Object(context, table, schema, own)
+
+
+def _taken(staged: str, found: Sequence[Guess]) -> str:
+    columns = ", ".join(f"{each.value} AS {sql.name(each.name)}" for each in found)
+    return f"SELECT {columns} FROM {sql.name(staged)} AS s WHERE s.row > 0 ORDER BY s.row"  # noqa: S608 (quoted)
+
+
+async def _guess_cells(client: DataClient, source: Source, options: Options, staged: str) -> list[Guess]:
+    names = await stage_texts(client, source, options, staged)
+    Schema.from_fields([(name, "String") for name in names])  # refuses what is no name of a column, or there twice
+    await _refuse_first(client, source, Cells(staged, wrong_width(len(names)), []), only_strict=False)
+    return await guessing.guess(client, staged, _texts(names, options))
+
+
+def _texts(names: Sequence[str], options: Options) -> list[Text]:
+    found = []
+    for number, name in enumerate(names):
+        text = f"assumeNotNull(s.c{number + 1})"
+        null = [null_cell(text, options, is_text=is_text) for is_text in (False, True)]
+        found.append(Text(name, text, null[0], null[1], guessing.EVERYTHING))
+    return found
+
+
+async def _guess_named(client: DataClient, source: Source, options: Options, staged: str) -> list[Guess]:
+    """JSON tells texts from numbers, and has values inside of others: these are as ClickHouse takes them."""
+    kinds = await described(client, source, options)
+    scalar = {name: _guessable(kind) for name, kind in kinds.items()}
+    structure = {name: kind if scalar[name] is None else "Nullable(String)" for name, kind in kinds.items()}
+    await stage_named(client, source, structure, options, staged)
+    columns = [
+        Guess(name, f"s.{named(number)}") if which is None else _text(name, named(number), which)
+        for number, (name, which) in enumerate(scalar.items())
+    ]
+    return await _guess(client, staged, columns)
+
+
+async def _guess(client: DataClient, staged: str, columns: Sequence[Text | Guess]) -> list[Guess]:
+    """The columns, of which some are known."""
+    texts = [each for each in columns if isinstance(each, Text)]
+    found = {each.name: each for each in await guessing.guess(client, staged, texts)}
+    return [each if isinstance(each, Guess) else found[each.name] for each in columns]
+
+
+def _text(name: str, column: str, kinds: Sequence[str] = guessing.TIMES) -> Text:
+    """A column that is NULL where there is nothing."""
+    null = f"isNull(s.{column})"
+    return Text(name, f"assumeNotNull(s.{column})", null, null, kinds, kinds == guessing.NUMBERS)
+
+
+def _guessable(kind: str) -> Sequence[str] | None:
+    """The types that a value of JSON may have, as far as ClickHouse tells; None for one that is made of others."""
+    try:
+        bare = parse(kind).bare
+    except InputError:
         return None
-    return [str(text).removeprefix("\ufeff").rstrip("\r") for text in found[0] if text is not None]
-
-
-async def _refuse_open_quote(client: DataClient, source: Source, options: Options) -> None:
-    """ClickHouse takes all that follows a quote that is not closed for one cell."""
-    if source.format != "CSV":
-        return
-    lines = source.of("LineAsString").table("line String", options)
-    try:
-        found = await client.rows(f"SELECT sum(countSubstrings(line, '\"')) % 2 FROM {lines}")  # noqa: S608 (quoted)
-    except DataRefused as error:
-        raise _unreadable(source, error) from error
-    if found.columns[0][0]:
-        rule = 'it has an odd number of ": one of them is not closed'
-        raise InputError(field="file", value=source.name, rule=rule, hint='Write a " inside of a cell as "".')
-
-
-def _check_header(source: Source, names: Sequence[str], schema: Schema) -> None:
-    for name in schema.names:
-        if names.count(name) != 1:
-            there = ", ".join(names)[:300]
-            rule = (
-                f"there are {names.count(name)} columns of that name" if name in names else f"its columns are {there}"
-            )
-            where = f"{source.name}, column {shown(name)}"
-            raise InputError(field="fields", value=where, rule=rule, hint=did_you_mean(name, names))
-
-
-def _clean(column: str, source: Source, options: Options) -> str:
-    """The text of a cell; TSV writes some characters with backslashes, and its lines may end as Windows ends them."""
-    text = column
-    if source.format == "TSVRaw":
-        text = f"replaceRegexpOne({column}, '\\r$', '')"
-        parts = f"extractAll(assumeNotNull({text}), '\\\\\\\\.|[^\\\\\\\\]+')"
-        known = ", ".join(sql.text(f"\\{sign}") for sign in "ntrbf0'\\")
-        meant = ", ".join(sql.text(sign) for sign in "\n\t\r\b\f\0'\\")
-        told = f"arrayStringConcat(arrayMap(part -> transform(part, [{known}], [{meant}], part), {parts}))"
-        text = f"multiIf(isNull({column}), NULL, {text} = '\\\\N' OR position({text}, '\\\\') = 0, {text}, {told})"
-    return _decoded(text, options)
-
-
-def _decoded(text: str, options: Options) -> str:
-    encoding = ENCODINGS[options.encoding]
-    return f"convertCharset({text}, '{encoding}', 'UTF-8')" if encoding else text
-
-
-async def _stage_named(client: DataClient, source: Source, schema: Schema, options: Options, staged: str) -> Cells:
-    """Values by their names, as texts: JSON's numbers keep all their digits."""
-    structure = ", ".join(f"{sql.name(name)} Nullable(String)" for name in schema.names)
-    query = f"SELECT rowNumberInAllBlocks() + 1 AS row, * FROM {source.table(structure, options)}"  # noqa: S608 (quoted)
-    settings = {"input_format_skip_unknown_fields": 1, "input_format_json_read_numbers_as_strings": 1, **IN_ORDER}
-    settings["input_format_json_validate_types_from_metadata"] = 0
-    await _make(client, source, staged, query, {**settings, "precise_float_parsing": 1})
-    fields = []
-    for field in schema.fields:
-        column = sql.name(field.name)
-        fields.append(
-            _text_cell(field.name, parse(field.type), f"assumeNotNull({column})", f"isNull({column})", options)
-        )
-    return Cells(staged, "''", fields)
-
-
-def _text_cell(name: str, kind: Type, text: str, null: str, options: Options) -> Cell:
-    found = reading(kind.bare, text, options)
-    if found is None:
-        rule = f"a {kind.bare.name} is not read from texts"
-        raise InputError(field=f"fields[{name!r}]", value=str(kind), rule=rule, hint="Read it as a String.")
-    is_null = "''" if kind.is_nullable else "'it is empty or NULL, and the column is not Nullable'"
-    reason = f"multiIf({null}, {is_null}, {found.fits}, '', {sql.text(f'it is no {kind.bare}')})"
-    value = f"if({null}, NULL, {found.value})"
-    return Cell(name, kind, f"if({null}, NULL, toValidUTF8({text}))", reason, value)
-
-
-async def _stage_typed(client: DataClient, source: Source, schema: Schema, options: Options, staged: str) -> Cells:
-    """Columns that have types of their own: what comes back the same from the other type has fitted."""
-    table = source.table("", options)
-    try:
-        described = await client.rows(f"DESCRIBE TABLE {table}")
-    except DataRefused as error:
-        raise _unreadable(source, error) from error
-    kinds = dict(zip(*described.columns[:2], strict=True))
-    _check_header(source, list(kinds), schema)
-    wanted = ", ".join(map(sql.name, schema.names))
-    query = f"SELECT rowNumberInAllBlocks() + 1 AS row, {wanted} FROM {table}"  # noqa: S608 (quoted)
-    await _make(client, source, staged, query, IN_ORDER)
-    fields = [_typed_cell(field.name, parse(field.type), kinds[field.name], options) for field in schema.fields]
-    return Cells(staged, "''", fields)
-
-
-def _typed_cell(name: str, kind: Type, given: str, options: Options) -> Cell:
-    column, source = sql.name(name), parse(given).bare
-    null = f"isNull({column})"
-    if source.name == "String" and kind.bare.name != "String":
-        return _text_cell(name, kind, f"assumeNotNull({column})", null, options)
-    bare, there = str(kind.bare), f"assumeNotNull({column})"
-    value, fits = f"accurateCastOrNull({there}, {sql.text(bare)})", "1"
-    if str(source) == bare:
-        fits = f"isValidUTF8({there})" if bare == "String" else "1"
-        value = column
-    elif kind.bare.parts or source.parts:
-        rule = f"the file has {source}, which is not changed into another type"
-        raise InputError(field=f"fields[{name!r}]", value=bare, rule=rule, hint="")
-    else:
-        same = f"ifNull(accurateCastOrNull({value}, {sql.text(str(source))}) = {there}, 0)"
-        value = f"if({null}, NULL, {value})"
-        fits = f"({same} OR {there} != {there})" if source.name.startswith("Float") else same
-    is_null = "''" if kind.is_nullable else "'it is NULL, and the column is not Nullable'"
-    reason = f"multiIf({null}, {is_null}, {fits}, '', {sql.text(f'it is no {bare}')})"
-    shown_as = f"if({null}, NULL, toValidUTF8(toString({there})))"
-    return Cell(name, kind, shown_as, reason, value)
+    if bare.name == "String":
+        return guessing.TIMES
+    if bare.name in guessing.NUMBERS:
+        return guessing.NUMBERS
+    return None if bare.parts else (str(bare),)
 
 
 # ---------------------------------------------------------------- statements
-
-
-async def _make(client: DataClient, source: Source, table: str, query: str, settings: Mapping[str, Any]) -> None:
-    try:
-        await client.command(f"CREATE TABLE {sql.name(table)} ENGINE = MergeTree ORDER BY row AS {query}", settings)
-    except DataRefused as error:
-        raise _unreadable(source, error) from error
-
-
-def _shortened(cause: str) -> str:
-    """The first of what ClickHouse says, which names the row."""
-    return cause if len(cause) <= CAUSE_MAX else f"{cause[:CAUSE_MAX]}…"
-
-
-def _unreadable(source: Source, error: DataRefused) -> InputError:
-    rule = f"ClickHouse cannot read it as {source.given}: {_shortened(str(error.facts['cause']))}"
-    return InputError(field="file", value=source.name, rule=rule, hint="Is its format another one?")
 
 
 async def _refuse_first(client: DataClient, source: Source, cells: Cells, *, only_strict: bool) -> None:

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from aaiclick.data import sql
+from aaiclick.data.clocks import check_alike
 from aaiclick.data.compiling import to_sql
+from aaiclick.data.exactness import exact_cast
 from aaiclick.data.expressions import Column
 from aaiclick.data.frames import Frame
 from aaiclick.data.reading import in_order
 from aaiclick.data.relations import Table, tables_of
-from aaiclick.data.schema import Schema
-from aaiclick.data.types import is_bool
+from aaiclick.data.schema import Field, Schema
+from aaiclick.data.types import clock_of_type, has_naive, read_kind
 from aaiclick.data.values import conform
 from aaiclick.data.views import Window, Windowed
 from aaiclick.errors import InputError
+from aaiclick.urls import shown
 
 if TYPE_CHECKING:
     from aaiclick.data.context import Context
@@ -29,8 +32,9 @@ class Object(Windowed):
     __slots__ = ("_schema", "rejected")
 
     def __init__(self, context: Context, name: str, schema: Schema, keeper: object = None) -> None:
-        columns = tuple(Column(field.name, _is_truth(field.type)) for field in schema.fields)
-        super().__init__(context, Table(name, columns, schema.ordered, keeper), Window(), schema.shape)
+        columns = tuple(_column(field) for field in schema.fields)
+        naive = {field.name: field.type for field in schema.fields if has_naive(field.type)}
+        super().__init__(context, Table(name, columns, schema.ordered, keeper, naive), Window(), schema.shape)
         self._schema = schema
         self.rejected: Object | None = None
         """The rows of its file that were left out: row, column, value, reason and cells. Only after `collect`."""
@@ -89,12 +93,17 @@ class Object(Windowed):
         return {name: name for name in self._schema.names}
 
 
-def _is_truth(kind: str) -> bool:
+def _column(field: Field) -> Column:
     with suppress(InputError):  # a type of ClickHouse's that is not known here
-        return is_bool(kind)
-    return False
+        kind = read_kind(field.type)
+        return Column(field.name, kind.bare.name == "Bool", kind.clock)
+    return Column(field.name)
 
 
 def _cast(name: str, has: str, wanted: str) -> str:
     quoted = sql.name(name)
-    return quoted if has == wanted else f"accurateCast({quoted}, {sql.text(wanted)})"
+    if has == wanted:
+        return quoted
+    clock = clock_of_type(has)
+    check_alike(f"insert, column {shown(name)}", clock, clock_of_type(wanted))
+    return exact_cast(quoted, wanted, clock)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from aaiclick.data.clocks import Clock
+
 
 class Operation(NamedTuple):
     """One thing that can be done to values."""
@@ -27,14 +29,36 @@ class Operation(NamedTuple):
     """It looks at many rows. With `over`, `{over}` is where the rows around are told; otherwise at the end."""
     frame: str | None = None
     """Which rows around are seen with an order; without it, those up to the row itself."""
+    times: slice = slice(0)
+    """The arguments whose times its answer is one of, besides those of `alike`."""
+    cancels: bool = False
+    """Of two times its answer is none."""
+    compares: bool = False
+    """A text beside a time is read as one."""
+    apart: bool = False
+    """Its arguments have nothing to do with each other: one may be a time with a zone and another without."""
+    takes: Clock = ""
+    """What its first argument must be, if it is known."""
+    makes: Clock = ""
+    """What its answer is."""
 
 
 def _two(sql: str, truth_sql: str | None = None) -> Operation:
     return Operation(sql, 2, 2, truth_sql=truth_sql)
 
 
-def _total(sql: str, arguments: int = 1, *, truth: bool = False, alike: slice = slice(0)) -> Operation:
-    return Operation(sql, arguments, arguments, truth=truth, alike=alike, many=True)
+def _moved(sql: str) -> Operation:
+    return Operation(sql, 2, 2, times=slice(None), cancels=True)
+
+
+def _compared(sign: str) -> Operation:
+    return Operation(f"toBool({{0}} {sign} {{1}})", 2, 2, truth=True, compares=True)
+
+
+def _total(
+    sql: str, arguments: int = 1, *, truth: bool = False, alike: slice = slice(0), times: slice = slice(0)
+) -> Operation:
+    return Operation(sql, arguments, arguments, truth=truth, alike=alike, many=True, times=times, apart=True)
 
 
 def _window(sql: str, least: int = 1, most: int = 1, *, alike: slice = slice(0), frame: str | None = None) -> Operation:
@@ -53,19 +77,19 @@ _REMAINDER = "modulo(modulo({0}, {1}) + {1}, {1})"
 _FLOOR = "(intDiv({0}, {1}) - toInt8((modulo({0}, {1}) != 0) AND (({0} < 0) != ({1} < 0))))"
 
 OPERATORS = {
-    "add": _two("({0} + {1})"),
-    "sub": _two("({0} - {1})"),
+    "add": _moved("({0} + {1})"),
+    "sub": _moved("({0} - {1})"),
     "mul": _two("({0} * {1})"),
     "truediv": _two("({0} / {1})"),
     "floordiv": _two(_FLOOR),
     "mod": _two(_REMAINDER),
     "pow": _two("pow({0}, {1})"),
-    "lt": _test("{0} < {1}", 2),
-    "le": _test("{0} <= {1}", 2),
-    "gt": _test("{0} > {1}", 2),
-    "ge": _test("{0} >= {1}", 2),
-    "eq": _test("{0} = {1}", 2),
-    "ne": _test("{0} != {1}", 2),
+    "lt": _compared("<"),
+    "le": _compared("<="),
+    "gt": _compared(">"),
+    "ge": _compared(">="),
+    "eq": _compared("="),
+    "ne": _compared("!="),
     "and": _two("bitAnd({0}, {1})", "toBool({0} AND {1})"),
     "or": _two("bitOr({0}, {1})", "toBool({0} OR {1})"),
     "xor": _two("bitXor({0}, {1})", "toBool(xor({0}, {1}))"),
@@ -92,7 +116,7 @@ FUNCTIONS = {
     "ceil": Operation("ceil({0})"),
     "round": Operation("roundBankers({0}{args})", 1, 2),
     "sign": Operation("sign({0})"),
-    "clip": Operation("least(greatest({0}, {1}), {2})", 3, 3),
+    "clip": Operation("least(greatest({0}, {1}), {2})", 3, 3, times=_ALL),
     "is_nan": _test("isNaN({0})"),
     # texts
     "upper": Operation("upperUTF8({0})"),
@@ -108,7 +132,7 @@ FUNCTIONS = {
     "extract": Operation("extract({0}, {1})", 2, 2),
     "split": Operation("splitByString({1}, {0})", 2, 2),
     "slice": Operation("substringUTF8({0}, {1} + 1, {2})", 3, 3),
-    "join_with": Operation("concat({0}{args})", 2, 100),
+    "join_with": Operation("concat({0}{args})", 2, 100, apart=True),
     # times
     "year": Operation("toYear({0})"),
     "month": Operation("toMonth({0})"),
@@ -118,8 +142,6 @@ FUNCTIONS = {
     "second": Operation("toSecond({0})"),
     "weekday": Operation("(toDayOfWeek({0}) - 1)"),
     "date": Operation("toDate32({0})"),
-    "strftime": Operation("formatDateTime({0}, {1})", 2, 2),
-    "start_of": Operation("dateTrunc({1}, {0})", 2, 2),
     # lists
     "size": Operation("toInt64(length({0}))"),
     "has": _test("has({0}, {1})", 2),
@@ -130,15 +152,15 @@ FUNCTIONS = {
     "fill_null": Operation("ifNull({0}, {1})", 2, 2, alike=_ALL),
     # choices
     "choose": Operation("if({0}, {1}, {2})", 3, 3, alike=slice(1, None)),
-    "least": Operation("least({0}{args})", 2, 100),
-    "greatest": Operation("greatest({0}{args})", 2, 100),
-    "hash": Operation("cityHash64({0}{args})", 1, 100),
+    "least": Operation("least({0}{args})", 2, 100, times=_ALL),
+    "greatest": Operation("greatest({0}{args})", 2, 100, times=_ALL),
+    "hash": Operation("cityHash64({0}{args})", 1, 100, apart=True),
 }
 """Methods of a column: its values are the first argument."""
 
 AGGREGATES = {
     "sum": _total("sum({0})"),
-    "mean": _total("avg({0})"),
+    "mean": _total("avg({0})", times=_FIRST),
     "min": _total("minOrNull({0})", alike=_FIRST),
     "max": _total("maxOrNull({0})", alike=_FIRST),
     "std": _total("stddevSamp({0})"),
@@ -150,7 +172,7 @@ AGGREGATES = {
     "any": _total("toBool(countIf({0} != 0){over} > 0)", truth=True),
     "all": _total("toBool(countIf({0} = 0){over} = 0)", truth=True),
     "first": _total("anyOrNull({0})", alike=_FIRST),
-    "collect": _total("groupArray({0})"),
+    "collect": _total("groupArray({0})", times=_FIRST),
     "argmax": _total("argMaxOrNull({0}, {1})", 2, alike=_FIRST),
     "argmin": _total("argMinOrNull({0}, {1})", 2, alike=_FIRST),
 }

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from aaiclick.data.expressions import Call, Cast, Expression, Member, call, deeper
+from aaiclick.data import time_verbs
+from aaiclick.data.expressions import Call, Expression, call, cast, member
 from aaiclick.data.operations import FUNCTIONS, OPERATORS, Operation
-from aaiclick.data.types import is_bool, read_type
+from aaiclick.data.relations import column_of
+from aaiclick.data.types import read_type
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
@@ -62,15 +64,36 @@ class Operators(Functions[Made]):
     def cast(self, kind: object) -> Made:
         """As another type; a value that does not fit is an error, and so is None, unless the type is Nullable."""
         wanted = read_type(kind)
-        return self._combine(lambda value: Cast(value, wanted, deeper([value]), is_bool(wanted)))
+        return self._combine(lambda value: cast(value, wanted))
 
     def isin(self, values: Any) -> Made:
         """Whether each value is among these: constants, or the column of another Object. For None, None."""
         if isinstance(values, str | bytes):
             raise InputError(field="isin", value=shown(repr(values)), rule="one text is no list", hint="Give [text].")
         column = getattr(type(values), "_only_column", None)
-        among = tuple(values) if column is None else column(values)
-        return self._combine(lambda value: Member(value, among, deeper([value])))
+        if column is None:
+            return self._combine(lambda value: member(value, tuple(values)))
+        found = column(values)
+        return self._combine(lambda value: member(value, found, column_of(found, found.names[0]).clock))
+
+    def tz_localize(self, zone: str | None) -> Made:
+        """Times without a zone as those of one, such as 'Europe/Rome'; with None, times as their own clocks show them.
+
+        What the clocks of the zone leave out, or show twice, is refused.
+        """
+        return self._combine(partial(call, "tz_localize", time_verbs.localized(zone)))
+
+    def tz_convert(self, zone: str) -> Made:
+        """Times with a zone as the same moments of another."""
+        return self._combine(partial(call, "tz_convert", time_verbs.converted(zone)))
+
+    def strftime(self, form: str) -> Made:
+        """Times as texts: '%Y-%m-%d %H:%M', with Python's codes."""
+        return self._combine(partial(call, "strftime", time_verbs.written(form)))
+
+    def start_of(self, unit: str) -> Made:
+        """When the second, minute, hour or day of times began; of a week, month, quarter or year, its first day."""
+        return self._combine(partial(call, "start_of", time_verbs.begun(unit)))
 
 
 def _sign(name: str, operation: Operation, *, reflected: bool = False) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -39,11 +40,12 @@ def fit_days(array: pa.Array, kind: Type) -> pa.Array:
 
 
 def fit_moments(array: pa.Array, kind: Type) -> pa.Array:
-    """Arrow's timestamps (without a zone: in UTC) as the type's, all within its range and with no digit lost."""
+    """Arrow's timestamps as the type's, all within its range and with no digit lost; with a zone as it has one."""
     import pyarrow as pa  # here, to keep start-up light
 
     unit = array.type.unit
-    array = array.cast(pa.timestamp(unit, "UTC"))
+    _check_clock(array, kind)
+    array = array.cast(pa.timestamp(unit, "UTC" if kind.zone else None))
     ticks = array.cast(pa.int64())
     digits = kind.numbers[0] if kind.numbers else 0
     low, high, rule = _bounds(kind)
@@ -51,6 +53,24 @@ def fit_moments(array: pa.Array, kind: Type) -> pa.Array:
     if digits < UNITS[unit]:
         _check_whole(array, ticks, 10 ** (UNITS[unit] - digits), f"{kind} keeps {digits} digits of a second")
     return array.cast(arrow_of(kind))
+
+
+def _check_clock(array: pa.Array, kind: Type) -> None:
+    """Refuse times without a zone for a type that has one, and the other way round."""
+    import pyarrow.compute as pc  # here, to keep start-up light
+
+    at = pc.index(array.is_valid(), True).as_py()
+    if at >= 0 and (array.type.tz is None) == bool(kind.zone):
+        raise other_clock(at, str(array[at]), kind)
+
+
+def other_clock(row: int, value: object, kind: Type) -> Unfit:
+    """The complaint about a time without a zone in a column that has one, or the other way round."""
+    other = replace(kind, zone="" if kind.zone else "UTC")
+    if kind.zone:
+        hint = f"Add its zone, such as tzinfo=datetime.UTC, or make the type {other}."
+        return Unfit(row, value, f"a time without a zone, and {kind} has one", hint)
+    return Unfit(row, value, f"a time with a zone, and {kind} has none", f"Drop its zone, or make the type {other}.")
 
 
 def _bounds(kind: Type) -> tuple[int, int, str]:

@@ -6,13 +6,15 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING, Any
 
-from aaiclick.data import display
+from aaiclick.data import display, exporting
 from aaiclick.data.clients.contract import DataClient, Rows
+from aaiclick.data.clients.times import find_fine, has_nanoseconds
 from aaiclick.data.compiling import to_sql
 from aaiclick.data.expressions import Column, Key
 from aaiclick.data.relations import Aggregate, Project, Relation, Slice, Sort, is_ordered, sources_of, with_order
 from aaiclick.data.schema import ORDER, Shape
 from aaiclick.errors import InputError, MissingExtra
+from aaiclick.urls import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +43,18 @@ async def data(client: DataClient, relation: Relation, shape: Shape, orient: str
     """All of it, in its shape."""
     if orient not in (None, "records"):
         raise InputError(field="orient", value=repr(orient), rule="None or 'records'", hint="")
-    return shaped(await _rows(client, relation), shape, orient)
+    return shaped(_refuse_nanoseconds(await _rows(client, relation)), shape, orient)
+
+
+def _refuse_nanoseconds(rows: Rows) -> Rows:
+    """Python's datetime has six digits of a second: what has more is not cut."""
+    for name, kind, column in zip(rows.names, rows.types, rows.columns, strict=True):
+        for row, value in enumerate(column if has_nanoseconds(kind) else ()):
+            if (found := find_fine(value)) is not None:
+                field = f"column {shown(name)}, row {row} (counted from 0)"
+                hint = "Ask for arrow() or df(), or cut it with start_of('microsecond')."
+                raise InputError(field=field, value=found, rule="a datetime of Python's holds microseconds", hint=hint)
+    return rows
 
 
 def shaped(rows: Rows, shape: Shape, orient: str | None) -> Any:
@@ -132,7 +145,7 @@ async def export(client: DataClient, relation: Relation, path: str, file_format:
         rule = f"its format is not known by its ending ({', '.join(FORMATS)})"
         raise InputError(field="path", value=path, rule=rule, hint="Give file_format, such as 'Parquet'.")
     try:
-        return await client.save(_query(relation), known, path)
+        return await exporting.write(client, _query(relation), known, path)
     except FileExistsError:
         raise InputError(
             field="path", value=path, rule="it is there already", hint="Remove it, or write another."

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
 
+from aaiclick.data.clocks import Clock, common_clock
 from aaiclick.data.expressions import Column, Expression, Key, Member, One, walk
 from aaiclick.data.schema import ORDER
 
@@ -20,6 +21,9 @@ class Table:
     columns: tuple[Column, ...]
     ordered: bool = False
     keeper: object = field(default=None, repr=False)
+    naive: Mapping[str, str] = field(default_factory=dict)
+    """The types of those columns that hold times without a zone. ClickHouse gives them that of its own when it starts,
+    so they are read as of the query, whose zone is UTC."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -152,7 +156,7 @@ Relation = Table | Nowhere | Filter | Project | Sort | Slice | Aggregate | Join 
 
 def column_of(relation: Relation, name: str) -> Column:
     """A column of a relation, with what is known of it."""
-    return Column(name, truth=_is_truth(relation, name))
+    return Column(name, *_known(relation, name))
 
 
 def own_columns(relation: Relation) -> dict[str, Expression]:
@@ -162,7 +166,7 @@ def own_columns(relation: Relation) -> dict[str, Expression]:
 
 def one(relation: Relation) -> One:
     """The one value of a relation of one row and one column."""
-    return One(relation, _is_truth(relation, relation.names[0]))
+    return One(relation, *_known(relation, relation.names[0]))
 
 
 def free_prefix(names: Iterable[str]) -> str:
@@ -173,27 +177,43 @@ def free_prefix(names: Iterable[str]) -> str:
     return prefix
 
 
-def _is_truth(relation: Relation, name: str) -> bool:
+class _Known(NamedTuple):
+    """What is known of a column before it is computed: whether it is true or false, whether it has times."""
+
+    truth: bool = False
+    clock: Clock = ""
+
+
+def _known(relation: Relation, name: str) -> _Known:
     while True:
         match relation:
             case Table(columns=columns):
-                return any(column.truth for column in columns if column.name == name)
+                return _of(next((column for column in columns if column.name == name), None))
             case Project(columns=columns):
-                return columns[name].truth if name in columns else False
+                return _of(columns.get(name))
             case Aggregate(keys=keys, columns=columns):
-                found = columns.get(name) or keys.get(name)
-                return found is not None and found.truth
+                return _of(columns.get(name) or keys.get(name))
             case Filter() | Sort() | Slice() | Distinct():
                 relation = relation.source
             case Union(sources=sources):
-                return all(_is_truth(source, name) for source in sources)
+                found = [_known(source, name) for source in sources]
+                return _Known(all(each.truth for each in found), common_clock(each.clock for each in found))
             case Join(left=left, right=right, renamed=renamed):
                 theirs = [old for old, new in renamed.items() if new == name]
                 relation, name = (right, theirs[0]) if theirs else (left, name)
-            case Explode(source=source, column=column) if column != name:
+            case Aligned(sources=sources):
+                number, _, name = name.partition(".")
+                relation = sources[int(number)]
+            case Explode(source=source, column=column):
+                if column == name:  # of a list, its elements
+                    return _Known(False, _known(source, name).clock)
                 relation = source
             case _:
-                return False
+                return _Known()
+
+
+def _of(value: Expression | None) -> _Known:
+    return _Known() if value is None else _Known(value.truth, value.clock)
 
 
 def aligned_name(number: int, name: str) -> str:
@@ -222,8 +242,8 @@ def with_order(relation: Relation) -> Relation:
             return Filter(with_order(source), conditions)
         case Project(source=source, columns=columns):
             return Project(with_order(source), {**columns, ORDER: Column(ORDER)})
-        case Table(name=name, columns=columns, keeper=keeper):
-            return Table(name, (*columns, Column(ORDER)), True, keeper)
+        case Table(columns=columns):
+            return replace(relation, columns=(*columns, Column(ORDER)), ordered=True)
     return relation
 
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from aaiclick.data.clocks import LEFT_OUT, is_left_out
 from aaiclick.data.display import glimpse
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
@@ -19,12 +20,19 @@ NAME_BYTES_MAX = 200
 YEARS = (1900, 2299)
 """The years of Date32 and DateTime64; older servers change others silently."""
 
+_MICROSECONDS = "%Y-%m-%d %H:%M:%S.%f"
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "`": "\\`", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"})
 
 
 def name(text: str) -> str:
     """A table's or column's name, quoted."""
     return f"`{text.translate(_ESCAPES)}`"
+
+
+def read_as(table: str, kinds: Mapping[str, str]) -> str:
+    """A query for a table, with some columns as types of the query: their own have the zone of the server's start."""
+    columns = ", ".join(f"CAST({name(column)}, {text(kind)}) AS {name(column)}" for column, kind in kinds.items())
+    return f"SELECT * REPLACE ({columns}) FROM {name(table)}"  # noqa: S608 (quoted)
 
 
 def check_column(text: object) -> str:
@@ -63,11 +71,21 @@ def _literal(value: object) -> str:
     kind = type(value)
     write = _WRITERS.get(kind)
     if write is None and kind.__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
-        return literal(getattr(value, "item")())  # noqa: B009  # numpy's own scalars
+        return literal(_of_numpy(value))
     if write is None:
         rule = f"a {kind.__name__} is no value of a query"
         raise _refused(value, rule, "Make an Object of it, or convert it first.")
     return write(value)
+
+
+def _of_numpy(value: Any) -> object:
+    """One of numpy's scalars; what it would count as nanoseconds is a time all the same."""
+    if type(value).__name__ != "datetime64":
+        return value.item()
+    micros = value.astype("datetime64[us]")
+    if micros.astype(value.dtype) != value:
+        raise _refused(value, "it is no time, or has nanoseconds")
+    return micros.item().date() if value.dtype.name == "datetime64[D]" else micros.item()
 
 
 def _refused(value: object, rule: str, hint: str = "") -> InputError:
@@ -97,11 +115,15 @@ def _date(value: date) -> str:
 
 
 def _datetime(value: datetime) -> str:
-    if value.utcoffset() is None:
-        raise _refused(value, "a time without a zone", "Add tzinfo, such as datetime.UTC.")
     if not YEARS[0] <= value.year <= YEARS[1]:
         raise _refused(value, f"ClickHouse holds the years {YEARS[0]} to {YEARS[1]}")
-    return f"toDateTime64('{value.astimezone(UTC).strftime('%Y-%m-%d %H:%M:%S.%f')}', 6, 'UTC')"
+    if value.tzinfo is None:
+        return f"toDateTime64('{value.strftime(_MICROSECONDS)}', 6)"
+    if value.utcoffset() is None:
+        raise _refused(value, "its zone does not give its difference to UTC")
+    if is_left_out(value):
+        raise _refused(value, LEFT_OUT, "Give the time that they show.")
+    return f"toDateTime64('{value.astimezone(UTC).strftime(_MICROSECONDS)}', 6, 'UTC')"
 
 
 def _decimal(value: Decimal) -> str:

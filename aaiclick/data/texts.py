@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from aaiclick.data import sql
+from aaiclick.data import sql, zones
 from aaiclick.data.file_options import Options
 from aaiclick.data.grammar import Type
 
@@ -18,7 +18,7 @@ _SPECIAL = "^(?i)[+-]?(inf|infinity|nan)$"
 _UUID = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-_OFFSET = "(Z|[+-][01][0-9]:?[0-5][0-9])"
+OFFSET = "(Z|[+-][01][0-9]:?[0-5][0-9])"
 _DAYS = {"Date": ("1970-01-01", "2149-06-06"), "Date32": ("1900-01-01", "2299-12-31")}
 
 
@@ -96,22 +96,42 @@ def _date(kind: Type, text: str, options: Options) -> Reading:
 
 
 def _moment(kind: Type, text: str, _: Options) -> Reading:
-    """A time without an offset is one of the column's zone, or of UTC; one that its clocks leave out is refused."""
+    """A time without an offset is one of the column's zone; one that its clocks leave out, or show twice, is refused.
+
+    Where the column has no zone, so must be the text.
+    """
     places = kind.numbers[0] if kind.numbers else 0
-    zone = sql.text(kind.zone or "UTC")
-    fraction = f"([.][0-9]{{0,{places}}}0*)?"
-    pattern = f"^{_DATE}[ T]{_CLOCK}{fraction}{_OFFSET}?$"
-    value = f"parseDateTime64BestEffortOrNull({text}, {places}, {zone})"
-    local = f"concat(substring({text}, 1, 10), ' ', substring({text}, 12, 8))"
-    same = f"ifNull(substring(toString({value}), 1, 19) = {local}, 0)"
+    fraction = f"([.]([0-9]{{1,{places}}}0*))?" if places else "([.]0+)?"
+    pattern = f"^{_DATE}[ T]{_CLOCK}{fraction}{OFFSET if kind.zone else '()'}?$"
+    value, same = _in_zone(kind, text, places) if kind.zone else _without_zone(text, places)
     day = f"substring({text}, 1, 10)"
     real_day = f"ifNull(toString(toDate32OrNull({day})) = {day}, 0)"
-    low, high = "1900-01-02", "2262-04-10" if places == 9 else "2299-12-30"
-    within = f"{day} >= '{low}' AND {day} <= '{high}'"
+    low, high = "1900-01-01", "2299-12-31"
+    if kind.zone:  # with an offset, the day in the column's zone may be another
+        low, high = "1900-01-02", "2299-12-30"
+    within = f"{day} >= '{low}' AND {day} <= '{'2262-04-10' if places == 9 else high}'"
     if kind.name == "DateTime":
         within += f" AND ifNull(toUnixTimestamp64Second({value}) BETWEEN 0 AND 4294967295, 0)"
-    fits = f"{_match(text, pattern)} AND {real_day} AND {within} AND ({_match(text, _OFFSET + '$')} OR {same})"
-    return Reading(fits, value)
+    return Reading(f"{_match(text, pattern)} AND {real_day} AND {within} AND {same}", value)
+
+
+def _without_zone(text: str, places: int) -> tuple[str, str]:
+    """The time that a text means, and whether it is the same."""
+    value = f"parseDateTime64BestEffortOrNull({text}, {places})"
+    local = f"concat(substring({text}, 1, 10), ' ', substring({text}, 12, 8))"
+    return value, f"ifNull(substring(toString({value}), 1, 19) = {local}, 0)"
+
+
+def _in_zone(kind: Type, text: str, places: int) -> tuple[str, str]:
+    """The moment that a text means, and whether there is just one."""
+    has_offset = _match(text, f"{OFFSET}$")
+    moment = f"parseDateTime64BestEffortOrNull({text}, {places}, {sql.text(kind.zone)})"
+    if kind.zone == "UTC":
+        return moment, "1"
+    wall = f"parseDateTime64BestEffortOrNull({text}, {places}, 'UTC')"
+    one = zones.in_zone(wall, kind.zone, f"NOT ({zones.IS_NONE} OR {zones.IS_TWICE})")
+    local = zones.in_zone(wall, kind.zone, zones.moment(kind.zone))
+    return f"if({has_offset}, {moment}, {local})", f"({has_offset} OR ifNull({one}, 0))"
 
 
 def _uuid(kind: Type, text: str, _: Options) -> Reading:

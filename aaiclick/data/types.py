@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from aaiclick.data import sql
+from aaiclick.data.clocks import Clock
 from aaiclick.data.display import glimpse
 from aaiclick.data.grammar import DEPTH_MAX, PRECISION_MAX, Type, is_zone, nullable, parse
 from aaiclick.errors import InputError
@@ -55,9 +57,22 @@ def is_nullable(type: str) -> bool:
     return parse(type).is_nullable
 
 
-def is_bool(type: str) -> bool:
-    """Whether this is Bool, Nullable or not."""
-    return parse(type).bare.name == "Bool"
+def clock_of_type(type: str) -> Clock:
+    """Whether times of this type have a zone; nothing is known of a type that is not known here."""
+    with suppress(InputError):
+        return parse(type).clock
+    return ""
+
+
+def has_naive(type: str) -> bool:
+    """Whether this type has times without a zone in it."""
+    with suppress(InputError):
+        return _has_naive(parse(type))
+    return False
+
+
+def _has_naive(kind: Type) -> bool:
+    return kind.clock == "naive" or any(map(_has_naive, kind.parts))
 
 
 # ---------------------------------------------------------------- Python's types
@@ -94,7 +109,7 @@ def arrow_of(kind: Type) -> pa.DataType:
     """What to send over Arrow for an insert into a column of this type.
 
     A String may be sent as binary too. Integers of 128 and more bits are little-endian bytes, an IPv6 address is its
-    16 bytes, an Enum its number, and all times are in UTC.
+    16 bytes, an Enum its number. Times with a zone are sent in UTC, others without one.
     """
     import pyarrow as pa  # here, to keep start-up light
 
@@ -114,11 +129,12 @@ def arrow_of(kind: Type) -> pa.DataType:
         case "FixedString":
             return pa.binary(kind.numbers[0])
         case "DateTime64":
-            return pa.timestamp(next(unit for unit, digits in UNITS.items() if digits >= kind.numbers[0]), "UTC")
+            unit = next(unit for unit, digits in UNITS.items() if digits >= kind.numbers[0])
+            return pa.timestamp(unit, "UTC" if kind.zone else None)
         case "Int128" | "UInt128" | "Int256" | "UInt256":
             return pa.binary(kind.bits // 8)
         case "DateTime":
-            return pa.timestamp("s", "UTC")
+            return pa.timestamp("s", "UTC" if kind.zone else None)
         case "IPv6":
             return pa.binary(16)
     return pa.type_for_alias(_ARROW.get(kind.name) or kind.name.lower())
@@ -133,8 +149,8 @@ _ARROW = {"Date": "date32", "Date32": "date32", "UUID": "string", "IPv4": "uint3
 def kind_of_arrow(data_type: pa.DataType, has_nulls: bool) -> Type:
     """The ClickHouse type for an Arrow field.
 
-    A time without a zone is taken as UTC. A dictionary of texts becomes LowCardinality, another one its values' type.
-    Lists, maps and structs cannot be nullable in ClickHouse: for them `has_nulls` says nothing.
+    A time without a zone has none in ClickHouse either. A dictionary of texts becomes LowCardinality, another one its
+    values' type. Lists, maps and structs cannot be nullable in ClickHouse: for them `has_nulls` says nothing.
     """
     import pyarrow as pa  # here, to keep start-up light
 
@@ -211,8 +227,10 @@ _FROM_ARROW = {
 
 
 def _known_zone(zone: str | None) -> str:
-    """Moments keep their zone where ClickHouse knows it; the moment is the same in any."""
-    return zone if zone and is_zone(zone) else "UTC"
+    """Moments keep their zone if it has a name; with a mere difference to UTC, they are the same moments in UTC."""
+    if zone is None:
+        return ""
+    return zone if is_zone(zone) else "UTC"
 
 
 def _no_type(data_type: pa.DataType) -> InputError:

@@ -58,6 +58,8 @@ def _of_bare(one: Type, other: Type) -> Type | None:
     if names == {"Date", "Date32"}:
         return Type("Date32")
     if names <= {"DateTime", "DateTime64"}:
+        if one.clock != other.clock:
+            return None
         digits = max((kind.numbers or (0,))[0] for kind in (one, other))
         return Type("DateTime64", numbers=(digits,), zone=one.zone if one.zone == other.zone else "UTC")
     return _nested(one, other) if len(names) == 1 and one.parts else None

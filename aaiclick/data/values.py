@@ -29,8 +29,8 @@ class Tabulated(NamedTuple):
 def tabulate(value: object, fields: Mapping[str, object] | None = None) -> Tabulated:
     """The value as a table, with exact types; `fields` gives the type of some columns or of all.
 
-    A value that its type cannot hold exactly is refused, with its row and column. Times of Arrow, numpy and pandas
-    that have no zone are taken as UTC; Python's are refused. Of a pandas frame, an index with a name becomes a column.
+    A value that its type cannot hold exactly is refused, with its row and column. Times without a zone stay so,
+    whoever made them. Of a pandas frame, an index with a name becomes a column.
     """
     import pyarrow as pa  # here, to keep start-up light
 

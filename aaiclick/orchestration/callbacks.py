@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from aaiclick.backend import is_local
 from aaiclick.data.schema import VALUE
-from aaiclick.data.types import read_type
+from aaiclick.data.types import clock_of_type, read_type
 from aaiclick.errors import EntrypointError, InputError, SignatureMismatch
 from aaiclick.orchestration.decorators import TaskFactory
 from aaiclick.orchestration.params import entrypoint_of, kind_of, path_of, resolve, unwrap
@@ -110,7 +110,8 @@ def load_callback(name: str) -> Loaded:
 def returned_fields(function: Callable[..., Any]) -> dict[str, str]:
     """The columns that the annotation of what it returns tells; none if that does not tell enough.
 
-    A TypedDict tells names and types, any other type that of a single value.
+    A TypedDict tells names and types, any other type that of a single value. `datetime` does not tell whether it has a
+    zone: the values do.
     """
     try:
         hint = typing.get_type_hints(function).get("return", typing.Any)
@@ -118,10 +119,12 @@ def returned_fields(function: Callable[..., Any]) -> dict[str, str]:
         return {}
     try:
         if typing.is_typeddict(hint):
-            return {name: read_type(kind) for name, kind in typing.get_type_hints(hint).items()}
-        return {} if _has_columns(hint) else {VALUE: read_type(hint)}
+            found = {name: read_type(kind) for name, kind in typing.get_type_hints(hint).items()}
+        else:
+            found = {} if _has_columns(hint) else {VALUE: read_type(hint)}
     except (InputError, NameError):
         return {}
+    return {} if any(map(clock_of_type, found.values())) else found
 
 
 def _has_columns(hint: object) -> bool:

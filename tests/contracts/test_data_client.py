@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -87,6 +88,25 @@ async def test_rows_are_python_values_column_by_column(client: DataClient) -> No
     moment = datetime(2024, 2, 29, 1, 2, 3, 500_000, tzinfo=UTC)
     rows = sorted(zip(*found.columns, strict=True))
     assert rows[0][:1] + rows[0][2:] == (1, None, Decimal("1.50"), True, [1, 2], moment)
+
+
+async def test_times_are_with_or_without_a_zone_as_their_types_are(client: DataClient) -> None:
+    query = (
+        "SELECT toDateTime64('2024-02-29 01:02:03.5', 6) AS n, toDateTime('2024-02-29 01:02:03') AS s,"
+        " toDateTime('2024-02-29 01:02:03', 'Asia/Tokyo') AS z, [toDateTime64('2024-02-29 01:02:03.5', 3, 'UTC')] AS u,"
+        " toDateTime64('2024-02-29 01:02:03.5', 9) AS f, timezone() AS zone"
+    )
+    whole = datetime(2024, 2, 29, 1, 2, 3)  # noqa: DTZ001
+    half = whole.replace(microsecond=500_000)
+    tokyo = whole.replace(tzinfo=ZoneInfo("Asia/Tokyo"))
+    found = await client.rows(query)
+    assert [column[0] for column in found.columns] == [half, whole, tokyo, [half.replace(tzinfo=UTC)], half, "UTC"]
+    assert list(found.types)[:3] == ["DateTime64(6)", "DateTime", "DateTime('Asia/Tokyo')"]
+    table = await client.arrow(query)
+    batches = [batch async for batch in client.batches(query)]
+    for schema in (table.schema, batches[0].schema):
+        assert schema.types[:3] == [pa.timestamp("us"), pa.timestamp("s"), pa.timestamp("s", "Asia/Tokyo")]
+    assert table.to_pylist()[0]["z"] == tokyo
 
 
 async def test_no_rows_have_columns_too(client: DataClient) -> None:

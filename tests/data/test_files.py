@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aaiclick.data import create_object_from_file, create_object_from_url, create_object_from_value, data_context
-from aaiclick.data.files import file_source, format_of, read_here, url_source
+from aaiclick.data.files import file_source, format_here, format_of, url_source
 from aaiclick.errors import InputError
 from tests.support.front_door import local
 
@@ -108,4 +108,4 @@ def test_a_file_for_a_server_is_of_a_format_that_can_be_sent(tmp_path: Path) -> 
     path = tmp_path / "rows.xml"
     path.write_text("<a/>")
     with pytest.raises(InputError, match="Parquet"):
-        read_here(path, None)
+        format_here(path, None)

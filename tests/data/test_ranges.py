@@ -1,6 +1,6 @@
 """What days and moments ClickHouse holds, to the tick."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -37,18 +37,30 @@ def test_moments_fit_within_the_years_of_their_zone(zone: str) -> None:
 
 
 def test_seconds_fit_up_to_the_last() -> None:
-    last = datetime(2106, 2, 7, 6, 28, 15, tzinfo=UTC)
-    assert fit_moments(pa.array([last]), parse("DateTime")).to_pylist() == [last]
-    with pytest.raises(Unfit, match="2106"):
-        fit_moments(pa.array([last + timedelta(seconds=1)]), parse("DateTime"))
+    for kind, zone in (("DateTime('UTC')", UTC), ("DateTime", None)):
+        last = datetime(2106, 2, 7, 6, 28, 15, tzinfo=zone)
+        assert fit_moments(pa.array([last]), parse(kind)).to_pylist() == [last]
+        with pytest.raises(Unfit, match="2106"):
+            fit_moments(pa.array([last + timedelta(seconds=1)]), parse(kind))
 
 
 @pytest.mark.parametrize("digits", range(7))
 def test_no_digit_of_a_second_is_lost(digits: int) -> None:
     kind = parse(f"DateTime64({digits})")
     step = timedelta(microseconds=10 ** (6 - digits))
-    for moment in (datetime(2024, 1, 1, tzinfo=UTC), datetime(1950, 1, 1, tzinfo=UTC)):
+    for moment in (datetime(2024, 1, 1), datetime(1950, 1, 1)):  # noqa: DTZ001
         assert fit_moments(pa.array([moment + step]), kind).to_pylist() == [moment + step]
         if digits < 6:
             with pytest.raises(Unfit, match=f"{digits} digits"):
                 fit_moments(pa.array([moment + TICK]), kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "zone", "rule"), [("DateTime64(6)", UTC, "has none"), ("DateTime('UTC')", None, "has one")]
+)
+def test_a_zone_is_neither_attached_nor_dropped(kind: str, zone: tzinfo | None, rule: str) -> None:
+    with pytest.raises(Unfit, match=rule) as refusal:
+        fit_moments(pa.array([None, datetime(2024, 1, 1, tzinfo=zone)]), parse(kind))
+    assert refusal.value.row == 1
+    nothing = pa.array([None], pa.timestamp("us", "UTC" if zone else None))
+    assert fit_moments(nothing, parse(kind)).to_pylist() == [None]

@@ -158,7 +158,7 @@ STRANGE = [
     *(2**255, -(2**255) - 1, 10**5000, "\ud800", ["\ud800"], {"a": "\udfff"}),
     *(Decimal("NaN"), Decimal("Infinity"), Decimal("1E+80"), Decimal("1E-80"), Decimal("1E+1000000")),
     *(date(1899, 12, 31), date(2300, 1, 1), datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)),
-    datetime(2024, 1, 1),  # noqa: DTZ001
+    datetime(2024, 3, 31, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")),
 ]
 
 

@@ -20,6 +20,7 @@ def at(*parts: int) -> datetime:
     return datetime(*parts, tzinfo=UTC)  # type: ignore[misc,arg-type]
 
 
+TIME, LAST = datetime(2024, 3, 31, 2, 30), datetime(2299, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001
 SECONDS = "2024-01-01 12:00:60|2024-01-01|2107-01-01 00:00:00|1969-12-31 23:59:59|2024-01-01 00:00:00.5"
 ID = "61f0c404-5cb3-11e7-907b-a6006ad3dba0"
 DECIMALS = [Decimal(text) for text in ("123.45", "-1", "1.5", ".5")]
@@ -49,7 +50,24 @@ READ: list[tuple[str, str, list[Any] | None, str]] = [
         [at(1950, 5, 5, 1, 2, 3, 250_000), at(2023, 12, 31, 22, 0, 0, 500_000)],
         "2024-01-01 00:00:00.0001|1899-01-01 00:00:00|2300-01-01 00:00:00|2024-02-30 00:00:00|2024-01-01 25:00:00",
     ),
-    ("DateTime('Europe/Berlin')", "2024-06-01 12:00:00", [at(2024, 6, 1, 10)], "2024-03-31 02:30:00"),
+    (
+        "DateTime('Europe/Berlin')",
+        "2024-06-01 12:00:00|2024-10-27 02:30:00+01:00|2024-03-31 03:00:00",
+        [at(2024, 6, 1, 10), at(2024, 10, 27, 1, 30), at(2024, 3, 31, 1)],
+        "2024-03-31 02:30:00|2024-10-27 02:30:00",
+    ),
+    (
+        "DateTime64(6)",
+        "2024-03-31 02:30:00|2024-10-27T02:30:00.000001|1900-01-01 00:00:00|2299-12-31 23:59:59.999999",
+        [TIME, datetime(2024, 10, 27, 2, 30, 0, 1), datetime(1900, 1, 1), LAST],  # noqa: DTZ001
+        "2024-01-01 00:00:00Z|2024-01-01 00:00:00+02:00|2024-02-30 00:00:00|2024-01-01 00:00:00.",
+    ),
+    (
+        "DateTime",
+        "2024-03-31 02:30:00|2106-02-07 06:28:15",
+        None,
+        f"2106-02-07 06:28:16|2024-01-01 00:00:00Z|{SECONDS}",
+    ),
     ("UUID", ID, [UUID(ID)], f"61f0c404|{'x' * 36}"),
     ("IPv4", "1.2.3.4", None, "1.2.3.400|1.2.3|1.2.3.4x"),
     ("Enum8('red' = 1, 'blue' = 2)", "blue", ["blue"], "green|1|Red"),
@@ -73,7 +91,7 @@ async def test_texts_are_read_exactly_or_not_at_all(
 
 
 def same(value: Any) -> Any:
-    return value.astimezone(UTC) if isinstance(value, datetime) else value
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
 
 
 async def test_floats_are_the_nearest_ones(context: Context, write: Any) -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from aaiclick.data.types import arrow_of, is_bool, is_nullable, kind_of_arrow, read_kind, read_type
+from aaiclick.data.types import arrow_of, clock_of_type, has_naive, is_nullable, kind_of_arrow, read_kind, read_type
 from aaiclick.errors import InputError
 
 
@@ -54,8 +54,15 @@ def test_a_type_tells_whether_it_can_be_null() -> None:
     assert is_nullable("Nullable(Int8)")
     assert is_nullable("LowCardinality(Nullable(String))")
     assert not is_nullable("Array(Nullable(Int8))")
-    assert is_bool("Nullable(Bool)")
-    assert not is_bool("UInt8")
+
+
+def test_a_type_tells_whether_its_times_have_a_zone() -> None:
+    assert clock_of_type("Nullable(DateTime64(6))") == clock_of_type("Array(DateTime)") == "naive"
+    assert clock_of_type("Map(String, DateTime('UTC'))") == "aware"
+    assert clock_of_type("Date32") == clock_of_type("of the future") == ""
+    assert has_naive("Tuple(DateTime, DateTime('UTC'))")
+    assert not has_naive("DateTime('UTC')")
+    assert not has_naive("of the future")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +78,8 @@ def test_a_type_tells_whether_it_can_be_null() -> None:
         ("FixedString(7)", pa.binary(7)),
         ("Date", pa.date32()),
         ("DateTime('Europe/Berlin')", pa.timestamp("s", "UTC")),
-        ("DateTime64(4)", pa.timestamp("us", "UTC")),
+        ("DateTime64(4)", pa.timestamp("us")),
+        ("DateTime", pa.timestamp("s")),
         ("DateTime64(9, 'UTC')", pa.timestamp("ns", "UTC")),
         ("Decimal(38, 3)", pa.decimal128(38, 3)),
         ("Decimal(39, 3)", pa.decimal256(39, 3)),
@@ -105,7 +113,7 @@ def test_a_type_travels_as_an_arrow_type(type_: str, expected: pa.DataType) -> N
         (pa.binary(1000), "String"),
         (pa.date32(), "Date32"),
         (pa.date64(), "Date32"),
-        (pa.timestamp("us"), "DateTime64(6, 'UTC')"),
+        (pa.timestamp("us"), "DateTime64(6)"),
         (pa.timestamp("s", "Europe/Berlin"), "DateTime64(0, 'Europe/Berlin')"),
         (pa.timestamp("ns", "+02:00"), "DateTime64(9, 'UTC')"),
         (pa.decimal128(10, 2), "Decimal(10, 2)"),

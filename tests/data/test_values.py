@@ -107,7 +107,9 @@ def test_a_value_has_a_shape_and_types(value: object, shape: str, types: dict[st
         ([Point(1, 2)], "Array(Int64)"),
         ([np.int64(1), 2], "Int64"),
         ([np.datetime64("2024-01-01"), None], "Nullable(Date32)"),
-        ([np.datetime64("2024-01-01T00:00:00.5")], "DateTime64(6, 'UTC')"),
+        ([np.datetime64("2024-01-01T00:00:00.5")], "DateTime64(6)"),
+        ([datetime(2024, 1, 1), None], "Nullable(DateTime64(6))"),  # noqa: DTZ001
+        ([pd.Timestamp("2024-01-01"), pd.NaT], "Nullable(DateTime64(6))"),
         ([pd.Timestamp("2024-01-01", tz="Europe/Berlin"), pd.NaT], "Nullable(DateTime64(6, 'Europe/Berlin'))"),
         ([pd.NA, 1], "Nullable(Int64)"),
         ([{"a": 1}, {}], "Map(String, Int64)"),
@@ -135,7 +137,10 @@ def test_a_column_has_an_exact_type(column: list[Any], type_: str) -> None:
         ([2**53 + 1, 0.5], 0, "exactly"),
         (["ok", "\ud800"], 1, "surrogate"),
         ([date(2024, 1, 1), date(1800, 1, 1)], 1, "1900-01-01 to 2299-12-31"),
-        ([datetime(2024, 1, 1)], 0, "without a zone"),  # noqa: DTZ001
+        ([datetime(2024, 1, 1), MOMENT], 1, "began with a time without a zone"),  # noqa: DTZ001
+        ([MOMENT, None, datetime(2024, 1, 1)], 2, "began with a time with a zone"),  # noqa: DTZ001
+        ([[MOMENT], [datetime(2024, 1, 1)]], 1, "began with a time with a zone"),  # noqa: DTZ001
+        ([MOMENT, datetime(2024, 3, 31, 2, 30, tzinfo=BERLIN)], 1, "leave it out"),
         ([MOMENT, datetime(2400, 1, 1, tzinfo=UTC)], 1, "1900 to 2299"),
         ([Decimal(1), Decimal("NaN")], 1, "NaN"),
         ([Decimal("1E+70"), Decimal("1E-10")], 1, "76 digits"),
@@ -196,7 +201,6 @@ def wide_cycle() -> list[Any]:
         ({"a": iter([1])}, "list of it"),
         (object(), "no value here"),
         (int, "no value here"),
-        (datetime(2024, 1, 1), "without a zone"),  # noqa: DTZ001
         (cyclic(), "do not go together"),
         (wide_cycle(), "holds itself"),
         ([[[[[[[[[[[[[1]]]]]]]]]]]]], "nested deeper"),

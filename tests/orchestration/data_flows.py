@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
 from aaiclick.data import Object, View, create_object_from_value, data_context, open_object
 from aaiclick.orchestration import TaskResult, job, task
+from aaiclick.orchestration import map as map_rows
 
 
 @task
@@ -160,3 +162,28 @@ async def whole_and_part() -> dict[str, Any]:
 @job
 def holding() -> Any:
     return whole_and_part()
+
+
+@task
+async def times_of(at: datetime) -> Object:
+    return await create_object_from_value({"t": [at, at + timedelta(hours=1)]})
+
+
+@task
+async def told_of(at: datetime, rows: Object, later: Object, batch: Object) -> list[Any]:
+    return [at, await rows["t"].data(), later.schema.types, await later.data(), await batch.data()]
+
+
+def an_hour_later(row: datetime) -> datetime:
+    return row + timedelta(hours=1)
+
+
+def the_same(table: pa.Table) -> pa.Table:
+    return table
+
+
+@job
+def timely(at: datetime) -> Any:
+    rows = times_of(at)
+    later = map_rows(an_hour_later, rows, partition=1)
+    return told_of(at, rows, later, map_rows(the_same, rows, partition=1, batch=True))

@@ -30,11 +30,17 @@ class Row(TypedDict):
     age: int | None
 
 
+class DatedRow(TypedDict):
+    name: str
+    at: datetime | None
+
+
 def as_int(x) -> int: ...  # type: ignore[empty-body]
 def as_text(x) -> str | None: ...
 def as_list(x) -> list[float]: ...  # type: ignore[empty-body]
 def as_moment(x) -> datetime: ...  # type: ignore[empty-body]
 def as_row(x) -> Row: ...  # type: ignore[empty-body]
+def as_dated_row(x) -> DatedRow: ...  # type: ignore[empty-body]
 def as_dict(x) -> dict[str, int]: ...  # type: ignore[empty-body]
 def as_any(x) -> Any: ...
 def as_unknown(x) -> Unknown: ...
@@ -50,7 +56,8 @@ async def as_int_later(x) -> int: ...  # type: ignore[empty-body]
         (as_int_later, {"value": "Int64"}),
         (as_text, {"value": "Nullable(String)"}),
         (as_list, {"value": "Array(Float64)"}),
-        (as_moment, {"value": "DateTime64(6, 'UTC')"}),
+        (as_moment, {}),
+        (as_dated_row, {}),
         (as_row, {"name": "String", "age": "Nullable(Int64)"}),
         (as_dict, {}),
         (as_any, {}),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -51,6 +53,17 @@ async def test_objects_and_views_are_handed_on_by_reference(local: Path, state: 
 )
 async def test_what_travels(local: Path, flow: Any, expected: Any) -> None:
     assert await result_of(await flow()) == expected
+
+
+@pytest.mark.parametrize("zone", [None, ZoneInfo("Europe/Rome")], ids=str)
+async def test_times_are_with_or_without_a_zone_at_every_door(local: Path, zone: ZoneInfo | None) -> None:
+    at = datetime(2026, 3, 29, 3 if zone else 1, 30, 0, 5, tzinfo=zone)  # at two, Rome puts its clocks forward
+    hour = timedelta(hours=1)
+    given, rows, types, later, batch = await result_of(await flows.timely.submit(at))
+    kind = "DateTime64(6, 'Europe/Rome')" if zone else "DateTime64(6)"
+    assert (given, rows, types) == (at, [at, at + hour], {"value": kind})
+    assert (later, batch) == ([at + hour, at + 2 * hour], {"t": [at, at + hour]})
+    assert [each.tzinfo for each in (given, *rows, *later, *batch["t"])] == [zone] * 7
 
 
 async def test_an_object_given_at_submit_is_opened_in_the_task(local: Path) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
 SETTINGS = {
+    "session_timezone": "UTC",  # a time without a zone is the same wherever the process or the server runs
     "join_use_nulls": 1,  # a row without a partner has NULLs beside it, not zeros and empty texts
     "compile_expressions": 0,  # compiled, which an expression is from its fourth run on, it loses checks of its range
     "use_variant_as_common_type": 0,  # numbers and texts in one column are refused

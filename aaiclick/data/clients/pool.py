@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
+from aaiclick.data.clients import times
 from aaiclick.data.clients.contract import Rows, Settings
 from aaiclick.data.clients.trouble import in_our_words
 from aaiclick.data.sql import name as quoted
@@ -23,6 +24,7 @@ from aaiclick.errors import DataUnreachable
 if TYPE_CHECKING:
     import pyarrow as pa
     from clickhouse_connect.driver.client import Client
+    from clickhouse_connect.driver.query import QueryResult
 
 T = TypeVar("T")
 
@@ -66,7 +68,7 @@ class PooledClient:
             return _rows(client, sql, settings)
 
     async def arrow(self, sql: str, settings: Settings | None = None) -> pa.Table:
-        return await self._run(lambda client: client.query_arrow(sql, settings=_plain(settings)))
+        return await self._run(lambda client: _arrow(client, sql, settings))
 
     async def batches(self, sql: str, settings: Settings | None = None) -> AsyncIterator[pa.RecordBatch]:
         loop = asyncio.get_running_loop()
@@ -75,12 +77,13 @@ class PooledClient:
         left = threading.Event()
 
         def produce(client: Client) -> None:
+            kinds = _described(client, sql)  # before: a client answers one thing at a time
             with client.query_arrow_stream(sql, settings=_plain(settings)) as stream:
                 for batch in stream:
                     room.acquire()
                     if left.is_set():
                         return
-                    loop.call_soon_threadsafe(queue.put_nowait, batch)
+                    loop.call_soon_threadsafe(queue.put_nowait, times.as_meant(batch, kinds))
 
         producing = asyncio.ensure_future(self._run(produce, spoils=left.is_set))
         producing.add_done_callback(lambda _: queue.put_nowait(None))
@@ -164,12 +167,33 @@ def _plain(settings: Settings | None) -> dict[str, Any] | None:
 
 
 def _rows(client: Client, sql: str, settings: Settings | None) -> Rows:
-    answer = client.query(sql, settings=_plain(settings), column_oriented=True, tz_mode="aware")
+    answer = _asked(client, sql, settings)
     if not answer.column_names:  # without a row, the embedded engine tells no columns either
         names, types = client.query(f"DESCRIBE TABLE ({sql})").result_columns[:2]
         return Rows(list(names), list(types), [[] for _ in names])
-    columns = answer.result_columns or [[] for _ in answer.column_names]
-    return Rows(list(answer.column_names), [kind.name for kind in answer.column_types], columns)
+    types = [kind.name for kind in answer.column_types]
+    with_times = times.with_zones
+    if any(map(times.has_nanoseconds, types)):
+        answer, with_times = _asked(client, sql, settings, times.AS_NUMBERS), times.from_numbers
+    if any(map(times.may_have_zones, types)):
+        types = _described(client, sql)
+    columns = answer.result_columns or [[] for _ in types]
+    return Rows(list(answer.column_names), types, [with_times(*each) for each in zip(columns, types, strict=True)])
+
+
+def _asked(client: Client, sql: str, settings: Settings | None, formats: dict[str, str] | None = None) -> QueryResult:
+    """The answer with times as their types say it: of a column without a zone, without one."""
+    return client.query(sql, settings=_plain(settings), query_formats=formats, column_oriented=True, tz_mode="schema")
+
+
+def _described(client: Client, sql: str) -> list[str]:
+    """The types of the columns of an answer."""
+    return list(client.query(f"DESCRIBE TABLE ({sql})").result_columns[1])
+
+
+def _arrow(client: Client, sql: str, settings: Settings | None) -> pa.Table:
+    table = client.query_arrow(sql, settings=_plain(settings))
+    return times.as_meant(table, _described(client, sql)) if times.is_doubtful(table.schema) else table
 
 
 def _save(client: Client, sql: str, file_format: str, path: str, settings: Settings | None) -> int:

@@ -13,6 +13,9 @@ _CODE = re.compile(r"[Cc]ode:\s*(\d+)")
 _NOISE = re.compile(r"^(?:.*?Code: \d+\. DB::Exception:\s*)+", re.DOTALL)
 _VERSION = re.compile(r"\s*\(version [^)]*\)\s*")
 _UNKNOWN_TABLE = "60"
+_REFUSED_BY_US = "395"
+"""The code of what our own queries throw."""
+
 _TEMPORARY = re.compile(r"\bc\d+_\d+\b")
 MESSAGE_MAX = 2_000
 _THEIRS = ("clickhouse_connect", "chdb", "urllib3", "builtins")
@@ -37,7 +40,10 @@ def in_our_words() -> Iterator[None]:
             raise DataUnreachable(cause=_line(error)) from error
         if code is None and type(error).__module__ == "builtins" and not isinstance(error, RuntimeError):
             raise
-        raise DataRefused(code=int(code[1]) if code else 0, cause=_line(error)) from error
+        cause = _line(error)
+        if code and code[1] == _REFUSED_BY_US:
+            cause = cause.partition(": while executing")[0]  # what was executed is long, and says nothing more
+        raise DataRefused(code=int(code[1]) if code else 0, cause=cause) from error
 
 
 def _is_network(error: BaseException) -> bool:
