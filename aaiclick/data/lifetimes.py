@@ -17,13 +17,13 @@ import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.ownership import refuse_foreign
 from aaiclick.data.sql import name as quoted
 from aaiclick.data.sql import text
-from aaiclick.errors import AaiclickError, ObjectNotFound
+from aaiclick.errors import AaiclickError, DataUnreachable, ObjectNotFound
 
 PREFIX = "c"
 
@@ -31,6 +31,11 @@ Grant = Callable[[int], Awaitable[int]]
 """Given how many names are granted so far, grants more; gives how many there are then."""
 
 SWEPT_AT_ONCE = 50
+
+LOST_MAX = 3
+"""So often a table is made again when it is not known whether it was made."""
+
+T = TypeVar("T")
 
 
 class Keeper:
@@ -144,6 +149,27 @@ class Lifetime:
 async def drop(client: DataClient, table: str) -> None:
     """Drop a table that may not be there."""
     await client.command(f"DROP TABLE IF EXISTS {quoted(table)} SYNC")
+
+
+def new_mark() -> str:
+    """What tells a table that is about to be made from any other of its name."""
+    return secrets.token_hex(8)
+
+
+async def make_anew(client: DataClient, table: str, mark: str, make: Callable[[], Awaitable[T]]) -> T:
+    """Make a table whose comment has this mark; if the answer is lost, what is there of it goes, and it is made again.
+
+    A table of that name without the mark is another's: it stays, and is in the way.
+    """
+    for _ in range(LOST_MAX):
+        try:
+            return await make()
+        except DataUnreachable:
+            ours = f"name = {text(table)} AND position(comment, {text(mark)}) > 0"
+            found = await client.rows(f"SELECT name FROM system.tables WHERE database = currentDatabase() AND {ours}")  # noqa: S608 (quoted)
+            if len(found.columns[0]):
+                await drop(client, table)
+    return await make()
 
 
 async def clone(client: DataClient, tables: Mapping[str, str], **facts: Any) -> None:

@@ -14,7 +14,7 @@ from aaiclick.data.display import glimpse
 from aaiclick.data.file_options import ENCODINGS, Options, cell_settings, read_options
 from aaiclick.data.files import Source
 from aaiclick.data.grammar import Type, parse
-from aaiclick.data.lifetimes import Keeper, drop
+from aaiclick.data.lifetimes import Keeper, drop, make_anew, new_mark
 from aaiclick.data.objects import Object
 from aaiclick.data.schema import Schema
 from aaiclick.data.texts import reading
@@ -316,8 +316,10 @@ def _typed_cell(name: str, kind: Type, given: str, options: Options) -> Cell:
 
 
 async def _make(client: DataClient, source: Source, table: str, query: str, settings: Mapping[str, Any]) -> None:
+    mark = new_mark()
+    creation = f"CREATE TABLE {sql.name(table)} ENGINE = MergeTree ORDER BY row COMMENT {sql.text(mark)} AS {query}"
     try:
-        await client.command(f"CREATE TABLE {sql.name(table)} ENGINE = MergeTree ORDER BY row AS {query}", settings)
+        await make_anew(client, table, mark, lambda: client.command(creation, settings))
     except DataRefused as error:
         raise _unreadable(source, error) from error
 

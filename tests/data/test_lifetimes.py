@@ -16,7 +16,7 @@ import pytest
 
 from aaiclick.data import Context, Object, data_context
 from aaiclick.data.clients.contract import DataClient
-from aaiclick.data.lifetimes import Lifetime, sweep
+from aaiclick.data.lifetimes import Lifetime, make_anew, new_mark, sweep
 from aaiclick.errors import DataUnreachable
 
 WAIT_S_MAX = 30.0
@@ -183,3 +183,36 @@ asyncio.run(main())
 """
     second = subprocess.run([sys.executable, "-c", asks], capture_output=True, env=surroundings, text=True, check=True)
     assert second.stdout.split() == ["p_lifetimes_named"]
+
+
+@pytest.mark.parametrize("name", [None, "lifetimes_lost"])
+async def test_a_table_whose_making_was_not_answered_is_made_again(
+    context: Context, name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of it is there, perhaps: as if its owner had been killed."""
+    command, lost = context.client.command, [1, 1]
+
+    async def losing(sql: str, settings: Any = None) -> None:
+        await command(sql, settings)
+        if sql.startswith("CREATE") and lost:
+            lost.pop()
+            raise DataUnreachable(cause="gone")
+
+    monkeypatch.setattr(context.client, "command", losing)
+    made = await context.create_object({"a": int}, name=name)
+    assert await made.insert({"a": [1]}) == 1
+    assert lost == []
+    if name:
+        await context.delete_object(name)
+
+
+async def test_a_table_of_another_is_not_taken_for_ours(context: Context) -> None:
+    there = await context.create_object_from_value([1], name="lifetimes_theirs")
+
+    async def make() -> None:
+        raise DataUnreachable(cause="gone")
+
+    with pytest.raises(DataUnreachable):
+        await make_anew(context.client, there.table, new_mark(), make)
+    assert await there.data() == [1]
+    await context.delete_object("lifetimes_theirs")

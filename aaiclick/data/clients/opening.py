@@ -7,6 +7,7 @@ process is gone, the next one that asks takes its place.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import subprocess
 import threading
@@ -21,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from aaiclick.backend import get_ch_url
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.local import LocalClient
-from aaiclick.data.clients.pool import PooledClient
+from aaiclick.data.clients.pool import THREADS, PooledClient
 from aaiclick.data.ownership import Endpoint, find_gateway, refuse_foreign
 from aaiclick.errors import DataUnreachable
 from aaiclick.module_path import our_python
@@ -40,9 +41,10 @@ SETTINGS = {
 
 STARTING_S_MAX = 30.0
 IDLE_EXIT_S = 60
-TRIES = 5
 ASK_EVERY_S = 1.0
 """An owner that is on its way out still lives when it is asked for: then no other is started."""
+
+_TRANSPORT = "clickhouse_connect.driver._backend.http_sync"
 
 _lock = threading.Lock()
 _shared: dict[str, _Shared] = {}
@@ -181,7 +183,8 @@ def _open_directory(directory: Path) -> tuple[PooledClient, Callable[[], None]]:
     from aaiclick.data.gateway import serve_directory  # here, to keep start-up light
 
     refuse_foreign(directory)
-    for _ in range(TRIES):
+    deadline = time.monotonic() + STARTING_S_MAX
+    while time.monotonic() < deadline:
         serving = None if _ask_for_owner is not None else serve_directory(directory)
         if serving is not None:
             return _embedded(serving.engine.directory), serving.close
@@ -215,6 +218,7 @@ def _embedded(directory: Path) -> PooledClient:
 def _borrow(endpoint: Endpoint) -> PooledClient:
     """A client of the gateway: over its socket file, or its port where it has none."""
     parts = urlsplit(endpoint.url)
+    logging.getLogger(_TRANSPORT).addFilter(_is_news)
 
     def connect() -> Client:
         import clickhouse_connect  # here, to keep start-up light
@@ -234,6 +238,11 @@ def _borrow(endpoint: Endpoint) -> PooledClient:
         )
 
     return PooledClient(connect, keep_after_error=True)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether it is more than that an owner is gone: of that, whoever asked is told if there is no other."""
+    return not ((record.threadName or "").startswith(THREADS) and record.msg == "Unexpected Http Driver Exception")
 
 
 def start_owner() -> None:

@@ -9,16 +9,15 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from aaiclick.data.clients.contract import Rows, Settings
-from aaiclick.data.clients.trouble import in_our_words
+from aaiclick.data.clients.trouble import Unseen, Unsent, in_our_words, unreachable_is
 from aaiclick.data.sql import name as quoted
-from aaiclick.errors import DataUnreachable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +28,7 @@ T = TypeVar("T")
 AT_ONCE = 16
 """Statements of one process under way at a time; others wait for a thread."""
 
+THREADS = "aaiclick-data"
 PIECE_BYTES = 4 * 1024 * 1024
 PIECES_AHEAD = 4
 
@@ -43,7 +43,7 @@ class PooledClient:
         self._keep_after_error = keep_after_error
         self._idle: list[Client] = []
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aaiclick-data")
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix=THREADS)
         self._closed = False
 
     # ------------------------------------------------------------ verbs
@@ -57,7 +57,8 @@ class PooledClient:
     async def make(self, sql: str, look: str, settings: Settings | None = None) -> Rows:
         def both(client: Client) -> Rows:
             client.command(sql, settings=_plain(settings))
-            return _rows(client, look, None)
+            with unreachable_is(Unseen):
+                return _rows(client, look, None)
 
         return await self._run(both)
 
@@ -68,7 +69,7 @@ class PooledClient:
     async def arrow(self, sql: str, settings: Settings | None = None) -> pa.Table:
         return await self._run(lambda client: client.query_arrow(sql, settings=_plain(settings)))
 
-    async def batches(self, sql: str, settings: Settings | None = None) -> AsyncIterator[pa.RecordBatch]:
+    async def batches(self, sql: str, settings: Settings | None = None) -> AsyncGenerator[pa.RecordBatch, None]:
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[pa.RecordBatch | None] = asyncio.Queue()
         room = threading.Semaphore(PIECES_AHEAD)
@@ -120,7 +121,7 @@ class PooledClient:
         """
         _of_the_parent.append((self._threads, self._idle))
         self._lock, self._idle = threading.Lock(), []
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aaiclick-data")
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix=THREADS)
 
     # ------------------------------------------------------------ lending
 
@@ -133,17 +134,18 @@ class PooledClient:
         try:
             running = loop.run_in_executor(self._threads, on_thread)
         except RuntimeError:  # no thread takes anything any more
-            raise DataUnreachable(cause="the client is closed") from None
+            raise Unsent(cause="the client is closed") from None
         return await running
 
     @contextmanager
     def _lent(self, spoils: Callable[[], bool]) -> Iterator[Client]:
         with self._lock:
             if self._closed and not self._idle:
-                raise DataUnreachable(cause="the client is closed")
+                raise Unsent(cause="the client is closed")
             client = self._idle.pop() if self._idle else None
         if client is None:
-            client = self._connect()
+            with unreachable_is(Unsent):
+                client = self._connect()
         try:
             yield client
         except BaseException:

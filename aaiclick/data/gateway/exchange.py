@@ -210,7 +210,8 @@ def _engine_connection(
             database, reuse = query.database or DEFAULT_DATABASE, not query.spoils_connection
             lending = service.engine.connection(database=database, settings=query.settings, reuse=reuse)
             connection = stack.enter_context(lending)
-        stack.enter_context(service.running.enter(Run(query.query_id, connection, watched, working)))
+        writer = None if query.is_reading else client
+        stack.enter_context(service.running.enter(Run(query.query_id, connection, watched, working, writer)))
         yield connection
 
 
