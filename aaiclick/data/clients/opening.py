@@ -232,12 +232,12 @@ def _borrow(endpoint: Endpoint) -> PooledClient:
             **where,
             username=endpoint.user,
             password=endpoint.password,
-            settings=dict(SETTINGS),
+            settings={**SETTINGS, "cancel_http_queries_on_client_close": 1},
             autogenerate_session_id=False,
             compress=False,
         )
 
-    return PooledClient(connect, keep_after_error=True)
+    return PooledClient(connect, keep_after_error=True, tagged_by="query_id")
 
 
 def _is_news(record: logging.LogRecord) -> bool:

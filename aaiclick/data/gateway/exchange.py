@@ -190,12 +190,19 @@ def _working(head: Head, reply: Reply) -> Working | None:
     return Working(reply.say_working, number(head, "http_headers_progress_interval_ms", PROGRESS_EVERY_MS) / 1000)
 
 
+def _ends_with_client(head: Head, query: Query) -> bool:
+    """Whether a query is stopped when its client has gone; one that makes a table then leaves nothing of it."""
+    if query.keyword == "CREATE":
+        return flag(head, "cancel_http_queries_on_client_close")
+    return query.is_reading and flag(head, "cancel_http_readonly_queries_on_client_close")
+
+
 @contextmanager
 def _engine_connection(
     service: Service, head: Head, query: Query, client: socket.socket, working: Working | None
 ) -> Iterator[Connection]:
     """A connection to the engine for this query, which is known as running as long as it is lent."""
-    watched = client if query.is_reading and flag(head, "cancel_http_readonly_queries_on_client_close") else None
+    watched = client if _ends_with_client(head, query) else None
     session_id = head.params.get("session_id")
     with ExitStack() as stack:
         if query.keyword != "KILL":  # that one must get through when nothing else does
