@@ -19,7 +19,7 @@ from aaiclick.data.compiling import to_sql
 from aaiclick.data.expressions import Column
 from aaiclick.data.frames import Frame
 from aaiclick.data.groups import Groups
-from aaiclick.data.lifetimes import Keeper, Lifetime, drop, make_anew, new_mark, sweep
+from aaiclick.data.lifetimes import Keeper, Lifetime, drop, has_contexts, make_anew, new_mark, sweep, swept
 from aaiclick.data.loading import OnError
 from aaiclick.data.names import Scope, name_of, persistent_table
 from aaiclick.data.objects import Object
@@ -40,7 +40,6 @@ AS_SORTED = {"max_insert_threads": 1}
 
 _current: ContextVar[Context | None] = ContextVar("data_context", default=None)
 _provider: ContextVar[Provider | None] = ContextVar("data_context_provider", default=None)
-_swept: set[str] = set()
 
 
 class Context:
@@ -364,19 +363,29 @@ async def opened_context(*, oplog: bool | None = None, url: str | None = None) -
     client = await open_client(address)
     try:
         directory = _directory(address)
-        if address not in _swept:
-            _swept.add(address)
-            await sweep(client, directory)
-        context = Context(
-            client,
-            Lifetime(client, directory),
-            reads_files=address.startswith("chdb://"),
-            oplog=Oplog(client) if (settings().oplog if oplog is None else oplog) else None,
-        )
-        try:
-            yield context
-        finally:
-            await context.end()
+        async with swept(client, directory):
+            context = Context(
+                client,
+                Lifetime(client, directory),
+                reads_files=address.startswith("chdb://"),
+                oplog=Oplog(client) if (settings().oplog if oplog is None else oplog) else None,
+            )
+            try:
+                yield context
+            finally:
+                await context.end()
+    finally:
+        await close_client(address)
+
+
+async def sweep_contexts(address: str) -> int:
+    """Drop what contexts of processes that died have left; gives the number of tables."""
+    directory = _directory(address)
+    if not has_contexts(directory):
+        return 0
+    client = await open_client(address)
+    try:
+        return await sweep(client, directory)
     finally:
         await close_client(address)
 

@@ -2,7 +2,7 @@
 
 A context has a file that it locks before it makes its first table, and every table of a context carries its number. A
 table is dropped when nothing refers to it, and with its context; the tables of a context whose process died are
-dropped by the next one that starts, which finds the file unlocked.
+dropped by whoever runs or comes next, and finds the file unlocked.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import itertools
 import json
 import os
 import secrets
+import time
 import weakref
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,10 +33,14 @@ Grant = Callable[[int], Awaitable[int]]
 
 SWEPT_AT_ONCE = 50
 
+SWEEP_EVERY_S = 60.0
+
 LOST_MAX = 3
 """So often a table is made again when it is not known whether it was made."""
 
 T = TypeVar("T")
+
+_swept_at: dict[Path, float] = {}
 
 
 class Keeper:
@@ -203,6 +208,38 @@ async def sweep(client: DataClient, directory: Path) -> int:
             raise
         file.unlock_and_remove()
     return dropped
+
+
+@asynccontextmanager
+async def swept(client: DataClient, directory: Path) -> AsyncIterator[None]:
+    """Inside, what contexts of processes that died have left is dropped: at first, and now and then."""
+    await _sweep_if_due(client, directory)
+    sweeping = asyncio.ensure_future(_keep_sweeping(client, directory))
+    try:
+        yield
+    finally:
+        sweeping.cancel()
+        await asyncio.wait([sweeping])
+
+
+async def _keep_sweeping(client: DataClient, directory: Path) -> None:
+    while True:
+        await asyncio.sleep(SWEEP_EVERY_S)
+        with suppress(AaiclickError):  # the next one tries it again
+            await _sweep_if_due(client, directory)
+
+
+async def _sweep_if_due(client: DataClient, directory: Path) -> None:
+    """Once for all contexts of this process."""
+    now = time.monotonic()
+    if now - _swept_at.get(directory, float("-inf")) >= SWEEP_EVERY_S:
+        _swept_at[directory] = now
+        await sweep(client, directory)
+
+
+def has_contexts(directory: Path) -> bool:
+    """Whether there are contexts, of processes that live or died."""
+    return any(directory.glob("*.lock"))
 
 
 # ---------------------------------------------------------------- files
