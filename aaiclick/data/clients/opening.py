@@ -12,7 +12,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,7 +187,7 @@ def _open_directory(directory: Path) -> tuple[PooledClient, Callable[[], None]]:
     while time.monotonic() < deadline:
         serving = None if _ask_for_owner is not None else serve_directory(directory)
         if serving is not None:
-            return _embedded(serving.engine.directory), serving.close
+            return _embedded(serving.engine.directory, serving.engine.query_settings), serving.close
         endpoint = find_gateway(directory, STARTING_S_MAX) or _asked_for(directory)
         if endpoint is not None:
             return _borrow(endpoint), _nothing
@@ -206,11 +206,11 @@ def _asked_for(directory: Path) -> Endpoint | None:
     return None
 
 
-def _embedded(directory: Path) -> PooledClient:
+def _embedded(directory: Path, settings: Mapping[str, int]) -> PooledClient:
     def connect() -> Client:
         import clickhouse_connect  # here, to keep start-up light
 
-        return clickhouse_connect.get_client(dsn=f"chdb://{directory}", settings=dict(SETTINGS))
+        return clickhouse_connect.get_client(dsn=f"chdb://{directory}", settings={**SETTINGS, **settings})
 
     return PooledClient(connect, keep_after_error=False)
 

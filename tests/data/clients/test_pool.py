@@ -76,7 +76,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 async def real(serving: Serving, request: pytest.FixtureRequest) -> AsyncIterator[PooledClient]:
     """A client of the engine of this process."""
     over_gateway = request.param == "over the gateway"
-    client = opening._borrow(serving.endpoint) if over_gateway else opening._embedded(serving.engine.directory)
+    client = opening._borrow(serving.endpoint) if over_gateway else opening._embedded(serving.engine.directory, {})
     yield client
     await client.close()
 
