@@ -199,7 +199,7 @@ class Engine:
 
 
 def spilling(memory_bytes_max: int) -> dict[str, int]:
-    """When sorts and groups go to disk, so that several at once are not refused; joins do so by themselves.
+    """When sorts and groups go to disk: early, for they may be several; joins do so by themselves.
 
     ClickHouse's own measure is half of everything for each, and 100 MB for a piece that is sorted.
     """
