@@ -264,7 +264,7 @@ SETTINGS: tuple[Setting, ...] = (
         "AAICLICK_ENGINE_MEMORY_MB",
         "engine_memory_mb",
         "0",
-        "Megabytes that the embedded data engine may take for all queries together; 0: nine tenths of the machine's.",
+        "Megabytes that the embedded data engine may take for all queries together; 0: half of the machine's.",
         low=0,
         high=100_000_000,
     ),

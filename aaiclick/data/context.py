@@ -19,7 +19,7 @@ from aaiclick.data.compiling import to_sql
 from aaiclick.data.expressions import Column
 from aaiclick.data.frames import Frame
 from aaiclick.data.groups import Groups
-from aaiclick.data.lifetimes import Keeper, Lifetime, drop, sweep
+from aaiclick.data.lifetimes import Keeper, Lifetime, drop, has_contexts, make_anew, new_mark, sweep, swept
 from aaiclick.data.loading import OnError
 from aaiclick.data.names import Scope, name_of, persistent_table
 from aaiclick.data.objects import Object
@@ -40,7 +40,6 @@ AS_SORTED = {"max_insert_threads": 1}
 
 _current: ContextVar[Context | None] = ContextVar("data_context", default=None)
 _provider: ContextVar[Provider | None] = ContextVar("data_context_provider", default=None)
-_swept: set[str] = set()
 
 
 class Context:
@@ -107,7 +106,9 @@ class Context:
         given = schema if isinstance(schema, Schema) else Schema.from_fields(schema, ordered=order)
         wanted = Schema(given.fields, given.shape, order or given.ordered)
         table, keeper = await self._table(name, scope)
-        await self.client.command(self._creation(table, wanted, wanted.column_definitions()))
+        mark = new_mark()
+        statement = self._creation(table, wanted, mark, wanted.column_definitions())
+        await make_anew(self.client, table, mark, lambda: self.client.command(statement))
         await self.note("create", table)
         return Object(self, table, wanted, keeper)
 
@@ -191,15 +192,16 @@ class Context:
         self, table: str, schema: Schema, query: str, settings: Settings | None = None, granule: int = 0
     ) -> Schema:
         """Make a table of the rows that a query gives; gives its schema with the columns that it then has."""
-        statement = f"{self._creation(table, schema, granule=granule)} AS {query}"
-        found = await self.client.make(statement, f"DESCRIBE TABLE {sql.name(table)}", settings)
+        mark, look = new_mark(), f"DESCRIBE TABLE {sql.name(table)}"
+        statement = f"{self._creation(table, schema, mark, granule=granule)} AS {query}"
+        found = await make_anew(self.client, table, mark, lambda: self.client.make(statement, look, settings))
         if is_mentioned(" ".join([*found.columns[0], *found.columns[1]])):
             await drop(self.client, table)
             raise _exposed()
         fields = tuple(Field(name, kind) for name, kind in zip(*found.columns[:2], strict=True) if name != ORDER)
         return Schema(fields, schema.shape, schema.ordered)
 
-    def _creation(self, table: str, schema: Schema, columns: str = "", granule: int = 0) -> str:
+    def _creation(self, table: str, schema: Schema, mark: str, columns: str = "", granule: int = 0) -> str:
         """A name that is taken is refused: no two Objects share a table unknowingly.
 
         With a granule, it is sorted by its first column, and so many rows are read at least.
@@ -211,7 +213,7 @@ class Context:
         text = f"CREATE TABLE {sql.name(table)} {f'({columns}) ' if columns else ''}ENGINE = MergeTree ORDER BY {order}"
         if is_mentioned(text):
             raise _exposed()
-        return f"{text} SETTINGS {options} COMMENT {sql.text(schema.table_comment(**self.facts))}"
+        return f"{text} SETTINGS {options} COMMENT {sql.text(schema.table_comment(**self.facts, made=mark))}"
 
     async def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
         if name is not None:
@@ -357,19 +359,29 @@ async def opened_context(*, oplog: bool | None = None, url: str | None = None) -
     client = await open_client(address)
     try:
         directory = _directory(address)
-        if address not in _swept:
-            _swept.add(address)
-            await sweep(client, directory)
-        context = Context(
-            client,
-            Lifetime(client, directory),
-            reads_files=address.startswith("chdb://"),
-            oplog=Oplog(client) if (settings().oplog if oplog is None else oplog) else None,
-        )
-        try:
-            yield context
-        finally:
-            await context.end()
+        async with swept(client, directory):
+            context = Context(
+                client,
+                Lifetime(client, directory),
+                reads_files=address.startswith("chdb://"),
+                oplog=Oplog(client) if (settings().oplog if oplog is None else oplog) else None,
+            )
+            try:
+                yield context
+            finally:
+                await context.end()
+    finally:
+        await close_client(address)
+
+
+async def sweep_contexts(address: str) -> int:
+    """Drop what contexts of processes that died have left; gives the number of tables."""
+    directory = _directory(address)
+    if not has_contexts(directory):
+        return 0
+    client = await open_client(address)
+    try:
+        return await sweep(client, directory)
     finally:
         await close_client(address)
 

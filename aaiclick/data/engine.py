@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -27,6 +28,13 @@ IDLE_MAX = 32
 """Connections kept for later."""
 
 DEFAULT_DATABASE = "default"
+
+SPILLING_SHARE = 16
+SORTED_PIECE_SHARE = 200
+SORTED_PIECE_BYTES_MAX = 100 * 1024 * 1024
+
+CONTROL_GROUPS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Where Linux says how much memory a container may take: of today, and of before."""
 
 _SETTING_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -52,17 +60,22 @@ class Engine:
     ) -> None:
         """Open it; `memory_bytes_max` is for everything together, `query_memory_bytes_max` for each query.
 
-        Without them, everything together may take nine tenths of the machine's memory. A query beyond its limit fails
-        with code 241; its client may raise the limit of a query, never that of everything.
+        Without them, everything together may take half of the machine's memory: the rest is for those who work with
+        it. A query beyond its limit fails with code 241; its client may raise the limit of a query, never that of
+        everything. Long before that, sorts and groups go to disk.
         """
         self.directory = directory.resolve()
-        self._limits = {"max_memory_usage": query_memory_bytes_max} if query_memory_bytes_max else {}
+        memory_bytes_max = memory_bytes_max or machine_memory_bytes() // 2
+        self.query_settings = spilling(memory_bytes_max)
+        """What connections begin with, whoever opens them."""
+        if query_memory_bytes_max:
+            self.query_settings["max_memory_usage"] = query_memory_bytes_max
         self._tags: WeakKeyDictionary[Connection, str] = WeakKeyDictionary()
         self._numbers = itertools.count(1)
         self._idle: OrderedDict[Key, list[Connection]] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
-        self._root = self._open_root({"max_server_memory_usage": memory_bytes_max} if memory_bytes_max else {})
+        self._root = self._open_root({"max_server_memory_usage": memory_bytes_max})
         self.timezone = str(self._root.query("SELECT timezone()", "TabSeparated")).strip()
         self._attach_again()
 
@@ -172,7 +185,8 @@ class Engine:
         # Without implicit_select=0 a typing error in a statement is taken for an expression.
         # Without session_timezone, times without a zone would be those of the machine's.
         tag = f"aaiclick-{next(self._numbers)}"
-        options = {"log_comment": tag, "implicit_select": 0, "session_timezone": "UTC", **self._limits, **settings}
+        always = {"log_comment": tag, "implicit_select": 0, "session_timezone": "UTC"}
+        options = {**always, **self.query_settings, **settings}
         connection = Connection(f"{self.directory}?{urlencode(options)}")
         self._tags[connection] = tag
         return connection
@@ -210,6 +224,27 @@ class Engine:
                         del self._idle[oldest]
         for one in leaving:
             one.close()
+
+
+def spilling(memory_bytes_max: int) -> dict[str, int]:
+    """When sorts and groups go to disk: early, for they may be several; joins do so by themselves.
+
+    ClickHouse's own measure is half of everything for each, and 100 MB for a piece that is sorted.
+    """
+    return {
+        "max_bytes_before_external_sort": memory_bytes_max // SPILLING_SHARE,
+        "max_bytes_before_external_group_by": memory_bytes_max // SPILLING_SHARE,
+        "min_external_sort_block_bytes": min(SORTED_PIECE_BYTES_MAX, memory_bytes_max // SORTED_PIECE_SHARE),
+    }
+
+
+def machine_memory_bytes(groups: Sequence[Path] = CONTROL_GROUPS) -> int:
+    """The memory of this machine, or what its container may take of it."""
+    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for file in groups:
+        with suppress(OSError, ValueError):  # there is none, or it says «max»
+            found.append(int(file.read_text()))
+    return min(found)
 
 
 def set_statement(settings: Mapping[str, str]) -> str:

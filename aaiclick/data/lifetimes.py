@@ -2,7 +2,7 @@
 
 A context has a file that it locks before it makes its first table, and every table of a context carries its number. A
 table is dropped when nothing refers to it, and with its context; the tables of a context whose process died are
-dropped by the next one that starts, which finds the file unlocked.
+dropped by whoever runs or comes next, and finds the file unlocked.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ import itertools
 import json
 import os
 import secrets
+import time
 import weakref
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.ownership import refuse_foreign
 from aaiclick.data.sql import name as quoted
 from aaiclick.data.sql import text
-from aaiclick.errors import AaiclickError, ObjectNotFound
+from aaiclick.errors import AaiclickError, DataUnreachable, ObjectNotFound
 
 PREFIX = "c"
 
@@ -31,6 +32,15 @@ Grant = Callable[[int], Awaitable[int]]
 """Given how many names are granted so far, grants more; gives how many there are then."""
 
 SWEPT_AT_ONCE = 50
+
+SWEEP_EVERY_S = 60.0
+
+LOST_MAX = 3
+"""So often a table is made again when it is not known whether it was made."""
+
+T = TypeVar("T")
+
+_swept_at: dict[Path, float] = {}
 
 
 class Keeper:
@@ -146,6 +156,27 @@ async def drop(client: DataClient, table: str) -> None:
     await client.command(f"DROP TABLE IF EXISTS {quoted(table)} SYNC")
 
 
+def new_mark() -> str:
+    """What tells a table that is about to be made from any other of its name."""
+    return secrets.token_hex(8)
+
+
+async def make_anew(client: DataClient, table: str, mark: str, make: Callable[[], Awaitable[T]]) -> T:
+    """Make a table whose comment has this mark; if the answer is lost, what is there of it goes, and it is made again.
+
+    A table of that name without the mark is another's: it stays, and is in the way.
+    """
+    for _ in range(LOST_MAX):
+        try:
+            return await make()
+        except DataUnreachable:
+            ours = f"name = {text(table)} AND position(comment, {text(mark)}) > 0"
+            found = await client.rows(f"SELECT name FROM system.tables WHERE database = currentDatabase() AND {ours}")  # noqa: S608 (quoted)
+            if len(found.columns[0]):
+                await drop(client, table)
+    return await make()
+
+
 async def clone(client: DataClient, tables: Mapping[str, str], **facts: Any) -> None:
     """Give each of these tables a copy of this name, with these facts in its comment. No row is moved."""
     listed = ", ".join(map(text, tables))
@@ -177,6 +208,38 @@ async def sweep(client: DataClient, directory: Path) -> int:
             raise
         file.unlock_and_remove()
     return dropped
+
+
+@asynccontextmanager
+async def swept(client: DataClient, directory: Path) -> AsyncIterator[None]:
+    """Inside, what contexts of processes that died have left is dropped: at first, and now and then."""
+    await _sweep_if_due(client, directory)
+    sweeping = asyncio.ensure_future(_keep_sweeping(client, directory))
+    try:
+        yield
+    finally:
+        sweeping.cancel()
+        await asyncio.wait([sweeping])
+
+
+async def _keep_sweeping(client: DataClient, directory: Path) -> None:
+    while True:
+        await asyncio.sleep(SWEEP_EVERY_S)
+        with suppress(AaiclickError):  # the next one tries it again
+            await _sweep_if_due(client, directory)
+
+
+async def _sweep_if_due(client: DataClient, directory: Path) -> None:
+    """Once for all contexts of this process."""
+    now = time.monotonic()
+    if now - _swept_at.get(directory, float("-inf")) >= SWEEP_EVERY_S:
+        _swept_at[directory] = now
+        await sweep(client, directory)
+
+
+def has_contexts(directory: Path) -> bool:
+    """Whether there are contexts, of processes that live or died."""
+    return any(directory.glob("*.lock"))
 
 
 # ---------------------------------------------------------------- files

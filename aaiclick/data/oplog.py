@@ -23,7 +23,7 @@ _CREATE = f"""
 CREATE TABLE IF NOT EXISTS {TABLE} (
     at DateTime64(6, 'UTC'), operation LowCardinality(String), result String, sources Array(String), query String,
     job_id Nullable(Int64), task_id Nullable(Int64)
-) ENGINE = MergeTree ORDER BY (result, at)
+) ENGINE = MergeTree ORDER BY (result, at) SETTINGS non_replicated_deduplication_window = 1000
 """
 
 

@@ -11,6 +11,7 @@ from aaiclick.data.file_options import ENCODINGS, Options, cell_settings
 from aaiclick.data.file_types import described, structure_of, unreadable
 from aaiclick.data.files import Source
 from aaiclick.data.grammar import Type, parse
+from aaiclick.data.lifetimes import make_anew, new_mark
 from aaiclick.data.schema import Field, Schema
 from aaiclick.data.texts import reading
 from aaiclick.errors import DataRefused, InputError
@@ -280,7 +281,9 @@ def _typed_cell(number: int, field: Field, given: str, options: Options) -> Cell
 
 
 async def _make(client: DataClient, source: Source, table: str, query: str, settings: Mapping[str, Any]) -> None:
+    mark = new_mark()
+    creation = f"CREATE TABLE {sql.name(table)} ENGINE = MergeTree ORDER BY row COMMENT {sql.text(mark)} AS {query}"
     try:
-        await client.command(f"CREATE TABLE {sql.name(table)} ENGINE = MergeTree ORDER BY row AS {query}", settings)
+        await make_anew(client, table, mark, lambda: client.command(creation, settings))
     except DataRefused as error:
         raise unreadable(source, error) from error

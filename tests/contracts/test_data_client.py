@@ -34,7 +34,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 async def client(request: pytest.FixtureRequest, serving: Serving) -> AsyncIterator[DataClient]:
     made: DataClient
     if request.param == "embedded":
-        made = opening._embedded(serving.engine.directory)
+        made = opening._embedded(serving.engine.directory, serving.engine.query_settings)
     elif request.param == "server":
         made = opening._borrow(serving.endpoint)
     else:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from aaiclick.data.engine import IDLE_MAX, Engine
+from aaiclick.data.engine import IDLE_MAX, Engine, machine_memory_bytes, spilling
 from aaiclick.errors import EngineUnavailable
 
 FAILS_MIDWAY = "SELECT throwIf(number = 3000000) FROM numbers(10000000)"
@@ -177,3 +177,37 @@ def test_a_directory_may_have_any_other_name(tmp_path: Path, name: str) -> None:
     asked(engine, "CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
     engine.close()
     assert [place.name for place in tmp_path.iterdir()] == [name]
+
+
+SORTS = "SELECT count() FROM (SELECT toString(sipHash64(number)) AS a FROM numbers(8000000) ORDER BY a LIMIT 7999999)"
+
+
+def test_a_sort_goes_to_disk_before_it_is_refused(tmp_path: Path) -> None:
+    """In a process of its own: the limit counts for all that chdb takes in one."""
+    program = f"""
+from pathlib import Path
+from aaiclick.data.engine import Engine
+
+engine = Engine.open(Path({str(tmp_path / "data")!r}), memory_bytes_max=150_000_000)
+with engine.connection() as connection:
+    print(connection.query({SORTS!r}, "TabSeparated"))
+engine.close()
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert told.stdout.strip() == "7999999", told.stderr
+
+
+def test_without_a_limit_half_of_the_machine_is_left_to_others(tmp_path: Path, engine: Engine) -> None:
+    (tmp_path / "container").write_text("1000000000\n")
+    (tmp_path / "none").write_text("max\n")
+    assert machine_memory_bytes([tmp_path / "container", tmp_path / "none", tmp_path / "missing"]) == 1_000_000_000
+    limit = asked(engine, "SELECT value FROM system.server_settings WHERE name = 'max_server_memory_usage'")
+    assert int(limit) == machine_memory_bytes() // 2
+
+
+def test_every_connection_knows_when_to_go_to_disk(engine: Engine) -> None:
+    found = asked(
+        engine, "SELECT name, toUInt64(value) FROM system.settings WHERE name LIKE 'm%_external_%' AND changed"
+    )
+    told = dict(line.split("\t") for line in found.decode().splitlines())
+    assert {name: int(value) for name, value in told.items()} == spilling(machine_memory_bytes() // 2)

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from aaiclick.data import Context, Object, data_context
+from aaiclick.data import Context, Object, data_context, lifetimes
 from aaiclick.data.clients.contract import DataClient
-from aaiclick.data.lifetimes import Lifetime, sweep
+from aaiclick.data.context import _directory, sweep_contexts
+from aaiclick.data.lifetimes import Lifetime, make_anew, new_mark, sweep, swept
 from aaiclick.errors import DataUnreachable
 
 WAIT_S_MAX = 30.0
@@ -183,3 +184,69 @@ asyncio.run(main())
 """
     second = subprocess.run([sys.executable, "-c", asks], capture_output=True, env=surroundings, text=True, check=True)
     assert second.stdout.split() == ["p_lifetimes_named"]
+
+
+@pytest.mark.parametrize("name", [None, "lifetimes_lost"])
+async def test_a_table_whose_making_was_not_answered_is_made_again(
+    context: Context, name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of it is there, perhaps: as if its owner had been killed."""
+    command, lost = context.client.command, [1, 1]
+
+    async def losing(sql: str, settings: Any = None) -> None:
+        await command(sql, settings)
+        if sql.startswith("CREATE") and lost:
+            lost.pop()
+            raise DataUnreachable(cause="gone")
+
+    monkeypatch.setattr(context.client, "command", losing)
+    made = await context.create_object({"a": int}, name=name)
+    assert await made.insert({"a": [1]}) == 1
+    assert lost == []
+    if name:
+        await context.delete_object(name)
+
+
+async def test_a_table_of_another_is_not_taken_for_ours(context: Context) -> None:
+    there = await context.create_object_from_value([1], name="lifetimes_theirs")
+
+    async def make() -> None:
+        raise DataUnreachable(cause="gone")
+
+    with pytest.raises(DataUnreachable):
+        await make_anew(context.client, there.table, new_mark(), make)
+    assert await there.data() == [1]
+    await context.delete_object("lifetimes_theirs")
+
+
+async def left_behind(client: DataClient, directory: Path) -> str:
+    """A table of a process that died."""
+    lifetime = Lifetime(client, directory)
+    table = f"{lifetime.prefix}_1"
+    await client.command(f"CREATE TABLE {table} (a Int8) ENGINE = Memory")
+    lifetime._close_file()
+    return table
+
+
+async def test_whoever_runs_sweeps_what_others_leave(
+    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifetimes, "SWEEP_EVERY_S", 0.01)
+    async with swept(context.client, tmp_path):
+        await gone(context.client, await left_behind(context.client, tmp_path))
+    assert names_in(tmp_path) == []
+
+
+async def test_contexts_of_one_process_look_once_in_a_while(context: Context, tmp_path: Path) -> None:
+    async with swept(context.client, tmp_path):
+        table = await left_behind(context.client, tmp_path)
+        async with swept(context.client, tmp_path):
+            assert table in await tables_of(context.client)
+    assert await sweep(context.client, tmp_path) == 1
+
+
+async def test_contexts_can_be_swept_without_one(context: Context, ch_url: str) -> None:
+    table = await left_behind(context.client, _directory(ch_url))
+    assert await sweep_contexts(ch_url) == 1
+    assert table not in await tables_of(context.client)
+    assert await sweep_contexts(f"{ch_url}/elsewhere") == 0

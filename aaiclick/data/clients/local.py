@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
 
 from aaiclick.data.clients.contract import DataClient, Rows, Settings
 from aaiclick.data.clients.pool import PooledClient
-from aaiclick.errors import DataUnreachable
+from aaiclick.data.clients.trouble import Unseen, Unsent
+from aaiclick.errors import DataRefused, DataUnreachable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,8 +27,27 @@ _of_the_parent: list[object] = []
 """What a forked process leaves alone, and keeps: it would be closed by whoever forgets it."""
 
 
+REPEATED_S_MAX = 60.0
+"""How long a statement that did not get there is sent again."""
+
+LOST_MAX = 3
+"""So often an answer may be lost: what is asked may itself be the end of whoever answers."""
+
+PAUSE_S_MIN, PAUSE_S_MAX = 0.01, 0.5
+
+AUTHENTICATION_FAILED = 516
+"""What the next owner says, who listens at the same place with another password."""
+
+_IDEMPOTENT = re.compile(r"\s*(?:DROP\s+TABLE\s+IF\s+EXISTS|CREATE\s+TABLE\s+IF\s+NOT\s+EXISTS)\b", re.I)
+
+
 class LocalClient:
-    """Goes on with the next owner when one is gone: what only reads is asked again, what writes is not."""
+    """Goes on with the next owner when one is gone.
+
+    What did not get there is sent again, whatever it is. Where only the answer was lost, what reads is asked again, and
+    rows are sent again with the same token; other statements fail. A token does not help those that take their rows
+    from a query: it may cut them into other blocks the next time.
+    """
 
     def __init__(self, opening: Open) -> None:
         self._opening = opening
@@ -37,28 +61,56 @@ class LocalClient:
         self._client, self._end = self._opening()
 
     async def command(self, sql: str, settings: Settings | None = None) -> None:
-        await self._once(lambda client: client.command(sql, settings))
+        again = _IDEMPOTENT.match(sql) is not None
+        await self._ask(lambda client: client.command(sql, settings), again=again)
 
     async def rows(self, sql: str, settings: Settings | None = None) -> Rows:
-        return await self._again(lambda client: client.rows(sql, settings))
+        return await self._ask(lambda client: client.rows(sql, settings))
 
     async def make(self, sql: str, look: str, settings: Settings | None = None) -> Rows:
-        return await self._once(lambda client: client.make(sql, look, settings))
+        try:
+            return await self._ask(lambda client: client.make(sql, look, settings), again=False)
+        except Unseen:
+            return await self.rows(look)
 
     def rows_now(self, sql: str, settings: Settings | None = None) -> Rows:
-        return self._now.rows_now(sql, settings)
+        patience = _Patience()
+        while True:
+            used = self._used_now()
+            try:
+                return used.rows_now(sql, settings)
+            except (DataUnreachable, DataRefused) as error:
+                _raise_refusal(error)
+                self._move_now(used)
+                pause_s = patience.pause_s(error, again=True)
+            time.sleep(pause_s)
 
     async def arrow(self, sql: str, settings: Settings | None = None) -> pa.Table:
-        return await self._again(lambda client: client.arrow(sql, settings))
+        return await self._ask(lambda client: client.arrow(sql, settings))
 
-    def batches(self, sql: str, settings: Settings | None = None) -> AsyncIterator[pa.RecordBatch]:
-        return self._now.batches(sql, settings)
+    async def batches(self, sql: str, settings: Settings | None = None) -> AsyncIterator[pa.RecordBatch]:
+        """Asked again until the first piece has come: the next owner may give the rows in another order."""
+        patience = _Patience()
+        while True:
+            used, began = await self._used(), False
+            try:
+                async with aclosing(used.batches(sql, settings)) as found:
+                    async for batch in found:
+                        began = True
+                        yield batch
+                return
+            except (DataUnreachable, DataRefused) as error:
+                _raise_refusal(error)
+                await self._move(used)
+                pause_s = patience.pause_s(error, again=not began)
+            await asyncio.sleep(pause_s)
 
     async def save(self, sql: str, file_format: str, path: str, settings: Settings | None = None) -> int:
-        return await self._once(lambda client: client.save(sql, file_format, path, settings))
+        return await self._ask(lambda client: client.save(sql, file_format, path, settings))
 
     async def insert(self, table: str, data: pa.Table, *, token: str | None = None) -> int:
-        return await self._once(lambda client: client.insert(table, data, token=token))
+        token = token or uuid4().hex  # the same for all tries
+        return await self._ask(lambda client: client.insert(table, data, token=token))
 
     async def close(self) -> None:
         """Close the client, and the engine if it is ours."""
@@ -76,29 +128,31 @@ class LocalClient:
         self._client, self._end = None, lambda: None
         self._moving = threading.Lock()
 
-    @property
-    def _now(self) -> PooledClient:
-        if self._client is None:
+    async def _ask(self, ask: Callable[[DataClient], Awaitable[T]], *, again: bool = True) -> T:
+        """Ask whoever owns the engine; with `again`, also if an answer may have been lost."""
+        patience = _Patience()
+        while True:
+            used = await self._used()
+            try:
+                return await ask(used)
+            except (DataUnreachable, DataRefused) as error:
+                _raise_refusal(error)
+                await self._move(used)
+                pause_s = patience.pause_s(error, again=again)
+            await asyncio.sleep(pause_s)
+
+    async def _used(self) -> PooledClient:
+        found = self._client
+        return await asyncio.to_thread(self._used_now) if found is None else found
+
+    def _used_now(self) -> PooledClient:
+        """The client of the moment; finds one if nobody took the place of the last owner."""
+        self._move_now(None)
+        if (found := self._client) is None:
             raise DataUnreachable(cause="the client is closed" if self._closed else "its engine is gone")
-        return self._client
+        return found
 
-    async def _once(self, ask: Callable[[DataClient], Awaitable[T]]) -> T:
-        if self._client is None and not self._closed:  # nobody took the place of the last owner
-            await self._move(None)
-        used = self._now
-        try:
-            return await ask(used)
-        except DataUnreachable:
-            await self._move(used)
-            raise
-
-    async def _again(self, ask: Callable[[DataClient], Awaitable[T]]) -> T:
-        try:
-            return await self._once(ask)
-        except DataUnreachable:
-            return await ask(self._now)
-
-    async def _move(self, gone: PooledClient | None) -> None:
+    async def _move(self, gone: PooledClient) -> None:
         await asyncio.to_thread(self._move_now, gone)
 
     def _move_now(self, gone: PooledClient | None) -> None:
@@ -114,3 +168,29 @@ class LocalClient:
         if client is not None:
             client.close_now()
             end()
+
+
+def _raise_refusal(error: DataUnreachable | DataRefused) -> None:
+    """What the engine refuses is no reason to look for another."""
+    if isinstance(error, DataRefused) and error.facts["code"] != AUTHENTICATION_FAILED:
+        raise error
+
+
+class _Patience:
+    """How often and how long one statement is tried again."""
+
+    def __init__(self) -> None:
+        self._until = time.monotonic() + REPEATED_S_MAX
+        self._pause_s = PAUSE_S_MIN / 2
+        self._lost = 0
+
+    def pause_s(self, error: DataUnreachable | DataRefused, *, again: bool) -> float:
+        """How long to wait; raises what is not tried again."""
+        if isinstance(error, DataUnreachable) and not isinstance(error, Unsent):
+            self._lost += 1
+            if not again or self._lost > LOST_MAX or isinstance(error, Unseen):
+                raise error
+        if time.monotonic() >= self._until:
+            raise DataUnreachable(**error.facts) from error
+        self._pause_s = min(self._pause_s * 2, PAUSE_S_MAX)
+        return self._pause_s

@@ -7,11 +7,12 @@ process is gone, the next one that asks takes its place.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import subprocess
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from aaiclick.backend import get_ch_url
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.local import LocalClient
-from aaiclick.data.clients.pool import PooledClient
+from aaiclick.data.clients.pool import THREADS, PooledClient
 from aaiclick.data.ownership import Endpoint, find_gateway, refuse_foreign
 from aaiclick.errors import DataUnreachable
 from aaiclick.module_path import our_python
@@ -41,9 +42,10 @@ SETTINGS = {
 
 STARTING_S_MAX = 30.0
 IDLE_EXIT_S = 60
-TRIES = 5
 ASK_EVERY_S = 1.0
 """An owner that is on its way out still lives when it is asked for: then no other is started."""
+
+_TRANSPORT = "clickhouse_connect.driver._backend.http_sync"
 
 _lock = threading.Lock()
 _shared: dict[str, _Shared] = {}
@@ -182,10 +184,11 @@ def _open_directory(directory: Path) -> tuple[PooledClient, Callable[[], None]]:
     from aaiclick.data.gateway import serve_directory  # here, to keep start-up light
 
     refuse_foreign(directory)
-    for _ in range(TRIES):
+    deadline = time.monotonic() + STARTING_S_MAX
+    while time.monotonic() < deadline:
         serving = None if _ask_for_owner is not None else serve_directory(directory)
         if serving is not None:
-            return _embedded(serving.engine.directory), serving.close
+            return _embedded(serving.engine.directory, serving.engine.query_settings), serving.close
         endpoint = find_gateway(directory, STARTING_S_MAX) or _asked_for(directory)
         if endpoint is not None:
             return _borrow(endpoint), _nothing
@@ -204,11 +207,11 @@ def _asked_for(directory: Path) -> Endpoint | None:
     return None
 
 
-def _embedded(directory: Path) -> PooledClient:
+def _embedded(directory: Path, settings: Mapping[str, int]) -> PooledClient:
     def connect() -> Client:
         import clickhouse_connect  # here, to keep start-up light
 
-        return clickhouse_connect.get_client(dsn=f"chdb://{directory}", settings=dict(SETTINGS))
+        return clickhouse_connect.get_client(dsn=f"chdb://{directory}", settings={**SETTINGS, **settings})
 
     return PooledClient(connect, keep_after_error=False)
 
@@ -216,6 +219,7 @@ def _embedded(directory: Path) -> PooledClient:
 def _borrow(endpoint: Endpoint) -> PooledClient:
     """A client of the gateway: over its socket file, or its port where it has none."""
     parts = urlsplit(endpoint.url)
+    logging.getLogger(_TRANSPORT).addFilter(_is_news)
 
     def connect() -> Client:
         import clickhouse_connect  # here, to keep start-up light
@@ -229,12 +233,17 @@ def _borrow(endpoint: Endpoint) -> PooledClient:
             **where,
             username=endpoint.user,
             password=endpoint.password,
-            settings=dict(SETTINGS),
+            settings={**SETTINGS, "cancel_http_queries_on_client_close": 1},
             autogenerate_session_id=False,
             compress=False,
         )
 
-    return PooledClient(connect, keep_after_error=True)
+    return PooledClient(connect, keep_after_error=True, tagged_by="query_id")
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether it is more than that an owner is gone: of that, whoever asked is told if there is no other."""
+    return not ((record.threadName or "").startswith(THREADS) and record.msg == "Unexpected Http Driver Exception")
 
 
 def start_owner() -> None:

@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from aaiclick.data.clients import times
 from aaiclick.data.clients.contract import Rows, Settings
-from aaiclick.data.clients.trouble import in_our_words
+from aaiclick.data.clients.trouble import Unseen, Unsent, in_our_words, unreachable_is
 from aaiclick.data.sql import name as quoted
-from aaiclick.errors import DataUnreachable
+from aaiclick.errors import AaiclickError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,8 +33,13 @@ T = TypeVar("T")
 AT_ONCE = 16
 """Statements of one process under way at a time; others wait for a thread."""
 
+THREADS = "aaiclick-data"
 PIECE_BYTES = 4 * 1024 * 1024
 PIECES_AHEAD = 4
+
+STOP_EVERY_S = 0.05
+STOPPED_S_MAX = 10.0
+"""How long a statement that nobody waits for any more is told to end; whoever cancelled it goes on then."""
 
 _of_the_parent: list[object] = []
 
@@ -40,12 +47,16 @@ _of_the_parent: list[object] = []
 class PooledClient:
     """Statements on threads, each with a client of its own."""
 
-    def __init__(self, connect: Callable[[], Client], *, keep_after_error: bool) -> None:
+    def __init__(
+        self, connect: Callable[[], Client], *, keep_after_error: bool, tagged_by: str = "log_comment"
+    ) -> None:
+        """A statement can be told from others in ClickHouse by the setting that it is tagged by."""
         self._connect = connect
+        self._tagged_by = tagged_by
         self._keep_after_error = keep_after_error
-        self._idle: list[Client] = []
+        self._idle: list[_Tagged] = []
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aaiclick-data")
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix=THREADS)
         self._closed = False
 
     # ------------------------------------------------------------ verbs
@@ -59,18 +70,19 @@ class PooledClient:
     async def make(self, sql: str, look: str, settings: Settings | None = None) -> Rows:
         def both(client: Client) -> Rows:
             client.command(sql, settings=_plain(settings))
-            return _rows(client, look, None)
+            with unreachable_is(Unseen):
+                return _rows(client, look, None)
 
         return await self._run(both)
 
     def rows_now(self, sql: str, settings: Settings | None = None) -> Rows:
-        with in_our_words(), self._lent(lambda: False) as client:
+        with in_our_words(), self._lent(lambda: False, _Call()) as client:
             return _rows(client, sql, settings)
 
     async def arrow(self, sql: str, settings: Settings | None = None) -> pa.Table:
         return await self._run(lambda client: _arrow(client, sql, settings))
 
-    async def batches(self, sql: str, settings: Settings | None = None) -> AsyncIterator[pa.RecordBatch]:
+    async def batches(self, sql: str, settings: Settings | None = None) -> AsyncGenerator[pa.RecordBatch, None]:
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[pa.RecordBatch | None] = asyncio.Queue()
         room = threading.Semaphore(PIECES_AHEAD)
@@ -95,6 +107,7 @@ class PooledClient:
         finally:
             left.set()
             room.release()
+            producing.cancel()
             await asyncio.wait([producing])
 
     async def save(self, sql: str, file_format: str, path: str, settings: Settings | None = None) -> int:
@@ -113,8 +126,8 @@ class PooledClient:
         self._threads.shutdown()
         with self._lock:
             idle, self._idle = self._idle, []
-        for client in idle:
-            client.close()
+        for each in idle:
+            each.client.close()
 
     def become_copy(self) -> None:
         """In a process that was forked: what a client is connected to is its parent's, and its threads are not here.
@@ -123,43 +136,97 @@ class PooledClient:
         """
         _of_the_parent.append((self._threads, self._idle))
         self._lock, self._idle = threading.Lock(), []
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aaiclick-data")
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix=THREADS)
 
     # ------------------------------------------------------------ lending
 
     async def _run(self, work: Callable[[Client], T], *, spoils: Callable[[], bool] = lambda: False) -> T:
+        call = _Call()
+
         def on_thread() -> T:
-            with in_our_words(), self._lent(spoils) as client:
+            with in_our_words(), self._lent(spoils, call) as client:
                 return work(client)
 
-        loop = asyncio.get_running_loop()
         try:
-            running = loop.run_in_executor(self._threads, on_thread)
+            running = self._threads.submit(on_thread)
         except RuntimeError:  # no thread takes anything any more
-            raise DataUnreachable(cause="the client is closed") from None
-        return await running
+            raise Unsent(cause="the client is closed") from None
+        try:
+            return await asyncio.wrap_future(running)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(self._stop, call, running)
+            raise
 
     @contextmanager
-    def _lent(self, spoils: Callable[[], bool]) -> Iterator[Client]:
+    def _lent(self, spoils: Callable[[], bool], call: _Call) -> Iterator[Client]:
         with self._lock:
             if self._closed and not self._idle:
-                raise DataUnreachable(cause="the client is closed")
-            client = self._idle.pop() if self._idle else None
-        if client is None:
-            client = self._connect()
-        try:
-            yield client
-        except BaseException:
-            self._return(client, keep=self._keep_after_error)
-            raise
-        self._return(client, keep=not spoils())
-
-    def _return(self, client: Client, *, keep: bool) -> None:
+                raise Unsent(cause="the client is closed")
+            lent = self._idle.pop() if self._idle else None
+        if lent is None:
+            lent = self._new()
         with self._lock:
-            if keep and not self._closed:
-                self._idle.append(client)
+            call.lent = lent
+        try:
+            if call.is_unwanted:
+                raise Unsent(cause="it was cancelled")
+            yield lent.client
+        except BaseException:
+            self._return(lent, call, keep=self._keep_after_error)
+            raise
+        self._return(lent, call, keep=not spoils())
+
+    def _new(self) -> _Tagged:
+        with unreachable_is(Unsent):
+            client = self._connect()
+            tag = f"aaiclick-{uuid4().hex}"
+            client.set_client_setting(self._tagged_by, tag)
+        return _Tagged(client, tag)
+
+    def _return(self, lent: _Tagged, call: _Call, *, keep: bool) -> None:
+        with self._lock:
+            call.lent = None
+            if keep and not self._closed and not call.is_unwanted:  # it may be killed once more
+                self._idle.append(lent)
                 return
-        client.close()
+        lent.client.close()
+
+    # ------------------------------------------------------------ stopping
+
+    def _stop(self, call: _Call, running: Future[Any]) -> None:
+        """End a statement where it runs; again until it has ended, for it may only be on its way there."""
+        given_up_at = time.monotonic() + STOPPED_S_MAX
+        with self._lock:
+            call.is_unwanted = True
+        while not wait([running], STOP_EVERY_S).done and time.monotonic() < given_up_at:
+            with self._lock:
+                tag = call.lent.tag if call.lent is not None else None
+            if tag is not None:
+                self._kill(tag)
+
+    def _kill(self, tag: str) -> None:
+        by = self._tagged_by if self._tagged_by == "query_id" else f"Settings['{self._tagged_by}']"
+        with suppress(AaiclickError), in_our_words():  # who cannot be reached runs nothing that could be stopped
+            client = self._connect()
+            try:
+                client.command(f"KILL QUERY WHERE {by} = '{tag}' ASYNC")
+            finally:
+                client.close()
+
+
+@dataclass(frozen=True)
+class _Tagged:
+    """A client, and what its statements are known by in ClickHouse."""
+
+    client: Client
+    tag: str
+
+
+class _Call:
+    """One call: the client that it has at the moment, and whether nobody waits for it any more."""
+
+    lent: _Tagged | None = None
+    is_unwanted = False
 
 
 def _plain(settings: Settings | None) -> dict[str, Any] | None:

@@ -21,6 +21,22 @@ MESSAGE_MAX = 2_000
 _THEIRS = ("clickhouse_connect", "chdb", "urllib3", "builtins")
 
 
+class NotTaken(ConnectionError):
+    """The other side closed before it had read all that was sent."""
+
+
+class Unsent(DataUnreachable):
+    """Cannot reach ClickHouse: {cause}. Check that it runs and that AAICLICK_CH_URL is right."""
+
+    # Nothing was done: the statement did not get there.
+
+
+class Unseen(DataUnreachable):
+    """Cannot reach ClickHouse: {cause}. Check that it runs and that AAICLICK_CH_URL is right."""
+
+    # It was done, and the look at what was made did not get there or did not come back.
+
+
 @contextmanager
 def in_our_words() -> Iterator[None]:
     """Errors of the engine, of the client library and of the network, as ours."""
@@ -29,7 +45,7 @@ def in_our_words() -> Iterator[None]:
     except AaiclickError:
         raise
     except (ConnectionError, TimeoutError, EOFError) as error:
-        raise DataUnreachable(cause=_line(error)) from error
+        raise _unreachable(error) from error
     except Exception as error:
         if (type(error).__module__ or "").partition(".")[0] not in _THEIRS or isinstance(error, OSError):
             raise  # not theirs, or a file of this machine
@@ -37,7 +53,7 @@ def in_our_words() -> Iterator[None]:
         if code and code[1] == _UNKNOWN_TABLE and (table := _TEMPORARY.search(str(error))):
             raise StaleObject(what=f"The table {table[0]}") from error
         if code is None and _is_network(error):
-            raise DataUnreachable(cause=_line(error)) from error
+            raise _unreachable(error) from error
         if code is None and type(error).__module__ == "builtins" and not isinstance(error, RuntimeError):
             raise
         cause = _line(error)
@@ -46,13 +62,39 @@ def in_our_words() -> Iterator[None]:
         raise DataRefused(code=int(code[1]) if code else 0, cause=cause) from error
 
 
+@contextmanager
+def unreachable_is(kind: type[DataUnreachable]) -> Iterator[None]:
+    """Where more is known of what was done: whatever cannot be reached inside is told as this kind."""
+    try:
+        with in_our_words():
+            yield
+    except DataUnreachable as error:
+        raise kind(**error.facts) from error
+
+
+def _unreachable(error: BaseException) -> DataUnreachable:
+    nothing_sent = any(isinstance(step, NotTaken | ConnectionRefusedError) or _is_new(step) for step in _steps(error))
+    return (Unsent if nothing_sent else DataUnreachable)(cause=_line(error))
+
+
+def _is_new(error: BaseException) -> bool:
+    """Whether it is urllib3's for a connection that was not made; it is not imported for that."""
+    return type(error).__name__ == "NewConnectionError"
+
+
 def _is_network(error: BaseException) -> bool:
+    return any(
+        (type(step).__module__ or "").startswith("urllib3") or isinstance(step, OSError) for step in _steps(error)
+    )
+
+
+def _steps(error: BaseException) -> Iterator[BaseException]:
+    """An error, and what it came from; urllib3 keeps some of that apart."""
     step: BaseException | None = error
     while step is not None:
-        if (type(step).__module__ or "").startswith("urllib3") or isinstance(step, OSError):
-            return True
-        step = step.__cause__ or step.__context__
-    return False
+        yield step
+        reason = getattr(step, "reason", None)
+        step = step.__cause__ or step.__context__ or (reason if isinstance(reason, BaseException) else None)
 
 
 def _line(error: BaseException) -> str:

@@ -190,12 +190,19 @@ def _news(head: Head, reply: Reply, sending: Sending) -> list[Callable[[], None]
     return [sending.send_if_late, Working(reply.say_working, every_s).tell_if_due]
 
 
+def _ends_with_client(head: Head, query: Query) -> bool:
+    """Whether a query is stopped when its client has gone; one that makes a table then leaves nothing of it."""
+    if query.keyword == "CREATE":
+        return flag(head, "cancel_http_queries_on_client_close")
+    return query.is_reading and flag(head, "cancel_http_readonly_queries_on_client_close")
+
+
 @contextmanager
 def _engine_connection(
     service: Service, head: Head, query: Query, client: socket.socket, news: Sequence[Callable[[], None]]
 ) -> Iterator[Connection]:
     """A connection to the engine for this query, which is known as running as long as it is lent."""
-    watched = client if query.is_reading and flag(head, "cancel_http_readonly_queries_on_client_close") else None
+    watched = client if _ends_with_client(head, query) else None
     session_id = head.params.get("session_id")
     with ExitStack() as stack:
         session = stack.enter_context(_session(service, head, session_id)) if session_id else None
@@ -208,7 +215,8 @@ def _engine_connection(
             database, reuse = query.database or DEFAULT_DATABASE, not query.spoils_connection
             lending = service.engine.connection(database=database, settings=query.settings, reuse=reuse)
             connection = stack.enter_context(lending)
-        stack.enter_context(service.running.enter(Run(query.query_id, connection, watched, news)))
+        writer = None if query.is_reading else client
+        stack.enter_context(service.running.enter(Run(query.query_id, connection, watched, news, writer)))
         yield connection
 
 

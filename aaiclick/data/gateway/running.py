@@ -49,6 +49,8 @@ class Run:
     client: socket.socket | None = None
     news: Sequence[Callable[[], None]] = ()
     """What is called now and then while it runs; it must not block."""
+    writer: socket.socket | None = None
+    """Its client, if it changes something: then it cannot just be asked again elsewhere."""
 
 
 class Running:
@@ -107,11 +109,17 @@ class Running:
         for tell in due:
             tell()
 
-    def stop_all(self) -> None:
-        """Stop everything that runs."""
+    def stop_all(self, *, only_reading: bool = False) -> None:
+        """Stop everything that runs, or what only reads: that may be asked again elsewhere."""
         with self._lock:
             for run in self._runs.values():
-                self._engine.stop_query(run.connection)
+                if run.writer is None or not only_reading:
+                    self._engine.stop_query(run.connection)
+
+    def writers(self) -> set[socket.socket]:
+        """The clients whose queries change something."""
+        with self._lock:
+            return {run.writer for run in self._runs.values() if run.writer is not None}
 
     def _engine_id(self, found: re.Match[bytes]) -> bytes:
         with self._lock:

@@ -38,6 +38,9 @@ LINGER_S = 1.0
 STOP_GRACE_S = 1.0
 """What runs when the gateway stops may take this long to end by itself."""
 
+WRITING_GRACE_S = 60.0
+"""What changes something gets longer: whoever asked for it cannot tell how far it came."""
+
 log = logging.getLogger("aaiclick.gateway")
 
 
@@ -103,15 +106,20 @@ class Gateway:
             return 0.0 if self._busy else time.monotonic() - self._last_request_at
 
     def stop(self) -> None:
-        """End it: what runs gets a second, then it is stopped.
+        """End it: what reads gets a second, what writes a minute, then it is stopped.
 
         Clients see their connection end, not a query that was killed: they may ask again, wherever it is served next.
         """
         self._stopping.set()
         for listener in self._listeners:
             listener.wake_up()
-        self._hang_up(self._open_clients() - self._busy)
+        # Not for both ways: who sent a request in time gets its answer, and later ones see that nobody takes them.
+        self._hang_up(self._open_clients() - self._busy, socket.SHUT_RD)
         self._wait_for_clients(STOP_GRACE_S)
+        if self._open_clients():
+            self._hang_up(self._open_clients() - self._service.running.writers())
+            self._service.running.stop_all(only_reading=True)
+            self._wait_for_clients(WRITING_GRACE_S)
         if self._open_clients():
             self._hang_up(self._open_clients())
             self._service.running.stop_all()
@@ -221,10 +229,10 @@ class Gateway:
             return set(self._clients)
 
     @staticmethod
-    def _hang_up(clients: set[socket.socket]) -> None:
+    def _hang_up(clients: set[socket.socket], ways: int = socket.SHUT_RDWR) -> None:
         for client in clients:
             with suppress(OSError):  # it has gone by itself
-                client.shutdown(socket.SHUT_RDWR)
+                client.shutdown(ways)
 
     def _wait_for_clients(self, wait_s: float) -> None:
         deadline = time.monotonic() + wait_s

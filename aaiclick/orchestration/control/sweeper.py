@@ -15,6 +15,7 @@ from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.config import settings
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.opening import close_client, open_client
+from aaiclick.data.context import sweep_contexts
 from aaiclick.data.lifetimes import drop
 from aaiclick.data.sql import text
 from aaiclick.errors import AaiclickError, DataRefused
@@ -65,12 +66,12 @@ class TableSweeper:
         return total
 
     async def sweep(self) -> int:
-        """Drop what nobody knows; gives the number of tables."""
+        """Drop what nobody knows, and what processes that died have left; gives the number of tables."""
         installation = await self.database.read(table_ages.known_installation)
-        if installation is None:  # there never was a table
-            return 0
         try:
-            dropped = await _sweep(self.database, installation, settings().sweep_age_s)
+            dropped = await sweep_contexts(get_ch_url())
+            if installation is not None:  # else there never was a table of a run
+                dropped += await _sweep(self.database, installation, settings().sweep_age_s)
         except AaiclickError as error:  # ClickHouse is away: there are other things to repair
             self._trouble.met("sweeping tables", error)
             return 0

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
+from aaiclick.data.clients import local
 from aaiclick.data.clients.contract import Rows
-from aaiclick.data.clients.local import LocalClient
+from aaiclick.data.clients.local import LOST_MAX, LocalClient
+from aaiclick.data.clients.trouble import Unseen, Unsent
 from aaiclick.errors import DataRefused, DataUnreachable
 
 
@@ -19,6 +21,7 @@ class Owner:
 
     def __init__(self, number: int) -> None:
         self.number, self.is_gone, self.closed = number, False, 0
+        self.says: Exception = DataUnreachable(cause="gone")
         self.commands: list[str] = []
 
     async def rows(self, sql: str, settings: Any = None) -> Rows:
@@ -31,12 +34,33 @@ class Owner:
         if sql == "wrong":
             raise DataRefused(code=62, cause="wrong")
 
+    async def insert(self, table: str, data: Any, *, token: str | None = None) -> int:
+        self.commands.append(f"{table} {token}")
+        self._check()
+        return 1
+
+    async def make(self, sql: str, look: str, settings: Any = None) -> Rows:
+        self.commands.append(sql)
+        if self.is_gone:
+            raise Unseen(cause="gone")
+        return Rows([], [], [])
+
+    async def batches(self, sql: str, settings: Any = None) -> AsyncIterator[Any]:
+        self._check()
+        yield self.number
+        if self.number == 1:
+            raise DataUnreachable(cause="gone")
+
+    def rows_now(self, sql: str, settings: Any = None) -> Rows:
+        self._check()
+        return Rows(["owner"], ["Int64"], [[self.number]])
+
     def close_now(self) -> None:
         self.closed += 1
 
     def _check(self) -> None:
         if self.is_gone:
-            raise DataUnreachable(cause="gone")
+            raise self.says
 
 
 class Owners:
@@ -81,6 +105,78 @@ async def test_what_writes_is_not_but_the_next_statement_works() -> None:
         await client.command("INSERT")
     await client.command("next")
     assert [owner.commands for owner in owners.all] == [["INSERT"], ["next"]]
+
+
+NOT_THE_PASSWORD = DataRefused(code=516, cause="Authentication failed")
+
+
+@pytest.mark.parametrize("says", [Unsent(cause="refused"), NOT_THE_PASSWORD])
+async def test_what_did_not_get_there_is_sent_again(says: Exception) -> None:
+    client, owners = opened()
+    owners.all[0].is_gone, owners.all[0].says = True, says
+    await client.command("CREATE")
+    assert [owner.commands for owner in owners.all] == [["CREATE"], ["CREATE"]]
+
+
+async def test_rows_whose_answer_was_lost_are_sent_again_with_their_token() -> None:
+    client, owners = opened()
+    owners.all[0].is_gone = True
+    assert await client.insert("t", None) == 1
+    assert owners.all[0].commands == owners.all[1].commands
+
+
+async def test_a_table_that_may_be_gone_is_dropped_again() -> None:
+    client, owners = opened()
+    owners.all[0].is_gone = True
+    await client.command("DROP TABLE IF EXISTS t SYNC")
+    assert len(owners.all) == 2
+
+
+async def test_what_was_made_is_looked_at_again() -> None:
+    client, owners = opened()
+    owners.all[0].is_gone = True
+    assert (await client.make("CREATE", "look")).columns == [[1]]
+    assert owners.all[1].commands == []
+
+
+async def test_what_ends_whoever_answers_is_not_asked_for_ever() -> None:
+    client, owners = opened()
+    opening = owners.open
+
+    def gone_at_once() -> tuple[Any, Callable[[], None]]:
+        found = opening()
+        found[0].is_gone = True
+        return found
+
+    client._opening = gone_at_once
+    owners.all[0].is_gone = True
+    with pytest.raises(DataUnreachable):
+        await owner_of(client)
+    assert len(owners.all) == LOST_MAX + 2
+
+
+async def test_what_never_gets_there_fails_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "REPEATED_S_MAX", 0.0)
+    client, owners = opened()
+    owners.all[0].is_gone, owners.all[0].says = True, Unsent(cause="refused")
+    with pytest.raises(DataUnreachable) as found:
+        await client.command("CREATE")
+    assert type(found.value) is DataUnreachable
+
+
+async def test_pieces_are_asked_for_again_until_the_first_has_come() -> None:
+    client, owners = opened()
+    owners.all[0].is_gone = True
+    pieces = client.batches("SELECT")
+    assert await anext(pieces) == 1
+    with pytest.raises(DataUnreachable):
+        await anext(pieces)
+
+
+def test_what_blocks_is_asked_again_too() -> None:
+    client, owners = opened()
+    owners.all[0].is_gone = True
+    assert client.rows_now("SELECT").columns == [[1]]
 
 
 async def test_a_refusal_is_no_reason_to_move() -> None:

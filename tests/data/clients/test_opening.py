@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -167,6 +168,40 @@ async def test_a_server_is_asked_over_http(url: str, tmp_path: Path) -> None:
             assert await (given["a"] + 1).sum().data() == 2
     finally:
         serving.close()
+
+
+ASKS_FOREVER = """
+import asyncio, sys
+from aaiclick.data import data_context
+
+async def main():
+    async with data_context(url=sys.argv[1]) as context:
+        await context.client.command(sys.argv[2])
+
+asyncio.run(main())
+"""
+FOREVER = "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)"
+
+
+@pytest.mark.parametrize(("how", "made"), [(signal.SIGINT, ""), (signal.SIGKILL, "CREATE TABLE t ENGINE = Log AS ")])
+def test_what_a_process_asked_for_ends_with_it(url: str, tmp_path: Path, how: signal.Signals, made: str) -> None:
+    serving = serve_directory(tmp_path / "data")
+    assert serving is not None
+
+    def is_running() -> bool:
+        with serving.engine.connection() as connection:
+            asked = "SELECT count() FROM system.processes WHERE query NOT LIKE '%processes%' AND query LIKE '%sipHash%'"
+            return str(connection.query(asked, "TabSeparated")).strip() != "0"
+
+    command = [sys.executable, "-c", ASKS_FOREVER, url, made + FOREVER]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while not is_running():
+        time.sleep(0.01)
+    process.send_signal(how)
+    process.wait()
+    while is_running():
+        time.sleep(0.01)
+    serving.close()
 
 
 def test_the_local_client_is_that_of_directories(url: str) -> None:

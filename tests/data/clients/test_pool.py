@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
+from aaiclick.data.clients import opening
 from aaiclick.data.clients.pool import AT_ONCE, PooledClient
+from aaiclick.data.gateway import serve_directory
+from aaiclick.data.gateway.serving import Serving
 from aaiclick.errors import DataUnreachable
 
 
@@ -20,6 +24,9 @@ class Counted:
 
     def __init__(self) -> None:
         type(self).made += 1
+
+    def set_client_setting(self, key: str, value: Any) -> None:
+        assert value.startswith("aaiclick-")
 
     def command(self, sql: str, settings: Any = None) -> None:
         if sql == "fail":
@@ -52,6 +59,83 @@ async def test_after_an_error_an_embedded_client_is_not_used_again(keep: bool, m
     assert kind.made == made
     await client.close()
     assert kind.closed == made
+
+
+FOREVER = "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)"
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    found = serve_directory(tmp_path_factory.mktemp("pool") / "data")
+    assert found is not None
+    yield found
+    found.close()
+
+
+@pytest.fixture(params=["by itself", "over the gateway"])
+async def real(serving: Serving, request: pytest.FixtureRequest) -> AsyncIterator[PooledClient]:
+    """A client of the engine of this process."""
+    over_gateway = request.param == "over the gateway"
+    client = opening._borrow(serving.endpoint) if over_gateway else opening._embedded(serving.engine.directory, {})
+    yield client
+    await client.close()
+
+
+def running(serving: Serving) -> list[str]:
+    """The statements that run, but for this one."""
+    sql = "SELECT query FROM system.processes WHERE query NOT LIKE '%processes%'"
+    with serving.engine.connection() as connection:
+        found = connection.query(sql, "TabSeparated")
+    return str(found).splitlines()
+
+
+@pytest.mark.parametrize("verb", ["rows", "arrow", "command"])
+async def test_what_is_cancelled_ends_where_it_runs(real: PooledClient, serving: Serving, verb: str) -> None:
+    sql = f"CREATE TABLE cancelled ENGINE = MergeTree ORDER BY () AS {FOREVER}" if verb == "command" else FOREVER
+    asking = asyncio.ensure_future(getattr(real, verb)(sql))
+    while not any("sipHash64" in sql for sql in running(serving)):  # noqa: ASYNC110  # ClickHouse tells nobody
+        await asyncio.sleep(0.001)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert running(serving) == []
+    assert (await real.rows("SELECT 1")).columns == [[1]]
+    assert (await real.rows("EXISTS TABLE cancelled")).columns == [[0]]
+
+
+async def test_pieces_that_nobody_takes_any_more_are_not_made(real: PooledClient, serving: Serving) -> None:
+    waiting = asyncio.ensure_future(anext(real.batches(FOREVER)))
+    while not any("sipHash64" in sql for sql in running(serving)):  # noqa: ASYNC110  # ClickHouse tells nobody
+        await asyncio.sleep(0.001)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert running(serving) == []
+    assert (await real.rows("SELECT 1")).columns == [[1]]
+
+
+async def test_a_call_that_is_cancelled_before_it_is_sent_is_not_sent() -> None:
+    connecting, go_on, sent = threading.Event(), threading.Event(), []
+
+    class Slow(Counted):
+        def __init__(self) -> None:
+            super().__init__()
+            connecting.set()
+            go_on.wait(30)
+
+        def command(self, sql: str, settings: Any = None) -> None:
+            sent.append(sql)
+
+    client = PooledClient(Slow, keep_after_error=True)  # type: ignore[arg-type]
+    asking = asyncio.ensure_future(client.command("late"))
+    await asyncio.to_thread(connecting.wait, 30)
+    asking.cancel()
+    await asyncio.sleep(0)
+    threading.Timer(0.1, go_on.set).start()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert sent == []
+    await client.close()
 
 
 async def test_only_so_many_statements_run_at_once() -> None:

@@ -6,7 +6,7 @@ import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
 from urllib3.exceptions import ProtocolError
 
-from aaiclick.data.clients.trouble import MESSAGE_MAX, in_our_words
+from aaiclick.data.clients.trouble import MESSAGE_MAX, NotTaken, Unsent, in_our_words, unreachable_is
 from aaiclick.errors import DataRefused, DataUnreachable, InputError, StaleObject
 
 
@@ -40,6 +40,20 @@ def test_what_the_network_said_to_the_library_is_unreachable() -> None:
     error = OperationalError("Error executing HTTP request")
     error.__cause__ = ConnectionRefusedError("refused")
     assert isinstance(caught(error), DataUnreachable)
+
+
+@pytest.mark.parametrize("cause", [ConnectionRefusedError("refused"), NotTaken("broken pipe")])
+def test_what_was_not_taken_may_be_sent_again(cause: Exception) -> None:
+    error = OperationalError("Error executing HTTP request")
+    error.__cause__ = ProtocolError("Connection aborted.", cause)
+    error.__cause__.__cause__ = cause
+    assert isinstance(caught(error), Unsent)
+    assert not isinstance(caught(ConnectionResetError("reset")), Unsent)
+
+
+def test_whoever_knows_more_tells_it() -> None:
+    with pytest.raises(Unsent, match="slow"), unreachable_is(Unsent):
+        raise TimeoutError("slow")
 
 
 def test_a_temporary_table_that_is_gone_belonged_to_a_context_that_has_ended() -> None:

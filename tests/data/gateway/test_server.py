@@ -9,12 +9,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from http.client import HTTPConnection, IncompleteRead
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from aaiclick.data.engine import Engine
 from aaiclick.data.gateway import Gateway, server
+from aaiclick.data.gateway.sockets import FILE, listen_in_private
 from tests.data.gateway.conftest import PASSWORD, USER, Ask
 from tests.data.gateway.test_exchange import FOREVER, connected, processes, request
 
@@ -113,6 +115,31 @@ def test_it_lets_end_what_ends_soon(engine: Engine, monkeypatch: pytest.MonkeyPa
             time.sleep(0.001)
         gateway.stop()
         assert reader.read().endswith(b"\r\n\r\n0\n")
+
+
+def test_it_waits_longer_for_what_changes_something(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "STOP_GRACE_S", 0.01)
+    gateway = Gateway(engine, USER, PASSWORD).start()
+    with connected(gateway) as client, client.makefile("rb") as reader:
+        client.sendall(request("CREATE TABLE slow ENGINE = MergeTree ORDER BY () AS SELECT sleep(0.5)"))
+        while not processes(engine):
+            time.sleep(0.001)
+        gateway.stop()
+        assert reader.readline() == b"HTTP/1.1 200 OK\r\n"
+
+
+def test_what_is_sent_when_it_stops_is_seen_not_to_be_taken(engine: Engine, tmp_path: Path) -> None:
+    """On a socket file: then whoever sent it may send it to the next owner, whatever it is."""
+    listener = listen_in_private(tmp_path / "data")
+    assert listener is not None
+    gateway = Gateway(engine, USER, PASSWORD, listener=listener, port=None).start()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.connect(str(tmp_path / "data.run" / FILE))
+        client.sendall(request("SELECT 1"))
+        assert client.recv(4096).endswith(b"\r\n\r\n1\n")
+        gateway.stop()
+        with pytest.raises(BrokenPipeError):
+            client.sendall(request("SELECT 2"))
 
 
 def test_it_knows_how_long_nobody_has_asked(ask: Ask, gateway: Gateway, engine: Engine) -> None:
