@@ -375,7 +375,7 @@ def _called(template: str, args: Sequence[str], over: str = "") -> str:
 
 def _member(value: str, member: Member) -> str:
     among, inside = member.among, "{0}"
-    if member.value.clock:  # ClickHouse would cut digits of a second to make the types the same
+    if member.has_times:  # ClickHouse would cut digits of a second to make the types the same
         value, inside = SECONDS.format(value), SECONDS
     if not isinstance(among, tuple):
         found = _sql(among) if inside == "{0}" else _listed_as(inside, among)

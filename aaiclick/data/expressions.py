@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from aaiclick.data.clocks import Clock, as_time, check_alike, check_taken, clock_of, common_clock
@@ -82,6 +83,13 @@ class Member:
     """What the others are."""
     truth: bool = True
     clock: Clock = ""
+
+    @property
+    def has_times(self) -> bool:
+        """Whether a time is looked for among times; lists of them are compared as they are."""
+        if isinstance(self.among, tuple):
+            return bool(self.value.clock) and any(isinstance(each, datetime) for each in self.among)
+        return bool(self.value.clock and self.beside)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -147,9 +148,11 @@ def read_cells(path: str | os.PathLike[str]) -> CellTable:
 
 def read_lines(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The columns of JSON lines: lists of values; what is made of others comes as Arrow's structs."""
+    import pyarrow as pa  # here, to keep start-up light
+
     found, rows = existing(path), []
-    with found.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
+    with pa.input_stream(str(found)) as stream:  # unpacks what is packed
+        for number, line in enumerate(io.BufferedReader(stream), 1):
             try:
                 row = json.loads(line, parse_float=_finite, parse_constant=_finite) if line.strip() else {}
             except (ValueError, RecursionError) as error:

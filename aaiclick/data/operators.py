@@ -72,7 +72,8 @@ class Operators(Functions[Made]):
             raise InputError(field="isin", value=shown(repr(values)), rule="one text is no list", hint="Give [text].")
         column = getattr(type(values), "_only_column", None)
         if column is None:
-            return self._combine(lambda value: member(value, tuple(values)))
+            constants = tuple(values)
+            return self._combine(lambda value: member(value, constants))
         found = column(values)
         return self._combine(lambda value: member(value, found, column_of(found, found.names[0]).clock))
 

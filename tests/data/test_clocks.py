@@ -117,6 +117,11 @@ async def test_both_are_refused_among_values_and_rows(context: Context) -> None:
         with pytest.raises(InputError, match=CONVERT):
             each()
     assert await made.join(other, on={"n": "b"}).count() == 1
+    assert await made[["n"]].isin(iter([NAIVE, None])).data() == {"n": [True]}
+    assert await (await create_object_from_value([[NAIVE], []])).isin([[NAIVE]]).data() == [True, False]
+    short = await create_object_from_value([NAIVE.replace(microsecond=0)], fields={"value": "DateTime"})
+    assert await short.isin(made["n"]).data() == [False]
+    assert await made["n"].isin(short).data() == [False]
     assert await made["n"].isin(other["b"]).data() == [True]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,44 @@ async def test_what_is_written_is_read_back(local: Path, tmp_path: Path, ending:
         if ending not in ("tsv", "avro"):
             context.reads_files = False  # as if the engine was elsewhere
             assert await (await create_object_from_file(path)).count() == 3
+
+
+async def test_a_file_is_read_here_as_the_engine_reads_it(local: Path, tmp_path: Path) -> None:
+    lines = '{"a": 1, "t": "2024-01-02 03:04:05", "o": {"x": [1, 2]}, "n": null}\n\n{"a": 2.5, "o": {"x": []}}\n'
+    (tmp_path / "t.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,t\n1,2024-01-02 03:04:05\n2.5,\n"))
+    time = datetime(2024, 1, 2, 3, 4, 5)  # noqa: DTZ001
+    async with data_context() as context:
+        for context.reads_files in (True, False):
+            read = await create_object_from_file(tmp_path / "t.jsonl.gz")
+            found = {"a": [1.0, 2.5], "t": [time, None], "o": [{"x": [1, 2]}, {"x": []}], "n": [None, None]}
+            assert await read.data() == found
+            assert await (await create_object_from_file(tmp_path / "t.csv.gz")).data() == {
+                "a": [1.0, 2.5],
+                "t": [time, None],
+            }
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "refused"),
+    [
+        ("a.jsonl", '{"a": 1}\n{"a": ', "line 2"),
+        ("a.jsonl", "[1]\n", "line 1 is no object"),
+        ("a.jsonl", '{"a": 1e400}\n', "1e400 is no number, or is too large"),
+        ("a.jsonl", '{"a": NaN}\n', "NaN is no number"),
+        ("a.jsonl", '{"a": [1, "x"]}\n', "column a"),
+        ("a.csv", "a,b\n1\n", "Expected 2 columns"),
+        ("a.csv", "", "Empty CSV file"),
+    ],
+)
+async def test_a_file_that_cannot_be_read_here_is_refused(
+    local: Path, tmp_path: Path, name: str, data: str, refused: str
+) -> None:
+    (tmp_path / name).write_text(data)
+    async with data_context() as context:
+        context.reads_files = False
+        with pytest.raises(InputError, match=rf"file: {name} is not accepted: it cannot be read: .*{refused}"):
+            await create_object_from_file(tmp_path / name)
 
 
 async def test_a_file_is_never_overwritten(local: Path, tmp_path: Path) -> None:
