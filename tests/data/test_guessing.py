@@ -107,7 +107,7 @@ async def test_names_may_be_any_and_rows_are_of_one_width(context: Context, writ
     assert await made.data("records") == [{"c1": 1, "c2": "x"}]
     made = await create_object_from_file(write("head.csv", "a,b\n"))
     assert (made.schema.types, await made.count()) == ({"a": "Nullable(String)", "b": "Nullable(String)"}, 0)
-    with pytest.raises(InputError, match=r"wide\.csv, row 2: its cells .*too many"):
+    with pytest.raises(InputError, match=r"wide\.csv, row 2: it .*too many"):
         await create_object_from_file(write("wide.csv", "a,b\n1,2\n1,2,3\n"))
     with pytest.raises(InputError, match="two columns have this name"):
         await create_object_from_file(write("twice.csv", "a,a\n1,2\n"))

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from aaiclick.data.clients.contract import DataClient, Rows, Settings
 from aaiclick.data.clients.pool import PooledClient
-from aaiclick.data.clients.trouble import Unseen, Unsent
+from aaiclick.data.clients.trouble import is_unseen, is_unsent
 from aaiclick.errors import DataRefused, DataUnreachable
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ class LocalClient:
     async def make(self, sql: str, look: str, settings: Settings | None = None) -> Rows:
         try:
             return await self._ask(lambda client: client.make(sql, look, settings), again=False)
-        except Unseen:
+        except DataUnreachable as error:
+            if not is_unseen(error):
+                raise
             return await self.rows(look)
 
     def rows_now(self, sql: str, settings: Settings | None = None) -> Rows:
@@ -186,9 +188,9 @@ class _Patience:
 
     def pause_s(self, error: DataUnreachable | DataRefused, *, again: bool) -> float:
         """How long to wait; raises what is not tried again."""
-        if isinstance(error, DataUnreachable) and not isinstance(error, Unsent):
+        if isinstance(error, DataUnreachable) and not is_unsent(error):
             self._lost += 1
-            if not again or self._lost > LOST_MAX or isinstance(error, Unseen):
+            if not again or self._lost > LOST_MAX or is_unseen(error):
                 raise error
         if time.monotonic() >= self._until:
             raise DataUnreachable(**error.facts) from error

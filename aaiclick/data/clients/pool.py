@@ -19,9 +19,9 @@ from uuid import uuid4
 
 from aaiclick.data.clients import times
 from aaiclick.data.clients.contract import Rows, Settings
-from aaiclick.data.clients.trouble import Unseen, Unsent, in_our_words, unreachable_is
+from aaiclick.data.clients.trouble import in_our_words, unreachable_is
 from aaiclick.data.sql import name as quoted
-from aaiclick.errors import AaiclickError
+from aaiclick.errors import AaiclickError, DataUnreachable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,7 +70,7 @@ class PooledClient:
     async def make(self, sql: str, look: str, settings: Settings | None = None) -> Rows:
         def both(client: Client) -> Rows:
             client.command(sql, settings=_plain(settings))
-            with unreachable_is(Unseen):
+            with unreachable_is("unseen"):
                 return _rows(client, look, None)
 
         return await self._run(both)
@@ -150,7 +150,7 @@ class PooledClient:
         try:
             running = self._threads.submit(on_thread)
         except RuntimeError:  # no thread takes anything any more
-            raise Unsent(cause="the client is closed") from None
+            raise DataUnreachable(cause="the client is closed", got="unsent") from None
         try:
             return await asyncio.wrap_future(running)
         except asyncio.CancelledError:
@@ -161,7 +161,7 @@ class PooledClient:
     def _lent(self, spoils: Callable[[], bool], call: _Call) -> Iterator[Client]:
         with self._lock:
             if self._closed and not self._idle:
-                raise Unsent(cause="the client is closed")
+                raise DataUnreachable(cause="the client is closed", got="unsent")
             lent = self._idle.pop() if self._idle else None
         if lent is None:
             lent = self._new()
@@ -169,7 +169,7 @@ class PooledClient:
             call.lent = lent
         try:
             if call.is_unwanted:
-                raise Unsent(cause="it was cancelled")
+                raise DataUnreachable(cause="it was cancelled", got="unsent")
             yield lent.client
         except BaseException:
             self._return(lent, call, keep=self._keep_after_error)
@@ -177,7 +177,7 @@ class PooledClient:
         self._return(lent, call, keep=not spoils())
 
     def _new(self) -> _Tagged:
-        with unreachable_is(Unsent):
+        with unreachable_is("unsent"):
             client = self._connect()
             tag = f"aaiclick-{uuid4().hex}"
             client.set_client_setting(self._tagged_by, tag)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from aaiclick.errors import AaiclickError, DataRefused, DataUnreachable, StaleObject
 from aaiclick.telemetry.masks import mask_text
@@ -25,16 +26,19 @@ class NotTaken(ConnectionError):
     """The other side closed before it had read all that was sent."""
 
 
-class Unsent(DataUnreachable):
-    """Cannot reach ClickHouse: {cause}. Check that it runs and that AAICLICK_CH_URL is right."""
+Got = Literal["unsent", "unseen"]
+"""How far a statement got, as a fact of DataUnreachable where it is known.
 
-    # Nothing was done: the statement did not get there.
+`unsent`: it did not get there, and nothing was done. `unseen`: it was done, and the look at what it made failed.
+"""
 
 
-class Unseen(DataUnreachable):
-    """Cannot reach ClickHouse: {cause}. Check that it runs and that AAICLICK_CH_URL is right."""
+def is_unsent(error: BaseException) -> bool:
+    return isinstance(error, DataUnreachable) and error.facts.get("got") == "unsent"
 
-    # It was done, and the look at what was made did not get there or did not come back.
+
+def is_unseen(error: BaseException) -> bool:
+    return isinstance(error, DataUnreachable) and error.facts.get("got") == "unseen"
 
 
 @contextmanager
@@ -63,18 +67,19 @@ def in_our_words() -> Iterator[None]:
 
 
 @contextmanager
-def unreachable_is(kind: type[DataUnreachable]) -> Iterator[None]:
-    """Where more is known of what was done: whatever cannot be reached inside is told as this kind."""
+def unreachable_is(got: Got) -> Iterator[None]:
+    """Where more is known of what was done: whatever cannot be reached inside got so far."""
     try:
         with in_our_words():
             yield
     except DataUnreachable as error:
-        raise kind(**error.facts) from error
+        raise DataUnreachable(**{**error.facts, "got": got}) from error
 
 
 def _unreachable(error: BaseException) -> DataUnreachable:
     nothing_sent = any(isinstance(step, NotTaken | ConnectionRefusedError) or _is_new(step) for step in _steps(error))
-    return (Unsent if nothing_sent else DataUnreachable)(cause=_line(error))
+    facts = {"got": "unsent"} if nothing_sent else {}
+    return DataUnreachable(cause=_line(error), **facts)
 
 
 def _is_new(error: BaseException) -> bool:

@@ -12,7 +12,6 @@ import pytest
 from aaiclick.data.clients import local
 from aaiclick.data.clients.contract import Rows
 from aaiclick.data.clients.local import LOST_MAX, LocalClient
-from aaiclick.data.clients.trouble import Unseen, Unsent
 from aaiclick.errors import DataRefused, DataUnreachable
 
 
@@ -42,7 +41,7 @@ class Owner:
     async def make(self, sql: str, look: str, settings: Any = None) -> Rows:
         self.commands.append(sql)
         if self.is_gone:
-            raise Unseen(cause="gone")
+            raise DataUnreachable(cause="gone", got="unseen")
         return Rows([], [], [])
 
     async def batches(self, sql: str, settings: Any = None) -> AsyncIterator[Any]:
@@ -110,7 +109,7 @@ async def test_what_writes_is_not_but_the_next_statement_works() -> None:
 NOT_THE_PASSWORD = DataRefused(code=516, cause="Authentication failed")
 
 
-@pytest.mark.parametrize("says", [Unsent(cause="refused"), NOT_THE_PASSWORD])
+@pytest.mark.parametrize("says", [DataUnreachable(cause="refused", got="unsent"), NOT_THE_PASSWORD])
 async def test_what_did_not_get_there_is_sent_again(says: Exception) -> None:
     client, owners = opened()
     owners.all[0].is_gone, owners.all[0].says = True, says
@@ -158,7 +157,7 @@ async def test_what_ends_whoever_answers_is_not_asked_for_ever() -> None:
 async def test_what_never_gets_there_fails_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "REPEATED_S_MAX", 0.0)
     client, owners = opened()
-    owners.all[0].is_gone, owners.all[0].says = True, Unsent(cause="refused")
+    owners.all[0].is_gone, owners.all[0].says = True, DataUnreachable(cause="refused", got="unsent")
     with pytest.raises(DataUnreachable) as found:
         await client.command("CREATE")
     assert type(found.value) is DataUnreachable

@@ -6,7 +6,7 @@ import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
 from urllib3.exceptions import ProtocolError
 
-from aaiclick.data.clients.trouble import MESSAGE_MAX, NotTaken, Unsent, in_our_words, unreachable_is
+from aaiclick.data.clients.trouble import MESSAGE_MAX, NotTaken, in_our_words, is_unsent, unreachable_is
 from aaiclick.errors import DataRefused, DataUnreachable, InputError, StaleObject
 
 
@@ -47,13 +47,14 @@ def test_what_was_not_taken_may_be_sent_again(cause: Exception) -> None:
     error = OperationalError("Error executing HTTP request")
     error.__cause__ = ProtocolError("Connection aborted.", cause)
     error.__cause__.__cause__ = cause
-    assert isinstance(caught(error), Unsent)
-    assert not isinstance(caught(ConnectionResetError("reset")), Unsent)
+    assert is_unsent(caught(error))
+    assert not is_unsent(caught(ConnectionResetError("reset")))
 
 
 def test_whoever_knows_more_tells_it() -> None:
-    with pytest.raises(Unsent, match="slow"), unreachable_is(Unsent):
+    with pytest.raises(DataUnreachable, match="slow") as found, unreachable_is("unsent"):
         raise TimeoutError("slow")
+    assert is_unsent(found.value)
 
 
 def test_a_temporary_table_that_is_gone_belonged_to_a_context_that_has_ended() -> None:
