@@ -100,5 +100,5 @@ def test_arguments_become_what_annotations_promise_or_are_refused(cli: Cli) -> N
     (made,) = asyncio.run(list_jobs())
     assert asyncio.run(get_job_result(made.id))["day"] == date(2026, 2, 3)
     entry = cli("register-job", entrypoint, "--kwargs", '{"colour": "blue"}', "--json")
-    assert "Colour.BLUE" in entry.data["default_kwargs"]["colour"]
+    assert entry.data["default_kwargs"]["colour"] == "blue"
     assert cli("register-job", entrypoint, "--name", "y", "--kwargs", '{"colour": "green"}').code == 2
