@@ -268,15 +268,14 @@ async def test_beyond_the_second_limit_a_workflow_is_refused_too(local: Path) ->
 # ---------------------------------------------------------------- what is given to one
 
 
-@pytest.mark.parametrize("executor", ["inline", "process"])
-async def test_run_job_takes_large_arguments(local: Path, executor: str) -> None:
+async def test_run_job_takes_large_arguments(local: Path) -> None:
     first = await run_job("a task", echo, {"value": MIXED})
     second = await run_job("a workflow", passing, {"value": MIXED}, key="once")
     assert (await run_job("a workflow", passing, {"value": MIXED}, key="once")).id == second.id
     async with data_context():
         third = await run_job("an Object", counted, {"rows": await create_object_from_value([1, 2, 3])})
     async with asyncio.timeout(100):
-        await worker_main_loop(executor=executor, concurrency=2, max_tasks=6, control=False)
+        await worker_main_loop(executor="inline", concurrency=2, max_tasks=6, control=False)
     assert await get_job_result(first.id) == MIXED
     assert await get_job_result(second.id) == [MIXED, MIXED]
     assert await get_job_result(third.id) == ["Object", 3]
