@@ -13,7 +13,7 @@ import pytest
 from aaiclick.config import reset_settings
 from aaiclick.data import create_object_from_value, data_context
 from aaiclick.data.objects import Object
-from aaiclick.errors import Conflict, ValueTooLarge
+from aaiclick.errors import Conflict, InputsGone, ValueTooLarge
 from aaiclick.orchestration import (
     TaskResult,
     ajob_test,
@@ -237,6 +237,16 @@ async def test_an_object_that_a_workflow_returns_itself_outlives_its_context(loc
         assert await (await get_job_result(made.id))["rows"].data() == [1, 2, 3]
 
 
+async def test_what_a_workflow_returned_itself_outlives_a_clear(local: Path) -> None:
+    ended = await ajob_test(returned_with_tasks, 3, 1)
+    before = await get_job_result(ended.id)
+    await clear_task((await get_tasks_for_job(ended.id))[-1].id)
+    await drop_unneeded()
+    async with asyncio.timeout(100):
+        await worker_main_loop(executor="inline", concurrency=1, max_tasks=1, control=False)
+    assert await get_job_result(ended.id) == before
+
+
 async def test_a_key_that_is_known_leaves_no_table(local: Path) -> None:
     keyed = returned_itself.options(key="once")
     first = await keyed.submit(MIXED)
@@ -315,6 +325,13 @@ async def test_a_retry_and_a_clear_find_their_inputs(local: Path) -> None:
     async with asyncio.timeout(100):
         await worker_main_loop(executor="inline", concurrency=1, max_tasks=2, control=False)
     assert await get_job_result(ended.id) == 5_000
+
+
+async def test_a_clear_that_would_not_find_its_input_is_refused(local: Path) -> None:
+    ended = await ajob_test(passing, MIXED)
+    given = next(made for made in await get_tasks_for_job(ended.id) if made.name == "echo")
+    with pytest.raises(InputsGone, match=f"task 'echo' .{given.id}. needs t"):
+        await clear_task(given.id)
 
 
 async def test_what_it_refers_to_comes_with_it(local: Path) -> None:
