@@ -44,10 +44,10 @@ def run_job(
 
 async def _run(given: tuple[Any, ...], options: dict[str, Any], wait: bool, timeout_s: float | None) -> Job:
     from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
-    from aaiclick.orchestration.registered_jobs import run_job as run  # here, to keep start-up light
+    from aaiclick.orchestration.registered_jobs import run_job_from_json  # here, to keep start-up light
 
     async with orch_context():
         name, entrypoint, kwargs = given
-        job = await run(name, entrypoint, await converted_kwargs(kwargs, name, entrypoint), **options)
+        job = await run_job_from_json(name, entrypoint, await converted_kwargs(kwargs, name, entrypoint), **options)
         await warn_if_nobody_works()
         return await follow(job.id, timeout_s) if wait else job

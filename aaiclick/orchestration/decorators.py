@@ -17,7 +17,6 @@ from aaiclick.orchestration.factories import digest, new_job, submit_job
 from aaiclick.orchestration.models import Job, PreservationMode, Task
 from aaiclick.orchestration.models.node import Node, collector, current_group
 from aaiclick.orchestration.params import bind, entrypoint_of, kind_of
-from aaiclick.orchestration.rules.blobs import refuse_large
 from aaiclick.orchestration.rules.names import check_name, shorten
 from aaiclick.orchestration.rules.options import JobOptions, TaskOptions
 from aaiclick.orchestration.rules.retries import RetryPolicy
@@ -173,7 +172,6 @@ class JobFactory(Generic[P, Given]):
         )
         nodes, returned = await self._gather(kwargs)
         job.result_json, named = encode_returned(returned)
-        refuse_large(job.result_json, "result", settings().value_bytes_max)
         job.arguments = show_arguments(kwargs)
         if self.key is not None:
             asked = encode_kwargs(dict(sorted(kwargs.items())), bytes_max=settings().blob_bytes_max)

@@ -1,4 +1,4 @@
-"""Objects among the arguments of what is submitted become the job's own; arguments that are too large become tables."""
+"""Objects that are given to a job, or returned by its workflow, become its own; values that are too large, tables."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from aaiclick.ids import new_id
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.models import Job, Task
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.rules.blobs import arguments_with, is_too_large, large_arguments
+from aaiclick.orchestration.rules.blobs import arguments_with, is_too_large, large_arguments, value_with
 from aaiclick.orchestration.rules.marks import mentions_objects
-from aaiclick.orchestration.rules.run_tables import run_table, tables_named, temporary_tables_named, with_tables
+from aaiclick.orchestration.rules.run_tables import (
+    run_table,
+    tables_named,
+    temporary_tables_named,
+    value_with_tables,
+    with_tables,
+)
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_drops import mark_given
@@ -27,29 +33,24 @@ log = logging.getLogger("aaiclick")
 async def submit_given(coordinator: DirectCoordinator, submission: Submission) -> Job:
     """Submit a graph. Tables that would end with a `data_context`, or with another job, are copied for it first.
 
-    The copies are known before they are made, and are pinned for their tasks with the graph, or they go again.
+    The copies are known before they are made, and are pinned for who needs them with the graph, or they go again.
     """
-    naming = [task for task in submission.tasks if mentions_objects(task.kwargs_json)]
-    heavy = [task for task in submission.tasks if is_too_large(task.kwargs_json, settings().value_bytes_max)]
-    sources = await _sources(coordinator.database, submission.job_id, naming) if naming else []
-    if not sources and not heavy:
+    texts = list(_texts(submission))
+    sources = await _sources(coordinator.database, submission.job_id, texts) if texts else []
+    if not sources and not any(text.is_heavy for text in texts):
         return await coordinator.submit(submission)
     submission.refuse_exposed()  # before anything of it is written elsewhere
     names = (run_table(maker, 0, number) for maker in [new_id()] for number in itertools.count(1))
     copies = {source: next(names) for source in sources}
     blobs: dict[str, str] = {}
-    changed = {task.id: task for task in (*naming, *heavy)}
-    texts = {task.id: task.kwargs_json for task in changed.values()}
     try:
-        for task in naming:
-            task.kwargs_json = with_tables(task.kwargs_json, copies)
-        for task in heavy:
-            task.kwargs_json = _lightened(task.kwargs_json, names, blobs)
+        for text in texts:
+            text.change(copies, names, blobs)
         await _make(coordinator.database, submission, copies, blobs)
         job = await coordinator.submit(submission)
     except BaseException:
-        for task in changed.values():
-            task.kwargs_json = texts[task.id]
+        for text in texts:
+            text.put(text.before)
         await _leave(coordinator.database, [*copies.values(), *blobs])
         raise
     if job.id != submission.job_id:  # its key is known: nothing was added
@@ -57,21 +58,56 @@ async def submit_given(coordinator: DirectCoordinator, submission: Submission) -
     return job
 
 
-def _lightened(text: str, names: Iterator[str], blobs: dict[str, str]) -> str:
-    """The text of arguments, the largest of which lie in tables of their own, which are noted with their texts."""
-    large = large_arguments(text, settings().value_bytes_max)
-    tables = {argument: next(names) for argument in large}
-    blobs.update({tables[argument]: written for argument, written in large.items()})
-    return arguments_with(text, tables)
+class _Text:
+    """Values that are to be stored as they are given: the arguments of a task, or what a workflow returns itself."""
+
+    __slots__ = ("before", "holder", "is_heavy", "names_tables")
+
+    def __init__(self, holder: Task | Job, text: str, names_tables: bool, is_heavy: bool) -> None:
+        self.holder, self.before, self.names_tables, self.is_heavy = holder, text, names_tables, is_heavy
+
+    def put(self, text: str) -> None:
+        if isinstance(self.holder, Job):
+            self.holder.result_json = text
+        else:
+            self.holder.kwargs_json = text
+
+    def change(self, copies: Mapping[str, str], names: Iterator[str], blobs: dict[str, str]) -> None:
+        """Let it name the copies, and tables of its largest values, which are noted with their texts."""
+        text, is_result = self.before, isinstance(self.holder, Job)
+        if self.names_tables:
+            text = (value_with_tables if is_result else with_tables)(text, copies)
+        if self.is_heavy and is_result:
+            table = next(names)
+            blobs[table], text = text, value_with(text, table)
+        elif self.is_heavy:
+            large = large_arguments(text, settings().value_bytes_max)
+            tables = {argument: next(names) for argument in large}
+            blobs.update({tables[argument]: written for argument, written in large.items()})
+            text = arguments_with(text, tables)
+        self.put(text)
 
 
-async def _sources(database: Database, job_id: int, naming: Sequence[Task]) -> list[str]:
+def _texts(submission: Submission) -> Iterator[_Text]:
+    """Those that name tables, or are too large."""
+    limit = settings().value_bytes_max
+    given: list[tuple[Task | Job, str | None]] = [(task, task.kwargs_json) for task in submission.tasks]
+    if submission.new_job is not None:
+        given.append((submission.new_job, submission.new_job.result_json))
+    for holder, text in given:
+        if text is not None:
+            naming, heavy = mentions_objects(text), is_too_large(text, limit)
+            if naming or heavy:
+                yield _Text(holder, text, naming, heavy)
+
+
+async def _sources(database: Database, job_id: int, texts: Sequence[_Text]) -> list[str]:
     """The tables that do not live as long as the job needs them."""
-    texts = [task.kwargs_json for task in naming]
-    foreign = set().union(*map(tables_named, texts))
+    written = [text.before for text in texts if text.names_tables]
+    foreign = set().union(*map(tables_named, written))
     if foreign:
         foreign = await database.read(lambda session: of_other_jobs(session, foreign, job_id))
-    return sorted(set().union(foreign, *map(temporary_tables_named, texts)))
+    return sorted(set().union(foreign, *map(temporary_tables_named, written)))
 
 
 async def _make(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, Unpack
 
@@ -13,6 +13,7 @@ from aaiclick.orchestration.checks import check_defaults, check_kwargs, find_ent
 from aaiclick.orchestration.context import connected
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.factories import digest, new_job, resolve_job_config, trace_submit
+from aaiclick.orchestration.given import submit_given
 from aaiclick.orchestration.models import Fire, Job, PreservationMode, RegisteredJob, RunType, Task
 from aaiclick.orchestration.models.node import collector, current_group
 from aaiclick.orchestration.models.submission import Submission
@@ -279,6 +280,32 @@ async def run_job(
     Without such an entry the job stands alone, and needs an entrypoint. A `@job` runs as the entry task: its graph
     appears when that has completed, and what it returns is the job's result.
     """
+    return await _run(
+        submit_given, name, entrypoint, kwargs, preservation_mode, key=key, priority=priority, timeout_s=timeout_s
+    )
+
+
+async def run_job_from_json(
+    name: str, entrypoint: str | None, kwargs: Mapping[str, object] | None, **options: Any
+) -> Job:
+    """`run_job` at a door where arguments come as JSON: what is too large for the state is refused."""
+    return await _run(_submit_small, name, entrypoint, kwargs, **options)
+
+
+Submitted = Callable[[DirectCoordinator, Submission], Awaitable[Job]]
+
+
+async def _run(
+    submit: Submitted,
+    name: str,
+    entrypoint: Entrypoint | None,
+    kwargs: Mapping[str, object] | None,
+    preservation_mode: PreservationMode | str | None = None,
+    *,
+    key: str | None = None,
+    priority: int | None = None,
+    timeout_s: float | None = None,
+) -> Job:
     refuse_during_import("run_job(…)")
     wanted, given = check_name(name, "Job name"), check_kwargs(kwargs, "kwargs")
     async with connected() as coordinator:
@@ -307,7 +334,12 @@ async def run_job(
         if key is not None:
             options = [priority, timeout_s and float(timeout_s), preservation_mode and job.preservation_mode]
             job.key_digest = digest([wanted, path, submission.tasks[0].kwargs, options])
-        return await _submit(coordinator, submission)
+        began_ns = time.time_ns()  # for people who look at traces
+        stored = await submit(coordinator, submission)
+    if stored.id == job.id:
+        trace_submit(stored, len(submission.tasks), began_ns)
+        stored._tasks, stored._groups = list(submission.tasks), []
+    return stored
 
 
 def _path(entrypoint: Entrypoint | None, entry: RegisteredJob | None) -> str:
@@ -317,13 +349,15 @@ def _path(entrypoint: Entrypoint | None, entry: RegisteredJob | None) -> str:
     return path_of(entrypoint)
 
 
-async def _submit(coordinator: DirectCoordinator, submission: Submission) -> Job:
-    began_ns = time.time_ns()  # for people who look at traces
-    job = await coordinator.submit(submission)
-    if job.id == submission.job_id:
-        trace_submit(job, len(submission.tasks), began_ns)
-        job._tasks, job._groups = list(submission.tasks), []
-    return job
+async def _submit_small(coordinator: DirectCoordinator, submission: Submission) -> Job:
+    return await coordinator.submit(_small(submission))
+
+
+def _small(submission: Submission) -> Submission:
+    """The submission, if its arguments fit into the state."""
+    for task in submission.tasks:
+        refuse_large(task.kwargs_json, "kwargs", settings().value_bytes_max)
+    return submission
 
 
 def scheduled_run(entry: RegisteredJob, fire_at: datetime, kwargs: Mapping[str, object] | None = None) -> Submission:
@@ -338,7 +372,7 @@ def scheduled_run(entry: RegisteredJob, fire_at: datetime, kwargs: Mapping[str, 
     job.run_type, job.registered_job_id, job.scheduled_at = RunType.SCHEDULED, entry.id, fire_at
     given = entry.default_kwargs | dict(kwargs or {})
     given |= zip(entry.time_names, _times(entry, fire_at), strict=True)
-    return _submission(job, entry.entrypoint, given)
+    return _small(_submission(job, entry.entrypoint, given))
 
 
 def _times(entry: RegisteredJob, fire_at: datetime) -> list[datetime]:
@@ -359,7 +393,6 @@ def _submission(job: Job, path: str, kwargs: dict[str, Any]) -> Submission:
     finally:
         collector.reset(around)
         current_group.reset(group)
-    refuse_large(task.kwargs_json, "kwargs", settings().value_bytes_max)
     job.result_json, _ = encode_returned(task)
     job.arguments = show_arguments(kwargs)
     return Submission(job.id, tasks=[task], new_job=job)

@@ -12,7 +12,7 @@ from aaiclick.orchestration.registered_jobs import (
     disable_job,
     enable_job,
     get_registered_job,
-    run_job,
+    run_job_from_json,
     upsert_registered_job,
 )
 from aaiclick.orchestration.rules.entrypoints import plain
@@ -46,11 +46,11 @@ async def _run(
     kwargs: dict[str, object],
     asked: requests.SubmitJob | requests.RunRegistered,
 ) -> Job:
-    return await run_job(
+    return await run_job_from_json(
         name,
         entrypoint,
         kwargs,
-        asked.preservation_mode,
+        preservation_mode=asked.preservation_mode,
         key=asked.key,
         priority=asked.priority,
         timeout_s=asked.timeout_s,

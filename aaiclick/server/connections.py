@@ -42,6 +42,8 @@ class Bounded(asyncio.Protocol):
     """
 
     crowd: Crowd
+    refused: Callable[[int], None]
+    """Hears of each answer that the application knows nothing of: its status."""
     cycle: Any
     """The request that was begun last: None until its headers are there."""
     transport: Any
@@ -145,6 +147,7 @@ class Bounded(asyncio.Protocol):
         else:  # its head came in the same breath as the body before it
             body = _problem(400, "A request came before the answer to the one before it.")
             headers = [(b"content-type", b"application/problem+json"), (b"content-length", b"%d" % len(body))]
+            self.refused(400)
             await tell({"type": "http.response.start", "status": 400, "headers": headers})
             await tell({"type": "http.response.body", "body": body})
 
@@ -172,6 +175,7 @@ class Bounded(asyncio.Protocol):
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
         self._socket.write(head.encode() + body)
+        self.refused(status)
         self._close(linger=True)
 
     # ---------------------------------------------------------------- how it ends
@@ -263,7 +267,11 @@ def _problem(status: int, detail: str) -> bytes:
 
 
 def bounded(
-    protocol: type[asyncio.Protocol] = AutoHTTPProtocol, *, connections_max: int | None = None
+    protocol: type[asyncio.Protocol] = AutoHTTPProtocol,
+    *,
+    connections_max: int | None = None,
+    refused: Callable[[int], None] = lambda _: None,
 ) -> type[asyncio.Protocol]:
     """One of uvicorn's protocols, within these bounds; all of its connections are one crowd."""
-    return type("BoundedProtocol", (Bounded, protocol), {"crowd": Crowd(connections_max)})
+    facts = {"crowd": Crowd(connections_max), "refused": staticmethod(refused)}
+    return type("BoundedProtocol", (Bounded, protocol), facts)

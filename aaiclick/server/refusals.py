@@ -13,7 +13,7 @@ from aaiclick.orchestration.audit import add_count, end_count
 from aaiclick.orchestration.models.token import Token
 from aaiclick.trouble import Trouble
 
-COUNTED = frozenset({400, 401, 403, 408, 413, 429})
+COUNTED = frozenset({400, 401, 403, 408, 413, 429, 431})
 KINDS_MAX = 50
 """So many are told apart; the others are counted as one of each status."""
 
@@ -49,8 +49,8 @@ class Refusals:
         self._counts: dict[Refused, _Count] = {}
 
     def note(self, status: int, token: Token | None) -> None:
-        """Somebody was answered so."""
-        if status not in COUNTED:
+        """Somebody was answered so. Of strangers, everything that is wrong with what they send counts."""
+        if status not in COUNTED and (token is not None or not 400 <= status < 500):
             return
         kind = Refused(status, None, NOBODY) if token is None else Refused(status, token.id, token.name)
         if kind not in self._counts and len(self._counts) >= KINDS_MAX:

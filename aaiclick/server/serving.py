@@ -83,7 +83,7 @@ async def serve(
             lifespan="on",
             ws="none",
             backlog=BACKLOG,
-            http=bounded(),
+            http=bounded(refused=lambda status: app.state.refusals.note(status, None)),
         )
         mask_access_log()
         server = Server(config, lambda: told(where))

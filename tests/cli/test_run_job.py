@@ -1,6 +1,7 @@
 """`aaiclick run-job`"""
 
 import asyncio
+import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -102,3 +103,16 @@ def test_arguments_become_what_annotations_promise_or_are_refused(cli: Cli) -> N
     entry = cli("register-job", entrypoint, "--kwargs", '{"colour": "blue"}', "--json")
     assert entry.data["default_kwargs"]["colour"] == "blue"
     assert cli("register-job", entrypoint, "--name", "y", "--kwargs", '{"colour": "green"}').code == 2
+
+
+def test_arguments_that_are_too_large_are_refused_also_together_with_the_defaults(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AAICLICK_VALUE_BYTES_MAX", "1000")
+    half = json.dumps({"left": "x" * 600})
+    assert cli("register-job", "tests.server.outside_flows.pair", "--kwargs", half).code == 0
+    assert cli("run-job", "pair", "--kwargs", half).code == 0
+    for given in (half.replace("left", "right"), json.dumps({"left": "x" * 1_000})):
+        refused = cli("run-job", "pair", "--kwargs", given)
+        assert (refused.code, refused.out) == (2, "")
+        assert "more than the limit of 1000" in refused.err

@@ -148,6 +148,11 @@ def lazy() -> Any:
     return read(rows=unready(rows=make(n=3)))
 
 
+@job
+def given_back(rows: Any) -> Any:
+    return rows
+
+
 @job("given")
 def given(rows: Any) -> Any:
     return read(rows=rows)

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from aaiclick.data import create_object_from_value, data_context
-from aaiclick.errors import Conflict, ObjectNotFound
+from aaiclick.errors import Conflict, InputsGone, ObjectNotFound
 from aaiclick.orchestration import ajob_test, create_job, create_task, get_job_result
 from aaiclick.orchestration.context import Context, connected
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
@@ -106,6 +106,27 @@ async def test_an_object_whose_table_is_gone_is_refused_and_leaves_nothing(local
         await create_job("gone", tasks=[create_task(READ, {"rows": {"object_type": "object", "table": "c5_1"}})])
     await tidy()
     assert await references() == 0
+
+
+async def test_what_a_workflow_returns_itself_is_pinned_for_its_job(local: Path) -> None:
+    async with data_context():
+        rows = await create_object_from_value([1, 2])
+        made = await flows.given_back.submit([rows, rows.where("value > 1")])
+        (copy,) = [table for table in await tables() if table != rows.table]
+    assert await pinned() == {(made.id, copy)}
+    await tidy()
+    assert await tables() == [copy]
+    async with data_context():
+        assert [await each.data() for each in await get_job_result(made.id)] == [[1, 2], [2]]
+
+
+async def test_a_workflow_that_returns_a_table_which_is_gone_is_refused(local: Path) -> None:
+    class Gone:
+        def __aaiclick_reference__(self) -> dict[str, str]:
+            return {"object_type": "object", "table": "t5_1_1"}
+
+    with pytest.raises(InputsGone, match=r"job [0-9]+ needs t5_1_1"):
+        await flows.given_back.submit(Gone())
 
 
 @pytest.mark.parametrize("mode", ["none", "full"])

@@ -15,6 +15,11 @@ def echo(value: Any) -> Any:
 
 
 @task
+def pair(left: str, right: str = "") -> list[str]:
+    return [left, right]
+
+
+@task
 def on_day(day: date, by: int = 1) -> date:
     return day + timedelta(days=by)
 

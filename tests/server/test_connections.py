@@ -31,10 +31,16 @@ async def answers(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.body", "body": body[begin : begin + 100_000], "more_body": rest})
 
 
+@pytest.fixture
+def refused() -> list[int]:
+    """What was answered without the application."""
+    return []
+
+
 @pytest.fixture(params=[AutoHTTPProtocol, H11Protocol], ids=["auto", "h11"])
-def protocol(request: pytest.FixtureRequest) -> Any:
+def protocol(request: pytest.FixtureRequest, refused: list[int]) -> Any:
     """Of either kind, for few connections."""
-    return bounded(request.param, connections_max=20)
+    return bounded(request.param, connections_max=20, refused=refused.append)
 
 
 @pytest.fixture
@@ -83,13 +89,14 @@ class Connection:
             self.writer.close()
 
 
-async def test_requests_pass_one_after_the_other(port: int) -> None:
+async def test_requests_pass_one_after_the_other(port: int, refused: list[int]) -> None:
     connection = await Connection.to(port)
     for _ in range(3):
         await connection.says(BEGIN)
         await connection.says(b"X: y\r\n\r\n")
         assert await connection.hears_hi()
     connection.writer.close()
+    assert refused == []
 
 
 async def test_whoever_is_answered_early_hears_it_and_then_the_end(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +186,7 @@ SMUGGLED = {
 }
 
 
-async def test_a_request_that_could_mean_two_things_is_refused(port: int) -> None:
+async def test_a_request_that_could_mean_two_things_is_refused(port: int, refused: list[int]) -> None:
     for name, lines in SMUGGLED.items():
         connection = await Connection.to(port)
         await connection.says(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n0\r\n\r\n")
@@ -188,6 +195,21 @@ async def test_a_request_that_could_mean_two_things_is_refused(port: int) -> Non
         assert b"connection: close" in heard, name
         assert heard.count(b"HTTP/1.1 ") == 1, name
         assert b"application/problem+json" in heard, name
+    assert refused == [400] * len(SMUGGLED)
+
+
+async def test_a_body_in_pieces_that_are_none_is_refused_and_told(port: int, refused: list[int]) -> None:
+    connection = await Connection.to(port)
+    await connection.says(b"POST /read HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno number\r\n")
+    assert (await connection.hears_the_end()).startswith(b"HTTP/1.1 400 ")
+    assert refused == [400]
+
+
+async def test_a_head_that_is_too_long_is_refused_and_told(port: int, refused: list[int]) -> None:
+    connection = await Connection.to(port)
+    await connection.says(BEGIN + b"X: " + b"x" * HEAD_BYTES_MAX + b"\r\n\r\n")
+    assert (await connection.hears_the_end()).startswith(b"HTTP/1.1 431 ")
+    assert refused == [431]
 
 
 async def test_a_first_line_that_is_none(port: int) -> None:

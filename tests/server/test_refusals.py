@@ -33,7 +33,8 @@ async def test_a_thousand_refusals_are_one_entry_that_counts(each_client: Client
 
 
 async def test_what_an_agent_may_not_do_is_counted(client: Client) -> None:
-    client.server.state.refusals.note(200, None)
+    for status, token in ((200, None), (503, None), (422, (await create_token("user")).token)):
+        client.server.state.refusals.note(status, token)
     client.server.state.refusals.note(403, (await create_token("agent")).token)
     assert await counted(client) == [("agent", "403 Forbidden", "1 times")]
 

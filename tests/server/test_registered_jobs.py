@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from aaiclick.config import reset_settings
 from aaiclick.orchestration import get_job, get_job_result, register_job
 from aaiclick.orchestration.audit import list_audit
 from aaiclick.orchestration.execution.debug import ajob_test
@@ -45,6 +46,18 @@ async def test_an_entry_runs_with_arguments_over_its_defaults(client: Client) ->
     assert str(job.registered_job_id) == made.json()["registered_job_id"]
     await ajob_test(job)
     assert await get_job_result(job.id) == 7
+
+
+async def test_arguments_that_are_too_large_together_with_the_defaults_are_refused(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each fits, and what would be stored does not: no door makes tables of arguments."""
+    monkeypatch.setenv("AAICLICK_VALUE_BYTES_MAX", "1000")
+    reset_settings()
+    await register_job("nightly", "tests.server.outside_flows.pair", default_kwargs={"left": "x" * 600})
+    refused = await client.post("/registered-jobs/nightly/run", json={"kwargs": {"right": "x" * 600}})
+    assert "limit of 1000" in problem_in(refused, 413)["detail"]
+    assert (await client.get("/jobs")).json()["jobs"] == []
 
 
 async def test_a_workflow_runs_as_the_entry(client: Client) -> None:

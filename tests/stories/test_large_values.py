@@ -13,19 +13,24 @@ import pytest
 from aaiclick.config import reset_settings
 from aaiclick.data import create_object_from_value, data_context
 from aaiclick.data.objects import Object
-from aaiclick.errors import ValueTooLarge
+from aaiclick.errors import Conflict, InputsGone, ValueTooLarge
 from aaiclick.orchestration import (
     TaskResult,
     ajob_test,
     clear_task,
+    create_job,
     get_job_result,
     get_task_result,
     get_tasks_for_job,
     job,
+    register_job,
     run_job,
     task,
     worker_main_loop,
 )
+from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.control.tables import drop_unneeded_tables
+from aaiclick.orchestration.registered_jobs import run_job_from_json
 from aaiclick.orchestration.rules.values import encode_value
 from tests.support.front_door import local, state
 from tests.support.travelling import Config
@@ -49,6 +54,11 @@ async def tables() -> list[str]:
     async with data_context() as context:
         found = await context.client.rows("SELECT name FROM system.tables WHERE database = currentDatabase()")
         return sorted(found.columns[0])
+
+
+async def drop_unneeded() -> None:
+    async with connected() as coordinator:
+        await drop_unneeded_tables(coordinator.database)
 
 
 @task
@@ -124,6 +134,16 @@ def a_tasks_result_inside(n: int) -> Any:
 
 
 @job
+def returned_itself(value: Any) -> Any:
+    return value
+
+
+@job
+def returned_with_tasks(n: int, value: Any) -> Any:
+    return {"sums": summed(numbers(n)), "text": "y" * 5_000, "value": value}
+
+
+@job
 def handed_on(n: int) -> TaskResult:
     return TaskResult(tasks=[numbers(n), numbers(1)])
 
@@ -186,9 +206,107 @@ async def test_beyond_the_second_limit_it_is_refused_with_its_size(local: Path) 
     assert any("ValueTooLarge: result takes" in error for error in failed)
 
 
-async def test_from_outside_it_is_refused_beyond_the_first(local: Path) -> None:
+# ---------------------------------------------------------------- what a workflow returns itself
+
+
+async def test_a_workflow_returns_a_large_value_itself(state: str, local: Path) -> None:
+    assert await result_of(returned_itself, MIXED) == MIXED
+    made = await returned_itself.submit(MIXED)  # it has no tasks, and has completed
+    assert made.status == "completed"
+    assert len(made.result_json or "") < LIMIT
+    assert await get_job_result(made.id) == MIXED
+    assert len(await tables()) == 2
+
+
+async def test_tasks_and_objects_in_a_large_value_of_a_workflow_are_what_they_give(local: Path) -> None:
+    async with data_context():
+        made = await returned_with_tasks.submit(5_000, await create_object_from_value([1, 2, 3]))
+    ended = await ajob_test(made)
+    assert ended.status == "completed", ended.error
+    async with data_context():
+        result = await get_job_result(ended.id)
+        assert result["sums"] == ["list", 5_000, sum(range(5_000))]
+        assert await result["value"].data() == [1, 2, 3]
+    assert result["text"] == "y" * 5_000
+
+
+async def test_an_object_that_a_workflow_returns_itself_outlives_its_context(local: Path) -> None:
+    async with data_context():
+        made = await returned_itself.submit({"rows": await create_object_from_value([1, 2, 3])})
+    async with data_context():
+        assert await (await get_job_result(made.id))["rows"].data() == [1, 2, 3]
+
+
+async def test_what_a_workflow_returned_itself_outlives_a_clear(local: Path) -> None:
+    ended = await ajob_test(returned_with_tasks, 3, 1)
+    before = await get_job_result(ended.id)
+    await clear_task((await get_tasks_for_job(ended.id))[-1].id)
+    await drop_unneeded()
+    async with asyncio.timeout(100):
+        await worker_main_loop(executor="inline", concurrency=1, max_tasks=1, control=False)
+    assert await get_job_result(ended.id) == before
+
+
+async def test_a_key_that_is_known_leaves_no_table(local: Path) -> None:
+    keyed = returned_itself.options(key="once")
+    first = await keyed.submit(MIXED)
+    assert (await keyed.submit(MIXED)).id == first.id
+    await drop_unneeded()
+    assert len(await tables()) == 1
+    assert await get_job_result(first.id) == MIXED
+
+
+async def test_a_submission_that_is_refused_leaves_no_table(local: Path) -> None:
+    keyed = returned_itself.options(key="once")
+    first = await keyed.submit(MIXED)
+    with pytest.raises(Conflict):
+        await keyed.submit("x" * 5_000)
+    await drop_unneeded()
+    assert len(await tables()) == 1
+    assert await get_job_result(first.id) == MIXED
+
+
+async def test_beyond_the_second_limit_a_workflow_is_refused_too(local: Path) -> None:
+    for submitted in (returned_itself.submit("x" * 200_001), ajob_test(returned_itself, "x" * 200_001)):
+        with pytest.raises(ValueTooLarge, match=r"result takes .* bytes, .*limit of 200000.*AAICLICK_BLOB_BYTES_MAX"):
+            await submitted
+    with pytest.raises(ValueTooLarge, match=r"kwargs takes .* bytes, .*limit of 200000.*AAICLICK_BLOB_BYTES_MAX"):
+        await run_job("large", echo, {"value": "x" * 200_001})
+    assert await tables() == []
+
+
+# ---------------------------------------------------------------- what is given to one
+
+
+async def test_run_job_takes_large_arguments(local: Path) -> None:
+    first = await run_job("a task", echo, {"value": MIXED})
+    second = await run_job("a workflow", passing, {"value": MIXED}, key="once")
+    assert (await run_job("a workflow", passing, {"value": MIXED}, key="once")).id == second.id
+    async with data_context():
+        third = await run_job("an Object", counted, {"rows": await create_object_from_value([1, 2, 3])})
+    async with asyncio.timeout(100):
+        await worker_main_loop(executor="inline", concurrency=2, max_tasks=6, control=False)
+    assert await get_job_result(first.id) == MIXED
+    assert await get_job_result(second.id) == [MIXED, MIXED]
+    assert await get_job_result(third.id) == ["Object", 3]
+
+
+async def test_create_job_takes_large_arguments(local: Path) -> None:
+    assert await get_job_result((await ajob_test(await create_job("one", echo, kwargs={"value": MIXED}))).id) == MIXED
+
+
+async def test_defaults_of_a_registered_job_stay_small(local: Path) -> None:
     with pytest.raises(ValueTooLarge, match=r"kwargs takes .* AAICLICK_VALUE_BYTES_MAX"):
-        await run_job("large", f"{__name__}.echo", {"value": "x" * LIMIT})
+        await register_job("large", echo, default_kwargs={"value": "x" * LIMIT})
+    half = "x" * (LIMIT // 2)
+    await register_job("half", echo, default_kwargs={"value": half})
+    made = await run_job("half", kwargs={"value": MIXED})
+    assert await get_job_result((await ajob_test(made)).id) == MIXED
+
+
+async def test_what_is_read_from_json_is_refused_beyond_the_first_limit(local: Path) -> None:
+    with pytest.raises(ValueTooLarge, match=r"kwargs takes .* AAICLICK_VALUE_BYTES_MAX"):
+        await run_job_from_json("large", f"{__name__}.echo", {"value": "x" * LIMIT})
 
 
 async def test_what_nobody_needs_is_dropped_and_results_stay(local: Path) -> None:
@@ -207,6 +325,13 @@ async def test_a_retry_and_a_clear_find_their_inputs(local: Path) -> None:
     async with asyncio.timeout(100):
         await worker_main_loop(executor="inline", concurrency=1, max_tasks=2, control=False)
     assert await get_job_result(ended.id) == 5_000
+
+
+async def test_a_clear_that_would_not_find_its_input_is_refused(local: Path) -> None:
+    ended = await ajob_test(passing, MIXED)
+    given = next(made for made in await get_tasks_for_job(ended.id) if made.name == "echo")
+    with pytest.raises(InputsGone, match=f"task 'echo' .{given.id}. needs t"):
+        await clear_task(given.id)
 
 
 async def test_what_it_refers_to_comes_with_it(local: Path) -> None:

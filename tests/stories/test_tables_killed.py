@@ -6,55 +6,28 @@ import asyncio
 import json
 import os
 import random
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
-from aaiclick.config import reset_settings
-from aaiclick.data.gateway import serve_directory
 from aaiclick.orchestration.control.sweeper import TableSweeper
 from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store.tables import table_context_refs, table_pin_refs, table_run_refs, tasks
-from tests.support.fleet import Fleet, eventually, fleet
+from tests.support.fleet import Fleet, eventually
+from tests.support.served import engine, fleet
 from tests.support.shelf import tables
 
-__all__ = ["fleet"]
+__all__ = ["engine", "fleet"]
 
 LONG = "TEST_LONG" in os.environ
 pytestmark = pytest.mark.timeout(600 if LONG else 120)
 SEEDS = range(20 if LONG else 1)
 CHAINS = 12
 KILLS = 8 if LONG else 4
-SETTINGS = {
-    "AAICLICK_SESSION_SECONDS": "1",
-    "AAICLICK_LOSSES_MAX": "1000",
-    "AAICLICK_CRASHES_MAX": "1000",
-    "AAICLICK_SWEEP_AGE": "1",
-}
 AT_ONCE = RetryPolicy(max_retries=100, delay_s=0.0)
 FLOWS = "tests.orchestration.data_flows"
-
-
-@pytest.fixture
-async def engine(fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """An engine that outlives all workers."""
-    serving = await asyncio.to_thread(serve_directory, tmp_path / "served", port=0)
-    assert serving is not None
-    where = serving.endpoint
-    url = f"clickhouse://{where.user}:{where.password}@{where.tcp.removeprefix('http://')}/default"
-    for name, value in {**SETTINGS, "AAICLICK_CH_URL": url}.items():
-        fleet.env[name] = value
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("AAICLICK_LOCAL_ROOT", fleet.env["AAICLICK_LOCAL_ROOT"])
-    reset_settings()
-    yield
-    fleet.end()
-    await asyncio.to_thread(serving.close)
-    reset_settings()
 
 
 def chain(number: int) -> list[Task]:

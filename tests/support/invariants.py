@@ -36,7 +36,11 @@ Check = Callable[[Picture], Iterator[str]]
 
 async def violations(session: Session, *, at_rest: bool = False) -> list[str]:
     """What is wrong, in words."""
-    picture = await look(session)
+    return violations_in(await look(session), at_rest=at_rest)
+
+
+def violations_in(picture: Picture, *, at_rest: bool = False) -> list[str]:
+    """What is wrong with rows that were read."""
     found = [f"{check.__name__}: {what}" for check in CHECKS for what in check(picture)]
     if at_rest:
         found += [f"at rest: a ripple is left: {row}" for row in picture.rows["ripples"]]

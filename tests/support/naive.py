@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from aaiclick.orchestration.models.submission import Submission
+from tests.support.picture import Picture
 
 ENDED = {"completed", "failed", "cancelled", "upstream_failed", "skipped"}
 COMPLETE = {"completed", "skipped"}
@@ -263,6 +264,29 @@ class NaiveJob(NaiveGraph):
         return False
 
 
+def naive_of(picture: Picture, job_id: int) -> NaiveJob:
+    """One job as its rows have it: what follows from them is worked out anew.
+
+    Whether a rule that needs one input was met is not seen in how these stand now, so that is taken as it is stored.
+    """
+    job = NaiveJob(begun=picture.jobs[job_id].status != "pending")
+    mine = [row for row in (*picture.rows["tasks"], *picture.rows["groups"]) if row.job_id == job_id]
+    for row in mine:
+        job.around[row.id] = picture.container(row)
+        job.rules[row.id] = row.trigger_rule
+        if row.trigger_rule.startswith("one_") and row.awaited_count == 0:
+            job.met.add(row.id)
+        elif row.awaited_count < 0:
+            job.never[row.id] = "upstream_failed" if row.amiss else "skipped"
+    for task in picture.rows["tasks"]:
+        if task.job_id == job_id:
+            job.status[task.id] = task.status
+            if not task.critical:
+                job.tolerable.add(task.id)
+    job.edges = {(edge.previous_id, edge.next_id) for edge in picture.edges if edge.job_id == job_id}
+    return job
+
+
 def points(node: int) -> tuple[tuple[str, int], tuple[str, int]]:
     return ("begin", node), ("end", node)
 
@@ -293,12 +317,11 @@ def clear(job: NaiveJob, tasks: Iterable[int]) -> None:
 
 
 def forget(job: NaiveJob, tasks: set[int]) -> None:
-    """What these tasks, the groups around them and all that waits for them were told counts no more."""
+    """What these tasks, and all that waits for them, were told counts no more."""
     waiting = {
         node for node in job.around if any(not tasks.isdisjoint(job.tasks_in(each)) for each in job.inputs(node))
     }
     inside = {node for node in job.around if waiting & {*job.containers(node)}}
-    touched = tasks | waiting | inside
-    for node in touched | {group for each in touched for group in job.containers(each)}:
+    for node in tasks | waiting | inside:
         job.met.discard(node)
         job.never.pop(node, None)

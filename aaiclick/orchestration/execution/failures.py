@@ -9,6 +9,7 @@ import aaiclick
 from aaiclick.errors import TaskTimeout
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.models import Claim, Failure, Report
+from aaiclick.orchestration.rules.failed import failed_in
 from aaiclick.orchestration.rules.names import mask_secrets
 from aaiclick.telemetry.masks import mask_text
 
@@ -24,6 +25,8 @@ _CALLERS = (
 
 MESSAGE_MAX = 10_000
 TRACEBACK_MAX = 50_000
+TOLD_MAX = 5
+"""How many failures among the arguments are told with a traceback."""
 
 
 def failure_of(claim: Claim, error: BaseException, *, permanent: bool = False) -> Failure:
@@ -33,7 +36,7 @@ def failure_of(claim: Claim, error: BaseException, *, permanent: bool = False) -
         task_id=claim.task_id,
         epoch=claim.epoch,
         error=describe(error),
-        traceback=_trace(error),
+        traceback=_trace(error, claim),
         error_types=kinds,
         permanent=permanent,
     )
@@ -61,11 +64,13 @@ def describe(error: BaseException) -> str:
     return storable(text, MESSAGE_MAX)
 
 
-def _trace(error: BaseException) -> str:
+def _trace(error: BaseException, claim: Claim) -> str:
     try:
         text = "".join(_without_callers(traceback.TracebackException.from_exception(error, compact=True)).format())
     except Exception as second:
         text = f"(the traceback could not be printed: {type(second).__name__})"
+    for failed in failed_in(claim.inputs.values())[:TOLD_MAX]:  # a body that does not expect them stumbles over them
+        text += f"Its arguments hold what task {failed.task_id} failed with: {failed}\n"
     return storable(text, TRACEBACK_MAX)
 
 

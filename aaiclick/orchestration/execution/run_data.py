@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from aaiclick.backend import get_ch_url
 from aaiclick.config import settings
@@ -22,7 +24,7 @@ from aaiclick.orchestration.execution.current import current_desk
 from aaiclick.orchestration.models import Claim, Done, Report
 from aaiclick.orchestration.models.children import NewTask
 from aaiclick.orchestration.rules.blobs import arguments_with, is_too_large, large_arguments, value_with
-from aaiclick.orchestration.rules.failed import Failed
+from aaiclick.orchestration.rules.failed import holds_failed
 from aaiclick.orchestration.rules.marks import marks_of, mentions_objects
 from aaiclick.orchestration.rules.run_tables import run_prefix, run_table
 from aaiclick.orchestration.views import TaskResult
@@ -112,9 +114,13 @@ class RunData:
         return opened
 
     async def convert(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """A parameter that is annotated as an Object gets one, whatever the producer returned."""
+        """A parameter that is annotated as an Object gets one, whatever the producer returned.
+
+        What holds a failure stays as it is: the body is to see it.
+        """
         for name in wanting_objects(function) & kwargs.keys():
-            if kwargs[name] is not None and not isinstance(kwargs[name], Frame | Failed):
+            value = kwargs[name]
+            if not (value is None or isinstance(value, Frame) or holds_failed(value)):
                 kwargs[name] = await (await self.context()).create_object_from_value(kwargs[name])
         return kwargs
 
@@ -232,14 +238,31 @@ def wanting_objects(function: Callable[..., Any]) -> frozenset[str]:
 
 
 def _means_object(annotation: Any) -> bool:
+    """Whether it is an Object or a View, or one of these among others; a list of them is a list."""
     if isinstance(annotation, str):
-        plain = annotation.strip("'\" ")
-        if plain.startswith(("Optional[", "typing.Optional[")):
-            plain = plain.partition("[")[2].rstrip("]")
-        words = {part.strip("'\" ").rpartition(".")[2] for part in plain.split("|")}
-        return bool(words & {"Object", "View"})
-    kinds = getattr(annotation, "__args__", (annotation,))
-    return any(isinstance(kind, type) and issubclass(kind, Windowed) for kind in kinds)
+        try:
+            return _names_object(ast.parse(annotation.strip(), mode="eval").body)
+        except SyntaxError:
+            return False
+    origin = get_origin(annotation)
+    if origin in (Union, UnionType, Annotated):
+        return any(map(_means_object, get_args(annotation)))
+    return isinstance(annotation, type) and origin is None and issubclass(annotation, Windowed)
+
+
+def _names_object(said: ast.expr) -> bool:
+    """The same of an annotation that is a text: what it names may be known to type checkers only."""
+    if isinstance(said, ast.Constant):
+        return isinstance(said.value, str) and _means_object(said.value)
+    if isinstance(said, ast.BinOp):
+        return _names_object(said.left) or _names_object(said.right)
+    if isinstance(said, ast.Subscript) and _last_name(said.value) in ("Optional", "Union", "Annotated"):
+        return any(map(_names_object, said.slice.elts if isinstance(said.slice, ast.Tuple) else [said.slice]))
+    return _last_name(said) in ("Object", "View")
+
+
+def _last_name(said: ast.expr) -> str:
+    return said.attr if isinstance(said, ast.Attribute) else said.id if isinstance(said, ast.Name) else ""
 
 
 def _is_frame(value: object) -> bool:

@@ -29,10 +29,12 @@ class Submission:
     whole: bool = False
 
     def refuse_exposed(self) -> None:
-        """Refuse to store what a Secret was resolved to here, in a name or in an argument."""
+        """Refuse to store what a Secret was resolved to here, in a name, in an argument or in a result."""
         for task in self.tasks:
             if is_mentioned(task.kwargs_json) or is_mentioned(task.name):
                 raise ValueExposed(what=f"Task {task.id}", hint=INSTEAD)
+        if self.new_job is not None and is_mentioned(self.new_job.result_json or ""):
+            raise ValueExposed(what=f"The result of job {self.new_job.id}", hint=INSTEAD)
         for named in (*self.groups, *([self.new_job] if self.new_job else ())):
             if is_mentioned(named.name):
                 raise ValueExposed(what=f"The name of {type(named).__name__.lower()} {named.id}", hint=INSTEAD)

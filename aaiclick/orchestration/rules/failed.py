@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,28 @@ def failed_text(task_id: int, status: str, error: str | None) -> str | None:
     if not kind.replace(".", "").isidentifier():
         kind, message = "Failed", said
     return json.dumps({"object_type": KIND, "type": kind, "message": message, "task_id": task_id}, ensure_ascii=False)
+
+
+def failed_in(texts: Iterable[str | None]) -> list[Failed]:
+    """The failures among the texts that came with a claim."""
+    return [read_failed(json.loads(text)) for text in texts if text is not None and text.startswith(_BEGINNING)]
+
+
+_BEGINNING = f'{{"object_type": "{KIND}"'
+
+
+def holds_failed(value: object) -> bool:
+    """Whether a value is a failure, or a list, tuple or dict with one in it, however deep."""
+    left: list[Any] = [value]
+    seen: set[int] = set()
+    while left:
+        each = left.pop()
+        if isinstance(each, Failed):
+            return True
+        if isinstance(each, list | tuple | dict) and id(each) not in seen:
+            seen.add(id(each))
+            left += each.values() if isinstance(each, dict) else each
+    return False
 
 
 def read_failed(payload: dict[str, Any]) -> Failed:

@@ -7,7 +7,7 @@ end, what a group waits for holds back its start. Everything here is iterative: 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from aaiclick.orchestration.rules.triggers import (
@@ -173,8 +173,21 @@ def make_plan(new: Shape, stored: Stored) -> Plan:
                 plan.doomed[node] = stored.drowned[around]
     if stored.spared:
         plan.unneeded |= {node for node, at in (*new.tasks.items(), *new.groups.items()) if at in stored.spared}
+    for node in plan.unneeded - plan.doomed.keys():
+        for around in _groups_around(node, new, stored):
+            if around in plan.doomed:
+                plan.doomed[node] = plan.doomed[around]
+                break
     plan.unneeded -= plan.doomed.keys()
     return plan
+
+
+def _groups_around(node: int, new: Shape, stored: Stored) -> Iterator[int]:
+    """The groups around a new node, new and stored, the nearest first."""
+    step = new.tasks.get(node, new.groups.get(node))
+    while step is not None:
+        yield step
+        step = new.groups[step] if step in new.groups else stored.parents.get(step)
 
 
 def _depths(new: Shape, stored: Stored, plan: Plan) -> None:

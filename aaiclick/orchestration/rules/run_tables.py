@@ -66,9 +66,24 @@ def with_tables(text: str, names: Mapping[str, str]) -> str:
     """The text of arguments, with references to other tables instead of these."""
     envelopes: dict[str, Any] = json.loads(text)
     for envelope in envelopes.values():
-        if envelope["object_type"] != "pyobj":
-            envelope["table"] = names.get(envelope["table"], envelope["table"])
-        for _, kind, *payload in envelope.get("marks", ()):
-            if kind in ("object", "view"):
-                payload[0]["table"] = names.get(payload[0]["table"], payload[0]["table"])
-    return json.dumps(envelopes, ensure_ascii=False, separators=(",", ":"))
+        _rename(envelope, names)
+    return _written(envelopes)
+
+
+def value_with_tables(text: str, names: Mapping[str, str]) -> str:
+    """The text of one value, with references to other tables instead of these."""
+    envelope: dict[str, Any] = json.loads(text)
+    _rename(envelope, names)
+    return _written(envelope)
+
+
+def _rename(envelope: dict[str, Any], names: Mapping[str, str]) -> None:
+    if envelope["object_type"] != "pyobj":
+        envelope["table"] = names.get(envelope["table"], envelope["table"])
+    for _, kind, *payload in envelope.get("marks", ()):
+        if kind in ("object", "view"):
+            payload[0]["table"] = names.get(payload[0]["table"], payload[0]["table"])
+
+
+def _written(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

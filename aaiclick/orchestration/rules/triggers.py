@@ -143,6 +143,15 @@ def learn(when: When, unmet: int, awaited: int, amiss: bool, news: News) -> Verd
     return judge(when, unmet, news)
 
 
+def decided(awaited: int, amiss: bool) -> Verdict | None:
+    """What a node whose rule needs one input was told for good; None if it still waits for that."""
+    if awaited > MET:
+        return None
+    if awaited == MET:
+        return Verdict(0, MET, amiss, Fate.RUNS)
+    return Verdict(1, NEVER, amiss, Fate.DOOMED if amiss else Fate.SKIPPED)
+
+
 def _judge_one(when: When, awaited: int, amiss: bool, news: News) -> Verdict:
     failed = news.failed or news.ended  # of a group, the end may be told before the failure
     amiss = amiss or bool(failed or news.cancelled)

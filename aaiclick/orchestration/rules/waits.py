@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from aaiclick.orchestration.rules.triggers import Fate, News, Standing, Verdict, When, judge
+from aaiclick.orchestration.rules.triggers import ONE, Fate, News, Standing, Verdict, When, decided, judge
 
 
 @dataclass(slots=True)
@@ -29,6 +29,8 @@ class Waits:
     """Of the failed groups, those in which something goes on."""
     rules: dict[int, When] = field(default_factory=dict)
     """The trigger rules of those that do not wait for everything to complete."""
+    kept: dict[int, Verdict] = field(default_factory=dict)
+    """What nodes were told for good, of which this is not asked anew."""
     telling: dict[int, int] = field(default_factory=dict)
     """Nodes whose end is being told to those who wait, up to which id so far."""
     opening: dict[int, int] = field(default_factory=dict)
@@ -54,6 +56,12 @@ class Waits:
             elif standing is Standing.FAILING:
                 self.failing.add(node)
 
+    def keep(self, node: int, awaited: int, amiss: bool) -> None:
+        """Leave it at what a node was told, if its rule needs one input and that is decided."""
+        verdict = decided(awaited, amiss) if self.rules.get(node) in ONE else None
+        if verdict is not None:
+            self.kept[node] = verdict
+
     def hear(self, ripple_kind: str, node: int, node_type: str, after_id: int) -> None:
         """Note what a ripple is still telling, and how far it got."""
         if ripple_kind == "open":
@@ -67,6 +75,8 @@ class Waits:
 
     def verdict(self, node: int) -> Verdict:
         """How a node waits for its own predecessors, and what comes of it."""
+        if node in self.kept:
+            return self.kept[node]
         news = News()
         inputs = self.into.get(node, ())
         for previous, met in inputs:
@@ -85,16 +95,19 @@ class Waits:
         return Standing.OPEN
 
     def doomed_by(self, node: int, group: int | None) -> int | None:
-        """What failed that a node in this group waits for, itself or by a group around it; None if nothing did."""
+        """What failed that a node in this group waits for, itself or by a group around it; None if nothing did.
+
+        That counts more than not being needed, as it does for what is new.
+        """
         if group is not None and group in self.drowned:
             return self.drowned[group]
-        if group in self.spared or self.verdict(node).fate is not Fate.DOOMED:
+        if self.verdict(node).fate is not Fate.DOOMED:
             return None
         return next(previous for previous, _ in self.into.get(node, ()) if previous in self.failed)
 
     def is_spared(self, node: int, group: int | None) -> bool:
         """Whether a node in this group is not needed, itself or by a group around it."""
-        if group is not None and group in self.drowned:
+        if self.doomed_by(node, group) is not None:
             return False
         return group in self.spared or self.verdict(node).fate is Fate.SKIPPED
 

@@ -12,7 +12,7 @@ from aaiclick.orchestration.store.downstream import Downstream, find_downstream
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import inputs_gone, lock_tables, tables_needed
 from aaiclick.orchestration.store.table_refs import free_pins, in_batches, pin, unpin
-from aaiclick.orchestration.store.tables import table_pin_refs, tasks
+from aaiclick.orchestration.store.tables import jobs, table_pin_refs, tasks
 
 UPSTREAM = "Clear the tasks that made them too: clear_task(…, upstream=True), or --upstream."
 LOST = "They cannot be made again: no task of this job that is left made them."
@@ -42,10 +42,10 @@ async def find_to_clear(
 
 
 async def _arguments(session: Session, task_ids: Sequence[int]) -> dict[int, str]:
-    """The arguments of those that may refer to Objects."""
+    """The arguments of those that may refer to tables."""
     if not task_ids:
         return {}
-    mentions = (cast(tasks.c.kwargs, Text).like(f'%"{kind}"%') for kind in ("object", "view"))
+    mentions = (cast(tasks.c.kwargs, Text).like(f'%"{kind}"%') for kind in ("object", "view", "blob"))
     rows = await session.rows(
         select(tasks.c.id, tasks.c.kwargs).where(
             session.any_of(tasks.c.id, sorted(task_ids)), or_(tasks.c.needs_inputs, *mentions)
@@ -82,6 +82,7 @@ async def _free_old_results(session: Session, job_id: int) -> None:
             tasks.c.job_id == job_id, tasks.c.kept.is_(True), tasks.c.status == TaskStatus.COMPLETED
         )
     )
-    named = set().union(*(tables_named(row.result) for row in rows))
+    itself = await session.scalar(select(jobs.c.result).where(jobs.c.id == job_id))
+    named = set().union(tables_named(itself), *(tables_named(row.result) for row in rows))
     for batch in in_batches(sorted(pinned - named)):
         await unpin(session, job_id, batch)

@@ -116,8 +116,12 @@ async def _clear(session: Session, job_id: int, roots: Sequence[int], dry_run: b
     cleared = Cleared(job_id, downstream.lasting)
     if downstream.made and not dry_run:
         await remove_made(session, job_id, downstream)
+        held = downstream.held
         downstream = await find_downstream(session, job_id, cleared.task_ids)
+        downstream.held |= held & downstream.parents.keys()  # what they waited for may be gone by now
     if cleared.task_ids and not dry_run:
+        if await session.scalar(select(jobs.c.status).where(jobs.c.id == job_id)) in ENDED_JOB:
+            downstream.stale = downstream.ruled  # who ended it may have told nobody
         clearing = _Clearing(session, job_id, downstream)
         await clearing.lock()
         await clearing.look()
@@ -194,6 +198,9 @@ class _Clearing:
             for row in (*self.rows, *self.groups)
             if row.trigger_rule != When.ALL_COMPLETED
         }
+        for row in self.groups:
+            if row.id not in self.downstream.held:  # none of its inputs is cleared: what it was told stands
+                self.waits.keep(row.id, row.awaited_count, row.amiss)
         for ripple in await self._take_ripples():
             self.waits.hear(ripple.kind, ripple.node_id, ripple.node_type, ripple.after_id)
         self.waits.count_groups((row.id, row.parent_group_id) for row in reversed(self.groups))
@@ -223,6 +230,7 @@ class _Clearing:
         placement = await self._placement()
         await self._reset_tasks(now, placement)
         await pin_again(self.session, self.job_id, self.downstream.tasks)
+        await self._open_gates()
         await self._write_groups()
         cleared.reactivated = await self._write_job(now, placement)
         await make_ready(self.session, sorted(self.downstream.tasks))
@@ -262,6 +270,14 @@ class _Clearing:
         owner = await self.session.scalar(select(workers.c.id).where(workers.c.id == kept.placement))
         return int(kept.placement) if owner is None else 0
 
+    async def _open_gates(self) -> None:
+        """What is in groups that were not told that they may begin, and has ended, is held back no more."""
+        closed = {row.id for row in self.groups if row.unmet_count and row.id in self.downstream.stale}
+        if opened := sorted(closed - self.waits.closed):
+            which = (self.session.any_of(tasks.c.group_id, opened), tasks.c.gated.is_(True))
+            free = {"gated": False, "unmet_count": tasks.c.unmet_count - 1}
+            await self.session.run(update(tasks).where(*which).values(**free))
+
     async def _write_groups(self) -> None:
         new = [
             {
@@ -275,7 +291,12 @@ class _Clearing:
             }
             for row in self.groups
         ]
-        await self.session.run_many(_SET_GROUP, new)
+        changed = [
+            counts
+            for row, counts in zip(self.groups, new, strict=True)
+            if any(counts[f"new_{name}"] != row._mapping[name] for name in _COUNTED)
+        ]
+        await self.session.run_many(_SET_GROUP, changed)
 
     async def _write_job(self, now: datetime, placement: int) -> bool:
         """Correct its counters, and let it run again if it had ended; its time begins anew."""

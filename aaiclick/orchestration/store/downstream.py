@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import ColumnElement, select
 
 from aaiclick.orchestration.rules.graph import ancestors, children_of, reach
+from aaiclick.orchestration.rules.triggers import When
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, groups, tasks
 
@@ -26,6 +27,10 @@ class Downstream:
     """Groups with such a task inside, at any depth: they will not be complete."""
     held: set[int] = field(default_factory=set)
     """Groups that wait for such a task or group, with all groups in them."""
+    ruled: set[int] = field(default_factory=set)
+    """Groups with a rule of their own, with all groups in them."""
+    stale: set[int] = field(default_factory=set)
+    """Groups that may not have been told of all that they wait for."""
     made: set[int] = field(default_factory=set)
     """Of the tasks, those that runs of others of them have made: they will be made anew."""
     made_groups: set[int] = field(default_factory=set)
@@ -39,15 +44,16 @@ class Downstream:
     @property
     def touched(self) -> set[int]:
         """All groups whose counters this may change, with those around them."""
-        return self.reopened | ancestors(self.parents, self.held)
+        return self.reopened | ancestors(self.parents, self.held | self.stale)
 
 
 async def find_downstream(session: Session, job_id: int, roots: Iterable[int]) -> Downstream:
     """These tasks of the job with all that waits for them; the graph is locked, or may change meanwhile."""
-    facts = (groups.c.id, groups.c.parent_group_id, groups.c.parent_task_id)
+    facts = (groups.c.id, groups.c.parent_group_id, groups.c.parent_task_id, groups.c.trigger_rule)
     found = await session.rows(select(*facts).where(groups.c.job_id == job_id))
     downstream = Downstream({row.id: row.parent_group_id for row in found})
     inside = children_of(downstream.parents)
+    downstream.ruled = reach(inside, (row.id for row in found if row.trigger_rule != When.ALL_COMPLETED))
     groups_of = children_of({row.id: row.parent_task_id for row in found})
     graph = _Graph(session, job_id)
     wave = await graph.tasks(sorted(roots))

@@ -25,6 +25,7 @@ from aaiclick.orchestration.store.endings import lock_graph
 from aaiclick.orchestration.store.extensions import Extension, tasks_inside, told_by
 from aaiclick.orchestration.store.graphs import keep_results, shape_of
 from aaiclick.orchestration.store.kept import keep_stored, named_by, returned_stored
+from aaiclick.orchestration.store.results import returned_by
 from aaiclick.orchestration.store.ripples import settle
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_inputs import pin_inputs
@@ -105,10 +106,11 @@ async def _submission(
     for task_id, done in growing.items():
         parent = parents[task_id]
         assert done.children is not None
-        told = waiting.get(task_id, []) + _own_waiting(done.children, task_id)
+        own = await _own_waiting(session, done.children)
+        told = waiting.get(task_id, []) + own.get(task_id, [])
         inside = await _groups(session, job_id, parent.group_id, done.children, told)
-        if around := await _around(session, parent, done.children, inside):
-            told = list(dict.fromkeys([*told, *(each for found in around.values() for each in found)]))
+        if around := await _around(session, parent, done.children, inside, own):
+            told = list(dict.fromkeys([*told, *around]))
         children = _gathered(done.children, told, parent.group_id, parent.name)
         made = children.submission(job_id, task_id, done.epoch)
         made.edges += _edges(made, children.returned, told, inside)
@@ -121,9 +123,20 @@ async def _submission(
     return whole, everyone
 
 
-def _own_waiting(children: Children, task_id: int) -> list[tuple[int, str]]:
-    """Those that the run made to wait for its own task."""
-    return [(edge.next_id, edge.next_type) for edge in children.edges if edge.previous_id == task_id]
+async def _own_waiting(session: Session, children: Children) -> dict[int, list[tuple[int, str]]]:
+    """Whom the run itself made to wait for what is stored, and for what that returned: its own task may be there."""
+    made = {task.id for task in children.tasks} | {group.id for group in children.groups}
+    own: dict[int, list[tuple[int, str]]] = {}
+    named: set[tuple[str, int]] = set()
+    for edge in children.edges:
+        if edge.previous_id not in made:
+            own.setdefault(edge.previous_id, []).append((edge.next_id, edge.next_type))
+            named.add((edge.previous_type, edge.previous_id))
+    returned = await returned_by(session, named, await _parents(session, children.job_id)) if named else {}
+    for previous, found in returned.items():
+        for _, node in found:
+            own.setdefault(node, []).extend(own[previous])
+    return own
 
 
 async def _groups(
@@ -132,9 +145,14 @@ async def _groups(
     """Where the groups are that were made; and those of the job, if it may matter who is inside of which."""
     inside = {group.id: group.parent_group_id for group in children.groups}
     if any(kind == "group" for _, kind in told) or not _is_inside(children, group_id, inside):
-        facts = select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == job_id)
-        inside |= {row.id: row.parent_group_id for row in await session.rows(facts)}
+        inside |= await _parents(session, job_id)
     return inside
+
+
+async def _parents(session: Session, job_id: int) -> dict[int, int | None]:
+    """All groups of the job, each with the group around it."""
+    facts = select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == job_id)
+    return {row.id: row.parent_group_id for row in await session.rows(facts)}
 
 
 def _lost(done: Done) -> ClaimLost:
@@ -202,15 +220,21 @@ async def _waiting_for(session: Session, nodes: Sequence[int]) -> dict[int, list
 
 
 async def _around(
-    session: Session, parent: Row[Any], children: Children, inside: Mapping[int, int | None]
-) -> dict[int, list[tuple[int, str]]]:
+    session: Session,
+    parent: Row[Any],
+    children: Children,
+    inside: Mapping[int, int | None],
+    own: Mapping[int, list[tuple[int, str]]],
+) -> list[tuple[int, str]]:
     """Who waits for the groups around the run's task, if something was returned that is not inside of them.
 
     They would not wait for that.
     """
     if _is_inside(children, parent.group_id, inside):
-        return {}
-    return await _waiting_for(session, sorted(_chain(inside, parent.group_id)))
+        return []
+    chain = sorted(_chain(inside, parent.group_id))
+    waiting = await _waiting_for(session, chain)
+    return [each for group in chain for each in (*waiting.get(group, ()), *own.get(group, ()))]
 
 
 def _is_inside(children: Children, group_id: int | None, inside: Mapping[int, int | None]) -> bool:

@@ -100,7 +100,7 @@ class Extension:
     async def lock(self) -> None:
         """Lock all that the new nodes and edges touch."""
         await self._lock_graph()
-        await follow_results(self.session, self.submission, self.shape)
+        await follow_results(self.session, self.submission, self.shape, self.parents)
         stored = {edge.next.id: edge.next.kind for edge in self.submission.edges if not self._is_new(edge.next.id)}
         self.held_tasks = {node for node, kind in stored.items() if kind == "task"}
         self.held_groups = {node for node, kind in stored.items() if kind == "group"}

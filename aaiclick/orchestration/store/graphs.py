@@ -78,6 +78,8 @@ async def add_job(session: Session, submission: Submission) -> Plan:
     await new_rows.insert_job(session, submission, now)
     await insert_graph(session, submission, plan, now, submission.new_job.placement)
     given = {task.id: task.kwargs_json for task in submission.tasks if mentions_objects(task.kwargs_json)}
+    if (returned := submission.new_job.result_json) is not None and mentions_objects(returned):
+        given[submission.job_id] = returned  # a pin of the job's own id is its result's
     await pin_inputs(session, given)
     told = told_of(plan, shape.groups, {})
     if told:

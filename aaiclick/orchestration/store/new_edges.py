@@ -19,20 +19,23 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies
 
 
-async def follow_results(session: Session, submission: Submission, shape: Shape) -> None:
+async def follow_results(
+    session: Session, submission: Submission, shape: Shape, parents: Mapping[int, int | None]
+) -> None:
     """Whoever is to wait for a task that completed and returned tasks waits for these: their results are its own.
 
-    Nobody can return tasks meanwhile: that takes the graph's lock too.
+    So does who waits for a group in which such a task is. Nothing waits for what is inside of it. Nobody can return
+    tasks meanwhile: that takes the graph's lock too.
     """
-    edges = [edge for edge in submission.edges if edge.previous.kind == "task"]
-    stored = {edge.previous.id for edge in edges if edge.previous.id not in shape.tasks}
-    returned = await returned_by(session, stored) if stored else {}
+    ends = {(edge.previous.kind, edge.previous.id) for edge in submission.edges}
+    stored = {(kind, node) for kind, node in ends if node not in shape.tasks and node not in shape.groups}
+    returned = await returned_by(session, stored, parents) if stored else {}
     known = {(edge.previous.id, edge.next.id) for edge in submission.edges}
     more = [
         Edge(stored_node(kind, node), edge.next)
-        for edge in edges
-        for kind, node in returned.get(edge.previous.id, ())
-        if (node, edge.next.id) not in known
+        for edge in submission.edges
+        for (kind, node), around in returned.get(edge.previous.id, {}).items()
+        if (node, edge.next.id) not in known and edge.next.id != node and edge.next.id not in around
     ]
     submission.edges = [*submission.edges, *more]
     shape.edges.update((edge.previous.id, edge.next.id) for edge in more)

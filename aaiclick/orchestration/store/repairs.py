@@ -122,6 +122,8 @@ class _Repair:
                 waits.stand(group.id, Standing.MET)
             elif self.failed_count[group.id]:
                 waits.stand(group.id, Standing.FAILED if ended else Standing.FAILING)
+            if ended:
+                waits.keep(group.id, group.awaited_count, group.amiss)
             self._count(group.parent_group_id, group.id, ended)
         waits.count_groups((group.id, group.parent_group_id) for group in reversed(self.groups))
 

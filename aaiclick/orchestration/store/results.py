@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import Select, Text, bindparam, cast, or_, select
 
 from aaiclick.orchestration.rules.failed import failed_text
-from aaiclick.orchestration.rules.graph import descendants
+from aaiclick.orchestration.rules.graph import ancestors, children_of, descendants, reach
 from aaiclick.orchestration.rules.marks import marks_of
 from aaiclick.orchestration.store.dialects.contract import Dialect
 from aaiclick.orchestration.store.session import Session
@@ -100,27 +100,72 @@ def _members(dialect: Dialect) -> Select[Any]:
     return chosen.order_by(tasks.c.id)
 
 
-async def returned_by(session: Session, task_ids: Iterable[int]) -> dict[int, set[tuple[str, int]]]:
-    """For each of these tasks that returned tasks or groups: those, and what they returned in turn."""
-    named: dict[int, set[tuple[str, int]]] = {}
-    left = set(task_ids)
-    while left:
-        which = session.any_of(tasks.c.id, sorted(left))
-        rows = await session.rows(select(tasks.c.id, tasks.c.result).where(which, tasks.c.result.is_not(None)))
-        for row in rows:
-            marks = marks_of(row.result)
-            named[row.id] = {(kind, node) for kind, node in marks if kind in NODES and isinstance(node, int)}
-        found = {node for row in rows for kind, node in named[row.id] if kind == "task"}
-        left = found - named.keys()
-    return {task: _all_of(task, named) for task in task_ids if named.get(task)}
+Nodes = set[tuple[str, int]]
+"""Tasks and groups, each with its kind."""
 
 
-def _all_of(task: int, named: dict[int, set[tuple[str, int]]]) -> set[tuple[str, int]]:
-    found: set[tuple[str, int]] = set()
-    left = [("task", task)]
+async def returned_by(
+    session: Session, nodes: Nodes, parents: Mapping[int, int | None]
+) -> dict[int, dict[tuple[str, int], set[int]]]:
+    """For each of these that stands for the results of tasks which returned others: those, and what they returned.
+
+    Each comes with the groups around it; `parents` are the groups of the job. What is inside of a group that is there
+    as well is left out: who waits for the group waits for that.
+    """
+    reading = _Returns(session, parents)
+    left, known = set(nodes), set(nodes)
     while left:
-        kind, node = left.pop()
-        fresh = named.get(node, set()) - found if kind == "task" else set()
-        found |= fresh
-        left += fresh
-    return found
+        left = await reading.read(left) - known
+        known |= left
+    found = {node: reading.reached((kind, node)) for kind, node in nodes}
+    return {node: reached for node, reached in found.items() if reached}
+
+
+class _Returns:
+    """What tasks returned, and where all of it is; each is read once."""
+
+    def __init__(self, session: Session, parents: Mapping[int, int | None]) -> None:
+        self.session = session
+        self.children = children_of(parents)
+        self.parents = dict(parents)
+        """Of each group, and of the tasks that were read: the group around it."""
+        self.named: dict[int, Nodes] = {}
+
+    async def read(self, nodes: Nodes) -> Nodes:
+        """Read what these returned, or the tasks in them; gives that."""
+        facts, ids = (tasks.c.id, tasks.c.group_id, tasks.c.result), [node for kind, node in nodes if kind == "task"]
+        if ids:
+            rows = await self.session.rows(select(*facts).where(self.session.any_of(tasks.c.id, sorted(ids))))
+            self.parents |= {row.id: row.group_id for row in rows}
+            self.named |= {row.id: _nodes_in(row.result) for row in rows}
+        inside = {node: reach(self.children, [node]) for kind, node in nodes if kind == "group"}
+        if inside:
+            among = self.session.any_of(tasks.c.group_id, sorted(set().union(*inside.values())))
+            text = cast(tasks.c.result, Text)
+            naming = or_(*(text.contains(f'"{kind}",') for kind in NODES))  # a quick look
+            rows = await self.session.rows(select(*facts).where(among, naming))
+            for group, around in inside.items():
+                self.named[group] = set().union(*(_nodes_in(row.result) for row in rows if row.group_id in around))
+        return set().union(*(self.named.get(node, ()) for _, node in nodes))
+
+    def reached(self, start: tuple[str, int]) -> dict[tuple[str, int], set[int]]:
+        """All that one of them leads to, each with the groups around it."""
+        found: Nodes = set()
+        left = [start]
+        while left:
+            fresh = self.named.get(left.pop()[1], set()) - found
+            found |= fresh
+            left += fresh
+        covering = {node for kind, node in {start, *found} if kind == "group"}
+        around = {each: self._around(each[1]) for each in found}
+        return {each: groups for each, groups in around.items() if covering.isdisjoint(groups)}
+
+    def _around(self, node: int) -> set[int]:
+        group = self.parents.get(node)
+        return set() if group is None else ancestors(self.parents, [group])
+
+
+def _nodes_in(text: str | None) -> Nodes:
+    """The tasks and groups that the text of a result names."""
+    marks = () if text is None else marks_of(text)
+    return {(kind, node) for kind, node in marks if kind in NODES and isinstance(node, int)}

@@ -162,7 +162,8 @@ async def inputs_gone(
     shown = lacking[:SHOWN_MAX]
     which = session.any_of(tasks.c.id, sorted({task for task, _ in shown}))
     names = {row.id: row.name for row in await session.rows(select(tasks.c.id, tasks.c.name).where(which))}
-    each = [f"task {names.get(task, '?')!r} ({task}) needs {table}" for task, table in shown]
+    known = {task: f"task {name!r} ({task})" for task, name in names.items()}
+    each = [f"{known.get(holder, f'job {holder}')} needs {table}" for holder, table in shown]
     if len(lacking) > len(shown):
         each.append(f"{len(lacking) - len(shown)} more")
     return InputsGone(verb=verb, each="; ".join(each), hint=hint, lacking=lacking)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Optional
+from typing import Annotated, Any, Optional
 
 import pyarrow as pa
 import pytest
 
 from aaiclick import data
 from aaiclick.data import Object, View
-from aaiclick.orchestration import TaskResult
+from aaiclick.orchestration import Failed, TaskResult
 from aaiclick.orchestration.execution import run_data as module
 from aaiclick.orchestration.execution.run_data import RunData, holds_data, key_of, refers_to_objects, wanting_objects
 from aaiclick.orchestration.models import Claim, Done
@@ -31,8 +31,26 @@ def by_class(a: Object, b: int, c: "View", d: "data.Object | None", e: Object | 
     return a
 
 
+def of_several(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, i: Any) -> None: ...
+
+
+of_several.__annotations__ = {
+    "a": list[Object],
+    "b": "dict[str, data.Object]",
+    "c": Object | Failed,
+    "d": "Union[Failed, 'View']",
+    "e": "typing.Optional[data.Object]",
+    "f": Annotated[Object, "rows"],
+    "g": "list[Object] | None",
+    "h": "an Object",
+    "i": "Literal['x']",
+    "return": Object,
+}
+
+
 def test_parameters_that_are_annotated_as_objects_are_found() -> None:
     assert wanting_objects(by_class) == {"a", "c", "d", "e", "f"}
+    assert wanting_objects(of_several) == {"c", "d", "e", "f"}
     assert wanting_objects(len) == frozenset()
     assert wanting_objects(lambda x: x) == frozenset()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from aaiclick.orchestration.rules.failed import Failed, failed_text, read_failed
+from aaiclick.orchestration.rules.failed import Failed, failed_in, failed_text, holds_failed, read_failed
+from aaiclick.orchestration.rules.values import decode_value, encode_value
 
 
 def made(status: str, error: str | None) -> Failed | None:
@@ -30,3 +31,23 @@ def test_what_never_ran_or_was_cancelled_failed_too() -> None:
 
 def test_what_is_complete_or_goes_on_has_not_failed() -> None:
     assert [made(status, None) for status in ("completed", "skipped", "pending", "running")] == [None] * 4
+
+
+def test_a_failure_is_found_however_deep_it_is_and_what_contains_itself_is_looked_at_once() -> None:
+    gone = Failed("ValueError", "no", 7)
+    endless: list[object] = []
+    endless.append(endless)
+    assert all(map(holds_failed, (gone, [1, gone], (gone,), {"a": [{"b": gone}]}, [endless, gone])))
+    assert not any(map(holds_failed, (None, 1, "x", [], {"a": Failed}, endless)))
+
+
+def test_failures_are_told_from_results_among_the_texts_of_a_claim() -> None:
+    text = failed_text(7, "failed", "ValueError: no")
+    assert failed_in([None, text, '{"object_type":"pyobj","value":{"object_type":"failed"}}']) == [
+        Failed("ValueError", "no", 7)
+    ]
+
+
+def test_a_failure_travels_as_a_value() -> None:
+    gone = Failed("ValueError", "no", 7)
+    assert decode_value(encode_value({"a": [gone]}, bytes_max=1000)) == {"a": [gone]}

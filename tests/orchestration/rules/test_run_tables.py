@@ -12,6 +12,7 @@ from aaiclick.orchestration.rules.run_tables import (
     run_table,
     tables_named,
     temporary_tables_named,
+    value_with_tables,
     with_tables,
 )
 
@@ -54,3 +55,9 @@ def test_references_are_led_to_other_tables_and_data_stays_data() -> None:
     expected["a"]["table"] = "t9_0_1"
     expected["c"]["marks"][0][2]["table"] = "t9_0_1"
     assert led == expected
+
+
+def test_references_in_one_value_are_led_to_other_tables() -> None:
+    for name, envelope in json.loads(KWARGS).items():
+        led = json.loads(value_with_tables(json.dumps(envelope), {"c12_1": "t9_0_1"}))
+        assert led == json.loads(with_tables(KWARGS, {"c12_1": "t9_0_1"}))[name]

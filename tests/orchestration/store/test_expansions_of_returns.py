@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.children import stored_node
 from aaiclick.orchestration.store import batches
@@ -51,6 +53,76 @@ async def test_a_child_that_waits_for_its_own_parent_waits_for_what_that_returne
     assert await band.ready_names() == ["returned"]
     assert await band.violations() == []
     assert await finish(band, job) == ["returned", "child", "twice"]
+
+
+async def test_a_child_that_waits_for_who_returned_its_parent_waits_for_what_that_returned(band: Orchestra) -> None:
+    """The value of the first is that of the parent, which is that of what the parent returned."""
+    job = await band.submit(make("first"))
+    (claim,) = await band.claim()
+    parent = make("parent")
+    await band.report(grown(claim, parent, returns=parent))
+    (of_parent,) = await band.claim()
+    returned = make("returned")
+    child = Task("some.module.f", {"x": stored_node("task", claim.task_id)}, name="child")
+    await band.report(grown(of_parent, returned, child, returns=returned))
+    assert await band.ready_names() == ["returned"]
+    assert await band.violations() == []
+    assert await finish(band, job) == ["returned", "child"]
+
+
+@pytest.mark.parametrize("by_way", [False, True])
+async def test_a_child_that_waits_for_a_group_around_its_parent_waits_for_what_was_returned_elsewhere(
+    band: Orchestra, by_way: bool
+) -> None:
+    group, other = Group("g"), Group("other")
+    member(other, "beside")
+    job = await band.submit(make("first"), other)
+    held = await band.claim_named()
+    await band.report(grown(held["first"], group, member(group, "parent"), returns=group))
+    (claim,) = await band.claim()
+    guest = member(other, "guest")
+    named = stored_node("task", held["first"].task_id) if by_way else stored_node("group", group.id)
+    child = Task("some.module.f", {"x": named}, name="child", group_id=other.id)
+    await band.report(grown(claim, guest, child, returns=guest))
+    assert await band.ready_names() == ["guest"]
+    assert await band.violations() == []
+    await band.complete(held["beside"])
+    assert await finish(band, job) == ["guest", "child"]
+
+
+async def test_who_comes_late_and_waits_for_a_group_waits_for_what_was_returned_elsewhere(band: Orchestra) -> None:
+    group, other = Group("g"), Group("other")
+    inner = Group("inner", parent_group_id=group.id)
+    member(inner, "parent"), member(other, "beside")
+    job = await band.submit(group, inner, other)
+    held = await band.claim_named()
+    guest, here = member(other, "guest"), make("here", group_id=inner.id)
+    await band.report(grown(held["parent"], guest, here, returns=[guest, here]), done(held["beside"]))
+    claims = await band.claim_named()
+    await band.complete(claims["here"])
+    named = stored_node("group", group.id)
+    late = Task("some.module.f", {"x": named}, name="late")
+    one = Task("some.module.f", {"x": named}, name="one", when="one_completed")
+    await band.apply(job, late, one)
+    assert await band.ready_names() == ["one"]  # its group has completed
+    assert await band.violations() == []
+    await band.complete(claims["guest"])
+    assert sorted(await finish(band, job)) == ["late", "one"]
+
+
+async def test_a_child_that_would_wait_for_itself_through_others_is_refused(band: Orchestra) -> None:
+    """It waits for who returned its parent, which returned another that waits for the child."""
+    job = await band.submit(make("first"))
+    (claim,) = await band.claim()
+    parent = make("parent")
+    await band.report(grown(claim, parent, returns=parent))
+    (of_parent,) = await band.claim()
+    child = Task("some.module.f", {"x": stored_node("task", claim.task_id)}, name="child")
+    after = Task("some.module.f", {"x": child}, name="after")
+    await band.report(grown(of_parent, child, after, returns=[child, after]))
+    assert await band.violations() == []
+    assert (await band.job(job)).status == "failed"
+    assert "CircularDependencyError" in ((await band.job(job)).error or "")
 
 
 async def test_a_run_that_returns_one_that_grows_at_the_same_time(band: Orchestra) -> None:

@@ -27,7 +27,7 @@ async def test_an_edge_from_a_task_that_returned_tasks_brings_edges_from_these(b
 
     async def follow(session: Session) -> Submission:
         copy = replace(submission)
-        await follow_results(session, copy, shape)
+        await follow_results(session, copy, shape, {})
         return copy
 
     followed = await band.database.transact(follow)

@@ -52,8 +52,8 @@ async def test_what_names_each_other_is_read_once(band: Orchestra) -> None:
     await store_result(band, a, b)
     await store_result(band, b, a)
     assert set((await named(band, a)).texts) == {a.id, b.id}
-    found = await band.database.read(lambda session: returned_by(session, [a.id]))
-    assert found == {a.id: {("task", b.id), ("task", a.id)}}
+    found = await band.database.read(lambda session: returned_by(session, {("task", a.id)}, {}))
+    assert found == {a.id: {("task", b.id): set(), ("task", a.id): set()}}
 
 
 async def test_a_group_gives_its_tasks_at_any_depth_or_its_output(band: Orchestra) -> None:
@@ -81,5 +81,24 @@ async def test_only_who_returned_tasks_is_told(band: Orchestra) -> None:
     await store_result(band, a, [b, 1])
     await store_result(band, b, group)
     await store_result(band, plain, 3)
-    found = await band.database.read(lambda session: returned_by(session, [a.id, plain.id]))
-    assert found == {a.id: {("task", b.id), ("group", group.id)}}
+    asked = {("task", a.id), ("task", plain.id)}
+    found = await band.database.read(lambda session: returned_by(session, asked, {group.id: None}))
+    assert found == {a.id: {("task", b.id): set(), ("group", group.id): set()}}
+
+
+async def test_what_tasks_of_groups_returned_is_told_unless_it_is_inside(band: Orchestra) -> None:
+    outer, inner, other = Group("outer"), Group("inner"), Group("other")
+    inner.parent_group_id = outer.id
+    first, second = member(outer, "first"), member(inner, "second")
+    third, fourth, plain = member(other, "third"), make("fourth"), make("plain")
+    await band.submit(outer, inner, other, fourth, plain)
+    await store_result(band, first, second)
+    await store_result(band, second, [third, 1])
+    await store_result(band, third, [other, fourth])
+    parents = {outer.id: None, inner.id: outer.id, other.id: None}
+    asked = {("group", outer.id), ("group", other.id), ("task", plain.id)}
+    found = await band.database.read(lambda session: returned_by(session, asked, parents))
+    assert found == {
+        outer.id: {("group", other.id): set(), ("task", fourth.id): set()},
+        other.id: {("group", other.id): set(), ("task", fourth.id): set()},
+    }

@@ -143,9 +143,6 @@ async def test_a_group_ends_with_its_last_task_and_fails_with_its_first(band: Or
     assert not await band.violations()
 
 
-# ---------------------------------------------------------------- clears and cancels
-
-
 async def test_a_group_whose_end_is_told_before_its_failure_has_failed(
     band: Orchestra, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,53 +172,6 @@ async def test_a_group_whose_end_is_told_before_its_failure_has_failed(
         "alert": "completed",
         "first": "upstream_failed",
     }
-    assert not await band.violations()
-
-
-async def test_clearing_an_input_runs_again_what_had_its_one(band: Orchestra) -> None:
-    one, two, first = make("one"), make("two"), make("first", when="one_completed")
-    first << [one, two]
-    job = await band.submit(one, two, first)
-    await band.drain()
-    await band.coordinator.clear(two.id)
-    assert (await band.statuses(job)) == {"one": "completed", "two": "pending", "first": "pending"}
-    assert sorted(await band.ready_names()) == ["first", "two"]  # one had completed
-    assert not await band.violations()
-    await band.drain()
-    assert (await band.job(job)).status == "completed"
-
-
-async def test_clearing_what_failed_takes_back_what_ran_because_of_it(band: Orchestra) -> None:
-    flaky, alert, done_ = make("flaky"), make("alert", when="one_failed"), make("done", when="all_done")
-    flaky >> [alert, done_]
-    job = await band.submit(flaky, alert, done_)
-    await band.drain(failing("flaky"))
-    assert set((await band.statuses(job)).values()) == {"failed", "completed"}
-    await band.coordinator.retry_failed(job.id)
-    await band.drain()
-    found = await band.job(job)
-    assert await band.statuses(job) == {"flaky": "completed", "alert": "skipped", "done": "completed"}
-    assert (found.status, found.skipped_tasks, found.failed_critical) == ("completed", 1, 0)
-    assert not await band.violations()
-
-
-@pytest.mark.parametrize(
-    ("when", "status"),
-    [
-        ("always", "pending"),
-        ("none_failed", "pending"),
-        ("all_done", "upstream_failed"),
-        ("one_failed", "upstream_failed"),
-    ],
-)
-async def test_after_a_cancelled_input(band: Orchestra, when: str, status: str) -> None:
-    first, last = make("first"), make("last", when=when)
-    first >> last
-    job = await band.submit(first, last)
-    await band.coordinator.cancel(job.id)
-    assert set((await band.statuses(job)).values()) == {"cancelled"}
-    await band.coordinator.clear(last.id)
-    assert (await band.statuses(job))["last"] == status
     assert not await band.violations()
 
 

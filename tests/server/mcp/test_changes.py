@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from aaiclick.orchestration import as_task, create_job, get_job, get_job_result, get_tasks_for_job, register_worker
+from aaiclick.config import reset_settings
+from aaiclick.orchestration import (
+    as_task,
+    create_job,
+    get_job,
+    get_job_result,
+    get_tasks_for_job,
+    list_jobs,
+    register_worker,
+)
 from aaiclick.orchestration.audit import list_audit
 from aaiclick.orchestration.execution.debug import ajob_test
 from tests.orchestration import sample_flows as flows
@@ -63,6 +72,14 @@ async def test_a_job_is_submitted_once_with_a_key(writer: Agent) -> None:
     await ajob_test(stored)
     assert await get_job_result(stored.id) == 3
     assert (await audit())[0] == ("author", "submit", "done")
+
+
+async def test_arguments_that_are_too_large_are_refused(writer: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AAICLICK_VALUE_BYTES_MAX", "1000")
+    reset_settings()
+    asked = {"name": "echo", "entrypoint": f"{OUTSIDE}.echo", "kwargs": {"value": "x" * 1_000}}
+    assert (await writer.refused("submit_job", **asked))["code"] == "ValueTooLarge"
+    assert await list_jobs() == []
 
 
 async def test_a_reference_in_the_arguments_stays_a_dict(writer: Agent) -> None:
