@@ -24,6 +24,7 @@ from aaiclick.orchestration.rules.showing import show_arguments
 from aaiclick.orchestration.rules.triggers import Trigger, When, check_when
 from aaiclick.orchestration.rules.values import encode_kwargs
 from aaiclick.orchestration.rules.variables import Given, P, R
+from aaiclick.orchestration.rules.walk import BLOB_SETTING
 from aaiclick.orchestration.views import TaskResult, encode_returned
 
 if TYPE_CHECKING:
@@ -174,7 +175,8 @@ class JobFactory(Generic[P, Given]):
         job.result_json, named = encode_returned(returned)
         job.arguments = show_arguments(kwargs)
         if self.key is not None:
-            asked = encode_kwargs(dict(sorted(kwargs.items())), bytes_max=settings().blob_bytes_max)
+            given = dict(sorted(kwargs.items()))
+            asked = encode_kwargs(given, bytes_max=settings().blob_bytes_max, setting=BLOB_SETTING)
             job.key_digest = digest([self.name, self.entrypoint, asked])
         return job, [*nodes, *named]
 

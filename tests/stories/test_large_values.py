@@ -139,6 +139,11 @@ def returned_itself(value: Any) -> Any:
 
 
 @job
+def returned_length(value: str) -> int:
+    return len(value)
+
+
+@job
 def returned_with_tasks(n: int, value: Any) -> Any:
     return {"sums": summed(numbers(n)), "text": "y" * 5_000, "value": value}
 
@@ -267,6 +272,9 @@ async def test_a_submission_that_is_refused_leaves_no_table(local: Path) -> None
 
 
 async def test_beyond_the_second_limit_a_workflow_is_refused_too(local: Path) -> None:
+    keyed = returned_length.options(key="once")
+    with pytest.raises(ValueTooLarge, match=r"kwargs takes .*limit of 200000.*AAICLICK_BLOB_BYTES_MAX"):
+        await keyed.submit("x" * 200_001)
     for submitted in (returned_itself.submit("x" * 200_001), ajob_test(returned_itself, "x" * 200_001)):
         with pytest.raises(ValueTooLarge, match=r"result takes .* bytes, .*limit of 200000.*AAICLICK_BLOB_BYTES_MAX"):
             await submitted

@@ -107,6 +107,11 @@ class NaiveGraph:
             return None
         return "upstream_failed" if any(map(self.is_amiss, inputs)) else "skipped"
 
+    def ends_of(self, task: int) -> set[str]:
+        """How a task may end that never can begin, by its own rule or by those of the groups around it."""
+        found = {self.end_of(held) for held in (task, *self.containers(task))}
+        return {end for end in found if end is not None}
+
     def containers(self, node: int) -> Iterator[int]:
         container = self.around[node]
         while container is not None:
@@ -168,7 +173,7 @@ class NaiveJob(NaiveGraph):
             for task, status in self.status.items():
                 if status != "pending":
                     continue
-                ends = {self.end_of(held) for held in (task, *self.containers(task))} - {None}
+                ends = self.ends_of(task)
                 if ends:
                     self.status[task] = "upstream_failed" if "upstream_failed" in ends else "skipped"
                     self.delayed.discard(task)

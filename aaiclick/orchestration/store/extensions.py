@@ -229,7 +229,7 @@ class Extension:
         for guard in self.guards:
             rule, standing = stored.rules.get(guard.next_id, When.ALL_COMPLETED), stored.standing[guard.previous_id]
             row = self.old_groups.get(guard.next_id)
-            never = row is not None and row.awaited_count == NEVER and standing in AMISS
+            never = row is not None and row.awaited_count == NEVER and row.amiss and standing in AMISS
             if never if rule in ONE else is_broken(rule, standing):
                 broken[guard.next_id] = guard.previous_id
         never = {group.id for group in self.old_groups.values() if group.awaited_count == NEVER} - broken.keys()

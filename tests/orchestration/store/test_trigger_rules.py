@@ -264,6 +264,17 @@ async def test_who_joins_a_group_that_is_not_needed_is_skipped(band: Orchestra) 
     assert not await band.violations()
 
 
+async def test_who_joins_a_group_that_was_not_needed_is_skipped_whatever_failed_since(band: Orchestra) -> None:
+    bad, group = make("bad", critical=False, priority=1), Group("g", when="one_failed")
+    job = await band.submit(bad, group, make("keeps open"))
+    await band.fail(*(await band.claim(1)))
+    bad >> group
+    await band.apply(job, bad, group)
+    await band.apply(job, make("late", group_id=group.id))
+    assert (await band.statuses(job))["late"] == "skipped"
+    assert not await band.violations()
+
+
 # ---------------------------------------------------------------- what arrives
 
 
