@@ -25,6 +25,11 @@ from tests.support.orchestra import Orchestra, done, failure, make
 STEPS = 60
 
 
+def may_be_either(model: NaiveJob, task: int, status: str) -> bool:
+    """Whether it is doomed and not needed, by what was told in the same breath, and is stored as the other one."""
+    return status != model.status[task] and model.ends_of(task) == {"upstream_failed", "skipped"}
+
+
 class Walk:
     """One job on its random way, in the store and in the model."""
 
@@ -214,17 +219,13 @@ class Walk:
 
     async def compare(self, session: Session) -> None:
         statuses = {row.id: row.status for row in await session.rows(select(tasks.c.id, tasks.c.status))}
-        if self.rippled or any(self.may_be_either(task, status) for task, status in statuses.items()):
+        if self.rippled or any(may_be_either(self.model, task, status) for task, status in statuses.items()):
             await self.adopt(session, statuses)
         named = {self.nodes[task].name: (status, self.model.status[task]) for task, status in statuses.items()}
         differ = {name: pair for name, pair in named.items() if pair[0] != pair[1]}
         assert not differ, f"stored and expected: {differ}"
         assert {row.task_id for row in await session.rows(select(ready.c.task_id))} == self.model.ready()
         assert await session.scalar(select(jobs.c.status)) == self.model.job_status()
-
-    def may_be_either(self, task: int, status: str) -> bool:
-        """Whether it is doomed and not needed, by what was told in the same breath, and is stored as the other one."""
-        return status != self.model.status[task] and self.model.ends_of(task) == {"upstream_failed", "skipped"}
 
     async def adopt(self, session: Session, statuses: dict[int, str]) -> None:
         """Of what was both doomed and not needed, whichever was told first counts; all else must follow from it."""
