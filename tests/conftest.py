@@ -10,6 +10,8 @@ A server that is missing fails the tests that need it. `--without=NAME` leaves t
 
 import gc
 import os
+import signal
+import threading
 from collections import Counter
 from collections.abc import Iterator
 
@@ -20,6 +22,11 @@ from aaiclick.config import reset_settings
 from tests.servers import SERVERS
 from tests.servers.databases import Databases, MariadbDatabases, PostgresDatabases, SqliteDatabases
 from tests.servers.process import NO_SYNC
+
+if threading.current_thread() is threading.main_thread():
+    signal.signal(
+        signal.SIGHUP, signal.SIG_DFL
+    )  # under nohup it is ignored, and so by every program that a test starts
 
 os.environ.setdefault(NO_SYNC, "1")  # no test cuts the power: whoever kills a server finds what it had committed
 

@@ -29,15 +29,16 @@ class Asking(Walk):
         assert facts is not None
         answer, status = judge(facts), self.model.status[task]
         named = {blocker.id for blocker in answer.waits_for}
-        before = self.model.predecessors(task)
         if status == "upstream_failed":
-            assert (answer.reason, named) == (Reason.ENDED, {node for node in before if self.model.has_failed(node)})
+            assert answer.reason is Reason.ENDED
+            assert named <= {node for node in self.model.predecessors(task) if self.model.has_failed(node)}
+            assert named or not self.model.failed_before(task)
         elif status != "pending":
             assert answer.reason is (Reason.HELD if status == "claimed" else Reason.ENDED)
         elif self.model.job_status() in ("cancelled", "failed", "completed"):
             assert answer.reason is Reason.JOB_ENDED
         else:
-            still = {node for node in before if not self.model.is_complete(node)}
+            still = self.model.waits_for(task)
             assert (named, answer.more) == (still, 0)
             assert answer.reason in self._reasons(task, bool(still))
         self.outcomes[f"why: {answer.reason}"] += 1

@@ -123,6 +123,22 @@ class NaiveGraph:
         held = {node, *self.containers(node)}
         return {previous for previous, following in self.edges if following in held}
 
+    def waits_for(self, node: int) -> set[int]:
+        """What has to complete before this and the groups around it may begin, or has to end, as their rules say."""
+        closed = [held for held in (node, *self.containers(node)) if not self.is_met(held)]
+        return {each for held in closed for each in self.inputs(held) if not self._is_past(each, held)}
+
+    def failed_before(self, node: int) -> set[int]:
+        """What failed, and so keeps this or a group around it from ever beginning."""
+        doomed = [held for held in (node, *self.containers(node)) if self.end_of(held) is not None]
+        return {each for held in doomed for each in self.inputs(held) if self.has_failed(each)}
+
+    def _is_past(self, node: int, held: int) -> bool:
+        return self.is_complete(node) if self._needs_all(held) else self.has_ended(node)
+
+    def _needs_all(self, node: int) -> bool:
+        return self.rules.get(node, "all_completed") == "all_completed"
+
     def may_begin(self, node: int) -> bool:
         return all(self.is_met(held) for held in (node, *self.containers(node)))
 
