@@ -13,6 +13,7 @@ from aaiclick.data.compiling import to_sql
 from aaiclick.data.exactness import exact_cast
 from aaiclick.data.expressions import Column
 from aaiclick.data.frames import Frame
+from aaiclick.data.moving import add_rows
 from aaiclick.data.reading import in_order
 from aaiclick.data.relations import Table, tables_of
 from aaiclick.data.schema import Field, Schema
@@ -73,13 +74,20 @@ class Object(Windowed):
         pairs = self._pairs(types)
         listed = ", ".join(_cast(theirs, types[theirs], self._schema[mine].type) for mine, theirs in pairs.items())
         names = ", ".join(map(sql.name, pairs))
-        before = await frame.count()
-        statement = f"INSERT INTO {sql.name(self.table)} ({names}) SELECT {listed} FROM ({query})"  # noqa: S608 (quoted, and compiled)
-        # one part after the other: so they stay in order, and a repeated token finds the same parts
+        # one piece after the other, so they stay in order
         settings = {"max_insert_threads": 1, "insert_deduplication_token": token or uuid4().hex}
-        await client.command(statement, settings)
-        await self._context.note("insert", self.table, [each.name for each in tables_of(frame._relation)], statement)
-        return before
+
+        def statement(table: str) -> str:
+            return f"INSERT INTO {sql.name(table)} ({names}) SELECT {listed} FROM ({query})"  # noqa: S608 (quoted, and compiled)
+
+        if token is None:
+            added = await add_rows(self._context, self.table, statement, settings, frame.count)
+        else:
+            added = await frame.count()
+            await client.command(statement(self.table), settings)
+        sources = [each.name for each in tables_of(frame._relation)]
+        await self._context.note("insert", self.table, sources, statement(self.table))
+        return added
 
     def _pairs(self, types: Mapping[str, str]) -> dict[str, str]:
         """Which column goes where: by name, or one into one."""
