@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 from aaiclick.data import sql
@@ -14,6 +14,7 @@ from aaiclick.data.exactness import exact_cast
 from aaiclick.data.expressions import Column
 from aaiclick.data.frames import Frame
 from aaiclick.data.moving import add_rows
+from aaiclick.data.names import scope_of
 from aaiclick.data.reading import in_order
 from aaiclick.data.relations import Table, tables_of
 from aaiclick.data.schema import Field, Schema
@@ -44,6 +45,21 @@ class Object(Windowed):
     def schema(self) -> Schema:
         """Its columns and their types."""
         return self._schema
+
+    @property
+    def scope(self) -> Literal["temporary", "job", "global"]:
+        """Who has it: its context, whose end is its end, the job, or everybody."""
+        return scope_of(self.table)
+
+    @property
+    def persistent(self) -> bool:
+        """Whether it outlives its context."""
+        return self.scope != "temporary"
+
+    @property
+    def stale(self) -> bool:
+        """Whether it cannot be used any more: its context has ended, or it was temporary and was deleted."""
+        return self._context._client is None or bool(getattr(self._table.keeper, "dropped", False))
 
     async def insert(self, *values: Any, token: str | None = None) -> int:
         """Add rows: values, or all rows of Objects, Views and queries with these columns; gives how many.
