@@ -12,7 +12,7 @@ from typing import Any
 
 from aaiclick.backend import get_ch_url, get_root
 from aaiclick.config import settings
-from aaiclick.data import files, loading, sql
+from aaiclick.data import deleting, files, loading, sql
 from aaiclick.data.clients.contract import DataClient, Settings
 from aaiclick.data.clients.opening import close_client, open_client
 from aaiclick.data.compiling import to_sql
@@ -247,14 +247,9 @@ class Context:
         )
         return [name for table in found.columns[0] if (name := name_of(table)) is not None]
 
-    async def delete_object(self, name: str, *, scope: Scope = "global") -> bool:
-        """Delete the Object of this name; says whether there was one."""
-        try:
-            found = await self.open_object(name, scope=scope)
-        except ObjectNotFound:
-            return False
-        await drop(self.client, found.table)
-        return True
+    async def delete_object(self, what: str | Object, *, scope: Scope = "global") -> bool:
+        """Delete an Object, by its name or itself, which may be temporary; says whether there was one."""
+        return await deleting.delete(self, what, scope)
 
     def groups(self, frame: Frame, keys: Sequence[Any]) -> Groups:
         """The rows of a frame, grouped."""

@@ -106,6 +106,6 @@ async def list_objects() -> list[str]:
     return await (await current_context()).list_objects()
 
 
-async def delete_object(name: str, *, scope: Scope = "global") -> bool:
-    """Delete the Object of this name; says whether there was one."""
-    return await (await current_context()).delete_object(name, scope=scope)
+async def delete_object(what: str | Object, *, scope: Scope = "global") -> bool:
+    """Delete an Object, by its name or itself, which may be temporary; says whether there was one."""
+    return await (await current_context()).delete_object(what, scope=scope)

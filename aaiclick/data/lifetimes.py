@@ -46,10 +46,11 @@ _swept_at: dict[Path, float] = {}
 class Keeper:
     """Held by everything that reads a table: when the last one is gone, so is the table."""
 
-    __slots__ = ("__weakref__", "table")
+    __slots__ = ("__weakref__", "dropped", "table")
 
     def __init__(self, table: str) -> None:
         self.table = table
+        self.dropped = False
 
 
 class Lifetime:
@@ -103,6 +104,12 @@ class Lifetime:
         finalizer = self._tables.pop(table, None)
         if finalizer is not None:
             finalizer.detach()
+
+    async def drop(self, keeper: Keeper) -> None:
+        """Drop a table before its last reader is gone."""
+        await drop(self._client, keeper.table)
+        self.keep(keeper.table)
+        self._there.discard(keeper.table)
 
     def _unused(self, table: str) -> None:
         """Called by whoever let go of the last reference, on any thread."""

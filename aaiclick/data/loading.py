@@ -19,6 +19,7 @@ from aaiclick.data.files import Source
 from aaiclick.data.grammar import parse
 from aaiclick.data.guessing import Guess, Text
 from aaiclick.data.lifetimes import Keeper, drop
+from aaiclick.data.moving import add_rows
 from aaiclick.data.objects import Object
 from aaiclick.data.schema import Schema
 from aaiclick.data.staging import (
@@ -98,7 +99,7 @@ async def load(
             await _refuse_first(context.client, source, cells, only_strict=on_error == "null")
         made = await context.create_object(schema, name=name, scope=scope)
         try:
-            await _take(context.client, made, cells, on_error)
+            await _take(context, made, cells, on_error)
             if on_error == "collect":
                 made.rejected = await _collect(context, cells)
         except BaseException:  # a part of it is worse than nothing
@@ -282,7 +283,7 @@ async def _refuse_first(client: DataClient, source: Source, cells: Cells, *, onl
         )
 
 
-async def _take(client: DataClient, made: Object, cells: Cells, on_error: str) -> None:
+async def _take(context: Context, made: Object, cells: Cells, on_error: str) -> None:
     """Insert the rows that are right."""
     values = []
     for cell in cells.fields:
@@ -290,10 +291,10 @@ async def _take(client: DataClient, made: Object, cells: Cells, on_error: str) -
         values.append(value if cell.kind.is_nullable else f"assumeNotNull({value})")
     where = "row > 0" + ("" if on_error in ("refuse", "null") else f" AND {cells.first_wrong(False)} = 0")
     columns = ", ".join(sql.name(cell.name) for cell in cells.fields)
-    await client.command(
-        f"INSERT INTO {sql.name(made.table)} ({columns}) SELECT {', '.join(values)} FROM {sql.name(cells.table)}"  # noqa: S608 (quoted)
-        f" WHERE {where} ORDER BY row",
-        {**IN_ORDER, "precise_float_parsing": 1},
+    query = f"SELECT {', '.join(values)} FROM {sql.name(cells.table)} WHERE {where} ORDER BY row"  # noqa: S608 (quoted)
+    settings = {**IN_ORDER, "precise_float_parsing": 1}
+    await add_rows(
+        context, made.table, lambda table: f"INSERT INTO {sql.name(table)} ({columns}) {query}", settings, _no_matter
     )
 
 
@@ -303,11 +304,19 @@ async def _collect(context: Context, cells: Cells) -> Object:
     texts = ", ".join(cell.shown for cell in cells.fields)
     names = ", ".join(["''", *(sql.text(cell.name) for cell in cells.fields)])
     columns = ", ".join(map(sql.name, REJECTED))
-    await context.client.command(
-        f"INSERT INTO {sql.name(rejected.table)} ({columns}) SELECT row, [{names}][which],"  # noqa: S608 (quoted)
+    query = (
+        f"SELECT row, [{names}][which],"  # noqa: S608 (quoted)
         f" ([NULL, {texts}]::Array(Nullable(String)))[which], ({cells.reasons})[which],"
         f" [{texts}]::Array(Nullable(String)) FROM (SELECT *, {cells.first_wrong(False)} AS which"
-        f" FROM {sql.name(cells.table)} WHERE row > 0) WHERE which > 0 ORDER BY row",
-        IN_ORDER,
+        f" FROM {sql.name(cells.table)} WHERE row > 0) WHERE which > 0 ORDER BY row"
+    )
+    insert = f"({columns}) {query}"
+    await add_rows(
+        context, rejected.table, lambda table: f"INSERT INTO {sql.name(table)} {insert}", IN_ORDER, _no_matter
     )
     return rejected
+
+
+async def _no_matter() -> int:
+    """How many there are is not asked here."""
+    return 0

@@ -11,6 +11,7 @@ from aaiclick.urls import shown
 Scope = Literal["global", "job"]
 
 NAME_LENGTH_MAX = 150
+_OF_A_JOB = re.compile(r"j\d+_", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
 
 
@@ -26,6 +27,13 @@ def persistent_table(name: str, scope: str, job_id: int | None) -> str:
     if job_id is None:
         raise InputError(field="scope", value="job", rule="there is no job here", hint="Use it in a task.")
     return f"j{job_id}_{name}"
+
+
+def scope_of(table: str) -> Literal["temporary", "job", "global"]:
+    """Who has the Object of a table: its context, a job, or everybody."""
+    if table.startswith("p_"):
+        return "global"
+    return "job" if _OF_A_JOB.match(table) else "temporary"
 
 
 def _length_of_file(name: str) -> int:

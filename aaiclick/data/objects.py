@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 from aaiclick.data import sql
@@ -13,6 +13,8 @@ from aaiclick.data.compiling import to_sql
 from aaiclick.data.exactness import exact_cast
 from aaiclick.data.expressions import Column
 from aaiclick.data.frames import Frame
+from aaiclick.data.moving import add_rows
+from aaiclick.data.names import scope_of
 from aaiclick.data.reading import in_order
 from aaiclick.data.relations import Table, tables_of
 from aaiclick.data.schema import Field, Schema
@@ -44,6 +46,21 @@ class Object(Windowed):
         """Its columns and their types."""
         return self._schema
 
+    @property
+    def scope(self) -> Literal["temporary", "job", "global"]:
+        """Who has it: its context, whose end is its end, the job, or everybody."""
+        return scope_of(self.table)
+
+    @property
+    def persistent(self) -> bool:
+        """Whether it outlives its context."""
+        return self.scope != "temporary"
+
+    @property
+    def stale(self) -> bool:
+        """Whether it cannot be used any more: its context has ended, or it was temporary and was deleted."""
+        return self._context._client is None or bool(getattr(self._table.keeper, "dropped", False))
+
     async def insert(self, *values: Any, token: str | None = None) -> int:
         """Add rows: values, or all rows of Objects, Views and queries with these columns; gives how many.
 
@@ -73,13 +90,20 @@ class Object(Windowed):
         pairs = self._pairs(types)
         listed = ", ".join(_cast(theirs, types[theirs], self._schema[mine].type) for mine, theirs in pairs.items())
         names = ", ".join(map(sql.name, pairs))
-        before = await frame.count()
-        statement = f"INSERT INTO {sql.name(self.table)} ({names}) SELECT {listed} FROM ({query})"  # noqa: S608 (quoted, and compiled)
-        # one part after the other: so they stay in order, and a repeated token finds the same parts
+        # one piece after the other, so they stay in order
         settings = {"max_insert_threads": 1, "insert_deduplication_token": token or uuid4().hex}
-        await client.command(statement, settings)
-        await self._context.note("insert", self.table, [each.name for each in tables_of(frame._relation)], statement)
-        return before
+
+        def statement(table: str) -> str:
+            return f"INSERT INTO {sql.name(table)} ({names}) SELECT {listed} FROM ({query})"  # noqa: S608 (quoted, and compiled)
+
+        if token is None:
+            added = await add_rows(self._context, self.table, statement, settings, frame.count)
+        else:
+            added = await frame.count()
+            await client.command(statement(self.table), settings)
+        sources = [each.name for each in tables_of(frame._relation)]
+        await self._context.note("insert", self.table, sources, statement(self.table))
+        return added
 
     def _pairs(self, types: Mapping[str, str]) -> dict[str, str]:
         """Which column goes where: by name, or one into one."""

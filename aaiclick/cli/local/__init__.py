@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from aaiclick.cli.local.events import Tell
     from aaiclick.cli.local.fleet import Plan
+    from aaiclick.cli.local.seat import Seat
 
 WORKERS = 2
 WORKERS_MAX = 256
@@ -58,13 +59,13 @@ def start(
 ) -> None:
     """Start the data engine, the control loop, the server and workers, until Ctrl-C or SIGTERM: twice to stop now.
 
-    What is missing is made: the local root, and a local database.
+    What is missing is made: the local root, and a local database. Where a fleet runs already, this one works beside it.
     """
     from aaiclick.backend import ensure_root  # here, to keep start-up light
     from aaiclick.cli.local.door import open_door  # here, to keep start-up light
     from aaiclick.cli.local.events import in_json, in_lines  # here, to keep start-up light
-    from aaiclick.cli.local.lock import only_fleet_of  # here, to keep start-up light
     from aaiclick.cli.local.reloading import check_watched  # here, to keep start-up light
+    from aaiclick.cli.local.seat import seat_on  # here, to keep start-up light
     from aaiclick.cli.paths import find_modules_in  # here, to keep start-up light
     from aaiclick.orchestration.execution.main import check_concurrency  # here, to keep start-up light
 
@@ -76,12 +77,14 @@ def start(
     options = ("--concurrency", str(slots), "--executor", executor, "--app-dir", modules)
     tell = in_json if as_json else in_lines
     with ExitStack() as last:
-        last.enter_context(only_fleet_of(ensure_root()))
-        door = open_door(host, port)
+        seat = last.enter_context(seat_on(ensure_root()))
+        is_beside = not seat.is_ours
+        door = None if is_beside and host is None and port is None else open_door(host, port)
         if door is not None:
             last.enter_context(door)
-        _tell_beginning(tell, workers, slots, modules, door)
-        code = wait_for(_run(_plan(workers, options, verbose, door, modules, watched), tell))
+        _tell_beginning(tell, workers, slots, modules, door, seat)
+        plan = _plan(workers, options, verbose, door, modules, watched, seat if is_beside else None)
+        code = wait_for(_run(plan, tell))
     raise typer.Exit(code)
 
 
@@ -92,6 +95,7 @@ def _plan(
     door: socket.socket | None,
     modules: str,
     watched: str | None,
+    seat: Seat | None,
 ) -> Plan:
     from aaiclick.backend import get_ch_url, is_chdb  # here, to keep start-up light
     from aaiclick.cli.local.fleet import Plan  # here, to keep start-up light
@@ -106,10 +110,11 @@ def _plan(
         door=None if door is None else door.fileno(),
         server_options=("--app-dir", modules),
         watched=watched,
+        seat=seat,
     )
 
 
-def _tell_beginning(tell: Tell, workers: int, slots: int, modules: str, door: socket.socket | None) -> None:
+def _tell_beginning(tell: Tell, workers: int, slots: int, modules: str, door: socket.socket | None, seat: Seat) -> None:
     """Set up what is missing, and tell where everything is."""
     from aaiclick.backend import get_ch_url, is_chdb  # here, to keep start-up light
     from aaiclick.cli.local.door import first_token  # here, to keep start-up light
@@ -119,6 +124,11 @@ def _tell_beginning(tell: Tell, workers: int, slots: int, modules: str, door: so
 
     made = wait_for(set_up())
     token = None if door is None else wait_for(first_token(door))
+    server = None if door is None else f"{url_of(door)}/api/v1"
+    if server is not None:
+        seat.tell_server(server)
+    holder = seat.holder()
+    beside = {} if seat.is_ours else {"beside": holder.pid, "server_beside": holder.server}
     tell(
         "begins",
         pid=os.getpid(),
@@ -129,8 +139,9 @@ def _tell_beginning(tell: Tell, workers: int, slots: int, modules: str, door: so
         workers=workers,
         concurrency=slots,
         modules=modules,
-        server=None if door is None else f"{url_of(door)}/api/v1",
+        server=server,
         token_file=None if token is None else str(token),
+        **beside,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from aaiclick.cli.output import printable, say, show_text
 
 BEGINNING = """\
-aaiclick: the local fleet begins; Ctrl-C stops it
+aaiclick: the local fleet begins{beside}; Ctrl-C stops it
   root      {root}
   database  {database}
   data      {data}
@@ -31,6 +31,7 @@ LINES = {
     "reloading": "aaiclick: changed: {files}; the workers finish what they run and are started anew",
     "up": "aaiclick: all parts are started",
     "stopping": "aaiclick: stopping: the workers finish what they run, for up to {grace_s:g} s; Ctrl-C again stops now",
+    "inherits": "aaiclick: the fleet before this one is gone; its server is started here, at {server}",
     "hurrying": "aaiclick: stopping now",
     "stopped": "aaiclick: all parts have ended",
 }
@@ -60,12 +61,25 @@ def _in_words(facts: dict[str, object]) -> dict[str, str]:
     """What people read in the place of some facts."""
     return {
         "when": _when(facts.get("again_in_s")),
-        "server": _server(facts.get("server"), facts.get("token_file")),
+        "beside": _beside(facts),
+        "server": _server(facts),
         "files": _files(facts.get("files"), facts.get("count")),
     }
 
 
-def _server(where: object, token_file: object) -> str:
+def _beside(facts: dict[str, object]) -> str:
+    if "beside" not in facts:
+        return ""
+    holder = f"process {facts['beside']}" if facts["beside"] else "a process that is still starting"
+    return f" beside that of {holder}, which goes on"
+
+
+def _server(facts: dict[str, object]) -> str:
+    where, token_file, other = facts.get("server"), facts.get("token_file"), facts.get("server_beside")
+    if "root" not in facts:  # it is told alone
+        return str(where)
+    if where is None and "beside" in facts:
+        return f"that of the other fleet{f', {other}' if other else ''}; when that one is gone, one is started here"
     if where is None:
         return "none; it comes with: pip install 'aaiclick[server]'"
     made = f"in {token_file} (an admin's)" if token_file else "one of yours, or: aaiclick token create NAME"

@@ -6,20 +6,26 @@ This process only watches. Each part is a process of its own, in a session of it
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from aaiclick.cli.errors import PIPE_CLOSED
+from aaiclick.cli.local.door import first_token, open_door
 from aaiclick.cli.local.events import Tell
 from aaiclick.cli.local.part import Part, deaths_seen_by, our_command
 from aaiclick.cli.local.reloading import changes_in
+from aaiclick.cli.local.seat import Seat
 from aaiclick.data.ownership import find_gateway
-from aaiclick.errors import EngineUnavailable
+from aaiclick.errors import AaiclickError, EngineUnavailable
+from aaiclick.server.addresses import url_of
 
 LOOK_EVERY_S = 0.05
+SEAT_EVERY_S = 0.5
 LAST_WORDS_S = 30.0
 """What a worker may take beyond its grace: to stop bodies, give back their tasks and tell its last results."""
 
@@ -46,6 +52,8 @@ class Plan:
     server_options: Sequence[str] = ()
     watched: str | None = None
     """The directory whose modules are watched: when they change, the workers are started anew."""
+    seat: Seat | None = None
+    """The first seat on the root, if another fleet has it: when that one is gone, its server is ours to start."""
 
 
 class Fleet:
@@ -57,39 +65,46 @@ class Fleet:
         self._code = 0
         self._unheard = False
         self._told, self._hurry = asyncio.Event(), asyncio.Event()
+        self._doors: list[socket.socket] = []
         said_more = ["-v"] if plan.verbose else []
+        name = "local" if plan.seat is None else f"local-{os.getpid()}"
         worker = our_command("worker", "start", "--no-control", *plan.worker_options, *said_more)
         self.engine = [Part("engine", our_command("data", "serve", "--wait"), self._tell)] if plan.engine else []
         self.control = [Part("control", our_command("background", "start", *said_more), self._tell)]
-        self.server = [self._server(plan.door, [*plan.server_options, *said_more])] if plan.door is not None else []
+        self.server = [] if plan.door is None else [self._server(plan.door)]
         self.workers = [
-            Part(f"worker {number}", [*worker, "--name", f"local-{number}"], self._tell)
+            Part(f"worker {number}", [*worker, "--name", f"{name}-{number}"], self._tell)
             for number in range(1, plan.workers + 1)
         ]
         self._kept: list[asyncio.Task[int]] = []
         self._begun: list[Part] = []
 
-    def _server(self, door: int, options: Sequence[str]) -> Part:
+    def _server(self, door: int) -> Part:
+        options = [*self.plan.server_options, *(["-v"] if self.plan.verbose else [])]
         return Part("server", our_command("server", "start", "--fd", str(door), *options), self._tell, (door,))
 
     async def run(self) -> int:
         """Until a signal, until a part cannot begin, or until nobody reads any more; gives the exit code."""
-        parts = [*self.engine, *self.control, *self.server, *self.workers]
-        with deaths_seen_by(*parts), self._signals():
-            watching = asyncio.create_task(self._watch())
-            watching.add_done_callback(lambda _: self._told.set())
+        parts = [*self.engine, *self.control, *self.workers]
+        with deaths_seen_by(*parts, later=self.server), self._signals():
+            watching = [asyncio.create_task(self._watch()), asyncio.create_task(self._inherit())]
+            for each in watching:
+                each.add_done_callback(lambda _: self._told.set())
             try:
                 await self._begin()
                 await self._told.wait()
-                watching.cancel()
+                await _cancelled(watching)
                 await self._end()
             finally:
-                watching.cancel()
-                for part in parts:
+                for part in (*parts, *self.server):
                     part.kill()
                 await asyncio.gather(*self._kept)
-                with suppress(asyncio.CancelledError):
-                    await watching
+                await _cancelled(watching)
+                for door in self._doors:
+                    door.close()
+        for each in watching:
+            if not each.cancelled():
+                each.result()
         return self._code
 
     # ------------------------------------------------------------ the order
@@ -120,6 +135,22 @@ class Fleet:
         async for files in changes_in(self.plan.watched):
             self._tell("reloading", files=files[:SHOWN_MAX], count=len(files))
             await asyncio.gather(*(worker.renew(self.plan.grace_s + LAST_WORDS_S) for worker in self.workers))
+
+    async def _inherit(self) -> None:
+        """When the fleet before us on this root is gone, start a server in the place of its."""
+        seat = self.plan.seat
+        while seat is not None and not seat.take():  # noqa: ASYNC110 (a lock tells nobody)
+            await asyncio.sleep(SEAT_EVERY_S)
+        door = None if seat is None or self.server else open_door(None, None)
+        if seat is not None and door is not None:
+            self._doors.append(door)
+            while not await _has_token(door):  # noqa: ASYNC110 (asked again)
+                await asyncio.sleep(SEAT_EVERY_S)
+            seat.tell_server(f"{url_of(door)}/api/v1")
+            self.server.append(self._server(door.fileno()))
+            self._tell("inherits", server=f"{url_of(door)}/api/v1")
+            self._start(*self.server)
+        await self._told.wait()
 
     def _start(self, *parts: Part) -> None:
         for part in parts:
@@ -179,3 +210,19 @@ class Fleet:
         except OSError:
             self._unheard, self._code = True, PIPE_CLOSED
             self._told.set()
+
+
+async def _has_token(door: socket.socket) -> bool:
+    """Whether the server can be opened; not while the database is away, which must not end what runs."""
+    try:
+        await first_token(door)
+    except AaiclickError:
+        return False
+    return True
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """End these; what went wrong in them is kept."""
+    for each in tasks:
+        each.cancel()
+    await asyncio.wait(tasks)

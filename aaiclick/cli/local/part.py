@@ -232,12 +232,12 @@ class Part:
 
 
 @contextmanager
-def deaths_seen_by(*parts: Part) -> Iterator[None]:
-    """Let the parts look when a child of this process has ended."""
+def deaths_seen_by(*parts: Part, later: Sequence[Part] = ()) -> Iterator[None]:
+    """Let the parts look when a child of this process has ended, and those that are in `later` by then."""
     loop = asyncio.get_running_loop()
 
     def look() -> None:
-        for part in parts:
+        for part in (*parts, *later):
             part.look()
 
     loop.add_signal_handler(signal.SIGCHLD, look)

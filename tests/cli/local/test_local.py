@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from aaiclick.cli.local.fleet import Fleet
-from aaiclick.cli.local.lock import only_fleet_of
+from aaiclick.cli.local.seat import seat_on
 from aaiclick.config import reset_settings
 from tests.cli.conftest import Cli
 
@@ -128,13 +129,18 @@ def test_on_a_clickhouse_server_no_engine_is_started(
     assert plans[0].engine is None
 
 
-def test_a_second_one_on_the_same_root_is_refused(cli: Cli, root: Path, plans: list[Any]) -> None:
+def test_a_second_one_on_the_same_root_works_beside_the_first_without_a_server(
+    cli: Cli, root: Path, plans: list[Any]
+) -> None:
     root.mkdir()
-    with only_fleet_of(root):
-        answer = cli("local", "start")
-    assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert "runs there already" in answer.err
-    assert plans == []
+    with seat_on(root) as first:
+        first.tell_server("http://127.0.0.1:8765/api/v1")
+        told, asked = cli("local", "start"), cli("local", "start", "--json", "--port", "0")
+    assert (told.code, asked.code) == (0, 0)
+    assert f"begins beside that of process {os.getpid()}, which goes on" in told.err
+    assert "that of the other fleet, http://127.0.0.1:8765/api/v1; when that one is gone" in told.err
+    assert json.loads(asked.out)["server"].startswith("http://127.0.0.1:")
+    assert [(plan.door is None, plan.seat is None) for plan in plans] == [(True, False), (False, False)]
 
 
 def test_a_server_that_is_away(cli: Cli, on_url, plans: list[Any]) -> None:

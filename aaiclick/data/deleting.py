@@ -1,0 +1,45 @@
+"""Objects that are deleted before their time: by name, or the Object itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aaiclick.data.lifetimes import Keeper, drop
+from aaiclick.data.names import scope_of
+from aaiclick.data.objects import Object
+from aaiclick.errors import InputError, ObjectNotFound
+
+if TYPE_CHECKING:
+    from aaiclick.data.context import Context
+    from aaiclick.data.names import Scope
+
+
+async def delete(context: Context, what: str | Object, scope: Scope) -> bool:
+    """Delete an Object with all of its rows; says whether there was one."""
+    if isinstance(what, str):
+        try:
+            what = await context.open_object(what, scope=scope)
+        except ObjectNotFound:
+            return False
+    if not isinstance(what, Object):
+        rule, hint = "it is the name of an Object, or an Object", "Of a View, delete the Object; a query has no rows."
+        raise InputError(field="delete_object", value=type(what).__name__, rule=rule, hint=hint)
+    keeper = what._table.keeper
+    if what.stale:
+        return False
+    if isinstance(keeper, Keeper):
+        await _drop_own(what._context, keeper)
+    elif scope_of(what.table) == "temporary":
+        rule = "another context made it, and it ends with that"
+        raise InputError(field="delete_object", value=what.table, rule=rule, hint="Delete it where it was made.")
+    else:
+        await drop(context.client, what.table)
+    return True
+
+
+async def _drop_own(context: Context, keeper: Keeper) -> None:
+    if keeper in context.referred:
+        rule = "a task's arguments or result refer to it"
+        raise InputError(field="delete_object", value=keeper.table, rule=rule, hint="It ends when they do.")
+    keeper.dropped = True
+    await context._lifetime.drop(keeper)
