@@ -2,6 +2,8 @@
 
 from aaiclick import data as data
 from aaiclick import orchestration as orchestration
+from aaiclick.data import Breakage as Breakage
+from aaiclick.data import Expected as Expected
 from aaiclick.data import Field as Field
 from aaiclick.data import Frame as Frame
 from aaiclick.data import Lineage as Lineage
@@ -10,6 +12,7 @@ from aaiclick.data import Query as Query
 from aaiclick.data import Schema as Schema
 from aaiclick.data import Term as Term
 from aaiclick.data import View as View
+from aaiclick.data import broken_by as broken_by
 from aaiclick.data import col as col
 from aaiclick.data import concat as concat
 from aaiclick.data import create_object as create_object
@@ -64,6 +67,7 @@ from aaiclick.orchestration import TaskFactory as TaskFactory
 from aaiclick.orchestration import TaskResult as TaskResult
 from aaiclick.orchestration import TaskStatus as TaskStatus
 from aaiclick.orchestration import TimeState as TimeState
+from aaiclick.orchestration import Unmet as Unmet
 from aaiclick.orchestration import When as When
 from aaiclick.orchestration import Worker as Worker
 from aaiclick.orchestration import WorkerStatus as WorkerStatus
@@ -119,9 +123,11 @@ from aaiclick.orchestration import list_backfills as list_backfills
 from aaiclick.orchestration import list_dead_letters as list_dead_letters
 from aaiclick.orchestration import list_fires as list_fires
 from aaiclick.orchestration import list_job_errors as list_job_errors
+from aaiclick.orchestration import list_job_expectations as list_job_expectations
 from aaiclick.orchestration import list_job_tasks as list_job_tasks
 from aaiclick.orchestration import list_jobs as list_jobs
 from aaiclick.orchestration import list_registered_jobs as list_registered_jobs
+from aaiclick.orchestration import list_task_expectations as list_task_expectations
 from aaiclick.orchestration import list_workers as list_workers
 from aaiclick.orchestration import load_child_groups as load_child_groups
 from aaiclick.orchestration import load_group_tasks as load_group_tasks

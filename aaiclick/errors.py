@@ -254,6 +254,15 @@ class EngineUnavailable(AaiclickError):
     exit_code = 6
 
 
+class ExpectationFailed(AaiclickError):
+    """The data is not as expected: {broken}."""
+
+    exit_code = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), {"broken": self.facts.get("broken")}))  # what was found stays with its context
+
+
 class NotAligned(AaiclickError, ValueError):
     """The rows of {what} do not belong to the rows of the other operand. Join them on a column, or make both Objects
     with order=True: then the first row goes with the first."""

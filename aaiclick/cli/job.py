@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from aaiclick.cli.expectations import show_unmet, unmet_to_json
 from aaiclick.cli.loop import wait_for, with_id
 from aaiclick.cli.output import (
     AsJson,
@@ -102,11 +103,12 @@ def get(
 def _show(facts: dict[str, Any]) -> None:
     import json  # here, to keep start-up light
 
-    errors = facts.pop("errors")
+    errors, unmet = facts.pop("errors"), facts.pop("expectations")
     for field in ("arguments", "result"):
         if facts.get(field) is not None:
             facts[field] = json.dumps(facts[field], ensure_ascii=False)
     show_facts(facts)
+    show_unmet(unmet)
     for each in errors:
         show_text("")
         show_text(f"==> {printable(each['name'])} ({each['task_id']}) <==")
@@ -119,12 +121,14 @@ async def _same(job_id: int) -> int:
 
 async def _facts(job_id: int, with_result: bool = False) -> dict[str, Any]:
     from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
+    from aaiclick.orchestration.expectations import list_job_expectations  # here, to keep start-up light
     from aaiclick.orchestration.jobs import list_job_errors, show_job_result  # here, to keep start-up light
 
     async with orch_context():
         facts = to_json(await _get(job_id))
         errors = await list_job_errors(job_id) if facts["failed_tasks"] else []
         facts["errors"] = [each._asdict() | {"task_id": str(each.task_id)} for each in errors]
+        facts["expectations"] = unmet_to_json(await list_job_expectations(job_id))
         if with_result:
             found = await show_job_result(job_id)
             facts |= {"result": found.value, "result_complete": found.complete}

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from aaiclick.cli import logs, pending
+from aaiclick.cli.expectations import show_unmet, unmet_to_json
 from aaiclick.cli.job import DryRun, Upstream, show_cleared, to_time
 from aaiclick.cli.loop import with_id
 from aaiclick.cli.output import AsJson, harmless, show_facts, show_json, show_text
 from aaiclick.errors import NotFound
 
 if TYPE_CHECKING:
+    from aaiclick.orchestration.expectations import Unmet
     from aaiclick.orchestration.models import Task
 
 app = typer.Typer(help="Show tasks and what they wrote, and run them again.", rich_markup_mode=None)
@@ -27,23 +29,25 @@ def get(task_id: TaskId, as_json: AsJson = False) -> None:
     """Show a task; of one that failed, where that was."""
     import json  # here, to keep start-up light
 
-    task, traceback = with_id("task", task_id, _get_with_traceback)
+    task, traceback, unmet = with_id("task", task_id, _get_with_traceback)
     facts = to_json(task)
     if as_json:
-        show_json(facts | {"traceback": traceback})
+        show_json(facts | {"traceback": traceback, "expectations": unmet_to_json(unmet)})
         return
     show_facts(facts | {"arguments": json.dumps(facts["arguments"], ensure_ascii=False)})
+    show_unmet(unmet_to_json(unmet))
     if traceback:
         show_text("")
         show_text(harmless(traceback.rstrip("\n")))
 
 
-async def _get_with_traceback(task_id: int) -> tuple[Task, str | None]:
+async def _get_with_traceback(task_id: int) -> tuple[Task, str | None, list[Unmet]]:
     from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
+    from aaiclick.orchestration.expectations import list_task_expectations  # here, to keep start-up light
     from aaiclick.orchestration.tasks import get_traceback  # here, to keep start-up light
 
     async with orch_context():
-        return await _get(task_id), await get_traceback(task_id)
+        return await _get(task_id), await get_traceback(task_id), await list_task_expectations(task_id)
 
 
 async def _get(task_id: int) -> Task:

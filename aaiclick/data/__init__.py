@@ -1,6 +1,8 @@
 """Objects and Views: data that stays in ClickHouse."""
 
+from aaiclick.data.breaking import Breakage, broken_by
 from aaiclick.data.context import Context, current_context, data_context
+from aaiclick.data.expecting import Check, Expected
 from aaiclick.data.frames import Frame, Query, concat
 from aaiclick.data.front import (
     create_object,
@@ -18,7 +20,10 @@ from aaiclick.data.terms import Term, col, lit, rank, raw, row_number
 from aaiclick.data.views import View
 
 __all__ = [
+    "Breakage",
+    "Check",
     "Context",
+    "Expected",
     "Field",
     "Frame",
     "Lineage",
@@ -27,6 +32,7 @@ __all__ = [
     "Schema",
     "Term",
     "View",
+    "broken_by",
     "col",
     "concat",
     "create_object",

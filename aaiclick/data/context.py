@@ -66,6 +66,8 @@ class Context:
         """What is written into the comment of each table."""
         self.referred: set[object] = set()
         """Keepers of tables that something out of memory refers to: those live as long as the context."""
+        self.expected: list[tuple[str, str]] = []
+        """What was expected and not so: whether it failed or warned, and what was found."""
 
     @property
     def client(self) -> DataClient:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from aaiclick.data.alignment import columns_of, columns_to_sum
-from aaiclick.data.answers import Answers
 from aaiclick.data.clocks import check_alike
 from aaiclick.data.combining import (
     check_columns,
@@ -19,6 +18,7 @@ from aaiclick.data.combining import (
     sorted_by,
     sorting,
 )
+from aaiclick.data.expecting import Expecting
 from aaiclick.data.expressions import Value, call
 from aaiclick.data.operations import AGGREGATES
 from aaiclick.data.operators import Make, Operators
@@ -48,7 +48,7 @@ JOIN_KINDS = ("inner", "left", "right", "full", "cross", "semi", "anti")
 _TOTAL: dict[Shape, Shape] = {"list": "scalar", "scalar": "scalar", "table": "record", "record": "record"}
 
 
-class Frame(Answers, Operators["Query"], FrameTotals):
+class Frame(Expecting, Operators["Query"], FrameTotals):
     """Rows and columns that ClickHouse has or will compute."""
 
     __slots__ = ()

@@ -58,6 +58,7 @@ _WHERE = {
         "load_child_groups",
         "load_group_tasks",
     ),
+    "expectations": ("Unmet", "list_job_expectations", "list_task_expectations"),
     "groups": ("GroupProgress", "get_group_progress"),
     "dead_letters": ("list_dead_letters", "replay_dead_letter"),
     "job_graphs": ("get_job_graph", "list_job_tasks"),

@@ -29,6 +29,9 @@ from aaiclick.orchestration.execution.log_following import read_job_logs as read
 from aaiclick.orchestration.execution.log_reading import read_log as read_log
 from aaiclick.orchestration.execution.main import background_main_loop as background_main_loop
 from aaiclick.orchestration.execution.main import worker_main_loop as worker_main_loop
+from aaiclick.orchestration.expectations import Unmet as Unmet
+from aaiclick.orchestration.expectations import list_job_expectations as list_job_expectations
+from aaiclick.orchestration.expectations import list_task_expectations as list_task_expectations
 from aaiclick.orchestration.factories import create_job as create_job
 from aaiclick.orchestration.factories import create_task as create_task
 from aaiclick.orchestration.factories import resolve_job_config as resolve_job_config
@@ -166,6 +169,7 @@ __all__ = [
     "TaskResult",
     "TaskStatus",
     "TimeState",
+    "Unmet",
     "When",
     "Worker",
     "WorkerStatus",
@@ -221,9 +225,11 @@ __all__ = [
     "list_dead_letters",
     "list_fires",
     "list_job_errors",
+    "list_job_expectations",
     "list_job_tasks",
     "list_jobs",
     "list_registered_jobs",
+    "list_task_expectations",
     "list_workers",
     "load_child_groups",
     "load_group_tasks",

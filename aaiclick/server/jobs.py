@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from aaiclick.errors import InputError
+from aaiclick.orchestration.expectations import list_job_expectations
 from aaiclick.orchestration.job_graphs import get_job_graph, list_job_tasks
 from aaiclick.orchestration.jobs import compute_job_stats, list_job_errors, list_jobs, show_job_result
 from aaiclick.orchestration.models import Job
@@ -59,9 +60,10 @@ async def get(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
 
 @router.get("/{job_id}/errors", response_model=models.JobErrors, responses=told(404) | UNCHANGED)
 async def errors(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
-    """Show where the tasks of a job failed."""
+    """Show where the tasks of a job failed, and what they expected of their data and did not find."""
     await the_job(job_id)
-    return answer(request, models.JobErrors.of(await list_job_errors(int(job_id))))
+    found = await list_job_errors(int(job_id)), await list_job_expectations(int(job_id))
+    return answer(request, models.JobErrors.of(*found))
 
 
 @router.get("/{job_id}/result", response_model=models.ResultAnswer, responses=told(404, 409) | UNCHANGED)

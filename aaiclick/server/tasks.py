@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from aaiclick.errors import NotFound
 from aaiclick.orchestration.execution.log_following import Place, follow_log
 from aaiclick.orchestration.execution.log_reading import LogPart, read_log
+from aaiclick.orchestration.expectations import list_task_expectations
 from aaiclick.orchestration.pending import why_pending
 from aaiclick.orchestration.tasks import get_runs_for_task, get_traceback
 from aaiclick.server import changes, models, requests
@@ -30,7 +31,9 @@ _LOG = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description"
 async def get(request: Request, task_id: requests.IdPath, _: Viewer) -> Response:
     """Show a task; of one that failed, where that was."""
     task = await the_task(task_id)
-    return answer(request, models.TaskDetail.told(task, await get_traceback(task.id)))
+    return answer(
+        request, models.TaskDetail.told(task, await get_traceback(task.id), await list_task_expectations(task.id))
+    )
 
 
 @router.get("/{task_id}/runs", response_model=models.RunList, responses=told(404) | UNCHANGED)

@@ -192,3 +192,11 @@ def timely(at: datetime) -> Any:
     rows = times_of(at)
     later = map_rows(an_hour_later, rows, partition=1)
     return told_of(at, rows, later, map_rows(the_same, rows, partition=1, batch=True))
+
+
+@task
+async def expecting(on_fail: str) -> Any:
+    rows = await create_object_from_value({"id": [1, 2, 2], "price": [-1, 5, 7]})
+    await rows.expect(rows=3)
+    found = await rows.expect(unique="id", between={"price": (0, None)}, on_fail=on_fail)  # type: ignore[arg-type]
+    return await found.bad_rows()

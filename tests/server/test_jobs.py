@@ -10,6 +10,7 @@ import pytest
 from aaiclick.orchestration import create_job, get_job, get_job_result, get_tasks_for_job
 from aaiclick.orchestration.audit import list_audit
 from aaiclick.orchestration.execution.debug import ajob_test
+from tests.orchestration import data_flows
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import FLOWS, Client, problem_in
 from tests.server.outside_flows import chain, fail
@@ -246,6 +247,14 @@ async def test_what_a_job_was_called_with_and_what_it_returned(client: Client) -
     assert (found["result"], found["complete"]) == ({"password": "***"}, True)
     assert (await client.get("/jobs")).json()["jobs"][0]["arguments"] == made["arguments"]
     problem_in(await client.get("/jobs/5/result"), 404)
+
+
+async def test_what_tasks_expected_and_did_not_find(client: Client) -> None:
+    job = await ajob_test(await create_job("warned", data_flows.expecting("warn")))
+    told = (await client.get(f"/jobs/{job.id}/errors")).json()
+    assert (told["errors"], [each["outcome"] for each in told["expectations"]]) == ([], ["warned", "warned"])
+    task = (await client.get(f"/tasks/{told['expectations'][0]['task_id']}")).json()
+    assert task["expectations"] == told["expectations"]
 
 
 async def test_where_tasks_failed(client: Client) -> None:

@@ -21,6 +21,7 @@ from aaiclick.data.lifetimes import Lifetime
 from aaiclick.data.oplog import Oplog
 from aaiclick.data.views import Windowed
 from aaiclick.orchestration.execution.current import current_desk
+from aaiclick.orchestration.execution.failures import storable
 from aaiclick.orchestration.models import Claim, Done, Report
 from aaiclick.orchestration.models.children import NewTask
 from aaiclick.orchestration.rules.blobs import arguments_with, is_too_large, large_arguments, value_with
@@ -38,6 +39,9 @@ TABLES = ("object", "view", "blob")
 NAMES_FIRST, NAMES_MIN, NAMES_MAX = 1, 3, 256
 """How many names for tables are taken at a time: at first, for a run that makes one table; then at least; at most."""
 
+UNMET_MAX = 2_000
+"""Characters that are stored of an expectation that was not met."""
+
 _wanting: dict[Any, frozenset[str]] = {}
 REMEMBERED_MAX = 10_000
 
@@ -45,7 +49,7 @@ REMEMBERED_MAX = 10_000
 class RunData:
     """What one run has in ClickHouse. Nothing is opened before it is needed."""
 
-    __slots__ = ("_claim", "_context", "_desk", "_lifetime", "_opening", "_url")
+    __slots__ = ("_claim", "_context", "_desk", "_lifetime", "_opening", "_unmet", "_url")
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
@@ -54,6 +58,7 @@ class RunData:
         self._opening: asyncio.Future[Context] | None = None
         self._lifetime: Lifetime | None = None
         self._url = ""
+        self._unmet: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -184,7 +189,9 @@ class RunData:
         return keeper.table
 
     def sign(self, report: Report) -> Report:
-        """The report with what the run leaves in ClickHouse; once it has ended."""
+        """The report with what the run leaves in ClickHouse and did not find there; once it has ended."""
+        if self._unmet:
+            report = replace(report, unmet=tuple((move, storable(line, UNMET_MAX)) for move, line in self._unmet))
         if self._desk is None or (self._opening is None and not self._claim.registered):
             return report
         return replace(report, made=() if self._lifetime is None else self._lifetime.left)
@@ -193,6 +200,7 @@ class RunData:
         """Drop what the run made and neither returned nor handed on."""
         context, self._context = self._context, None
         if context is not None:
+            self._unmet = tuple(context.expected)
             await context.end()
             await close_client(self._url)
 

@@ -66,7 +66,8 @@ class Claim:
 class Done:
     """The run came to its end with this result (encoded), and made these tasks and groups.
 
-    `holds`: it used tables. `made`: those of its own that may be there; None if that is not known.
+    `holds`: it used tables. `made`: those of its own that may be there; None if that is not known. `unmet`: what it
+    expected of its data and did not find, each with the event that tells it.
     """
 
     task_id: int
@@ -76,13 +77,14 @@ class Done:
     children: Children | None = None
     holds: bool = False
     made: tuple[str, ...] | None = None
+    unmet: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True, frozen=True)
 class Failure:
     """The run ended with an error; `error_types` is the exception's ancestry, for the retry policy.
 
-    `crashed`: the process that ran it died, which is counted apart from failures. `holds` and `made`: see Done.
+    `crashed`: the process that ran it died, which is counted apart from failures. `holds`, `made`, `unmet`: see Done.
     """
 
     task_id: int
@@ -95,6 +97,7 @@ class Failure:
     crashed: bool = False
     holds: bool = False
     made: tuple[str, ...] | None = None
+    unmet: tuple[tuple[str, str], ...] = ()
 
 
 Report = Done | Failure

@@ -1,6 +1,7 @@
 """What the events of tasks are called by those who speak of leases and nodes; the view `task_events` says so.
 
-Several moves may have one name there: it has a row for each event, and the move beside its name.
+Several moves may have one name there: it has a row for each event, and the move beside its name. What is not in the
+table is called as its move.
 """
 
 from __future__ import annotations

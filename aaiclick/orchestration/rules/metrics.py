@@ -109,6 +109,8 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 Kind.COUNTER,
                 "Runs that reported what they came to after their task was lost, given back, cleared or cancelled.",
             ),
+            Metric("expectations_warned_total", Kind.COUNTER, "Expectations of data that were not met: a warning."),
+            Metric("expectations_failed_total", Kind.COUNTER, "Expectations of data that were not met: an error."),
         )
     }
 )
@@ -123,6 +125,8 @@ TASK_COUNTERS = MappingProxyType(
         "complete": "tasks_completed_total",
         "give_up": "tasks_failed_total",
         LATE_REPORT: "task_late_reports_total",
+        "expect_warned": "expectations_warned_total",
+        "expect_failed": "expectations_failed_total",
     }
 )
 """By the move of a task's event."""

@@ -117,8 +117,13 @@ JOB_MOVES = _moves(
 LATE_REPORT = "late_report"
 """The event of a report that came after its run's end."""
 
+UNMET = MappingProxyType({"expect_warned": "warned", "expect_failed": "failed"})
+"""Events of expectations that were not met, and what they meant for the body."""
+
 TASK_NOTES = MappingProxyType(
     {
+        "expect_warned": "its body expected something of its data that was not so, and went on",
+        "expect_failed": "its body expected something of its data that was not so, which raised an error",
         LATE_REPORT: "a run reported what it came to after it was lost, released, cleared or cancelled: once for each "
         "run, with its epoch and its worker",
         "remove": "it was made by a run of another task, and went when that one was cleared",

@@ -22,6 +22,7 @@ from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.graph import ancestors, descendants
 from aaiclick.orchestration.rules.states import LIVE_TASK, JobStatus
 from aaiclick.orchestration.store.endings import lock_graph
+from aaiclick.orchestration.store.expectations import note_unmet
 from aaiclick.orchestration.store.extensions import Extension, tasks_inside, told_by
 from aaiclick.orchestration.store.graphs import keep_results, shape_of
 from aaiclick.orchestration.store.kept import keep_stored, named_by, returned_stored
@@ -67,6 +68,8 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
     holding = [done for done in dones if done.holds]
     if holding:
         await settle_tables(session, holding, [(done.task_id, done.epoch) for done in holding])
+    if any(done.unmet for done in dones):
+        await note_unmet(session, worker_id, dones, accepted)
     await pin_inputs(session, await growth.arguments_of_those_who_wait())
     await keep_stored(session, submission.job_id, giving, growth.kept)
     more = Counter(total_tasks=len(submission.tasks), open_tasks=len(submission.tasks))

@@ -13,6 +13,7 @@ from aaiclick.orchestration.models import Done, Failure, Receipt, Report
 from aaiclick.orchestration.rules.retries import GiveUp, Retry, RetryPolicy, after_crash, after_failure
 from aaiclick.orchestration.rules.states import LIVE_TASK, TaskStatus
 from aaiclick.orchestration.store.dialects.contract import EndedTask
+from aaiclick.orchestration.store.expectations import note_unmet
 from aaiclick.orchestration.store.queue import make_ready
 from aaiclick.orchestration.store.ripples import settle
 from aaiclick.orchestration.store.session import Session
@@ -49,6 +50,8 @@ async def take_reports(
     if holding:
         await settle_tables(session, holding, receipt.accepted)
     receipt.rippling = await settle(session, ended, errors)
+    if any(report.unmet for report in reports):
+        await note_unmet(session, worker_id, reports, receipt.accepted)
     if len(receipt.accepted) < len(reports):
         await answer_stale(session, worker_id, reports, receipt)
     return receipt

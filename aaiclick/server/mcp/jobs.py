@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aaiclick.orchestration import job_graphs, jobs
 from aaiclick.orchestration.dead_letters import list_dead_letters
+from aaiclick.orchestration.expectations import list_job_expectations
 from aaiclick.server import models
 from aaiclick.server.found import the_job
 from aaiclick.server.mcp import arguments
@@ -30,9 +31,10 @@ async def get_job(call: Call, asked: arguments.OneJob) -> models.JobAnswer:
 
 @reads()
 async def get_job_errors(call: Call, asked: arguments.OneJob) -> models.JobErrors:
-    """Show where the tasks of a job failed: errors and tracebacks of a few of them."""
+    """Show where the tasks of a job failed: errors and tracebacks of a few, and expectations that were not met."""
     await the_job(asked.job_id)
-    return models.JobErrors.of(await jobs.list_job_errors(int(asked.job_id)))
+    unmet = await list_job_expectations(int(asked.job_id))
+    return models.JobErrors.of(await jobs.list_job_errors(int(asked.job_id)), unmet)
 
 
 @reads()

@@ -7,6 +7,7 @@ import asyncio
 from aaiclick.errors import NotFound
 from aaiclick.orchestration import pending
 from aaiclick.orchestration.execution.log_reading import read_log
+from aaiclick.orchestration.expectations import list_task_expectations
 from aaiclick.orchestration.tasks import get_runs_for_task, get_traceback
 from aaiclick.server import models
 from aaiclick.server.found import the_task
@@ -23,7 +24,7 @@ async def get_task(call: Call, asked: arguments.OneTask) -> models.TaskDetail:
     crash_count tells how often its process died (killed, out of memory), lost_count how often its worker was lost.
     """
     task = await the_task(asked.task_id)
-    return models.TaskDetail.told(task, await get_traceback(task.id))
+    return models.TaskDetail.told(task, await get_traceback(task.id), await list_task_expectations(task.id))
 
 
 @reads(RUNS)

@@ -9,10 +9,12 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field
 
+from aaiclick.orchestration.expectations import Unmet
 from aaiclick.orchestration.jobs import JobStats, TaskError
 from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.rules.showing import ShownValue
 from aaiclick.server.models.shown import Id, Shown
+from aaiclick.server.models.tasks import UnmetAnswer
 
 
 class JobAnswer(Shown):
@@ -51,13 +53,15 @@ class TaskErrorAnswer(Shown):
 
 
 class JobErrors(BaseModel):
-    """Tasks of a job that failed, with where they did."""
+    """Tasks of a job that failed, with where they did; and what tasks expected of their data and did not find."""
 
     errors: list[TaskErrorAnswer]
+    expectations: list[UnmetAnswer]
 
     @classmethod
-    def of(cls, found: Sequence[TaskError]) -> Self:
-        return cls(errors=[TaskErrorAnswer.of(each) for each in found])
+    def of(cls, found: Sequence[TaskError], unmet: Sequence[Unmet]) -> Self:
+        errors = [TaskErrorAnswer.of(each) for each in found]
+        return cls(errors=errors, expectations=[UnmetAnswer.of(each) for each in unmet])
 
 
 class ResultAnswer(BaseModel):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Self
 
 from pydantic import BaseModel
 
+from aaiclick.orchestration.expectations import Unmet
 from aaiclick.orchestration.models import Run, Task
 from aaiclick.orchestration.rules.pending import Pending
 from aaiclick.orchestration.rules.showing import show_stored_arguments
@@ -42,16 +44,30 @@ class TaskAnswer(Shown):
     error: str | None
 
 
+class UnmetAnswer(Shown):
+    """What a run of a task expected of its data and did not find: `failed`, or `warned` only."""
+
+    task_id: Id
+    epoch: int
+    outcome: str
+    line: str
+    at: datetime
+
+
 class TaskDetail(TaskAnswer):
-    """A task, with its arguments, and where its last attempt failed that left a traceback."""
+    """A task, with its arguments, and where its last attempt failed that left a traceback.
+
+    `expectations`: what it expected of its data and did not find.
+    """
 
     arguments: dict[str, Any]
     traceback: str | None = None
+    expectations: list[UnmetAnswer]
 
     @classmethod
-    def told(cls, task: Task, traceback: str | None) -> Self:
-        arguments = show_stored_arguments(task.kwargs_json)
-        return cls(**TaskAnswer.of(task).model_dump(), arguments=arguments, traceback=traceback)
+    def told(cls, task: Task, traceback: str | None, unmet: Sequence[Unmet]) -> Self:
+        facts = TaskAnswer.of(task).model_dump() | {"arguments": show_stored_arguments(task.kwargs_json)}
+        return cls(**facts, traceback=traceback, expectations=[UnmetAnswer.of(each) for each in unmet])
 
 
 class RunAnswer(Shown):

@@ -48,8 +48,9 @@ SPECIFIED = [
 ]
 
 
-def test_the_names_are_those_of_the_specification_and_two_of_our_own() -> None:
-    assert list(METRICS) == [*SPECIFIED, "worker_report_age", "task_late_reports_total"]
+def test_the_names_are_those_of_the_specification_and_four_of_our_own() -> None:
+    own = ["worker_report_age", "task_late_reports_total", "expectations_warned_total", "expectations_failed_total"]
+    assert list(METRICS) == [*SPECIFIED, *own]
 
 
 def test_every_counter_is_counted_from_moves_that_there_are() -> None:

@@ -30,6 +30,8 @@ NOTHING = {
     "tasks_completed_total": 0,
     "tasks_failed_total": 0,
     "task_late_reports_total": 0,
+    "expectations_warned_total": 0,
+    "expectations_failed_total": 0,
 }
 
 
