@@ -11,10 +11,10 @@ from aaiclick.data import sql
 from aaiclick.data.clocks import check_alike
 from aaiclick.data.compiling import to_sql
 from aaiclick.data.exactness import exact_cast
-from aaiclick.data.expressions import Column
+from aaiclick.data.expressions import Column, Expression
 from aaiclick.data.frames import Frame
 from aaiclick.data.reading import in_order
-from aaiclick.data.relations import Table, tables_of
+from aaiclick.data.relations import Project, Table
 from aaiclick.data.schema import Field, Schema
 from aaiclick.data.types import clock_of_type, has_naive, read_kind
 from aaiclick.data.values import conform
@@ -78,7 +78,8 @@ class Object(Windowed):
         # one part after the other: so they stay in order, and a repeated token finds the same parts
         settings = {"max_insert_threads": 1, "insert_deduplication_token": token or uuid4().hex}
         await client.command(statement, settings)
-        await self._context.note("insert", self.table, [each.name for each in tables_of(frame._relation)], statement)
+        taken: dict[str, Expression] = {mine: Column(theirs) for mine, theirs in pairs.items()}
+        await self._context.note("insert", self.table, Project(frame._relation, taken), statement)
         return before
 
     def _pairs(self, types: Mapping[str, str]) -> dict[str, str]:
