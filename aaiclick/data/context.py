@@ -24,7 +24,7 @@ from aaiclick.data.loading import OnError
 from aaiclick.data.names import Scope, name_of, persistent_table
 from aaiclick.data.objects import Object
 from aaiclick.data.oplog import Oplog
-from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, tables_of, with_order
+from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, with_order
 from aaiclick.data.schema import ORDER, VALUE, Field, Schema, Shape, read_schema
 from aaiclick.data.values import tabulate
 from aaiclick.data.views import View, table_in, window_in
@@ -84,10 +84,12 @@ class Context:
             await self._lifetime.end()
             self.referred.clear()
 
-    async def note(self, operation: str, result: str, sources: Sequence[str] = (), query: str = "") -> None:
+    async def note(
+        self, operation: str, result: str, sources: Sequence[str] | Relation = (), query: str = "", columns: Any = None
+    ) -> None:
         """Write into the log of operations, if there is one."""
         if self._oplog is not None:
-            await self._oplog.note(operation, result, sources, query)
+            await self._oplog.note(operation, result, sources, query, columns)
 
     async def flush_oplog(self) -> None:
         """Let the log of operations be up to date."""
@@ -145,7 +147,7 @@ class Context:
         schema = Schema((), shape, ordered)
         query = to_sql(with_order(relation) if ordered else relation)
         schema = await self._create_as(table, schema, query, AS_SORTED if is_sorted(relation) else None)
-        await self.note("materialize", table, [source.name for source in tables_of(relation)], query)
+        await self.note("materialize", table, relation, query)
         return Object(self, table, schema, keeper)
 
     async def create_object_from_file(

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Any
 
+from aaiclick.backend import get_ch_url
 from aaiclick.data import sql
 from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.column_edges import ColumnEdge, Place, edges_from, edges_of, edges_to
+from aaiclick.data.combining import check_columns
 from aaiclick.data.context import current_context
-from aaiclick.data.oplog import TABLE, Operation
+from aaiclick.data.openlineage import database_of, events_of, namespace_of
+from aaiclick.data.oplog import COLUMNS, TABLE, Operation, read_columns
 from aaiclick.data.views import Windowed
 from aaiclick.errors import InputError
 from aaiclick.telemetry.masks import mask_text
 
 STEPS_MAX = 1_000
 AT_ONCE = 1_000
+PAGE = 1_000
+"""Operations that are read at once."""
 
 
 @dataclass(frozen=True)
 class Lineage:
-    """The operations around one table, oldest first."""
+    """The operations around one table, or one column of it, oldest first."""
 
     table: str
     operations: tuple[Operation, ...] = field(repr=False)
+    column: str | None = None
+    _followed: tuple[ColumnEdge, ...] = field(default=(), repr=False)
 
     @property
     def tables(self) -> set[str]:
@@ -37,63 +47,156 @@ class Lineage:
         """(from which table, to which, by which operation)"""
         return [(source, each.result, each.operation) for each in self.operations for source in each.sources]
 
+    @property
+    def column_edges(self) -> list[ColumnEdge]:
+        """From which column to which, how, and by which operation; of one column, those that were followed."""
+        if self.column is not None:
+            return list(self._followed)
+        return [edge for each in self.operations for edge in edges_of(each)]
+
     def markdown(self) -> str:
-        """The graph as a Mermaid diagram."""
+        """The graph as a Mermaid diagram: of tables, or of columns if it is that of a column."""
+        if self.column is not None:
+            return _diagram(_column_lines(self._followed) or [f'    n0["{_label(Place(self.table, self.column))}"]'])
         lines = [f"    {source} -->|{operation}| {result}" for source, result, operation in self.edges]
-        return "\n".join(["```mermaid", "graph LR", *(lines or [f"    {self.table}"]), "```"])
+        return _diagram(lines or [f"    {self.table}"])
+
+    def openlineage(self, namespace: str | None = None) -> list[dict[str, Any]]:
+        """Events of the OpenLineage standard, ready for JSON: each operation as a run that began and completed.
+
+        The namespace is that of the tables; without it, the address of ClickHouse, without user and password.
+        """
+        url = get_ch_url()
+        return events_of(self.operations, namespace or namespace_of(url), database_of(url))
+
+
+def _diagram(lines: Sequence[str]) -> str:
+    return "\n".join(["```mermaid", "graph LR", *lines, "```"])
+
+
+def _column_lines(edges: Sequence[ColumnEdge]) -> list[str]:
+    places = list(dict.fromkeys(place for each in edges for place in (each.source, each.result)))
+    numbers = {place: f"n{number}" for number, place in enumerate(places)}
+    lines = [f'    {number}["{_label(place)}"]' for place, number in numbers.items()]
+    return lines + [f"    {numbers[each.source]} -->|{each.how}| {numbers[each.result]}" for each in edges]
+
+
+def _label(place: Place) -> str:
+    """A text in quotes, for Mermaid."""
+    text = f"{place.table}.{place.column or '*'}"
+    return "".join(sign if sign.isalnum() or sign in "._* " else f"#{ord(sign)};" for sign in text)
 
 
 async def lineage(
-    of: Windowed | str, direction: str = "backward", *, steps: int = STEPS_MAX, limit: int | None = None
+    of: Windowed | str,
+    direction: str = "backward",
+    *,
+    column: str | None = None,
+    indirect: bool = False,
+    steps: int = STEPS_MAX,
+    limit: int | None = None,
 ) -> Lineage:
     """The operations that led to an Object (backward), that used it (forward), or both.
 
-    So many steps away at most; with a limit, so many operations at most in each direction, the nearest first.
+    With a column, only those from which its values came, or into which they went; with `indirect`, also those that only
+    decided which rows there are, or which value was chosen. So many steps away at most; with a limit, so many
+    operations at most in each direction, the nearest first.
     """
     if direction not in ("backward", "forward", "both"):
         raise InputError(field="direction", value=repr(direction), rule="backward, forward or both", hint="")
+    if column is not None and not isinstance(of, str):
+        check_columns(of.columns, [column])
     context = await current_context()
     await context.flush_oplog()
     table = of if isinstance(of, str) else of.table
     found: dict[Operation, None] = {}
-    if direction in ("backward", "both"):
-        found |= await _follow(context.client, table, True, steps, limit)
-    if direction in ("forward", "both"):
-        found |= await _follow(context.client, table, False, steps, limit)
-    return Lineage(table, tuple(sorted(found, key=lambda each: (each.at, each.result))))
+    edges: dict[ColumnEdge, None] = {}
+    log = await _opened(context.client)
+    for backward in (True, False):
+        if log is not None and direction in ("both", "backward" if backward else "forward"):
+            walk = _Walk(log, backward, column is not None, indirect, limit)
+            await walk.follow(Place(table, column or ""), steps)
+            found |= walk.found
+            edges |= walk.edges
+    operations = tuple(sorted(found, key=lambda each: (each.at, each.result)))
+    return Lineage(table, operations, column, tuple(edges))
 
 
-async def _follow(
-    client: DataClient, table: str, backward: bool, steps: int, limit: int | None
-) -> dict[Operation, None]:
-    """Step by step, all tables of a step in one query."""
-    seen, step = {table}, {table}
-    found: dict[Operation, None] = {}
-    for _ in range(steps):
-        operations = await _around(client, step, backward, None if limit is None else limit - len(found))
-        found.update(dict.fromkeys(operations))
-        reached = {name for each in operations for name in (each.sources if backward else (each.result,))}
-        step = reached - seen
-        seen |= step
-        if not step or len(found) == limit:
-            break
-    return found
+class _Walk:
+    """From a table or a column step by step in one direction, all of a step in one query."""
+
+    def __init__(self, log: _Log, backward: bool, by_column: bool, indirect: bool, limit: int | None) -> None:
+        self._log, self._backward, self._limit = log, backward, limit
+        self._by_column, self._indirect = by_column, indirect
+        self.found: dict[Operation, None] = {}
+        self.edges: dict[ColumnEdge, None] = {}
+
+    async def follow(self, start: Place, steps: int) -> None:
+        seen, step = {start}, {start}
+        for _ in range(steps):
+            reached = await self._step(step)
+            step = reached - seen
+            seen |= step
+            if not step or self._is_full():
+                break
+
+    def _is_full(self) -> bool:
+        return self._limit is not None and len(self.found) >= self._limit
+
+    async def _step(self, step: set[Place]) -> set[Place]:
+        reached: set[Place] = set()
+        tables = sorted({place.table for place in step})
+        async with aclosing(self._log.around(tables, self._backward)) as operations:
+            async for each in operations:
+                if self._is_full():
+                    break
+                if not self._by_column:
+                    self.found[each] = None
+                    reached |= {Place(name, "") for name in (each.sources if self._backward else (each.result,))}
+                elif edges := self._edges(each, step):
+                    self.found[each] = None
+                    self.edges |= dict.fromkeys(edges)
+                    reached |= {edge.source if self._backward else edge.result for edge in edges}
+        return reached
+
+    def _edges(self, operation: Operation, step: set[Place]) -> list[ColumnEdge]:
+        if self._backward:
+            return edges_to(operation, sorted(p.column for p in step if p.table == operation.result), self._indirect)
+        return edges_from(operation, sorted(step), self._indirect)
 
 
-async def _around(client: DataClient, tables: Iterable[str], backward: bool, limit: int | None) -> list[Operation]:
-    names = sorted(tables)
-    there = await client.rows(f"EXISTS TABLE {TABLE}")
-    if not there.columns[0][0]:
-        return []
-    operations: list[Operation] = []
-    for start in range(0, len(names), AT_ONCE):
-        wanted = sql.literal(names[start : start + AT_ONCE])
-        most = "" if limit is None else f" LIMIT {limit - len(operations)}"
-        which = f"has({wanted}, result)" if backward else f"hasAny(sources, {wanted})"
-        rows = await client.rows(
-            "SELECT at, operation, result, sources, query, job_id, task_id"  # noqa: S608 (quoted)
-            f" FROM {TABLE} WHERE {which} ORDER BY at, result{most}"
-        )
-        for at, operation, result, sources, query, *rest in zip(*rows.columns, strict=True):
-            operations.append(Operation(at, operation, result, tuple(sources), mask_text(query), *rest))
-    return operations
+class _Log:
+    """The log of operations, as it is there."""
+
+    def __init__(self, client: DataClient, has_columns: bool) -> None:
+        self._client = client
+        names = map(sql.name, COLUMNS) if has_columns else ("[]" for _ in COLUMNS)
+        self._listed = f"at, operation, result, sources, query, job_id, task_id, {', '.join(names)}"
+
+    async def around(self, tables: Sequence[str], backward: bool) -> AsyncGenerator[Operation, None]:
+        """The operations that made these tables, or that used them, the oldest first."""
+        for start in range(0, len(tables), AT_ONCE):
+            wanted = sql.literal(list(tables[start : start + AT_ONCE]))
+            which = f"has({wanted}, result)" if backward else f"hasAny(sources, {wanted})"
+            for offset in range(0, 10**12, PAGE):
+                page = await self._page(f"WHERE {which} ORDER BY at, result LIMIT {PAGE} OFFSET {offset}")
+                for each in page:
+                    yield each
+                if len(page) < PAGE:
+                    break
+
+    async def _page(self, which: str) -> list[Operation]:
+        rows = await self._client.rows(f"SELECT {self._listed} FROM {TABLE} {which}")  # noqa: S608 (quoted)
+        return [
+            Operation(at, operation, result, tuple(sources), mask_text(query), job_id, task_id, read_columns(columns))
+            for at, operation, result, sources, query, job_id, task_id, *columns in zip(*rows.columns, strict=True)
+        ]
+
+
+async def _opened(client: DataClient) -> _Log | None:
+    """The log, if there is one; that of an older version has no columns."""
+    there = await client.rows(
+        f"SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {sql.text(TABLE)}"  # noqa: S608 (quoted)
+    )
+    names = set(there.columns[0])
+    return _Log(client, COLUMNS.keys() <= names) if names else None

@@ -11,12 +11,12 @@ from aaiclick.data import sql
 from aaiclick.data.clocks import check_alike
 from aaiclick.data.compiling import to_sql
 from aaiclick.data.exactness import exact_cast
-from aaiclick.data.expressions import Column
+from aaiclick.data.expressions import Column, Expression
 from aaiclick.data.frames import Frame
 from aaiclick.data.moving import add_rows
 from aaiclick.data.names import scope_of
 from aaiclick.data.reading import in_order
-from aaiclick.data.relations import Table, tables_of
+from aaiclick.data.relations import Project, Table
 from aaiclick.data.schema import Field, Schema
 from aaiclick.data.types import clock_of_type, has_naive, read_kind
 from aaiclick.data.values import conform
@@ -101,8 +101,8 @@ class Object(Windowed):
         else:
             added = await frame.count()
             await client.command(statement(self.table), settings)
-        sources = [each.name for each in tables_of(frame._relation)]
-        await self._context.note("insert", self.table, sources, statement(self.table))
+        taken: dict[str, Expression] = {mine: Column(theirs) for mine, theirs in pairs.items()}
+        await self._context.note("insert", self.table, Project(frame._relation, taken), statement(self.table))
         return added
 
     def _pairs(self, types: Mapping[str, str]) -> dict[str, str]:

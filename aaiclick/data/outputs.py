@@ -142,8 +142,8 @@ def _holds_bytes(value: Any) -> bool:
     )
 
 
-async def store(context: Context, outputs: Sequence[Output]) -> Part:
-    """A table with all of these, one after the other."""
+async def store(context: Context, outputs: Sequence[Output], source: str | None = None) -> Part:
+    """A table with all of these, one after the other; a function made them of the rows of another."""
     import pyarrow as pa  # here, to keep start-up light
 
     first = outputs[0]
@@ -155,6 +155,8 @@ async def store(context: Context, outputs: Sequence[Output]) -> Part:
     made = await context.create_object(schema)
     if data.num_rows:
         await context.client.insert(made.table, data)
+    if source is not None:
+        await context.note("map", made.table, [source])
     return Part(made, untyped)
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aaiclick.data import sql
+from aaiclick.data.column_sources import by_name
 from aaiclick.data.compiling import to_sql
+from aaiclick.data.expressions import Value
 from aaiclick.data.frames import Frame
 from aaiclick.data.grammar import Type
 from aaiclick.data.objects import Object
 from aaiclick.data.reading import in_order
-from aaiclick.data.relations import free_prefix, tables_of
+from aaiclick.data.relations import Project, free_prefix, own_columns
 from aaiclick.data.schema import VALUE, Field, Schema, Shape
 from aaiclick.data.types import read_kind
 from aaiclick.data.unions import NOTHING, common_type
@@ -88,7 +90,8 @@ async def number_rows(frame: Frame, part_rows: int | None = None) -> Numbered:
     granule = min(GRANULE_MAX, part_rows or GRANULE_MAX)
     schema = Schema((Field(key, "UInt64"),), "table")
     schema = await context._create_as(table, schema, query, ONE_THREAD, granule)
-    await context.note("number", table, [source.name for source in tables_of(relation)], query)
+    numbered = Project(frame._relation, {key: Value(0), **own_columns(frame._relation)})
+    await context.note("number", table, numbered, query)
     copy = Object(context, table, schema, keeper)
     shape: Shape = "list" if frame.shape in ("scalar", "list") and frame.columns == (VALUE,) else "table"
     return Numbered(copy, key, await copy.count(), shape)
@@ -208,7 +211,8 @@ async def fill(made: Object, parts: Sequence[Part]) -> Object:
         else:
             waiting.append(part)
     await _copy(context, made, waiting)
-    await context.note("join", made.table, [part.rows.table for part in parts])
+    columns = by_name({part.rows.table: part.rows.schema.names for part in parts})
+    await context.note("join", made.table, [part.rows.table for part in parts], columns=columns)
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from aaiclick.backend import get_ch_url
 from aaiclick.config import settings
@@ -26,6 +27,9 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_drops import mark_given
 from aaiclick.orchestration.store.table_holds import name_of_installation, register_given
 from aaiclick.orchestration.store.table_inputs import of_other_jobs
+
+if TYPE_CHECKING:
+    from aaiclick.data.oplog import Oplog
 
 log = logging.getLogger("aaiclick")
 
@@ -117,6 +121,7 @@ async def _make(
     from aaiclick.data.blobs import write_blob  # here, to keep start-up light
     from aaiclick.data.clients.opening import close_client, open_client  # here, to keep start-up light
     from aaiclick.data.lifetimes import clone  # here, to keep start-up light
+    from aaiclick.data.oplog import Oplog  # here, to keep start-up light
 
     mode = None if submission.new_job is None else submission.new_job.preservation_mode
 
@@ -130,10 +135,21 @@ async def _make(
     try:
         if copies:
             await clone(client, copies, job_id=submission.job_id, installation=installation)
+            await _note(Oplog(client, submission.job_id), copies)
         for table, text in blobs.items():
             await write_blob(client, table, text, job_id=submission.job_id, installation=installation)
     finally:
         await close_client(url)
+
+
+async def _note(oplog: Oplog, copies: Mapping[str, str]) -> None:
+    """Let the log of operations know the copies, if there is to be one."""
+    from aaiclick.data.column_sources import SAME  # here, to keep start-up light
+
+    if settings().oplog:
+        for source, copy in copies.items():
+            await oplog.note("copy", copy, [source], "", SAME)
+        await oplog.flush()
 
 
 async def _leave(database: Database, tables: Sequence[str]) -> None:

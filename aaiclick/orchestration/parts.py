@@ -11,6 +11,7 @@ from aaiclick.data.frames import Frame
 from aaiclick.data.objects import Object
 from aaiclick.data.outputs import Output, output_of_table, output_of_values, store
 from aaiclick.data.parts import Part, chosen, fill, join_parts, shaped
+from aaiclick.data.relations import tables_of
 from aaiclick.data.schema import VALUE, Schema, Shape
 from aaiclick.data.sql import name as quoted
 from aaiclick.data.values import conform
@@ -59,7 +60,7 @@ async def _map_part(
         async for first, values in _read(part, key, *rows):
             returned = await call_for_rows(callback, values, first, args, kwargs, kept=True)
             outputs.append(await asyncio.to_thread(_values_output, returned, fields, first))
-    made = await store(await current_context(), outputs)
+    made = await store(await current_context(), outputs, part.table)
     return {"rows": made.rows, "untyped": dict(made.untyped)}
 
 
@@ -194,6 +195,7 @@ async def _reduce_part(
     else:
         rows = shaped(part, shape)
     await call_once(callback, rows, output, *args, **kwargs)
+    await context.note("reduce", output.table, [each.name for each in tables_of(rows._relation)])
     if (count := await output.count()) != 1:
         cause = f"it left {count} rows in its output, and reduce needs exactly one"
         refuse_returned(callback, cause, "Write: await output.insert(…), once.")

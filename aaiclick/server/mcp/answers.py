@@ -7,6 +7,7 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
+from aaiclick.data.column_edges import ColumnEdge
 from aaiclick.data.lineage import Lineage
 from aaiclick.server.models.shown import Id, Shown
 
@@ -31,15 +32,45 @@ class OperationAnswer(Shown):
     task_id: Id | None
 
 
-class LineageAnswer(BaseModel):
-    """The operations around a table, the oldest first."""
+class EdgeAnswer(BaseModel):
+    """That a column comes from another, or only depends on it. An empty name is any column of its table."""
 
-    table: str
-    operations: list[OperationAnswer]
+    source: str
+    source_column: str
+    result: str
+    result_column: str
+    how: str = Field(description="IDENTITY, TRANSFORMATION, AGGREGATION, FILTER, JOIN, …; UNKNOWN: it may be any.")
+    operation: str
 
     @classmethod
-    def of(cls, found: Lineage) -> Self:
-        return cls(table=found.table, operations=[OperationAnswer.of(each) for each in found.operations])
+    def of(cls, edge: ColumnEdge) -> Self:
+        (source, source_column), (result, result_column), how, operation = edge
+        return cls(
+            source=source,
+            source_column=source_column,
+            result=result,
+            result_column=result_column,
+            how=how,
+            operation=operation,
+        )
+
+
+class LineageAnswer(BaseModel):
+    """The operations around a table, the oldest first, and which of its columns come from which."""
+
+    table: str
+    column: str | None
+    operations: list[OperationAnswer]
+    columns: list[EdgeAnswer]
+
+    @classmethod
+    def of(cls, found: Lineage, columns_max: int) -> Self:
+        return cls(
+            table=found.table,
+            column=found.column,
+            operations=[OperationAnswer.of(each) for each in found.operations],
+            columns=[EdgeAnswer.of(each) for each in found.column_edges[:columns_max]],
+        )
 
 
 class MetricsAnswer(BaseModel):

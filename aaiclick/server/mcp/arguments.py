@@ -121,7 +121,10 @@ class QueryObject(OneObject):
 
 
 class TraceLineage(OneObject):
-    """Which Object, in which direction, and how far."""
+    """Which Object, or which column of it, in which direction, and how far."""
+
+    column: str | None = Field(default=None, max_length=200, description="Only what its values came from, or went to.")
+    indirect: bool = Field(default=False, description="Of a column, also what only decided its rows or the choice.")
 
     direction: str = Field(default="backward", description="backward: how it was made; forward: its use; or both.")
     steps: int = Field(default=10, ge=1, le=min(100, STEPS_MAX), description="How many operations away at most.")

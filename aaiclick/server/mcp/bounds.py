@@ -26,6 +26,9 @@ LOG_BYTES_MAX = 25_000
 OPERATIONS_MAX = 200
 """Operations that a lineage is made of, in each direction."""
 
+EDGES_MAX = 500
+"""Edges between columns that a lineage tells."""
+
 PAGE_MAX = 100
 PAGE_DEFAULT = 20
 

@@ -9,7 +9,7 @@ from aaiclick.data.lineage import lineage
 from aaiclick.server import models
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.answers import LineageAnswer
-from aaiclick.server.mcp.bounds import OPERATIONS_MAX, ROWS, short_cell
+from aaiclick.server.mcp.bounds import EDGES_MAX, OPERATIONS_MAX, ROWS, short_cell
 from aaiclick.server.mcp.tools import Call, reads
 from aaiclick.server.objects import rows_answer
 from aaiclick.wording import counted
@@ -71,12 +71,21 @@ def _rows(call: Call, found: Browsed) -> models.RowsAnswer:
 async def trace_lineage(call: Call, asked: arguments.TraceLineage) -> LineageAnswer:
     """Trace where an Object's rows come from, or where they went: operations with their queries, jobs and tasks.
 
-    Empty unless operations are noted (the setting AAICLICK_OPLOG). Use it when a table holds wrong rows: the task_id of
-    an operation says who wrote them.
+    With a column, only what that was computed from, or what was computed from it. Empty unless operations are noted
+    (the setting AAICLICK_OPLOG). Use it when a table holds wrong rows: the task_id of an operation says who wrote them.
     """
     async with data_context(oplog=False) as context:
         found = await context.open_object(asked.name)
-        traced = await lineage(found, asked.direction, steps=asked.steps, limit=OPERATIONS_MAX)
+        traced = await lineage(
+            found,
+            asked.direction,
+            column=asked.column,
+            indirect=asked.indirect,
+            steps=asked.steps,
+            limit=OPERATIONS_MAX,
+        )
     if len(traced.operations) >= OPERATIONS_MAX:
         call.cut.append(f"operations: so many are looked for, {OPERATIONS_MAX} in each direction; there may be more.")
-    return LineageAnswer.of(traced)
+    if (count := len(traced.column_edges)) > EDGES_MAX:
+        call.cut.append(f"columns: these are the first {EDGES_MAX} of {count}. Ask for one `column`.")
+    return LineageAnswer.of(traced, EDGES_MAX)

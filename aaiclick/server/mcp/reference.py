@@ -30,6 +30,7 @@ LIMITS = (
     ("a log", f"{bounds.LOG_BYTES_MAX:,} bytes"),
     ("a page, rows of an Object", f"{bounds.PAGE_MAX}, by default {bounds.PAGE_DEFAULT}"),
     ("a lineage, in each direction", f"{bounds.OPERATIONS_MAX} operations"),
+    ("a lineage, between columns", f"{bounds.EDGES_MAX} edges"),
     ("a tool that only reads", f"{bounds.READ_S_MAX:g} seconds"),
 )
 

@@ -95,6 +95,15 @@ async def test_where_rows_come_from(agent: Agent, monkeypatch: pytest.MonkeyPatc
     async with data_context():
         raw = (await open_object("raw")).table
     assert any(raw in each["sources"] for each in found["operations"])
+    assert [(each["how"], each["source_column"], each["result_column"]) for each in found["columns"]] == [
+        ("IDENTITY", "x", "x"),
+        ("FILTER", "x", ""),
+    ]
+    one = await agent.ask("trace_lineage", name="raw", direction="forward", column="x")
+    assert [each["result"] for each in one["columns"]] == ["p_clean"]
+    assert (await agent.refused("trace_lineage", name="raw", column="nothing"))["code"] == "InputError"
+    monkeypatch.setattr(room, "EDGES_MAX", 1)
+    assert "the first 1 of 2" in (await agent.whole("trace_lineage", name="clean"))["cut"][0]
     monkeypatch.setattr(room, "OPERATIONS_MAX", 1)
     some = await agent.whole("trace_lineage", name="clean")
     assert len(some["answer"]["operations"]) == 1
