@@ -1,6 +1,7 @@
 """Objects and Views: data that stays in ClickHouse."""
 
 from aaiclick.data.context import Context, current_context, data_context
+from aaiclick.data.costs import Stats
 from aaiclick.data.frames import Frame, Query, concat
 from aaiclick.data.front import (
     create_object,
@@ -25,6 +26,7 @@ __all__ = [
     "Object",
     "Query",
     "Schema",
+    "Stats",
     "Term",
     "View",
     "col",
