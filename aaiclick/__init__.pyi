@@ -10,6 +10,7 @@ from aaiclick.data import Lineage as Lineage
 from aaiclick.data import Object as Object
 from aaiclick.data import Query as Query
 from aaiclick.data import Schema as Schema
+from aaiclick.data import Stats as Stats
 from aaiclick.data import Term as Term
 from aaiclick.data import View as View
 from aaiclick.data import broken_by as broken_by

@@ -2,6 +2,7 @@
 
 from aaiclick.data.breaking import Breakage, broken_by
 from aaiclick.data.context import Context, current_context, data_context
+from aaiclick.data.costs import Stats
 from aaiclick.data.expecting import Check, Expected
 from aaiclick.data.frames import Frame, Query, concat
 from aaiclick.data.front import (
@@ -30,6 +31,7 @@ __all__ = [
     "Object",
     "Query",
     "Schema",
+    "Stats",
     "Term",
     "View",
     "broken_by",

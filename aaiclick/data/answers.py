@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Literal
 
-from aaiclick.data import reading
+from aaiclick.data import costs, described, reading
 from aaiclick.data.compiling import to_sql
+from aaiclick.data.costs import Stats
 from aaiclick.data.names import Scope
 from aaiclick.data.relations import Relation
-from aaiclick.data.schema import Shape
+from aaiclick.data.schema import Schema, Shape
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from aaiclick.data.context import Context
+    from aaiclick.data.frames import Query
     from aaiclick.data.objects import Object
 
 
 class Answers:
     """Rows and columns, known by the query that gives them."""
 
-    __slots__ = ("__weakref__", "_context", "_relation", "_shape")
+    __slots__ = ("__weakref__", "_context", "_relation", "_seen_schema", "_seen_stats", "_shape")
 
     def __init__(self, context: Context, relation: Relation, shape: Shape) -> None:
         self._context, self._relation, self._shape = context, relation, shape
+        self._seen_schema: Schema | None = None
+        self._seen_stats: Stats | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -60,9 +64,26 @@ class Answers:
         """Write all of it to a new file, in the format of its ending; gives the number of bytes."""
         return await reading.export(self._context.client, self._relation, path, file_format)
 
+    @property
+    def schema(self) -> Schema:
+        """Its columns and their types, without running it; ClickHouse is asked for them once."""
+        if self._seen_schema is None:
+            self._seen_schema = described.schema(self._context.client, self._relation, self._shape)
+        return self._seen_schema
+
+    async def stats(self) -> Stats:
+        """Run it, and tell what that costs: rows and bytes read, seconds. Its rows are thrown away."""
+        self._seen_stats = await costs.stats(self._context.client, self._relation)
+        return self._seen_stats
+
     def explain(self) -> str:
-        """The SQL that it is."""
-        return to_sql(self._relation)
+        """The SQL that it is; after `stats()`, with what that told as a comment."""
+        text = to_sql(self._relation)
+        return text if self._seen_stats is None else f"-- {self._seen_stats}\n{text}"
+
+    async def copy(self, name: str | None = None, *, scope: Scope = "global") -> Object:
+        """A table of its own with the same rows; with a name, one that stays."""
+        return await self.materialize(name, scope=scope)
 
     async def materialize(self, name: str | None = None, *, scope: Scope = "global") -> Object:
         """Make a table of it; with a name, one that stays.
@@ -83,6 +104,10 @@ class Answers:
     def __repr__(self) -> str:
         names = ", ".join(self.columns[:8]) + (", …" if len(self.columns) > 8 else "")
         return f"<{type(self).__name__} {self._shape}: {names}>"
+
+    def _query(self, relation: Relation, shape: Shape | None = None) -> Query:
+        """A query beside this one, of the same context."""
+        raise NotImplementedError
 
     def _is_single(self) -> bool:
         """Whether it is one row: its values go with every row of another."""

@@ -9,7 +9,7 @@ from aaiclick.data.alignment import Columns, aggregates_of, columns_of, side_by_
 from aaiclick.data.answers import Answers
 from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, over_columns, stand_in, walk
 from aaiclick.data.operators import Make
-from aaiclick.data.planning import has_window
+from aaiclick.data.planning import has_window, is_aggregate
 from aaiclick.data.relations import (
     Aggregate,
     Filter,
@@ -159,6 +159,18 @@ def check_columns(columns: Collection[str], names: Iterable[str]) -> None:
             raise InputError(field="column", value=shown(repr(name)), rule=f"the columns are {known}", hint="")
 
 
+def check_count(value: object, field: str) -> int:
+    """A number of rows."""
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise InputError(field=field, value=repr(value), rule="a whole number, 0 or more", hint="")
+    return value
+
+
+def flat(given: Sequence[Any]) -> tuple[Any, ...]:
+    """What was given one by one, or as lists."""
+    return tuple(each for one in given for each in (one if isinstance(one, list | tuple) else (one,)))
+
+
 def new_name(name: object) -> str:
     """A name for a new column."""
     if name == ORDER:
@@ -223,6 +235,7 @@ def filtered(frame: Answers, conditions: Sequence[Any]) -> Relation:
 def extended(frame: Answers, given: Mapping[str, Any]) -> Relation:
     """The frame's columns and new ones beside them."""
     bound = [bind(frame, value) for value in given.values()]
+    check_by_row(each.value for each in bound)
     relation = frame._relation
     if isinstance(relation, Project) and all(each.base is relation.source for each in bound):
         new = dict(zip(given, (each.value for each in bound), strict=True))
@@ -230,6 +243,24 @@ def extended(frame: Answers, given: Mapping[str, Any]) -> Relation:
     relation, values = settle(frame, bound)
     mine = {name: column_of(relation, name) for name in frame.columns}
     return Project(relation, {**mine, **dict(zip(given, values, strict=True))})
+
+
+def projected(frame: Answers, given: Mapping[str, Any]) -> Relation:
+    """These columns alone, computed from those of the frame."""
+    bound = [bind(frame, value) for value in given.values()]
+    check_by_row(each.value for each in bound)
+    relation = frame._relation
+    if isinstance(relation, Project) and all(each.base is relation.source for each in bound):
+        return Project(relation.source, dict(zip(given, (each.value for each in bound), strict=True)))
+    relation, values = settle(frame, bound)
+    return Project(relation, dict(zip(given, values, strict=True)))
+
+
+def check_by_row(values: Iterable[Expression]) -> None:
+    """Refuse totals where each row has a value of its own."""
+    if any(map(is_aggregate, walk(values))):
+        hint = "Use agg() for one row, or .over() for the same value in every row."
+        raise InputError(field="column", value="a total", rule="these are computed row by row", hint=hint)
 
 
 class Sorting(NamedTuple):

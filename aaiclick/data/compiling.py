@@ -23,6 +23,7 @@ from aaiclick.data.expressions import (
     stand_in,
     walk,
 )
+from aaiclick.data.join_sql import exploded_sql, join_sql
 from aaiclick.data.operations import ALL_ROWS, SO_FAR
 from aaiclick.data.planning import check_size, has_window, is_aggregate, is_long, steps
 from aaiclick.data.relations import (
@@ -60,13 +61,13 @@ def _sql(relation: Relation) -> str:
         case Aggregate():
             return _aggregate(relation)
         case Join():
-            return _join(relation)
+            return join_sql(relation, _from)
         case Aligned():
             return _aligned(relation)
         case Union(sources=sources):
             return " UNION ALL ".join(_listed(source, relation.names) for source in sources)
-        case Explode(source=source, column=column):
-            return f"{_select(relation.names)} FROM {_from(source)} ARRAY JOIN {sql.name(column)}"
+        case Explode(source=source):
+            return f"{_select(relation.names)} FROM {_from(source)} ARRAY JOIN {exploded_sql(relation)}"
         case Distinct(source=source, by=()):
             return f"SELECT DISTINCT {_names(relation.names)} FROM {_from(source)}"
         case Distinct(source=source, by=by):
@@ -242,7 +243,7 @@ def _sliced(limit: int | None, offset: int) -> str:
     return f"{text} OFFSET {offset}" if offset else text
 
 
-# ---------------------------------------------------------------- groups, joins
+# ---------------------------------------------------------------- groups, rows side by side
 
 
 def _aggregate(relation: Aggregate) -> str:
@@ -275,45 +276,6 @@ def _split(relation: Aggregate) -> Relation | None:
     columns = {name: replaced(value, known) for name, value in relation.columns.items()}
     source = Aggregate(relation.source, relation.keys, inside)
     return Project(source, {**{name: Column(name) for name in relation.keys}, **columns})
-
-
-_JOINS = {
-    "inner": "INNER JOIN",
-    "left": "LEFT JOIN",
-    "right": "RIGHT JOIN",
-    "full": "FULL JOIN",
-    "cross": "CROSS JOIN",
-    "semi": "LEFT SEMI JOIN",
-    "anti": "LEFT ANTI JOIN",
-}
-
-
-def _join(relation: Join) -> str:
-    keys, names = dict(relation.on), (*relation.left.names, *relation.right.names)
-    left, right = _alias("l", names), _alias("r", names)
-    listed = [_as(_of_left(relation, name, keys, left, right), name) for name in relation.left.names]
-    listed += [_as(f"{right}.{sql.name(name)}", called) for name, called in relation.renamed.items()]
-    text = f"SELECT {', '.join(listed)} FROM {_from(relation.left)} AS {left} {_JOINS[relation.kind]} "
-    text += f"{_from(relation.right)} AS {right}"
-    if relation.on:
-        text += " ON " + " AND ".join(f"{left}.{sql.name(a)} = {right}.{sql.name(b)}" for a, b in relation.on)
-    return text
-
-
-def _alias(wanted: str, names: Sequence[str]) -> str:
-    """A name for a side of a join that no column is called, not even in part: a column may be called `l.a`."""
-    while any(name.partition(".")[0] == wanted for name in names):
-        wanted += "_"
-    return wanted
-
-
-def _of_left(relation: Join, name: str, keys: Mapping[str, str], left: str, right: str) -> str:
-    """A column of the left side; a key also where only the right side has a row."""
-    if name in keys and relation.kind == "right":
-        return f"{right}.{sql.name(keys[name])}"
-    if name in keys and relation.kind == "full":
-        return f"coalesce({left}.{sql.name(name)}, {right}.{sql.name(keys[name])})"
-    return f"{left}.{sql.name(name)}"
 
 
 def _aligned(relation: Aligned) -> str:

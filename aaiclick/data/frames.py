@@ -7,9 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from aaiclick.data.alignment import columns_of, columns_to_sum
+from aaiclick.data.choosing import Choosing
 from aaiclick.data.clocks import check_alike
 from aaiclick.data.combining import (
     check_columns,
+    check_count,
     combine,
     extended,
     filtered,
@@ -20,21 +22,21 @@ from aaiclick.data.combining import (
 )
 from aaiclick.data.expecting import Expecting
 from aaiclick.data.expressions import Value, call
+from aaiclick.data.joining import Joining
 from aaiclick.data.operations import AGGREGATES
 from aaiclick.data.operators import Make, Operators
 from aaiclick.data.relations import (
     Aggregate,
     Distinct,
-    Explode,
-    Join,
-    JoinKind,
     Project,
     Relation,
     Slice,
     Union,
     column_of,
 )
+from aaiclick.data.reshaping import Reshaping
 from aaiclick.data.schema import Shape
+from aaiclick.data.summaries import Summaries
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
@@ -44,11 +46,10 @@ if TYPE_CHECKING:
 else:
     FrameTotals = object
 
-JOIN_KINDS = ("inner", "left", "right", "full", "cross", "semi", "anti")
 _TOTAL: dict[Shape, Shape] = {"list": "scalar", "scalar": "scalar", "table": "record", "record": "record"}
 
 
-class Frame(Expecting, Operators["Query"], FrameTotals):
+class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query"], FrameTotals):
     """Rows and columns that ClickHouse has or will compute."""
 
     __slots__ = ()
@@ -99,11 +100,6 @@ class Frame(Expecting, Operators["Query"], FrameTotals):
         check_columns(self.columns, by)
         return self._query(Distinct(self._relation, by))
 
-    def explode(self, column: str) -> Frame:
-        """A row for each element of the lists in a column."""
-        check_columns(self.columns, [column])
-        return self._query(Explode(self._relation, column))
-
     def rename(self, names: Mapping[str, str]) -> Frame:
         """The same columns under other names."""
         check_columns(self.columns, names)
@@ -141,36 +137,9 @@ class Frame(Expecting, Operators["Query"], FrameTotals):
 
     # ------------------------------------------------------------ several Objects
 
-    def join(
-        self,
-        other: Frame,
-        on: str | Sequence[str] | Mapping[str, str] | None = None,
-        how: JoinKind = "inner",
-        suffix: str = "_right",
-    ) -> Query:
-        """The rows of both where the columns `on` are equal (a mapping where their names differ).
-
-        Columns of the other that have a name of ours get the suffix.
-        """
-        pairs = _pairs(on)
-        if how not in JOIN_KINDS:
-            raise InputError(field="how", value=str(how), rule=f"one of {', '.join(JOIN_KINDS)}", hint="")
-        if bool(pairs) == (how == "cross"):
-            rule = "a cross join takes no columns, every other join does"
-            raise InputError(field="on", value=str(on), rule=rule, hint="")
-        check_columns(self.columns, (mine for mine, _ in pairs))
-        check_columns(other.columns, (theirs for _, theirs in pairs))
-        for mine, theirs in pairs:
-            clocks = (column_of(self._relation, mine).clock, column_of(other._relation, theirs).clock)
-            check_alike(f"on {shown(mine)}", *clocks)
-        keys = {theirs for mine, theirs in pairs}
-        kept = () if how in ("semi", "anti") else [name for name in other.columns if name not in keys]
-        renamed = {name: f"{name}{suffix}" if name in self.columns else name for name in kept}
-        joined = Join(self._relation, other._relation, pairs, how, renamed)
-        if len(set(joined.names)) < len(joined.names):
-            rule = "two columns would have one name"
-            raise InputError(field="suffix", value=suffix, rule=rule, hint="Choose another suffix.")
-        return self._query(joined, "table")
+    def concat(self, *others: Frame) -> Query:
+        """The rows of this and of others, which must have the same columns, or one each."""
+        return concat(self, *others)
 
     # ------------------------------------------------------------ inside
 
@@ -199,21 +168,6 @@ class Query(Frame):
     def __aaiclick_reference__(self) -> NoReturn:
         rule = "a query that has not run has no table to refer to"
         raise InputError(field="reference", value=repr(self), rule=rule, hint="Await it first: that makes an Object.")
-
-
-def _pairs(on: str | Sequence[str] | Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
-    if on is None:
-        return ()
-    if isinstance(on, Mapping):
-        return tuple(on.items())
-    return tuple((name, name) for name in ([on] if isinstance(on, str) else on))
-
-
-def check_count(value: object, field: str) -> int:
-    """A number of rows."""
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise InputError(field=field, value=repr(value), rule="a whole number, 0 or more", hint="")
-    return value
 
 
 def concat(first: Frame, *others: Frame) -> Query:

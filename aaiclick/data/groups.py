@@ -7,14 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aaiclick.data.alignment import columns_to_sum
-from aaiclick.data.combining import bind, check_columns, new_name, settle
+from aaiclick.data.choosing import first_of_each
+from aaiclick.data.combining import bind, check_columns, check_count, filtered, flat, new_name, settle
 from aaiclick.data.expressions import Column, Expression, call
 from aaiclick.data.frames import Frame, Query
 from aaiclick.data.operations import AGGREGATES
+from aaiclick.data.other_names import hint
 from aaiclick.data.relations import Aggregate, Relation, own_columns
 from aaiclick.data.terms import Term, col
 from aaiclick.errors import InputError
-from aaiclick.urls import did_you_mean
 
 if TYPE_CHECKING:
     from aaiclick.data.methods import GroupTotals
@@ -35,8 +36,8 @@ class Grouped(Query):
 class Groups(GroupTotals):
     """The rows of a frame, by the values of some columns."""
 
-    def __init__(self, frame: Frame, keys: Sequence[Any]) -> None:
-        self._frame = frame
+    def __init__(self, frame: Frame, keys: Sequence[Any], conditions: Sequence[Any] = ()) -> None:
+        self._frame, self._conditions = frame, tuple(conditions)
         self._keys = {_name(key, number): key for number, key in enumerate(keys)}
         check_columns(frame.columns, (key for key in keys if isinstance(key, str)))
 
@@ -54,7 +55,27 @@ class Groups(GroupTotals):
         if clash := keys.keys() & totals.keys():
             rule = "a key is called so"
             raise InputError(field="agg", value=", ".join(sorted(clash)), rule=rule, hint="Choose another name.")
-        return Grouped(self._frame._context, Aggregate(base, keys, totals), "table" if keys else "record")
+        found = Grouped(self._frame._context, Aggregate(base, keys, totals), "table" if keys else "record")
+        if not self._conditions:
+            return found
+        return Grouped(found._context, filtered(found, self._conditions), found.shape)
+
+    def having(self, *conditions: Any) -> Groups:
+        """Keep the groups for which all of these are true; they are of the totals that are asked for next."""
+        return Groups(self._frame, tuple(self._keys.values()), (*self._conditions, *conditions))
+
+    def head(self, count: int = 5, *, order_by: Any, descending: bool | Sequence[bool] = False) -> Query:
+        """The first rows of each group, in this order: rows as they are, not totals."""
+        if self._conditions or not self._keys:
+            rule = "rows of groups, without having"
+            raise InputError(field="head", value="these groups", rule=rule, hint="Use where on the rows.")
+        within, order = tuple(self._keys.values()), flat((order_by,))
+        first = first_of_each(self._frame, within, order, descending, check_count(count, "head"))
+        return self._frame._query(first)
+
+    def top(self, count: int, by: Any) -> Query:
+        """The rows of each group with the greatest values of `by`."""
+        return self.head(count, order_by=by, descending=True)
 
     def count(self, name: str = "count") -> Grouped:
         """The number of rows of each group."""
@@ -64,7 +85,7 @@ class Groups(GroupTotals):
 
         def __getattr__(self, name: str) -> Callable[..., Grouped]:
             if name not in AGGREGATES:
-                raise AttributeError(f"no total is called {name!r}. {did_you_mean(name, AGGREGATES)}")
+                raise AttributeError(f"no total is called {name!r}. {hint(name, [*AGGREGATES, *dir(Groups)])}")
             return partial(self._one, name)
 
     def _one(self, function: str, *names: str) -> Grouped:

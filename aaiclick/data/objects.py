@@ -13,6 +13,7 @@ from aaiclick.data.compiling import to_sql
 from aaiclick.data.exactness import exact_cast
 from aaiclick.data.expressions import Column, Expression
 from aaiclick.data.frames import Frame
+from aaiclick.data.grammar import parse
 from aaiclick.data.moving import add_rows
 from aaiclick.data.names import scope_of
 from aaiclick.data.reading import in_order
@@ -64,7 +65,8 @@ class Object(Windowed):
     async def insert(self, *values: Any, token: str | None = None) -> int:
         """Add rows: values, or all rows of Objects, Views and queries with these columns; gives how many.
 
-        What does not fit the type of its column is refused. Where the same `token` was used before, nothing is added.
+        What does not fit the type of its column is refused, and so are columns that are not here. A column that is
+        missing becomes None, where the type allows it. Where the same `token` was used before, nothing is added.
         """
         added = 0
         for number, value in enumerate(values):
@@ -109,12 +111,15 @@ class Object(Windowed):
         """Which column goes where: by name, or one into one."""
         if len(types) == 1 and len(self._schema) == 1:
             return {self._schema.names[0]: next(iter(types))}
-        missing = [name for name in self._schema.names if name not in types]
+        missing = [name for name in self._schema.names if name not in types and not self._may_be_none(name)]
         unexpected = [name for name in types if name not in self._schema]
         if missing or unexpected:
             rule = f"missing: {', '.join(missing) or 'none'}; unexpected: {', '.join(unexpected) or 'none'}"
             raise InputError(field="insert", value=", ".join(types), rule=rule, hint="Choose or rename columns first.")
-        return {name: name for name in self._schema.names}
+        return {name: name for name in self._schema.names if name in types}
+
+    def _may_be_none(self, name: str) -> bool:
+        return parse(self._schema[name].type).is_nullable
 
 
 def _column(field: Field) -> Column:

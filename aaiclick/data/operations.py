@@ -127,6 +127,7 @@ FUNCTIONS = {
     "startswith": _test("startsWith({0}, {1})", 2),
     "endswith": _test("endsWith({0}, {1})", 2),
     "like": _test("like({0}, {1})", 2),
+    "ilike": _test("ilike({0}, {1})", 2),
     "matches": _test("match({0}, {1})", 2),
     "replace": Operation("replaceAll({0}, {1}, {2})", 3, 3),
     "extract": Operation("extract({0}, {1})", 2, 2),
@@ -150,6 +151,7 @@ FUNCTIONS = {
     "not_null": _test("isNotNull({0})"),
     "coalesce": Operation("coalesce({0}{args})", 2, 100, alike=_ALL),
     "fill_null": Operation("ifNull({0}, {1})", 2, 2, alike=_ALL),
+    "fill_nan": Operation("if(isNaN({0}), {1}, {0})", 2, 2),
     # choices
     "choose": Operation("if({0}, {1}, {2})", 3, 3, alike=slice(1, None)),
     "least": Operation("least({0}{args})", 2, 100, times=_ALL),

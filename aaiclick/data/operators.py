@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aaiclick.data import time_verbs
 from aaiclick.data.expressions import Call, Expression, call, cast, member
-from aaiclick.data.operations import FUNCTIONS, OPERATORS, Operation
+from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS, Operation
+from aaiclick.data.other_names import hint
 from aaiclick.data.relations import column_of
 from aaiclick.data.types import read_type
 from aaiclick.errors import InputError
@@ -47,7 +48,8 @@ class Operators(Functions[Made]):
         """The function of this name, of this column."""
         operation = FUNCTIONS.get(name)
         if operation is None:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}, and no function is called so")
+            told = f"{type(self).__name__} has no attribute {name!r}, and no function is called so"
+            raise AttributeError(f"{told}. {hint(name, dir(self))}" if not name.startswith("_") else told)
         return partial(self._combine, partial(call, name, operation))
 
     if not TYPE_CHECKING:  # checkers are told of each method, so that they know a name that is none
@@ -56,7 +58,7 @@ class Operators(Functions[Made]):
             return self._method(name)
 
     def __dir__(self) -> Iterable[str]:
-        return sorted({*super().__dir__(), *FUNCTIONS})
+        return sorted({*super().__dir__(), *FUNCTIONS, *AGGREGATES})
 
     def __bool__(self) -> bool:
         raise TypeError("a column is many values, neither true nor false: use & | ~ instead of and, or, not")

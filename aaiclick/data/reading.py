@@ -76,6 +76,11 @@ async def _rows(client: DataClient, relation: Relation) -> Rows:
     return await client.rows(_query(relation))
 
 
+async def first_values(client: DataClient, relation: Relation, count: int) -> list[Any]:
+    """The first values of its first column."""
+    return list((await _rows(client, Slice(relation, count))).columns[0])
+
+
 def in_order(relation: Relation) -> Relation:
     """The rows of an ordered table come in its order."""
     if not is_ordered(relation):

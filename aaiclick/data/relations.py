@@ -11,6 +11,7 @@ from aaiclick.data.expressions import Column, Expression, Key, Member, One, walk
 from aaiclick.data.schema import ORDER
 
 JoinKind = Literal["inner", "left", "right", "full", "cross", "semi", "anti"]
+NearestKind = Literal["backward", "forward"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +101,8 @@ class Join:
     left: Relation
     right: Relation
     on: tuple[tuple[str, str], ...]
-    kind: JoinKind
+    """Pairs of columns that are equal; of the nearest, the last pair is nearly so."""
+    kind: JoinKind | NearestKind
     renamed: Mapping[str, str]
     """Columns of the right side that are given on, and what they are called."""
 
@@ -131,10 +133,12 @@ class Union:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explode:
-    """A row for each element of a list."""
+    """A row for each element of the lists in some columns, which are of one length in a row."""
 
     source: Relation
-    column: str
+    columns: tuple[str, ...]
+    keep_empty: bool = False
+    """A row with None for lists without elements."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -204,8 +208,8 @@ def _known(relation: Relation, name: str) -> _Known:
             case Aligned(sources=sources):
                 number, _, name = name.partition(".")
                 relation = sources[int(number)]
-            case Explode(source=source, column=column):
-                if column == name:  # of a list, its elements
+            case Explode(source=source, columns=lists):
+                if name in lists:  # of a list, its elements
                     return _Known(False, _known(source, name).clock)
                 relation = source
             case _:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from aaiclick.data.combining import Bound, bind, check_columns, sorting
+from aaiclick.data.combining import Bound, bind, check_columns, check_count, sorting
 from aaiclick.data.compiling import expression_sql
+from aaiclick.data.either import any_of
 from aaiclick.data.expressions import Column, Expression, Key, Member, One, Raw, walk
-from aaiclick.data.frames import Frame, check_count
+from aaiclick.data.frames import Frame
 from aaiclick.data.planning import has_window
 from aaiclick.data.relations import Filter, Project, Relation, Slice, Sort, Table, column_of
 from aaiclick.data.schema import Shape
@@ -79,6 +80,18 @@ class Windowed(Frame):
         if not self._is_mine(bound) or has_window(values):
             return super().where(*conditions)
         return self._narrowed(replace(self._window, conditions=(*self._window.conditions, *values)))
+
+    def or_where(self, *conditions: Any) -> Frame:
+        bound = [bind(self, each, as_sql=True) for each in conditions]
+        values = tuple(each.value for each in bound)
+        if not self._is_mine(bound) or has_window(values):
+            return super().or_where(*conditions)
+        return self._narrowed(replace(self._window, conditions=(any_of(self._window.conditions, values),)))
+
+    @property
+    def selected_fields(self) -> tuple[str, ...] | None:
+        """The columns that were chosen, or None where all are seen."""
+        return self._window.fields
 
     def order_by(self, *keys: Any, descending: bool | Sequence[bool] = False) -> Frame:
         by = sorting(self, keys, descending)

@@ -89,3 +89,10 @@ async def test_what_is_left_of_an_ended_context_says_so(context: Context, number
         with pytest.raises(StaleObject, match="a data_context that has ended"):
             await ask()
     assert query.explain()
+
+
+async def test_a_copy_is_a_table_of_its_own(numbers: Object) -> None:
+    copied = await numbers.copy()
+    await numbers.insert([5])
+    assert copied.table != numbers.table
+    assert await copied.data() == [1, 2, 3, 4]

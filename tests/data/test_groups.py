@@ -86,6 +86,32 @@ async def test_having_keeps_some_groups(sales: Object) -> None:
     assert await groups.having(col("total") < 5)["city"].data() == ["Rome"]
 
 
+async def test_having_may_come_before_the_totals(sales: Object) -> None:
+    groups = sales.group_by("city").having(col("total") > 5).having("n = 2")
+    assert await groups.agg(total=("price", "sum"), n="count")["city"].data() == ["Oslo"]
+    assert await sales.group_by("city").having("price > 3").max("price")["city"].data() == ["Oslo"]
+    assert await sales.group_by("city").having("count > 5").count().having("1").count() == 0
+    with pytest.raises(InputError):
+        sales.group_by("city").having(col("nope") > 5).agg(n="count")
+
+
+async def test_the_first_rows_of_each_group(sales: Object) -> None:
+    cheapest = sales.group_by("city").head(1, order_by="price").order_by("city")
+    assert await cheapest.data() == {
+        "city": ["Oslo", "Rome"],
+        "price": [2.0, 1.5],
+        "pieces": [None, 3],
+        "paid": [False, True],
+    }
+    assert await sales.group_by("city").top(1, by=["price"]).order_by("city")["price"].data() == [4.0, 2.5]
+    by_term = sales.group_by(col("price") > 2).head(1, order_by="price", descending=True).order_by("price")
+    assert await by_term["price"].data() == [2.0, 4.0]
+    assert await sales.group_by("pieces").head(1, order_by=col("price") * -1).count() == 4
+    for groups in (sales.group_by(), sales.group_by("city").having("1")):
+        with pytest.raises(InputError):
+            groups.head(1, order_by="price")
+
+
 async def test_totals_of_totals(sales: Object) -> None:
     per_city = sales.group_by("city").agg(total=("price", "sum"))
     assert await per_city.agg(most=("total", "max"), n="count").data() == {"most": 6.0, "n": 2}

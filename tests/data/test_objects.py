@@ -86,3 +86,15 @@ async def test_truths_are_known_from_the_types_of_columns(sales: Object) -> None
     made = await sales.with_columns(large=col("price") > 2)
     assert await (~made["large"]).data() == [True, True, False, False]
     assert made.schema["large"].type == "Bool"
+
+
+async def test_an_object_with_fewer_columns_leaves_none_and_one_with_more_is_refused(
+    context: Context, sales: Object
+) -> None:
+    await sales.insert(sales[["city", "price", "paid"]].limit(1))
+    assert await sales["pieces"].data() == [3, None, 1, 2, None]
+    assert await sales.insert([{"city": "Bern", "price": 1.0, "paid": True}]) == 1
+    for frame in (sales[["city", "pieces"]], sales.with_columns(more=1)):
+        with pytest.raises(InputError, match=r"missing: .*unexpected: "):
+            await sales.insert(frame)
+    assert await sales.count() == 6

@@ -44,7 +44,7 @@ def test_names_are_those_of_the_rows() -> None:
         Sort(PLAIN, (Key(TRUE),)),
         Slice(PLAIN, 1),
         Distinct(PLAIN),
-        Explode(PLAIN, "a"),
+        Explode(PLAIN, ("a",)),
         Union((PLAIN, PLAIN)),
     ]
     assert {each.names for each in found} == {("a", "t")}
@@ -63,12 +63,12 @@ def test_truths_are_known_through_everything() -> None:
         (Aggregate(PLAIN, {"k": TRUE}, {}), "k"),
         (Union((PLAIN, PLAIN)), "t"),
         (joined, "t_right"),
-        (Explode(PLAIN, "a"), "t"),
+        (Explode(PLAIN, ("a",)), "t"),
     ]
     assert [column_of(relation, name).truth for relation, name in through] == [True] * len(through)
     others: list[tuple[Relation, str]] = [
         (joined, "a"),
-        (Explode(PLAIN, "t"), "t"),
+        (Explode(PLAIN, ("t",)), "t"),
         (TOTAL, "n"),
         (Project(PLAIN, {"x": Column("a")}), "x"),
     ]
