@@ -127,10 +127,9 @@ def _of_one(
         case Aggregate(keys=keys, columns=columns):
             found = dict(zip(relation.names, computed([*keys.values(), *columns.values()]), strict=True))
             return _with_rows(Traced(found, source.rows), [found[name] for name in keys], "GROUP_BY")
-        case Explode(column=column):
-            elements = _as("TRANSFORMATION", _column(source, column))
-            found = {**source.columns, column: elements}
-            return _with_rows(Traced(found, source.rows), [elements], "JOIN")
+        case Explode(columns=columns):
+            elements = {name: _as("TRANSFORMATION", _column(source, name)) for name in columns}
+            return _with_rows(Traced({**source.columns, **elements}, source.rows), elements.values(), "JOIN")
         case Distinct(by=by):
             return _with_rows(source, [_column(source, name) for name in by or relation.names], "GROUP_BY")
 

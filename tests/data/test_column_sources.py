@@ -102,6 +102,7 @@ CASES: list[tuple[Callable[[Any, Any], Frame], Wanted]] = [
     ),
     (lambda a, b: a[["k", "v"]].unique("k")["v"], {"v": {"a.v IDENTITY"}, "": {"a.k GROUP_BY"}}),
     (lambda a, b: a.explode("v")["v"], {"v": {"a.v TRANSFORMATION"}, "": {"a.v JOIN"}}),
+    (lambda a, b: a.explode("v", "k")["v"], {"v": {"a.v TRANSFORMATION"}, "": {"a.v JOIN", "a.k JOIN"}}),
 ]
 
 

@@ -61,7 +61,7 @@ async def test_rows_are_added_once_whatever_is_lost(context: Context, words: str
     made = await context.create_object({"value": "Int64"}, order=True)
     await made.insert([{"value": -1}])
     client = context.client
-    context._client = losing = Losing(client, words, done)  # type: ignore[assignment]
+    context._client = losing = Losing(client, words, done)
 
     def insert(table: str) -> str:
         return f"INSERT INTO {name(table)} (value) SELECT number FROM system.numbers LIMIT 10"
