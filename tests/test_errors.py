@@ -15,6 +15,7 @@ from aaiclick.errors import AaiclickError, CircularDependencyError, ConfigError,
 
 TREE = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, AaiclickError)]
 EXIT_CODES = {
+    "ExpectationFailed": 1,
     "BackendUnreachable": 6,
     "DataUnreachable": 6,
     "EngineUnavailable": 6,

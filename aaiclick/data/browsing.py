@@ -15,7 +15,7 @@ from aaiclick.data.compiling import to_sql
 from aaiclick.data.context import data_context
 from aaiclick.data.frames import Frame
 from aaiclick.data.names import name_of
-from aaiclick.data.reading import in_order
+from aaiclick.data.places import in_order
 from aaiclick.data.schema import Schema
 from aaiclick.data.terms import col
 from aaiclick.errors import DataRefused, InputError

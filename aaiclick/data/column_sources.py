@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from aaiclick.data.expressions import Call, Cast, Column, Expression, Member, One, Over, Raw, Value, parts_of, walk
+from aaiclick.data.operations import FUNCTIONS
 from aaiclick.data.raw_names import named_columns
 from aaiclick.data.relations import (
     Aggregate,
@@ -214,7 +215,7 @@ def _source(expression: Expression, scope: Traced, known: Known, of: Callable[[E
         case Over(value=call, by=by, order=order):
             around = _merged(map(of, (*by, *(key.value for key in order))))
             return _as("AGGREGATION", _merged(map(of, call.args))) | _deciding(around, "WINDOW")
-        case Call(args=(condition, *values), sql=sql) if sql.startswith("if("):
+        case Call(operation=operation, args=(condition, *values)) if operation is FUNCTIONS["choose"]:
             return _as("TRANSFORMATION", _merged(map(of, values))) | _deciding(of(condition), "CONDITIONAL")
         case Call(operation=operation, args=args):
             return _as("AGGREGATION" if operation.many else "TRANSFORMATION", _merged(map(of, args)))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from aaiclick.data import sql
@@ -23,9 +22,12 @@ from aaiclick.data.expressions import (
     stand_in,
     walk,
 )
+from aaiclick.data.hiding import called_meanwhile, is_itself, with_others
 from aaiclick.data.join_sql import exploded_sql, join_sql
+from aaiclick.data.kinds import one_zero
 from aaiclick.data.operations import ALL_ROWS, SO_FAR
-from aaiclick.data.planning import check_size, has_window, is_aggregate, is_long, steps
+from aaiclick.data.places import in_order
+from aaiclick.data.planning import check_size, has_window, is_aggregate, is_long, keys_of, steps
 from aaiclick.data.relations import (
     Aggregate,
     Aligned,
@@ -41,9 +43,8 @@ from aaiclick.data.relations import (
     Table,
     Union,
     aligned_name,
+    column_of,
     free_prefix,
-    is_ordered,
-    own_columns,
     with_order,
 )
 from aaiclick.data.schema import ORDER
@@ -69,9 +70,11 @@ def _sql(relation: Relation) -> str:
         case Explode(source=source):
             return f"{_select(relation.names)} FROM {_from(source)} ARRAY JOIN {exploded_sql(relation)}"
         case Distinct(source=source, by=()):
-            return f"SELECT DISTINCT {_names(relation.names)} FROM {_from(source)}"
+            listed = (_as(_one_zero(source, name, sql.name(name)), name) for name in relation.names)
+            return f"SELECT DISTINCT {', '.join(listed)} FROM {_from(source)}"
         case Distinct(source=source, by=by):
-            return f"{_select(relation.names)} FROM {_from(source)} LIMIT 1 BY {_names(by)}"
+            keys = ", ".join(_one_zero(source, name, sql.name(name)) for name in by)
+            return f"{_select(relation.names)} FROM {_from(source)} LIMIT 1 BY {keys}"
     return _statement(_peel(relation))
 
 
@@ -113,8 +116,9 @@ def _rows(relation: Relation) -> _Select:
     conditions: tuple[Expression, ...] = ()
     if isinstance(relation, Slice):
         limit, offset, relation = relation.limit, relation.offset, relation.source
-        if is_ordered(relation):  # its first rows are the first in its order
-            keys, columns, relation = (Key(Column(ORDER)),), own_columns(relation), with_order(relation)
+        if (rows := in_order(relation)) is not relation:  # its first rows are the first in its order
+            assert isinstance(rows, Project)
+            columns, relation = rows.columns, rows.source
     if isinstance(relation, Sort):
         keys, relation = relation.keys, relation.source
     while isinstance(relation, Filter):
@@ -130,44 +134,11 @@ def _statement(select: _Select) -> str:
     outer = [*columns.values(), *(key.value for key in select.keys)]
     source, memo, where = _prepared(select.base, select.conditions, outer)
     written = _written(outer, memo)
-    called = _called_meanwhile(columns, [*select.conditions, *outer[len(columns) :]], select.base.names)
+    called = called_meanwhile(columns, [*select.conditions, *outer[len(columns) :]], select.base.names)
     listed = ", ".join(map(_as, written, called)) or "1"
     keys = _sorting(select.keys, written[len(columns) :])
     text = f"SELECT {listed}{source}{where}{_ordered(keys)}{_sliced(select.limit, select.offset)}"
     return _renamed(text, called, tuple(columns))
-
-
-def _called_meanwhile(
-    columns: Mapping[str, Expression], beside: Sequence[Expression], before: Sequence[str]
-) -> tuple[str, ...]:
-    """The names of columns; another one where its name is that of an old column which others mean.
-
-    ClickHouse takes a name for the new column wherever it can.
-    """
-    hiding = {name for name, value in columns.items() if name in before and not _is_itself(name, value)}
-    meant: Counter[str] = Counter()
-    for each in (*columns.values(), *beside) if hiding else ():
-        meant.update(_meant(each) if _meant(each) is not None else hiding)
-    own = {name: _meant(columns[name]) for name in hiding}
-    hiding = {name for name in hiding if meant[name] > (own[name] is None or name in (own[name] or ()))}
-    return _with_others(tuple(columns), hiding, before)
-
-
-def _meant(expression: Expression) -> set[str] | None:
-    """The columns that an expression means; None if only ClickHouse can tell."""
-    inside = list(walk([expression]))
-    if any(isinstance(each, Raw) for each in inside):
-        return None
-    return {each.name for each in inside if isinstance(each, Column)}
-
-
-def _is_itself(name: str, value: Expression) -> bool:
-    return isinstance(value, Column) and value.name == name
-
-
-def _with_others(names: tuple[str, ...], hiding: Container[str], before: Sequence[str]) -> tuple[str, ...]:
-    prefix = free_prefix((*before, *names))
-    return tuple(f"{prefix}{number}" if name in hiding else name for number, name in enumerate(names))
 
 
 def _renamed(text: str, called: tuple[str, ...], names: tuple[str, ...]) -> str:
@@ -250,12 +221,12 @@ def _aggregate(relation: Aggregate) -> str:
     if is_long([*relation.columns.values()]) and (split := _split(relation)) is not None:
         return _sql(split)
     rows = _rows(relation.source) if isinstance(relation.source, Filter) else _Select(relation.source)
-    outer = [*relation.keys.values(), *relation.columns.values()]
+    outer = [*keys_of(relation), *relation.columns.values()]
     source, memo, where = _prepared(rows.base, rows.conditions, outer)
     names, before = relation.names, rows.base.names
     pairs = zip(names, outer, strict=True)
-    hiding = {name for name, value in pairs if name in before and not _is_itself(name, value)}
-    called = _with_others(names, hiding, before)
+    hiding = {name for name, value in pairs if name in before and not is_itself(name, value)}
+    called = with_others(names, hiding, before)
     text = f"SELECT {', '.join(map(_as, _written(outer, memo), called))}{source}{where}"
     if relation.keys:
         text += f" GROUP BY {_names(called[: len(relation.keys)])}"
@@ -276,6 +247,10 @@ def _split(relation: Aggregate) -> Relation | None:
     columns = {name: replaced(value, known) for name, value in relation.columns.items()}
     source = Aggregate(relation.source, relation.keys, inside)
     return Project(source, {**{name: Column(name) for name in relation.keys}, **columns})
+
+
+def _one_zero(relation: Relation, name: str, text: str) -> str:
+    return one_zero(column_of(relation, name).kind).format(text)
 
 
 def _aligned(relation: Aligned) -> str:
@@ -336,7 +311,8 @@ def _called(template: str, args: Sequence[str], over: str = "") -> str:
 
 
 def _member(value: str, member: Member) -> str:
-    among, inside = member.among, "{0}"
+    among, inside = member.among, one_zero(member.value.kind)
+    value = inside.format(value)
     if member.has_times:  # ClickHouse would cut digits of a second to make the types the same
         value, inside = SECONDS.format(value), SECONDS
     if not isinstance(among, tuple):

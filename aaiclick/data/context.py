@@ -24,12 +24,14 @@ from aaiclick.data.loading import OnError
 from aaiclick.data.names import Scope, name_of, persistent_table
 from aaiclick.data.objects import Object
 from aaiclick.data.oplog import Oplog
+from aaiclick.data.places import in_order
 from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, with_order
 from aaiclick.data.schema import ORDER, VALUE, Field, Schema, Shape, read_schema
 from aaiclick.data.values import tabulate
 from aaiclick.data.views import View, table_in, window_in
-from aaiclick.errors import NoContext, ObjectNotFound, StaleObject, ValueExposed
+from aaiclick.errors import InputError, NoContext, ObjectNotFound, StaleObject, ValueExposed
 from aaiclick.telemetry.masks import is_mentioned
+from aaiclick.urls import shown
 
 Provider = Callable[[], Awaitable["Context"]]
 
@@ -143,6 +145,8 @@ class Context:
         if shape in ("scalar", "list") and relation.names != (VALUE,):
             relation = Project(relation, {VALUE: Column(relation.names[0])})
         ordered = is_ordered(relation)
+        if not ordered:
+            relation = in_order(relation)
         table, keeper = await self._table(name, scope)
         schema = Schema((), shape, ordered)
         query = to_sql(with_order(relation) if ordered else relation)
@@ -222,6 +226,9 @@ class Context:
     async def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
         if name is not None:
             return persistent_table(name, scope, self.job_id), None
+        if scope != "global":
+            hint = "Give a name, or leave the scope out: without a name, it ends with the context."
+            raise InputError(field="scope", value=shown(repr(scope)), rule="a scope is that of a name", hint=hint)
         keeper = await self._lifetime.new_table()
         return keeper.table, keeper
 

@@ -12,11 +12,17 @@ from aaiclick.data.file_options import Options
 from aaiclick.data.grammar import Type, parse
 from aaiclick.data.texts import reading
 from aaiclick.data.zones import named
+from aaiclick.errors import InputError
 
 _DAYS = ("Date", "Date32")
 _TIMES = (*_DAYS, "DateTime", "DateTime64")
 _IS_TEXT = "match(toTypeName(v), '^((Nullable|LowCardinality)\\\\()*(Fixed)?String')"
 _IS_TIME = "match(toTypeName(v), '^((Nullable|LowCardinality)\\\\()*DateTime')"
+_DIGITS_FIT = (
+    "if(match(toString(v), '[eE]'), toFloat64(made) = toFloat64OrNull(toString(v)), "
+    "NOT match(toString(v), '[.][0-9]{{{0}}}[0-9]*[1-9]'))"
+)
+"""Whether a text has no more digits after the point than were taken."""
 _WITH_OFFSET = "concat(toString(v), replaceRegexpOne(formatDateTime(v, '%z'), '(..)$', ':\\\\1'))"
 
 
@@ -25,15 +31,34 @@ def exact_cast(value: str, kind: str, clock: Clock) -> str:
     wanted = parse(kind)
     if wanted.bare.name == "String" and clock == "aware":
         value = named(_WITH_OFFSET, v=value)
-    if wanted.bare.name not in _TIMES:
-        return f"accurateCast({value}, {sql.text(kind)})"
+    if wanted.bare.name not in (*_TIMES, "Decimal"):
+        return _accurate(value, wanted)
     told = sql.text(f"a value is no {wanted.bare}, or would be changed")
     checked = f"if(throwIf(NOT ifNull({_fits(wanted.bare)}, 1), {told}) = 0, made, made)"
-    return named(named(checked, made=f"accurateCast(v, {sql.text(kind)})"), v=value)
+    return named(named(checked, made=_accurate("v", wanted)), v=value)
+
+
+def _accurate(value: str, wanted: Type) -> str:
+    """A cast that refuses: ClickHouse's own gives NULL for what it cannot read, where the type can hold that."""
+    if wanted.is_nullable:
+        made = _accurate(f"assumeNotNull({value})", wanted.bare)
+        return f"CAST(if(isNull({value}), NULL, {made}), {sql.text(str(wanted))})"
+    if wanted.name == "Array" and _holds_null(wanted):
+        return f"arrayMap(v_ -> {_accurate('v_', wanted.parts[0])}, {value})"
+    if wanted.name in ("Tuple", "Map") and _holds_null(wanted):
+        rule = "a cast to Nullable types inside of tuples and maps would lose what does not fit"
+        raise InputError(field="cast", value=str(wanted), rule=rule, hint="Cast the parts.")
+    return f"accurateCast({value}, {sql.text(str(wanted))})"
+
+
+def _holds_null(kind: Type) -> bool:
+    return kind.is_nullable or any(map(_holds_null, kind.parts))
 
 
 def _fits(wanted: Type) -> str:
     """Whether what was `made` of `v` is the same; of a text, whether it means such a value."""
+    if wanted.name == "Decimal":
+        return f"multiIf({_IS_TEXT}, {_DIGITS_FIT.format(wanted.numbers[1])}, CAST(made, toTypeName(v)) = v)"
     found = reading(wanted, "toString(v)", Options())
     assert found is not None, "all these are read from texts"
     of_time = f"{_IS_TIME}, substring(toString(v), 1, 10) = toString(made), "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from aaiclick.data.clocks import Clock, as_time, check_alike, check_taken, clock_of, common_clock
 from aaiclick.data.grammar import parse
+from aaiclick.data.kinds import BOOL, Kind, kind_of_value, like
 from aaiclick.data.operations import Operation
 from aaiclick.errors import InputError
 
@@ -23,6 +24,8 @@ class Column:
     name: str
     truth: bool = False
     clock: Clock = ""
+    kind: Kind = None
+    """Its type, if that is known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +42,10 @@ class Value:
     def clock(self) -> Clock:
         return clock_of(self.value)
 
+    @property
+    def kind(self) -> Kind:
+        return kind_of_value(self.value)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raw:
@@ -47,6 +54,7 @@ class Raw:
     sql: str
     truth: bool = False
     clock: Clock = ""
+    kind: Kind = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +67,7 @@ class Call:
     truth: bool
     depth: int
     clock: Clock = ""
+    kind: Kind = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +79,10 @@ class Cast:
     depth: int
     truth: bool = False
     clock: Clock = ""
+
+    @property
+    def kind(self) -> Kind:
+        return parse(self.type)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +96,10 @@ class Member:
     """What the others are."""
     truth: bool = True
     clock: Clock = ""
+
+    @property
+    def kind(self) -> Kind:
+        return like(BOOL, self.value.kind)
 
     @property
     def has_times(self) -> bool:
@@ -109,6 +126,10 @@ class Over:
     def clock(self) -> Clock:
         return self.value.clock
 
+    @property
+    def kind(self) -> Kind:
+        return self.value.kind
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class One:
@@ -117,6 +138,7 @@ class One:
     relation: Relation
     truth: bool = False
     clock: Clock = ""
+    kind: Kind = None
 
 
 Expression = Column | Value | Raw | Call | Cast | Member | Over | One
@@ -145,7 +167,7 @@ def call(name: str, operation: Operation, *args: Expression) -> Call:
 
 def stand_in(name: str, value: Expression) -> Column:
     """A column in the place of an expression, with what is known of that."""
-    return Column(name, value.truth, value.clock)
+    return Column(name, value.truth, value.clock, value.kind)
 
 
 def cast(value: Expression, kind: str) -> Cast:
@@ -174,7 +196,32 @@ def _call(operation: Operation, args: tuple[Expression, ...]) -> Call:
     sql, truth = operation.sql, operation.truth or _are_truths(args[operation.alike])
     if operation.truth_sql is not None and _are_truths(args):
         sql, truth = operation.truth_sql, True
-    return Call(operation, args, sql, truth, deeper(args), operation.makes or _clock(operation, clocks))
+    clock, kind = operation.makes or _clock(operation, clocks), _truth_kind(args) if truth else None
+    if operation.typed is not None and args and not any(clocks) and sql == operation.sql:
+        worded = operation.typed([arg.kind for arg in args])
+        sql, kind = (sql, kind) if worded is None else (worded.sql, worded.kind or kind)
+    return Call(operation, args, sql, truth, deeper(args), clock, kind)
+
+
+def _truth_kind(args: tuple[Expression, ...]) -> Kind:
+    kinds = [arg.kind for arg in args]
+    return None if None in kinds else like(BOOL, *kinds)
+
+
+def wrapping(expression: Expression) -> Expression:
+    """The same expression, in which whole numbers and sums wrap around as ClickHouse's do."""
+    made: dict[int, Expression] = {}
+    for each in walk([expression]):
+        new = _with_parts(each, tuple(made[id(part)] for part in parts_of(each)))
+        if isinstance(new, Over):
+            new = replace(new, value=_unchecked(new.value))
+        made[id(each)] = _unchecked(new) if isinstance(new, Call) else new
+    return made[id(expression)]
+
+
+def _unchecked(call: Call) -> Call:
+    plain = call.operation.wrapping
+    return call if plain is None else _call(call.operation._replace(typed=plain), call.args)
 
 
 def _clock(operation: Operation, clocks: list[Clock]) -> Clock:
@@ -243,6 +290,9 @@ def parts_of(expression: Expression) -> tuple[Expression, ...]:
 def times_written(expression: Expression) -> Iterator[tuple[Expression, int]]:
     """The parts of an expression, and how often each stands in its words."""
     call = expression.value if isinstance(expression, Over) else expression
+    if isinstance(expression, Cast):
+        yield expression.value, 2 if parse(expression.type).is_nullable else 1
+        return
     for number, part in enumerate(parts_of(expression)):
         yield part, max(1, call.sql.count(f"{{{number}}}")) if isinstance(call, Call) else 1
 

@@ -171,7 +171,7 @@ class Query(Frame):
 
 
 def concat(first: Frame, *others: Frame) -> Query:
-    """The rows of all, which must have the same columns, or one each. Sort them if their order matters."""
+    """The rows of all below each other, which must have the same columns, or one each."""
     if len(first.columns) == 1:
         (name,) = first.columns
         others = tuple(each.rename({each.columns[0]: name}) if len(each.columns) == 1 else each for each in others)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from aaiclick.data import sql
-from aaiclick.data.relations import Explode, Join, Relation
+from aaiclick.data.kinds import one_zero
+from aaiclick.data.relations import Explode, Join, Relation, column_of
 
 _KINDS = {
     "inner": "INNER JOIN",
@@ -31,9 +32,15 @@ def join_sql(relation: Join, source: Callable[[Relation], str]) -> str:
     text += f"{source(relation.right)} AS {right}"
     if relation.on:
         signs = ["="] * (len(relation.on) - 1) + [_NEAREST.get(relation.kind, "=")]
-        pairs = zip(relation.on, signs, strict=True)
-        text += " ON " + " AND ".join(f"{left}.{sql.name(a)} {sign} {right}.{sql.name(b)}" for (a, b), sign in pairs)
+        mine = [_key(relation.left, a, left) for a, _ in relation.on]
+        theirs = [_key(relation.right, b, right) for _, b in relation.on]
+        text += " ON " + " AND ".join(map(" ".join, zip(mine, signs, theirs, strict=True)))
     return text
+
+
+def _key(side: Relation, name: str, alias: str) -> str:
+    """A column that rows are matched by: 0.0 and -0.0 are one."""
+    return one_zero(column_of(side, name).kind).format(f"{alias}.{sql.name(name)}")
 
 
 def _as(text: str, name: str) -> str:

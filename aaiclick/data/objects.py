@@ -16,7 +16,7 @@ from aaiclick.data.frames import Frame
 from aaiclick.data.grammar import parse
 from aaiclick.data.moving import add_rows
 from aaiclick.data.names import scope_of
-from aaiclick.data.reading import in_order
+from aaiclick.data.places import in_order
 from aaiclick.data.relations import Project, Table
 from aaiclick.data.schema import Field, Schema
 from aaiclick.data.types import clock_of_type, has_naive, read_kind
@@ -125,7 +125,7 @@ class Object(Windowed):
 def _column(field: Field) -> Column:
     with suppress(InputError):  # a type of ClickHouse's that is not known here
         kind = read_kind(field.type)
-        return Column(field.name, kind.bare.name == "Bool", kind.clock)
+        return Column(field.name, kind.bare.name == "Bool", kind.clock, kind)
     return Column(field.name)
 
 

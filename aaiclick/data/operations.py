@@ -1,15 +1,20 @@
 """What can be done to values: one table, from the Python name to ClickHouse's words.
 
 `{0}`, `{1}` … are the arguments. `//`, `%` and rounding are Python's, where ClickHouse's differ. The rest is
-ClickHouse's: what is computed with None is None; whole numbers beyond the range of their type wrap around; `/` by zero
-gives infinity or NaN; `//` and `%` by zero are refused between whole numbers. `//` gives whole numbers, `**` floats.
+ClickHouse's: what is computed with None is None; `/` by zero gives infinity or NaN, of decimals it is refused; `//` and
+`%` by zero are refused. `//` gives whole numbers, `**` floats. Whole numbers and decimals beyond the range of the type
+of the answer are refused (`arithmetic`), where the types are known.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from aaiclick.data import arithmetic
 from aaiclick.data.clocks import Clock
+from aaiclick.data.grammar import Type
+from aaiclick.data.kinds import COUNT, FLOAT, TEXT, Kind, Typing, Worded, always, common, found, is_null, same
 
 
 class Operation(NamedTuple):
@@ -41,14 +46,43 @@ class Operation(NamedTuple):
     """What its first argument must be, if it is known."""
     makes: Clock = ""
     """What its answer is."""
+    typed: Typing | None = None
+    """Says it by the types of the arguments, and tells the type of the answer; without it, that is not known."""
+    wrapping: Typing | None = None
+    """The same without checks: what `wrapping()` asks for."""
 
 
-def _two(sql: str, truth_sql: str | None = None) -> Operation:
-    return Operation(sql, 2, 2, truth_sql=truth_sql)
+def _two(sql: str, truth_sql: str | None = None, typed: Typing | None = None) -> Operation:
+    return Operation(sql, 2, 2, truth_sql=truth_sql, typed=typed)
 
 
-def _moved(sql: str) -> Operation:
-    return Operation(sql, 2, 2, times=slice(None), cancels=True)
+def _moved(sign: str) -> Operation:
+    return _checked(sign)._replace(times=slice(None), cancels=True)
+
+
+def _checked(sign: str) -> Operation:
+    words = f"({{0}} {sign} {{1}})"
+    return Operation(words, 2, 2, typed=arithmetic.added(sign), wrapping=arithmetic.wrapped(sign))
+
+
+def _gives(sql: str, kind: Type, least: int = 1, most: int | None = None) -> Operation:
+    """Its answer is of one type, or None."""
+    return Operation(sql, least, most or least, typed=always(kind)(sql))
+
+
+def _same(sql: str, least: int = 1, most: int = 1) -> Operation:
+    """Its answer is of the type of its first argument."""
+    return Operation(sql, least, most, typed=same(sql))
+
+
+def _first_known(sql: str) -> Typing:
+    """The answer is the first argument that is there."""
+
+    def typing(kinds: Sequence[Kind]) -> Worded:
+        kind = common(kinds)
+        return Worded(sql, kind.bare if kind is not None and not all(map(is_null, kinds)) else kind)
+
+    return typing
 
 
 def _compared(sign: str) -> Operation:
@@ -56,13 +90,41 @@ def _compared(sign: str) -> Operation:
 
 
 def _total(
-    sql: str, arguments: int = 1, *, truth: bool = False, alike: slice = slice(0), times: slice = slice(0)
+    sql: str,
+    arguments: int = 1,
+    *,
+    truth: bool = False,
+    alike: slice = slice(0),
+    times: slice = slice(0),
+    typed: Typing | None = None,
 ) -> Operation:
-    return Operation(sql, arguments, arguments, truth=truth, alike=alike, many=True, times=times, apart=True)
+    return Operation(
+        sql, arguments, arguments, truth=truth, alike=alike, many=True, times=times, apart=True, typed=typed
+    )
 
 
-def _window(sql: str, least: int = 1, most: int = 1, *, alike: slice = slice(0), frame: str | None = None) -> Operation:
-    return Operation(sql, least, most, alike=alike, many=True, frame=frame)
+def _spread(function: str) -> Operation:
+    """Of one value it is NaN, not infinite."""
+    made = f"{function}({{0}}){{over}}"
+    text = f"if(isInfinite({made}), nan, {made})"
+    return _total(text, typed=always(FLOAT)(text))
+
+
+def _one_of(sql: str, arguments: int = 1) -> Operation:
+    """A total that is one of the values, or None."""
+    return _total(sql, arguments, alike=_FIRST, typed=found(sql))
+
+
+def _window(
+    sql: str,
+    least: int = 1,
+    most: int = 1,
+    *,
+    alike: slice = slice(0),
+    frame: str | None = None,
+    typed: Typing | None = None,
+) -> Operation:
+    return Operation(sql, least, most, alike=alike, many=True, frame=frame, typed=typed)
 
 
 def _test(sql: str, least: int = 1, most: int | None = None) -> Operation:
@@ -71,19 +133,29 @@ def _test(sql: str, least: int = 1, most: int | None = None) -> Operation:
 
 ALL_ROWS = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-_FIRST, _ALL = slice(1), slice(None)
+_FIRST, _OTHERS, _ALL = slice(1), slice(1, None), slice(None)
+_BYTE, _YEAR, _LONG = Type("UInt8"), Type("UInt16"), Type("Int64")
 
-_REMAINDER = "modulo(modulo({0}, {1}) + {1}, {1})"
-_FLOOR = "(intDiv({0}, {1}) - toInt8((modulo({0}, {1}) != 0) AND (({0} < 0) != ({1} < 0))))"
+_SLICE = "substringUTF8({0}, if({1} < 0, greatest({1}, -toInt64(lengthUTF8({0})) - ({0} = '')), {1} + 1), {2})"
+"""From an index, which may be counted from the end: Python's text[start:][:count]."""
+
+_BLANK = "[\\\\s\\\\x0b\\\\x1c-\\\\x1f\\\\x{{85}}\\\\p{{Z}}]"
+_STRIP = (
+    "if(isValidASCII({0}), trimBoth({0}, ' \\t\\n\\r\\x0b\\x0c\\x1c\\x1d\\x1e\\x1f'), "
+    f"replaceRegexpAll({{0}}, '^{_BLANK}+|{_BLANK}+$', ''))"
+)
+"""Without what Python takes for white space; most texts need no pattern for it."""
+
+_REPLACE = "if(throwIf({1} = '', 'replace: there is no empty text to be found') = 0, replaceAll({0}, {1}, {2}), '')"
 
 OPERATORS = {
-    "add": _moved("({0} + {1})"),
-    "sub": _moved("({0} - {1})"),
-    "mul": _two("({0} * {1})"),
-    "truediv": _two("({0} / {1})"),
-    "floordiv": _two(_FLOOR),
-    "mod": _two(_REMAINDER),
-    "pow": _two("pow({0}, {1})"),
+    "add": _moved("+"),
+    "sub": _moved("-"),
+    "mul": _checked("*"),
+    "truediv": _two("({0} / {1})", typed=arithmetic.divided),
+    "floordiv": _two(arithmetic.FLOOR, typed=arithmetic.floor_divided),
+    "mod": _two(arithmetic.REMAINDER, typed=arithmetic.remainder),
+    "pow": _gives("pow({0}, {1})", FLOAT, 2),
     "lt": _compared("<"),
     "le": _compared("<="),
     "gt": _compared(">"),
@@ -93,67 +165,67 @@ OPERATORS = {
     "and": _two("bitAnd({0}, {1})", "toBool({0} AND {1})"),
     "or": _two("bitOr({0}, {1})", "toBool({0} OR {1})"),
     "xor": _two("bitXor({0}, {1})", "toBool(xor({0}, {1}))"),
-    "lshift": _two("bitShiftLeft({0}, {1})"),
+    "lshift": _two("bitShiftLeft({0}, {1})", typed=arithmetic.shifted)._replace(wrapping=arithmetic.wrapped_shifted),
     "rshift": _two("bitShiftRight({0}, {1})"),
-    "neg": Operation("(-{0})"),
-    "pos": Operation("({0})"),
-    "abs": Operation("abs({0})"),
+    "neg": Operation("(-{0})", typed=arithmetic.negated, wrapping=arithmetic.wrapped_negated),
+    "pos": _same("({0})"),
+    "abs": Operation("abs({0})", typed=arithmetic.without_sign),
     "invert": Operation("bitNot({0})", truth_sql="toBool(NOT {0})"),
 }
 """What Python has signs for."""
 
 FUNCTIONS = {
     # numbers
-    "sqrt": Operation("sqrt({0})"),
-    "exp": Operation("exp({0})"),
-    "log": Operation("log({0})"),
-    "log2": Operation("log2({0})"),
-    "log10": Operation("log10({0})"),
-    "sin": Operation("sin({0})"),
-    "cos": Operation("cos({0})"),
-    "tan": Operation("tan({0})"),
-    "floor": Operation("floor({0})"),
-    "ceil": Operation("ceil({0})"),
-    "round": Operation("roundBankers({0}{args})", 1, 2),
+    "sqrt": _gives("sqrt({0})", FLOAT),
+    "exp": _gives("exp({0})", FLOAT),
+    "log": _gives("log({0})", FLOAT),
+    "log2": _gives("log2({0})", FLOAT),
+    "log10": _gives("log10({0})", FLOAT),
+    "sin": _gives("sin({0})", FLOAT),
+    "cos": _gives("cos({0})", FLOAT),
+    "tan": _gives("tan({0})", FLOAT),
+    "floor": _same("floor({0})"),
+    "ceil": _same("ceil({0})"),
+    "round": _same("roundBankers({0}{args})", 1, 2),
     "sign": Operation("sign({0})"),
-    "clip": Operation("least(greatest({0}, {1}), {2})", 3, 3, times=_ALL),
+    "clip": Operation("if(isNull({0}), NULL, least(greatest({0}, {1}), {2}))", 3, 3, times=_ALL),
     "is_nan": _test("isNaN({0})"),
     # texts
-    "upper": Operation("upperUTF8({0})"),
-    "lower": Operation("lowerUTF8({0})"),
-    "strip": Operation("trimBoth({0})"),
-    "length": Operation("toInt64(lengthUTF8({0}))"),
+    "upper": _gives("upperUTF8({0})", TEXT),
+    "lower": _gives("lowerUTF8({0})", TEXT),
+    "strip": Operation(_STRIP),
+    "length": _gives("toInt64(lengthUTF8({0}))", _LONG),
     "contains": _test("position({0}, {1}) > 0", 2),
     "startswith": _test("startsWith({0}, {1})", 2),
     "endswith": _test("endsWith({0}, {1})", 2),
     "like": _test("like({0}, {1})", 2),
     "ilike": _test("ilike({0}, {1})", 2),
     "matches": _test("match({0}, {1})", 2),
-    "replace": Operation("replaceAll({0}, {1}, {2})", 3, 3),
+    "replace": Operation(_REPLACE, 3, 3),
     "extract": Operation("extract({0}, {1})", 2, 2),
     "split": Operation("splitByString({1}, {0})", 2, 2),
-    "slice": Operation("substringUTF8({0}, {1} + 1, {2})", 3, 3),
+    "slice": Operation(_SLICE, 3, 3),
     "join_with": Operation("concat({0}{args})", 2, 100, apart=True),
     # times
-    "year": Operation("toYear({0})"),
-    "month": Operation("toMonth({0})"),
-    "day": Operation("toDayOfMonth({0})"),
-    "hour": Operation("toHour({0})"),
-    "minute": Operation("toMinute({0})"),
-    "second": Operation("toSecond({0})"),
-    "weekday": Operation("(toDayOfWeek({0}) - 1)"),
+    "year": _gives("toYear({0})", _YEAR),
+    "month": _gives("toMonth({0})", _BYTE),
+    "day": _gives("toDayOfMonth({0})", _BYTE),
+    "hour": _gives("toHour({0})", _BYTE),
+    "minute": _gives("toMinute({0})", _BYTE),
+    "second": _gives("toSecond({0})", _BYTE),
+    "weekday": _gives("(toDayOfWeek({0}) - 1)", Type("Int16")),
     "date": Operation("toDate32({0})"),
     # lists
-    "size": Operation("toInt64(length({0}))"),
+    "size": _gives("toInt64(length({0}))", _LONG),
     "has": _test("has({0}, {1})", 2),
     # none
     "is_null": _test("isNull({0})"),
     "not_null": _test("isNotNull({0})"),
-    "coalesce": Operation("coalesce({0}{args})", 2, 100, alike=_ALL),
-    "fill_null": Operation("ifNull({0}, {1})", 2, 2, alike=_ALL),
+    "coalesce": Operation("coalesce({0}{args})", 2, 100, alike=_ALL, typed=_first_known("coalesce({0}{args})")),
+    "fill_null": Operation("ifNull({0}, {1})", 2, 2, alike=_ALL, typed=_first_known("ifNull({0}, {1})")),
     "fill_nan": Operation("if(isNaN({0}), {1}, {0})", 2, 2),
     # choices
-    "choose": Operation("if({0}, {1}, {2})", 3, 3, alike=slice(1, None)),
+    "choose": Operation("if({0}, {1}, {2})", 3, 3, alike=_OTHERS, typed=same("if({0}, {1}, {2})", _OTHERS)),
     "least": Operation("least({0}{args})", 2, 100, times=_ALL),
     "greatest": Operation("greatest({0}{args})", 2, 100, times=_ALL),
     "hash": Operation("cityHash64({0}{args})", 1, 100, apart=True),
@@ -161,34 +233,36 @@ FUNCTIONS = {
 """Methods of a column: its values are the first argument."""
 
 AGGREGATES = {
-    "sum": _total("sum({0})"),
-    "mean": _total("avg({0})", times=_FIRST),
-    "min": _total("minOrNull({0})", alike=_FIRST),
-    "max": _total("maxOrNull({0})", alike=_FIRST),
-    "std": _total("stddevSamp({0})"),
-    "var": _total("varSamp({0})"),
+    "sum": _total("ifNull(sum({0}){over}, 0)", typed=arithmetic.total)._replace(wrapping=arithmetic.wrapped_total),
+    "mean": _total("avg({0})", times=_FIRST, typed=arithmetic.mean),
+    "min": _one_of("minOrNull({0})"),
+    "max": _one_of("maxOrNull({0})"),
+    "std": _spread("stddevSampStable"),
+    "var": _spread("varSampStable"),
     "median": _total("quantileExactInclusive(0.5)({0})"),
     "quantile": _total("quantileExactInclusive({1})({0})", 2),
-    "nunique": _total("uniqExact({0})"),
-    "count": _total("count({0})"),
+    "nunique": _total("uniqExact({0})", typed=arithmetic.distinct),
+    "count": _total("count({0})", typed=lambda _: Worded("count({0})", COUNT)),
     "any": _total("toBool(countIf({0} != 0){over} > 0)", truth=True),
     "all": _total("toBool(countIf({0} = 0){over} = 0)", truth=True),
-    "first": _total("anyOrNull({0})", alike=_FIRST),
+    "first": _one_of("anyOrNull({0})"),
     "collect": _total("groupArray({0})", times=_FIRST),
-    "argmax": _total("argMaxOrNull({0}, {1})", 2, alike=_FIRST),
-    "argmin": _total("argMinOrNull({0}, {1})", 2, alike=_FIRST),
+    "argmax": _one_of("argMaxOrNull({0}, {1})", 2),
+    "argmin": _one_of("argMinOrNull({0}, {1})", 2),
 }
 """From many values to one. None is left out. Of no values at all the sum is 0, `all` is true, the mean is NaN, and
 what would be one of the values is None."""
 
+_LAG, _LEAD = (f"{name}InFrame(toNullable({{0}}){{args}})" for name in ("lag", "lead"))
+
 WINDOWS = {
     "row_number": _window("row_number()", 0, 0, frame=""),
     "rank": _window("rank()", 0, 0, frame=""),
-    "lag": _window("lagInFrame(toNullable({0}){args})", 1, 3, alike=_FIRST),
-    "lead": _window("leadInFrame(toNullable({0}){args})", 1, 3, alike=_FIRST, frame=ALL_ROWS),
-    "cumsum": _window("sum({0})"),
-    "cummean": _window("avg({0})"),
-    "cummin": _window("min({0})", alike=_FIRST),
-    "cummax": _window("max({0})", alike=_FIRST),
+    "lag": _window(_LAG, 1, 3, alike=_FIRST, typed=found(_LAG)),
+    "lead": _window(_LEAD, 1, 3, alike=_FIRST, frame=ALL_ROWS, typed=found(_LEAD)),
+    "cumsum": _window("sum({0})", typed=arithmetic.total_so_far),
+    "cummean": _window("avg({0})", typed=arithmetic.mean),
+    "cummin": _window("min({0})", alike=_FIRST, typed=found("min({0})")),
+    "cummax": _window("max({0})", alike=_FIRST, typed=found("max({0})")),
 }
 """Each row's own value, from the rows around it; see `over`. Where `lag` and `lead` find no row, there is None."""

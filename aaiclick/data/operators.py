@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aaiclick.data import time_verbs
-from aaiclick.data.expressions import Call, Expression, call, cast, member
+from aaiclick.data.expressions import Call, Expression, call, cast, member, wrapping
 from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS, Operation
 from aaiclick.data.other_names import hint
 from aaiclick.data.relations import column_of
@@ -67,6 +67,10 @@ class Operators(Functions[Made]):
         """As another type; a value that does not fit is an error, and so is None, unless the type is Nullable."""
         wanted = read_type(kind)
         return self._combine(lambda value: cast(value, wanted))
+
+    def wrapping(self) -> Made:
+        """The same, but whole numbers and sums beyond the range of their type wrap around, as ClickHouse's do."""
+        return self._combine(wrapping)
 
     def isin(self, values: Any) -> Made:
         """Whether each value is among these: constants, or the column of another Object. For None, None."""

@@ -13,7 +13,7 @@ from aaiclick.data.expressions import Value
 from aaiclick.data.frames import Frame
 from aaiclick.data.grammar import Type
 from aaiclick.data.objects import Object
-from aaiclick.data.reading import in_order
+from aaiclick.data.places import in_order
 from aaiclick.data.relations import Project, free_prefix, own_columns
 from aaiclick.data.schema import VALUE, Field, Schema, Shape
 from aaiclick.data.types import read_kind

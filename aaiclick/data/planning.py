@@ -13,15 +13,21 @@ from typing import NamedTuple
 from aaiclick.data.expressions import (
     Call,
     Cast,
+    Column,
     Expression,
     Member,
     Over,
+    Raw,
+    call,
     depth_of,
     parts_of,
     times_written,
     walk,
 )
+from aaiclick.data.kinds import one_zero, same
+from aaiclick.data.operations import Operation
 from aaiclick.data.relations import (
+    Aggregate,
     Aligned,
     Filter,
     Project,
@@ -130,6 +136,19 @@ def is_aggregate(expression: Expression) -> bool:
 def has_window(expressions: Iterable[Expression]) -> bool:
     """Whether the rows around matter, so that which rows there are must be settled before."""
     return any(isinstance(each, Over) for each in walk(expressions))
+
+
+def keys_of(relation: Aggregate) -> list[Expression]:
+    """What rows are grouped by; 0.0 and -0.0 are one, but where the key itself is computed with afterwards."""
+    totals = {id(each) for each in walk(relation.columns.values()) if is_aggregate(each)}
+    if any(isinstance(each, Column | Raw) for each in walk(relation.columns.values(), totals)):
+        return list(relation.keys.values())
+    return [_one_zero(key) for key in relation.keys.values()]
+
+
+def _one_zero(key: Expression) -> Expression:
+    text = one_zero(key.kind)
+    return key if text == "{0}" else call("key", Operation(text, typed=same(text)), key)
 
 
 def is_long(expressions: Sequence[Expression]) -> bool:

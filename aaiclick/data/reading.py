@@ -10,9 +10,9 @@ from aaiclick.data import display, exporting
 from aaiclick.data.clients.contract import DataClient, Rows
 from aaiclick.data.clients.times import find_fine, has_nanoseconds
 from aaiclick.data.compiling import to_sql
-from aaiclick.data.expressions import Column, Key
-from aaiclick.data.relations import Aggregate, Project, Relation, Slice, Sort, is_ordered, sources_of, with_order
-from aaiclick.data.schema import ORDER, Shape
+from aaiclick.data.places import in_order
+from aaiclick.data.relations import Aggregate, Relation, Slice, Sort, sources_of
+from aaiclick.data.schema import Shape
 from aaiclick.errors import InputError, MissingExtra
 from aaiclick.urls import shown
 
@@ -79,14 +79,6 @@ async def _rows(client: DataClient, relation: Relation) -> Rows:
 async def first_values(client: DataClient, relation: Relation, count: int) -> list[Any]:
     """The first values of its first column."""
     return list((await _rows(client, Slice(relation, count))).columns[0])
-
-
-def in_order(relation: Relation) -> Relation:
-    """The rows of an ordered table come in its order."""
-    if not is_ordered(relation):
-        return relation
-    rows = Sort(with_order(relation), (Key(Column(ORDER)),))
-    return Project(rows, {name: Column(name) for name in relation.names})
 
 
 def _query(relation: Relation) -> str:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from aaiclick.data.clocks import Clock, common_clock
-from aaiclick.data.expressions import Column, Expression, Key, Member, One, walk
+from aaiclick.data.expressions import Column, Expression, Key, Member, One, Value, call, over, walk
+from aaiclick.data.kinds import Kind, common, maybe
+from aaiclick.data.operations import WINDOWS
 from aaiclick.data.schema import ORDER
 
 JoinKind = Literal["inner", "left", "right", "full", "cross", "semi", "anti"]
@@ -186,6 +188,7 @@ class _Known(NamedTuple):
 
     truth: bool = False
     clock: Clock = ""
+    kind: Kind = None
 
 
 def _known(relation: Relation, name: str) -> _Known:
@@ -201,23 +204,30 @@ def _known(relation: Relation, name: str) -> _Known:
                 relation = relation.source
             case Union(sources=sources):
                 found = [_known(source, name) for source in sources]
-                return _Known(all(each.truth for each in found), common_clock(each.clock for each in found))
+                clocks, kinds = common_clock(each.clock for each in found), [each.kind for each in found]
+                return _Known(all(each.truth for each in found), clocks, common(kinds))
             case Join(left=left, right=right, renamed=renamed):
                 theirs = [old for old, new in renamed.items() if new == name]
-                relation, name = (right, theirs[0]) if theirs else (left, name)
+                side, old = (right, theirs[0]) if theirs else (left, name)
+                known = _known(side, old)
+                may_lack = relation.kind in (("left", "full") if theirs else ("right", "full"))
+                return known._replace(kind=maybe(known.kind)) if may_lack else known
             case Aligned(sources=sources):
                 number, _, name = name.partition(".")
                 relation = sources[int(number)]
             case Explode(source=source, columns=lists):
                 if name in lists:  # of a list, its elements
-                    return _Known(False, _known(source, name).clock)
+                    known = _known(source, name)
+                    is_list = known.kind is not None and known.kind.name == "Array"
+                    element = known.kind.parts[0] if known.kind and is_list else None
+                    return _Known(False, known.clock, maybe(element) if relation.keep_empty else element)
                 relation = source
             case _:
                 return _Known()
 
 
 def _of(value: Expression | None) -> _Known:
-    return _Known() if value is None else _Known(value.truth, value.clock)
+    return _Known() if value is None else _Known(value.truth, value.clock, value.kind)
 
 
 def aligned_name(number: int, name: str) -> str:
@@ -229,6 +239,8 @@ def is_ordered(relation: Relation) -> bool:
     """Whether its rows have an order of their own that can be relied on."""
     while isinstance(relation, Filter | Project):
         relation = relation.source
+    if isinstance(relation, Union):
+        return all(map(is_ordered, relation.sources))
     return isinstance(relation, Aligned) or (isinstance(relation, Table) and relation.ordered)
 
 
@@ -248,7 +260,24 @@ def with_order(relation: Relation) -> Relation:
             return Project(with_order(source), {**columns, ORDER: Column(ORDER)})
         case Table(columns=columns):
             return replace(relation, columns=(*columns, Column(ORDER)), ordered=True)
+        case Union():
+            return _below(relation)
     return relation
+
+
+def _below(relation: Union) -> Relation:
+    """Ordered sources, one below the other: they are numbered anew."""
+    source = f"{free_prefix(name for each in relation.sources for name in each.names)}source"
+    sources = tuple(
+        Project(with_order(each), {**_chosen(each, relation.names), ORDER: Column(ORDER), source: Value(number)})
+        for number, each in enumerate(relation.sources)
+    )
+    number = over(call("row_number", WINDOWS["row_number"]), (), (Key(Column(source)), Key(Column(ORDER))))
+    return Project(Union(sources), {**_chosen(relation, relation.names), ORDER: number})
+
+
+def _chosen(relation: Relation, names: Sequence[str]) -> dict[str, Expression]:
+    return {name: column_of(relation, name) for name in names}
 
 
 def tables_of(relation: Relation) -> list[Table]:

@@ -134,7 +134,8 @@ def _decimal(value: Decimal) -> str:
     digits = max(value.adjusted() + 1, 1) + scale
     if digits > 76:
         raise _refused(value, "it has more than 76 digits")
-    return f"toDecimal{128 if digits <= 38 else 256}('{value:f}', {scale})"
+    bits = next(bits for most, bits in ((9, 32), (18, 64), (38, 128), (76, 256)) if digits <= most)
+    return f"toDecimal{bits}('{value:f}', {scale})"
 
 
 def _sequence(value: list[object] | tuple[object, ...]) -> str:

@@ -41,7 +41,10 @@ def test_an_ordered_table_is_cut_in_its_order() -> None:
 
 def test_totals_of_the_same_name_are_named_otherwise_inside() -> None:
     total = Aggregate(T, {"b": Column("b")}, {"a": call("sum", AGGREGATES["sum"], Column("a"))})
-    assert to_sql(total) == "SELECT `b`, `__1` AS `a` FROM (SELECT `b`, sum(`a`) AS `__1` FROM `t` GROUP BY `b`)"
+    assert (
+        to_sql(total)
+        == "SELECT `b`, `__1` AS `a` FROM (SELECT `b`, ifNull(sum(`a`), 0) AS `__1` FROM `t` GROUP BY `b`)"
+    )
 
 
 def test_unions_name_their_columns() -> None:
@@ -109,7 +112,7 @@ async def test_an_expression_added_to_itself_stays_small(numbers: Object) -> Non
     for _ in range(30):
         doubled = doubled + doubled
     assert await doubled.data() == [value * 2**30 for value in (1, 2, 3, 4)]
-    assert len(doubled.explain()) < 5_000
+    assert len(doubled.explain()) < 10_000
 
 
 async def test_a_sorted_query_of_many_computed_columns_is_planned(sales: Object) -> None:

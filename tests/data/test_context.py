@@ -112,3 +112,13 @@ async def test_many_references_are_opened_at_once(context: Context, numbers: Obj
     assert await context.open_references([]) == []
     with pytest.raises(ObjectNotFound, match="t_gone"):
         await context.open_references([numbers.reference(), {"object_type": "object", "table": "t_gone"}])
+
+
+async def test_a_scope_without_a_name_is_refused(context: Context) -> None:
+    made = await context.create_object_from_value([1])
+    with pytest.raises(InputError, match="scope"):
+        await context.create_object({"a": "Int64"}, scope="job")
+    with pytest.raises(InputError, match="scope"):
+        await context.create_object_from_value([1], scope="job")
+    with pytest.raises(InputError, match="scope"):
+        await made.materialize(scope="job")

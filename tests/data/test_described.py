@@ -11,7 +11,7 @@ from aaiclick.errors import DataRefused
 
 async def test_a_query_tells_its_schema_without_running(context: Context, sales: Object) -> None:
     query = sales.with_columns(total=col("price") * col("pieces")).group_by("city").agg(t=("total", "sum"), n="count")
-    assert str(query.schema) == "Schema(table: city: String, t: Nullable(Float64), n: UInt64)"
+    assert str(query.schema) == "Schema(table: city: String, t: Float64, n: UInt64)"
     assert query.schema is query.schema
     assert sales["price"].sum().schema.shape == "scalar"
     assert await types(context.client, query._relation) == query.schema.types

@@ -337,7 +337,7 @@ def test_groups_have_the_totals_that_python_computes(
 def totals_of(values: list[int | None]) -> Row:
     known = [value for value in values if value is not None]
     return {
-        "k": sum(known) if known else None,
+        "k": sum(known),
         "low": min(known, default=None),
         "high": max(known, default=None),
         "kinds": len(set(known)),

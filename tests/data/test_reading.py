@@ -10,7 +10,8 @@ import pytest
 
 from aaiclick.data import Context, Object, col
 from aaiclick.data.clients.contract import Rows
-from aaiclick.data.reading import in_order, shaped
+from aaiclick.data.places import in_order
+from aaiclick.data.reading import shaped
 from aaiclick.errors import DataRefused, InputError
 
 MANY = 1_000_000

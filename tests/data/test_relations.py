@@ -82,8 +82,9 @@ def test_order_lives_through_conditions_and_columns_only() -> None:
         Filter(ORDERED, (TRUE,)),
         Project(Filter(ORDERED, ()), {"x": TRUE}),
         Aligned((ORDERED, ORDERED)),
+        Union((ORDERED, ORDERED)),
     ]
-    lost: list[Relation] = [PLAIN, Slice(ORDERED, 1), Sort(ORDERED, ()), TOTAL, Union((ORDERED, ORDERED))]
+    lost: list[Relation] = [PLAIN, Slice(ORDERED, 1), Sort(ORDERED, ()), TOTAL, Union((ORDERED, PLAIN))]
     assert [is_ordered(each) for each in kept] == [True] * len(kept)
     assert [is_ordered(each) for each in lost] == [False] * len(lost)
     assert with_order(Project(Filter(ORDERED, ()), {"x": TRUE})).names == ("x", ORDER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aaiclick.data import Object, col, lit, rank, raw, row_number
-from aaiclick.errors import DataRefused, InputError, NotAligned
+from aaiclick.errors import InputError, NotAligned
 
 
 async def test_a_term_is_used_on_whatever_has_its_columns(sales: Object) -> None:
@@ -66,7 +66,7 @@ def test_rows_around_are_told_by_columns(sales: Object) -> None:
 
 
 async def test_a_total_beside_rows_is_refused(sales: Object) -> None:
-    with pytest.raises(DataRefused, match="aggregate"):
+    with pytest.raises(InputError, match="row by row"):
         await sales.with_columns(x=col("price").sum()).data()
 
 

@@ -1,0 +1,380 @@
+"""Whole numbers and decimals, exactly or refused: the words for `+ - * / // %`, `-a` and sums, by the types.
+
+ClickHouse widens whole numbers of less than 64 bits, so nothing is lost. Those of 64 and 128 bits are computed in
+twice the width and cast back, checked; those of 256 bits are refused by an estimate. Decimals are computed with as many
+digits as the answer may have, or refused by an estimate. Floats and what is no number stay ClickHouse's, and so does
+whatever has a type that is not known. `wrapping()` says it in ClickHouse's own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aaiclick.data import sql
+from aaiclick.data.beyond import BEYOND, TOLD
+from aaiclick.data.grammar import Type
+from aaiclick.data.kinds import (
+    BYTE,
+    CLASSES,
+    COUNT,
+    FLOAT,
+    Kind,
+    Typing,
+    Worded,
+    decimal,
+    is_decimal,
+    is_float,
+    is_null,
+    is_whole,
+    like,
+)
+
+_FUNCTIONS = {"+": "plus", "-": "minus", "*": "multiply"}
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
+_MOST = 76
+QUOTIENT_SCALE = 18
+"""Digits after the point that a quotient of decimals has at least."""
+
+
+class _Whole:
+    """What matters of a whole number's type."""
+
+    def __init__(self, kind: Type) -> None:
+        bare = kind.bare
+        self.bits = 8 if bare.name == "Bool" else bare.bits
+        self.signed = bare.name.startswith("Int")
+
+    @property
+    def signed_bits(self) -> int:
+        """The width of the signed type that holds all of it."""
+        return self.bits if self.signed else 2 * self.bits
+
+
+def _named(bits: int, signed: bool) -> Type:
+    return Type(f"{'' if signed else 'U'}Int{bits}")
+
+
+def added(sign: str) -> Typing:
+    """`+`, `-` and `*`."""
+
+    def words(kinds: Sequence[Kind]) -> Worded | None:
+        if all(map(is_whole, kinds)):
+            return _checked(sign, kinds)
+        if _are_decimals(kinds):
+            return _multiplied(kinds) if sign == "*" else _summed(sign, kinds)
+        return wrapped(sign)(kinds)
+
+    return words
+
+
+def wrapped(sign: str) -> Typing:
+    """The same in ClickHouse's own words."""
+
+    def words(kinds: Sequence[Kind]) -> Worded | None:
+        plain = f"({{0}} {sign} {{1}})"
+        if all(map(is_whole, kinds)):
+            return Worded(plain, like(_result(sign, kinds), *kinds))
+        if any(map(is_float, kinds)) and all(is_whole(k) or is_float(k) or is_decimal(k) for k in kinds):
+            return Worded(plain, like(FLOAT, *kinds))
+        return Worded(plain)
+
+    return words
+
+
+def _result(sign: str, kinds: Sequence[Kind]) -> Type:
+    """The type that ClickHouse gives a sum or product of whole numbers."""
+    numbers = [_Whole(kind) for kind in kinds if kind is not None]
+    bits = max(number.bits for number in numbers)
+    signed = sign == "-" or any(number.signed for number in numbers)
+    return _named(2 * bits if bits < 64 else bits, signed)
+
+
+def _checked(sign: str, kinds: Sequence[Kind]) -> Worded:
+    answer, numbers = _result(sign, kinds), [_Whole(kind) for kind in kinds if kind is not None]
+    kind = like(answer, *kinds)
+    bits = max(number.bits for number in numbers)
+    if bits < 64:
+        return Worded(f"({{0}} {sign} {{1}})", kind)
+    if bits > 128:
+        limit = 2 ** (255 if answer.name.startswith("I") else 256)
+        least = 0 if answer.name.startswith("U") else -limit
+        return Worded(_estimated(f"({{0}} {sign} {{1}})", f"{{0}} {sign} {{1}}", least, limit, sign), kind)
+    wide = _named(2 * bits, sign != "*" or any(number.signed for number in numbers))
+    return Worded(_null_or(f"accurateCast(to{wide}({{0}}) {sign} {{1}}, '{answer}')", kinds), kind)
+
+
+def _null_or(text: str, kinds: Sequence[Kind]) -> str:
+    """Without looking at what lies under a NULL, which may be anything."""
+    places = [f"{{{number}}}" for number, kind in enumerate(kinds) if is_null(kind)]
+    for place in places:
+        text = text.replace(place, f"assumeNotNull({place})")
+    return f"if({' OR '.join(f'isNull({place})' for place in places)}, NULL, {text})" if places else text
+
+
+def _estimated(value: str, about: str, least: float, limit: float, sign: str) -> str:
+    """A value, refused where it is near or beyond a limit, by floats; it must be a number that a 0 does not change."""
+    told = sql.text(BEYOND.format(TOLD[_FUNCTIONS[sign]]))
+    floats = about.replace("{0}", "toFloat64({0})").replace("{1}", "toFloat64({1})")
+    low, high = least * (1 - 1e-14) if least else 0.0, limit * (1 - 1e-14)
+    return f"({value} + throwIf(ifNull({floats} < {low!r} OR {floats} >= {high!r}, 0), {told}))"
+
+
+def negated(kinds: Sequence[Kind]) -> Worded | None:
+    """`-a`: the least number of a type has no partner in it."""
+    kind = kinds[0]
+    if is_whole(kind):
+        return Worded(*_turned(_checked("-", (BYTE, kind))))
+    if is_float(kind):
+        return Worded("(-{0})", kind)
+    return Worded("(-{0})", kind) if is_decimal(kind) else None
+
+
+def wrapped_negated(kinds: Sequence[Kind]) -> Worded | None:
+    """The same in ClickHouse's own words."""
+    return Worded("(-{0})")
+
+
+def _turned(worded: Worded) -> Worded:
+    """0 in the place of the first argument, and the first in that of the second."""
+    return Worded(worded.sql.replace("{0}", "0").replace("{1}", "{0}"), worded.kind)
+
+
+def shifted(kinds: Sequence[Kind]) -> Worded | None:
+    """`<<`: refused where bits would be lost."""
+    if not all(map(is_whole, kinds)) or kinds[0] is None:
+        return None
+    number, made = _Whole(kinds[0]), "bitShiftLeft({0}, {1})"
+    lost = f"{{1}} < 0 OR {{1}} >= {number.bits} OR bitShiftRight({made}, {{1}}) != {{0}}"
+    told = sql.text(BEYOND.format("a number shifted to the left"))
+    kind = like(_result("+", (_named(number.bits, number.signed), BYTE)), *kinds)
+    return Worded(f"({made} + throwIf(ifNull({lost}, 0), {told}))", kind)
+
+
+def wrapped_shifted(kinds: Sequence[Kind]) -> Worded | None:
+    """The same in ClickHouse's own words."""
+    return Worded("bitShiftLeft({0}, {1})")
+
+
+def without_sign(kinds: Sequence[Kind]) -> Worded | None:
+    """`abs`: unsigned, so that every number has one."""
+    kind = kinds[0]
+    if is_whole(kind) and kind is not None:
+        return Worded("abs({0})", like(_named(_Whole(kind).bits, False), kind))
+    return Worded("abs({0})", kind) if is_float(kind) or is_decimal(kind) else None
+
+
+# ---------------------------------------------------------------- // and %
+
+FLOOR = "(intDiv({0}, {1}) - toInt8((modulo({0}, {1}) != 0) AND (({0} < 0) != ({1} < 0))))"
+_REST = "modulo({0}, {1})"
+REMAINDER = f"({_REST} + if(({_REST} != 0) AND (({_REST} < 0) != ({{1}} < 0)), {{1}}, 0))"
+
+
+def floor_divided(kinds: Sequence[Kind]) -> Worded | None:
+    """`//`: whole numbers, rounded down, whatever the types."""
+    if all(map(is_whole, kinds)):
+        numbers = [_Whole(kind) for kind in kinds if kind is not None]
+        if not any(number.signed for number in numbers):
+            return Worded("intDiv({0}, {1})", like(_named(numbers[0].bits, False), *kinds))
+        kind, text = _alike(FLOOR, kinds, numbers)
+        return Worded(text, like(_named(2 * kind.bits if kind.bits < 64 else kind.bits, True), *kinds))
+    if _are_decimals(kinds):
+        digits, scale = _side_by_side(kinds)
+        return _of_decimals(FLOOR, kinds, digits + scale, scale, None)
+    return Worded(FLOOR)
+
+
+def remainder(kinds: Sequence[Kind]) -> Worded | None:
+    """`%`: with the sign of the divisor."""
+    if all(map(is_whole, kinds)):
+        numbers = [_Whole(kind) for kind in kinds if kind is not None]
+        if not any(number.signed for number in numbers):
+            return Worded(_REST, like(_named(numbers[1].bits, False), *kinds))
+        kind, text = _alike(REMAINDER, kinds, numbers)
+        return Worded(f"to{kind}({text})", like(kind, *kinds))
+    if _are_decimals(kinds):
+        digits, scale = _side_by_side(kinds)
+        return _of_decimals(REMAINDER, kinds, digits + 1, scale, scale)
+    if any(map(is_float, kinds)):
+        text = _EXACTLY
+        for place, given in enumerate(kinds):
+            text = text.replace(f"{{{place}}}", f"toFloat64({{{place}}})") if is_decimal(given) else text
+        return Worded(text, like(FLOAT, *kinds) if None not in kinds else None)
+    return Worded(REMAINDER)
+
+
+_EXACTLY = (
+    f"if(throwIf(ifNull({{1}} = 0 OR isInfinite({{1}}) OR abs({{0}} / {{1}}) >= {2**53}, 0), "
+    f"'a remainder of floats by 0, by infinity, or that they are too large for') = 0, {REMAINDER}, nan)"
+)
+
+
+def _alike(text: str, kinds: Sequence[Kind], numbers: Sequence[_Whole]) -> tuple[Type, str]:
+    """Both as the signed type that holds them: ClickHouse divides others as if they had the same sign."""
+    kind = _named(min(256, max(number.signed_bits for number in numbers)), True)
+    for place, (given, number) in enumerate(zip(kinds, numbers, strict=True)):
+        if given is not None and given.bare != kind:
+            cast = f"to{kind}({{{place}}})" if number.signed_bits <= 256 else f"accurateCast({{{place}}}, '{kind}')"
+            text = text.replace(f"{{{place}}}", cast)
+    return kind, text
+
+
+# ---------------------------------------------------------------- decimals
+
+
+def _are_decimals(kinds: Sequence[Kind]) -> bool:
+    """Decimals, perhaps with whole numbers."""
+    return any(map(is_decimal, kinds)) and all(is_decimal(kind) or is_whole(kind) for kind in kinds)
+
+
+def _size(kind: Kind) -> tuple[int, int]:
+    """The digits of a number, and how many of them are after the point."""
+    assert kind is not None
+    if is_decimal(kind):
+        return kind.bare.numbers[0], kind.bare.numbers[1]
+    return _DIGITS[_Whole(kind).bits], 0
+
+
+def _side_by_side(kinds: Sequence[Kind]) -> tuple[int, int]:
+    """The digits of both where their points are below each other, and how many of them are after it."""
+    sizes = [_size(kind) for kind in kinds]
+    scale = max(each[1] for each in sizes)
+    return max(digits - own for digits, own in sizes) + scale, scale
+
+
+def _as_decimals(text: str, kinds: Sequence[Kind], bits: int, scales: Sequence[int]) -> str:
+    """The same words, of decimals of one width."""
+    for place, scale in enumerate(scales):
+        text = text.replace(f"{{{place}}}", f"toDecimal{bits}({{{place}}}, {scale})")
+    return text
+
+
+def _of_decimals(text: str, kinds: Sequence[Kind], digits: int, scale: int, answer: int | None) -> Worded:
+    """Said of decimals with the same digits after the point, where the answer may have so many digits."""
+    found = decimal(min(digits, _MOST), scale)
+    assert found is not None
+    bits = CLASSES[found.numbers[0]]
+    words = _null_or(_as_decimals(text, kinds, bits, (scale, scale)), kinds)
+    if digits > _MOST:
+        words = _limited(words, 10.0 ** (_MOST - scale - (scale if answer is None else 0)), kinds)
+    kind = _named(bits if bits > 32 else 64, True) if answer is None else found
+    return Worded(words, like(kind, *kinds) if answer is not None else None)
+
+
+def _limited(words: str, limit: float, kinds: Sequence[Kind]) -> str:
+    """Refused if an argument is beyond a limit, before anything is computed."""
+    floats = " + ".join(f"abs(toFloat64({{{number}}}))" for number in range(len(kinds)))
+    check = f"throwIf(ifNull({floats} >= {limit * (1 - 1e-14)!r}, 0), {sql.text(BEYOND.format('a decimal'))})"
+    return f"if({check} = 0, {words}, NULL)" if any(map(is_null, kinds)) else f"if({check} = 0, {words}, {words})"
+
+
+def _summed(sign: str, kinds: Sequence[Kind]) -> Worded:
+    digits, scale = _side_by_side(kinds)
+    digits += digits == 38  # one more would not be read back; narrower ones are checked by ClickHouse
+    found = decimal(min(digits, _MOST), scale)
+    assert found is not None
+    text = _as_decimals(f"({{0}} {sign} {{1}})", kinds, CLASSES[found.numbers[0]], [_size(kind)[1] for kind in kinds])
+    text = _null_or(text, kinds)
+    if digits >= _MOST:
+        text = _limited(text, 10.0 ** (_MOST - scale), kinds)
+    return Worded(text, like(found, *kinds))
+
+
+def _multiplied(kinds: Sequence[Kind]) -> Worded | None:
+    sizes = [_size(kind) for kind in kinds]
+    digits, scale = sum(size[0] for size in sizes), sum(size[1] for size in sizes)
+    if scale > _MOST:
+        return None  # ClickHouse refuses it
+    found = decimal(min(digits, _MOST), scale)
+    assert found is not None
+    text = _as_decimals("({0} * {1})", kinds, CLASSES[found.numbers[0]], [size[1] for size in sizes])
+    text = _null_or(text, kinds)
+    if digits > _MOST:
+        limit = 10.0 ** (_MOST - scale)
+        text = _estimated(text, "{0} * {1}", -limit, limit, "*")
+    return Worded(text, like(found, *kinds))
+
+
+def divided(kinds: Sequence[Kind]) -> Worded | None:
+    """`/`: of decimals a decimal, with QUOTIENT_SCALE digits after the point at least, the others cut off."""
+    if all(is_whole(kind) or is_float(kind) for kind in kinds) or any(map(is_float, kinds)):
+        return Worded("({0} / {1})", like(FLOAT, *kinds) if None not in kinds else None)
+    if not _are_decimals(kinds):
+        return None
+    (digits, own), (_, other) = _size(kinds[0]), _size(kinds[1])
+    scale = max(own, QUOTIENT_SCALE)
+    needed = digits - own + scale + other
+    found = decimal(min(max(needed, _size(kinds[1])[0]), _MOST), scale)
+    assert found is not None
+    text = _as_decimals("({0} / {1})", kinds, CLASSES[found.numbers[0]], (scale, other))
+    text = _null_or(text, kinds)
+    if needed > _MOST:
+        text = _limited(text, 10.0 ** (_MOST - scale - other), kinds)
+    return Worded(text, like(found, *kinds))
+
+
+# ---------------------------------------------------------------- totals
+
+
+def total(kinds: Sequence[Kind]) -> Worded | None:
+    """`sum`: of no values 0."""
+    kind = kinds[0]
+    plain = "ifNull(sum({0}){over}, 0)"
+    if is_whole(kind) and kind is not None:
+        number = _Whole(kind)
+        answer = _named(max(64, number.bits), number.signed)
+        if number.bits < 64:
+            return Worded(plain, answer)
+        if number.bits < 256:
+            return Worded(f"accurateCast(ifNull(sum(toInt{2 * number.bits}({{0}})){{over}}, 0), '{answer}')", answer)
+        limit = 2.0 ** (255 if number.signed else 256)
+        return Worded(_estimated_total(plain, limit), answer)
+    if is_decimal(kind):
+        digits, scale = _size(kind)
+        if digits <= 18:
+            return Worded(plain, decimal(38, scale))
+        if digits <= 38:
+            return Worded(plain.replace("{0}", f"toDecimal256({{0}}, {scale})"), decimal(_MOST, scale))
+        return Worded(_estimated_total(plain, 10.0 ** (_MOST - scale)), decimal(_MOST, scale))
+    return Worded(plain, FLOAT if is_float(kind) else None)
+
+
+def _estimated_total(plain: str, limit: float) -> str:
+    told = sql.text(BEYOND.format(TOLD["sum"]))
+    about = plain.replace("{0}", "abs(toFloat64({0}))")
+    return f"({plain} + throwIf({about} >= {limit * (1 - 1e-14)!r}, {told}))"
+
+
+def wrapped_total(kinds: Sequence[Kind]) -> Worded | None:
+    """The sum in ClickHouse's own words."""
+    kind = kinds[0]
+    if is_whole(kind) and kind is not None:
+        number = _Whole(kind)
+        return Worded("ifNull(sum({0}){over}, 0)", _named(max(64, number.bits), number.signed))
+    return Worded("ifNull(sum({0}){over}, 0)", FLOAT if is_float(kind) else None)
+
+
+def total_so_far(kinds: Sequence[Kind]) -> Worded | None:
+    """`cumsum`: before the first value there is None, if there can be."""
+    found = total(kinds)
+    if found is None:
+        return None
+    text = found.sql.replace("ifNull(sum(", "sum(").replace("{over}, 0)", "{over}")
+    if is_null(kinds[0]) and "accurateCast" in text:
+        inner = text[len("accurateCast(") : text.index("{over}") + len("{over}")]
+        text = f"if(isNull({inner}), NULL, {text.replace(inner, f'assumeNotNull({inner})')})"
+    return Worded(text, like(found.kind, *kinds))
+
+
+def mean(kinds: Sequence[Kind]) -> Worded | None:
+    """`mean`: ClickHouse's own sum of whole numbers would wrap."""
+    kind = kinds[0]
+    if kind is None or not (is_whole(kind) or is_decimal(kind) or is_float(kind)):
+        return None
+    is_long = (is_whole(kind) and _Whole(kind).bits >= 64) or (is_decimal(kind) and _size(kind)[0] > 18)
+    return Worded("avg(toFloat64({0}))" if is_long else "avg({0})", like(FLOAT, kind))
+
+
+def distinct(kinds: Sequence[Kind]) -> Worded | None:
+    """`nunique`: 0.0 and -0.0 are one."""
+    return Worded("uniqExact({0} + 0.0)" if is_float(kinds[0]) else "uniqExact({0})", COUNT)

@@ -1,0 +1,16 @@
+"""The words for a number that its type does not hold."""
+
+from __future__ import annotations
+
+import re
+
+BEYOND = "{} is beyond the range of its type. Cast to a wider type before, or use wrapping()"
+TOLD = {"plus": "a sum", "minus": "a difference", "multiply": "a product", "sum": "a total"}
+"""What an operation of ClickHouse gives."""
+
+CHECKED = re.compile(
+    r"(?:cannot be safely converted|Decimal math overflow).{0,400}?"
+    r"FUNCTION (?:accurateCast\((?:ifNull\()?)?(plus|minus|multiply|sum)\(",
+    re.DOTALL,
+)
+"""What ClickHouse says where a checked operation was refused."""

@@ -1,0 +1,103 @@
+"""Types that are told before anything runs, and zeros that are one."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from aaiclick.data import Context, concat, sql
+from aaiclick.data.expressions import Value
+from aaiclick.data.grammar import parse
+from aaiclick.data.kinds import common, kind_of_value, like, maybe
+from aaiclick.data.relations import column_of
+
+VALUES: list[Any] = [0, 255, 256, -1, -129, 2**32, 2**63, -(2**63), 2**70, True, 1.5, "x", Decimal("1.50"), None]
+KINDS = {
+    **{f"i{bits}": f"Int{bits}" for bits in (8, 16, 32, 64, 128, 256)},
+    **{f"u{bits}": f"UInt{bits}" for bits in (8, 16, 32, 64, 128)},
+    "n": "Nullable(Int64)",
+    "f": "Float64",
+    "g": "Float32",
+    "t": "Bool",
+    "w": "Nullable(Int16)",
+    "d": "Decimal(9, 2)",
+    "e": "Decimal(38, 10)",
+    "m": "Nullable(Decimal(18, 4))",
+}
+
+
+async def test_constants_have_the_types_that_clickhouse_gives_them(context: Context) -> None:
+    listed = ", ".join(f"toTypeName({text})" for text in map(sql.literal, VALUES))
+    found = await context.client.rows(f"SELECT {listed}")
+    assert [parse_or_none(column[0]) for column in found.columns] == [
+        None if value is None else kind_of_value(value) for value in VALUES
+    ]
+
+
+def parse_or_none(text: str) -> Any:
+    return None if text == "Nullable(Nothing)" else parse(text)
+
+
+async def test_answers_have_the_types_that_clickhouse_gives_them(context: Context) -> None:
+    made = await context.create_object(KINDS)
+    new: dict[str, Any] = {}
+    for one in KINDS:
+        new |= {f"neg {one}": -made[one], f"abs {one}": abs(made[one])}
+        for other in KINDS:
+            a, b = made[one], made[other]
+            if {one, other} & {"f", "g"} and {one, other} & {"i128", "i256", "u128"}:
+                continue  # ClickHouse has no words for these
+            new |= {f"{one} + {other}": a + b, f"{one} - {other}": a - b, f"{one} * {other}": a * b}
+            new |= {f"{one} / {other}": a / b, f"{one} // {other}": a // b, f"{one} % {other}": a % b}
+            new |= {f"{one} < {other}": a < b}
+    query = made.with_columns(**new)
+    found = await context.client.rows(f"DESCRIBE TABLE ({query.explain()})")
+    engine = dict(zip(found.columns[0], found.columns[1], strict=True))
+    told = {name: column_of(query._relation, name).kind for name in new}
+    assert {name: str(kind) for name, kind in told.items() if kind} == {
+        name: engine[name] for name, kind in told.items() if kind
+    }
+    unknown = {name for name, kind in told.items() if kind is None}
+    assert all("//" in name for name in unknown), unknown
+
+
+async def test_totals_have_the_types_that_clickhouse_gives_them(context: Context) -> None:
+    made = await context.create_object(KINDS)
+    for name in ("sum", "mean", "min", "max", "count", "nunique", "std", "first"):
+        query = made.agg(dict.fromkeys(KINDS, name))
+        found = await context.client.rows(f"DESCRIBE TABLE ({query.explain()})")
+        told = [column_of(query._relation, column).kind for column in query.columns]
+        assert [str(kind or engine) for kind, engine in zip(told, found.columns[1], strict=True)] == list(
+            found.columns[1]
+        ), name
+
+
+def test_a_type_is_common_only_where_all_agree() -> None:
+    whole, text = parse("Int64"), parse("String")
+    assert common([whole, whole]) == whole
+    assert common([whole, parse("Nullable(Int64)")]) == parse("Nullable(Int64)")
+    assert common([whole, Value(None).kind]) == parse("Nullable(Int64)")
+    assert common([whole, text]) is common([whole, None]) is common([None, whole]) is None
+    assert maybe(parse("Array(Int64)")) == parse("Array(Int64)")
+    assert like(whole, None, text) == whole
+
+
+@pytest.mark.parametrize("kind", ["Float64", "Nullable(Float64)", "Float32"])
+async def test_the_two_zeros_are_one(context: Context, kind: str) -> None:
+    made = await context.create_object_from_value({"a": [0.0, -0.0, 1.5], "n": [1, 2, 3]}, fields={"a": kind})
+    other = await context.create_object_from_value({"a": [-0.0]}, fields={"a": kind})
+    assert len(await made["a"].unique().data()) == 2
+    assert await made.unique("a").count() == 2
+    assert await made["a"].nunique().data() == 2
+    assert await made["a"].isin([-0.0]).data() == [True, True, False]
+    assert await made["a"].isin(other["a"]).data() == [True, True, False]
+    assert await made.join(other, on="a").count() == 2
+    assert await made.join(other, on="a", how="anti")["n"].data() == [3]
+    groups = await made.group_by("a").agg(n=("n", "sum")).order_by("a").data()
+    assert groups == {"a": [0.0, 1.5], "n": [3, 3]}
+    more = await made.group_by("a").agg(n=("n", "count")).order_by("a").data()
+    assert more == {"a": [0.0, 1.5], "n": [2, 1]}
+    assert (await made.unique().data())["a"][0] == 0.0
+    assert len(await concat(made["a"], other["a"]).unique().data()) == 2
