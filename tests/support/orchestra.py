@@ -91,7 +91,6 @@ class Orchestra:
     # ------------------------------------------------------------ work
 
     async def claim(self, limit: int = 100, placement: int = 0, begins: int = 0) -> list[Claim]:
-        self.coordinator._fronts.clear()  # the exact order, also where a claim was slow
         return await self.coordinator.claim(self.worker, limit=limit, placement=placement, begins=begins)
 
     async def claim_named(self, limit: int = 100) -> dict[str, Claim]:
