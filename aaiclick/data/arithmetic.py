@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from aaiclick.data import sql
 from aaiclick.data.beyond import BEYOND, TOLD
-from aaiclick.data.grammar import Type
 from aaiclick.data.kinds import (
     BYTE,
     CLASSES,
@@ -28,30 +27,13 @@ from aaiclick.data.kinds import (
     is_whole,
     like,
 )
+from aaiclick.data.whole import Whole, alike, named, null_or, widened
 
 _FUNCTIONS = {"+": "plus", "-": "minus", "*": "multiply"}
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
 _MOST = 76
 QUOTIENT_SCALE = 18
 """Digits after the point that a quotient of decimals has at least."""
-
-
-class _Whole:
-    """What matters of a whole number's type."""
-
-    def __init__(self, kind: Type) -> None:
-        bare = kind.bare
-        self.bits = 8 if bare.name == "Bool" else bare.bits
-        self.signed = bare.name.startswith("Int")
-
-    @property
-    def signed_bits(self) -> int:
-        """The width of the signed type that holds all of it."""
-        return self.bits if self.signed else 2 * self.bits
-
-
-def _named(bits: int, signed: bool) -> Type:
-    return Type(f"{'' if signed else 'U'}Int{bits}")
 
 
 def added(sign: str) -> Typing:
@@ -73,7 +55,7 @@ def wrapped(sign: str) -> Typing:
     def words(kinds: Sequence[Kind]) -> Worded | None:
         plain = f"({{0}} {sign} {{1}})"
         if all(map(is_whole, kinds)):
-            return Worded(plain, like(_result(sign, kinds), *kinds))
+            return Worded(plain, like(widened(sign, kinds), *kinds))
         if any(map(is_float, kinds)) and all(is_whole(k) or is_float(k) or is_decimal(k) for k in kinds):
             return Worded(plain, like(FLOAT, *kinds))
         return Worded(plain)
@@ -81,16 +63,8 @@ def wrapped(sign: str) -> Typing:
     return words
 
 
-def _result(sign: str, kinds: Sequence[Kind]) -> Type:
-    """The type that ClickHouse gives a sum or product of whole numbers."""
-    numbers = [_Whole(kind) for kind in kinds if kind is not None]
-    bits = max(number.bits for number in numbers)
-    signed = sign == "-" or any(number.signed for number in numbers)
-    return _named(2 * bits if bits < 64 else bits, signed)
-
-
 def _checked(sign: str, kinds: Sequence[Kind]) -> Worded:
-    answer, numbers = _result(sign, kinds), [_Whole(kind) for kind in kinds if kind is not None]
+    answer, numbers = widened(sign, kinds), [Whole(kind) for kind in kinds if kind is not None]
     kind = like(answer, *kinds)
     bits = max(number.bits for number in numbers)
     if bits < 64:
@@ -99,16 +73,8 @@ def _checked(sign: str, kinds: Sequence[Kind]) -> Worded:
         limit = 2 ** (255 if answer.name.startswith("I") else 256)
         least = 0 if answer.name.startswith("U") else -limit
         return Worded(_estimated(f"({{0}} {sign} {{1}})", f"{{0}} {sign} {{1}}", least, limit, sign), kind)
-    wide = _named(2 * bits, sign != "*" or any(number.signed for number in numbers))
-    return Worded(_null_or(f"accurateCast(to{wide}({{0}}) {sign} {{1}}, '{answer}')", kinds), kind)
-
-
-def _null_or(text: str, kinds: Sequence[Kind]) -> str:
-    """Without looking at what lies under a NULL, which may be anything."""
-    places = [f"{{{number}}}" for number, kind in enumerate(kinds) if is_null(kind)]
-    for place in places:
-        text = text.replace(place, f"assumeNotNull({place})")
-    return f"if({' OR '.join(f'isNull({place})' for place in places)}, NULL, {text})" if places else text
+    wide = named(2 * bits, sign != "*" or any(number.signed for number in numbers))
+    return Worded(null_or(f"accurateCast(to{wide}({{0}}) {sign} {{1}}, '{answer}')", kinds), kind)
 
 
 def _estimated(value: str, about: str, least: float, limit: float, sign: str) -> str:
@@ -139,28 +105,25 @@ def _turned(worded: Worded) -> Worded:
     return Worded(worded.sql.replace("{0}", "0").replace("{1}", "{0}"), worded.kind)
 
 
-def shifted(kinds: Sequence[Kind]) -> Worded | None:
-    """`<<`: refused where bits would be lost."""
-    if not all(map(is_whole, kinds)) or kinds[0] is None:
-        return None
-    number, made = _Whole(kinds[0]), "bitShiftLeft({0}, {1})"
-    lost = f"{{1}} < 0 OR {{1}} >= {number.bits} OR bitShiftRight({made}, {{1}}) != {{0}}"
-    told = sql.text(BEYOND.format("a number shifted to the left"))
-    kind = like(_result("+", (_named(number.bits, number.signed), BYTE)), *kinds)
-    return Worded(f"({made} + throwIf(ifNull({lost}, 0), {told}))", kind)
-
-
-def wrapped_shifted(kinds: Sequence[Kind]) -> Worded | None:
-    """The same in ClickHouse's own words."""
-    return Worded("bitShiftLeft({0}, {1})")
-
-
 def without_sign(kinds: Sequence[Kind]) -> Worded | None:
     """`abs`: unsigned, so that every number has one."""
     kind = kinds[0]
     if is_whole(kind) and kind is not None:
-        return Worded("abs({0})", like(_named(_Whole(kind).bits, False), kind))
+        return Worded("abs({0})", like(named(Whole(kind).bits, False), kind))
     return Worded("abs({0})", kind) if is_float(kind) or is_decimal(kind) else None
+
+
+def rounded(kinds: Sequence[Kind]) -> Worded | None:
+    """`round`: whole numbers are rounded with room above them, since 127 becomes 130."""
+    kind, plain = kinds[0], "roundBankers({0}{args})"
+    if len(kinds) < 2 or kind is None or kind.bare.name == "Bool" or not is_whole(kind):
+        return Worded(plain, kind)
+    number = Whole(kind)
+    if number.bits == 256:
+        return Worded(plain)
+    wide = named(2 * number.bits, number.signed)
+    text = f"accurateCast(roundBankers(to{wide}({{0}}){{args}}), '{kind.bare}')"
+    return Worded(null_or(text, kinds[:1]), kind)
 
 
 # ---------------------------------------------------------------- // and %
@@ -173,11 +136,11 @@ REMAINDER = f"({_REST} + if(({_REST} != 0) AND (({_REST} < 0) != ({{1}} < 0)), {
 def floor_divided(kinds: Sequence[Kind]) -> Worded | None:
     """`//`: whole numbers, rounded down, whatever the types."""
     if all(map(is_whole, kinds)):
-        numbers = [_Whole(kind) for kind in kinds if kind is not None]
+        numbers = [Whole(kind) for kind in kinds if kind is not None]
         if not any(number.signed for number in numbers):
-            return Worded("intDiv({0}, {1})", like(_named(numbers[0].bits, False), *kinds))
-        kind, text = _alike(FLOOR, kinds, numbers)
-        return Worded(text, like(_named(2 * kind.bits if kind.bits < 64 else kind.bits, True), *kinds))
+            return Worded("intDiv({0}, {1})", like(named(numbers[0].bits, False), *kinds))
+        kind, text = alike(FLOOR, kinds, numbers)
+        return Worded(text, like(named(2 * kind.bits if kind.bits < 64 else kind.bits, True), *kinds))
     if _are_decimals(kinds):
         digits, scale = _side_by_side(kinds)
         return _of_decimals(FLOOR, kinds, digits + scale, scale, None)
@@ -187,10 +150,10 @@ def floor_divided(kinds: Sequence[Kind]) -> Worded | None:
 def remainder(kinds: Sequence[Kind]) -> Worded | None:
     """`%`: with the sign of the divisor."""
     if all(map(is_whole, kinds)):
-        numbers = [_Whole(kind) for kind in kinds if kind is not None]
+        numbers = [Whole(kind) for kind in kinds if kind is not None]
         if not any(number.signed for number in numbers):
-            return Worded(_REST, like(_named(numbers[1].bits, False), *kinds))
-        kind, text = _alike(REMAINDER, kinds, numbers)
+            return Worded(_REST, like(named(numbers[1].bits, False), *kinds))
+        kind, text = alike(REMAINDER, kinds, numbers)
         return Worded(f"to{kind}({text})", like(kind, *kinds))
     if _are_decimals(kinds):
         digits, scale = _side_by_side(kinds)
@@ -209,16 +172,6 @@ _EXACTLY = (
 )
 
 
-def _alike(text: str, kinds: Sequence[Kind], numbers: Sequence[_Whole]) -> tuple[Type, str]:
-    """Both as the signed type that holds them: ClickHouse divides others as if they had the same sign."""
-    kind = _named(min(256, max(number.signed_bits for number in numbers)), True)
-    for place, (given, number) in enumerate(zip(kinds, numbers, strict=True)):
-        if given is not None and given.bare != kind:
-            cast = f"to{kind}({{{place}}})" if number.signed_bits <= 256 else f"accurateCast({{{place}}}, '{kind}')"
-            text = text.replace(f"{{{place}}}", cast)
-    return kind, text
-
-
 # ---------------------------------------------------------------- decimals
 
 
@@ -232,7 +185,7 @@ def _size(kind: Kind) -> tuple[int, int]:
     assert kind is not None
     if is_decimal(kind):
         return kind.bare.numbers[0], kind.bare.numbers[1]
-    return _DIGITS[_Whole(kind).bits], 0
+    return _DIGITS[Whole(kind).bits], 0
 
 
 def _side_by_side(kinds: Sequence[Kind]) -> tuple[int, int]:
@@ -254,10 +207,10 @@ def _of_decimals(text: str, kinds: Sequence[Kind], digits: int, scale: int, answ
     found = decimal(min(digits, _MOST), scale)
     assert found is not None
     bits = CLASSES[found.numbers[0]]
-    words = _null_or(_as_decimals(text, kinds, bits, (scale, scale)), kinds)
+    words = null_or(_as_decimals(text, kinds, bits, (scale, scale)), kinds)
     if digits > _MOST:
         words = _limited(words, 10.0 ** (_MOST - scale - (scale if answer is None else 0)), kinds)
-    kind = _named(bits if bits > 32 else 64, True) if answer is None else found
+    kind = named(bits if bits > 32 else 64, True) if answer is None else found
     return Worded(words, like(kind, *kinds) if answer is not None else None)
 
 
@@ -274,7 +227,7 @@ def _summed(sign: str, kinds: Sequence[Kind]) -> Worded:
     found = decimal(min(digits, _MOST), scale)
     assert found is not None
     text = _as_decimals(f"({{0}} {sign} {{1}})", kinds, CLASSES[found.numbers[0]], [_size(kind)[1] for kind in kinds])
-    text = _null_or(text, kinds)
+    text = null_or(text, kinds)
     if digits >= _MOST:
         text = _limited(text, 10.0 ** (_MOST - scale), kinds)
     return Worded(text, like(found, *kinds))
@@ -288,7 +241,7 @@ def _multiplied(kinds: Sequence[Kind]) -> Worded | None:
     found = decimal(min(digits, _MOST), scale)
     assert found is not None
     text = _as_decimals("({0} * {1})", kinds, CLASSES[found.numbers[0]], [size[1] for size in sizes])
-    text = _null_or(text, kinds)
+    text = null_or(text, kinds)
     if digits > _MOST:
         limit = 10.0 ** (_MOST - scale)
         text = _estimated(text, "{0} * {1}", -limit, limit, "*")
@@ -307,7 +260,7 @@ def divided(kinds: Sequence[Kind]) -> Worded | None:
     found = decimal(min(max(needed, _size(kinds[1])[0]), _MOST), scale)
     assert found is not None
     text = _as_decimals("({0} / {1})", kinds, CLASSES[found.numbers[0]], (scale, other))
-    text = _null_or(text, kinds)
+    text = null_or(text, kinds)
     if needed > _MOST:
         text = _limited(text, 10.0 ** (_MOST - scale - other), kinds)
     return Worded(text, like(found, *kinds))
@@ -321,8 +274,8 @@ def total(kinds: Sequence[Kind]) -> Worded | None:
     kind = kinds[0]
     plain = "ifNull(sum({0}){over}, 0)"
     if is_whole(kind) and kind is not None:
-        number = _Whole(kind)
-        answer = _named(max(64, number.bits), number.signed)
+        number = Whole(kind)
+        answer = named(max(64, number.bits), number.signed)
         if number.bits < 64:
             return Worded(plain, answer)
         if number.bits < 256:
@@ -349,8 +302,8 @@ def wrapped_total(kinds: Sequence[Kind]) -> Worded | None:
     """The sum in ClickHouse's own words."""
     kind = kinds[0]
     if is_whole(kind) and kind is not None:
-        number = _Whole(kind)
-        return Worded("ifNull(sum({0}){over}, 0)", _named(max(64, number.bits), number.signed))
+        number = Whole(kind)
+        return Worded("ifNull(sum({0}){over}, 0)", named(max(64, number.bits), number.signed))
     return Worded("ifNull(sum({0}){over}, 0)", FLOAT if is_float(kind) else None)
 
 
@@ -371,7 +324,7 @@ def mean(kinds: Sequence[Kind]) -> Worded | None:
     kind = kinds[0]
     if kind is None or not (is_whole(kind) or is_decimal(kind) or is_float(kind)):
         return None
-    is_long = (is_whole(kind) and _Whole(kind).bits >= 64) or (is_decimal(kind) and _size(kind)[0] > 18)
+    is_long = (is_whole(kind) and Whole(kind).bits >= 64) or (is_decimal(kind) and _size(kind)[0] > 18)
     return Worded("avg(toFloat64({0}))" if is_long else "avg({0})", like(FLOAT, kind))
 
 

@@ -14,3 +14,10 @@ CHECKED = re.compile(
     re.DOTALL,
 )
 """What ClickHouse says where a checked operation was refused."""
+
+NARROWED = re.compile(
+    r"(?:Value in column U?Int(?:16|32|64|128|256) cannot be safely converted into type U?Int).*?"
+    r"FUNCTION (?:if\(isNull\(|accurateCast\(roundBankers\()",
+    re.DOTALL,
+)
+"""The same, where it does not say which operation it was."""

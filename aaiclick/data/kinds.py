@@ -117,6 +117,35 @@ def common(kinds: Sequence[Kind]) -> Kind:
     return None if first is None else like(first.bare, *kinds)
 
 
+def joint(kinds: Sequence[Kind]) -> Kind:
+    """The type that ClickHouse gives to a choice among these; not known where it has none that holds all of them."""
+    known = [kind.bare for kind in kinds if kind is not None and kind != NULL]
+    if None in kinds or not known or not all(map(is_whole, known)) or len(set(known)) == 1:
+        return common(kinds)
+    if any(kind == BOOL for kind in known):
+        return None
+    signed = max((kind.bits for kind in known if kind.name.startswith("Int")), default=0)
+    unsigned = max((kind.bits for kind in known if kind.name.startswith("U")), default=0)
+    if signed and (unsigned == 256 or (unsigned == 64 and signed <= 64)):
+        return None
+    bits = max(signed, 2 * unsigned if unsigned >= signed else 0) if signed else unsigned
+    return like(Type(f"{'' if signed else 'U'}Int{bits}"), *kinds)
+
+
+def least_kind(kinds: Sequence[Kind]) -> Kind:
+    """The type of the least of these: with UInt64 and Int64 it is never beyond Int64."""
+    return Type("Int64") if _are_long(kinds) else joint(kinds)
+
+
+def greatest_kind(kinds: Sequence[Kind]) -> Kind:
+    """The type of the greatest of these: with UInt64 and Int64 it is never below 0."""
+    return COUNT if _are_long(kinds) else joint(kinds)
+
+
+def _are_long(kinds: Sequence[Kind]) -> bool:
+    return len(kinds) == 2 and set(kinds) == {Type("Int64"), COUNT}
+
+
 # ---------------------------------------------------------------- types of answers
 
 
@@ -127,7 +156,7 @@ def always(kind: Type) -> Callable[[str], Typing]:
 
 def same(sql: str, which: slice = slice(1)) -> Typing:
     """The answer is one of these arguments."""
-    return lambda kinds: Worded(sql, common(kinds[which]))
+    return lambda kinds: Worded(sql, joint(kinds[which]))
 
 
 def found(sql: str) -> Typing:

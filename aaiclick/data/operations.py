@@ -11,10 +11,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aaiclick.data import arithmetic
+from aaiclick.data import arithmetic, bits
 from aaiclick.data.clocks import Clock
 from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import COUNT, FLOAT, TEXT, Kind, Typing, Worded, always, common, found, is_null, same
+from aaiclick.data.kinds import (
+    COUNT,
+    FLOAT,
+    TEXT,
+    Kind,
+    Typing,
+    Worded,
+    always,
+    found,
+    greatest_kind,
+    is_null,
+    joint,
+    least_kind,
+    like,
+    maybe,
+    same,
+)
 
 
 class Operation(NamedTuple):
@@ -79,7 +95,8 @@ def _first_known(sql: str) -> Typing:
     """The answer is the first argument that is there."""
 
     def typing(kinds: Sequence[Kind]) -> Worded:
-        kind = common(kinds)
+        needed = next((number for number, kind in enumerate(kinds, 1) if not is_null(kind)), len(kinds))
+        kind = joint(kinds[:needed])
         return Worded(sql, kind.bare if kind is not None and not all(map(is_null, kinds)) else kind)
 
     return typing
@@ -146,6 +163,26 @@ _STRIP = (
 )
 """Without what Python takes for white space; most texts need no pattern for it."""
 
+_CLIP = "if(isNull({0}), NULL, least(greatest({0}, {1}), {2}))"
+_HASH = "cityHash64({0}{args})"
+
+
+def _least(kinds: Sequence[Kind]) -> Worded:
+    return Worded("least({0}{args})", least_kind(kinds))
+
+
+def _greatest(kinds: Sequence[Kind]) -> Worded:
+    return Worded("greatest({0}{args})", greatest_kind(kinds))
+
+
+def _hashed(kinds: Sequence[Kind]) -> Worded:
+    return Worded(_HASH, like(COUNT, *kinds))
+
+
+def _clipped(kinds: Sequence[Kind]) -> Worded:
+    return Worded(_CLIP, maybe(least_kind([greatest_kind(kinds[:2]), kinds[2]])))
+
+
 _REPLACE = "if(throwIf({1} = '', 'replace: there is no empty text to be found') = 0, replaceAll({0}, {1}, {2}), '')"
 
 OPERATORS = {
@@ -162,15 +199,15 @@ OPERATORS = {
     "ge": _compared(">="),
     "eq": _compared("="),
     "ne": _compared("!="),
-    "and": _two("bitAnd({0}, {1})", "toBool({0} AND {1})"),
-    "or": _two("bitOr({0}, {1})", "toBool({0} OR {1})"),
-    "xor": _two("bitXor({0}, {1})", "toBool(xor({0}, {1}))"),
-    "lshift": _two("bitShiftLeft({0}, {1})", typed=arithmetic.shifted)._replace(wrapping=arithmetic.wrapped_shifted),
-    "rshift": _two("bitShiftRight({0}, {1})"),
+    "and": _two("bitAnd({0}, {1})", "toBool({0} AND {1})", bits.bitwise("bitAnd")),
+    "or": _two("bitOr({0}, {1})", "toBool({0} OR {1})", bits.bitwise("bitOr")),
+    "xor": _two("bitXor({0}, {1})", "toBool(xor({0}, {1}))", bits.bitwise("bitXor")),
+    "lshift": _two("bitShiftLeft({0}, {1})", typed=bits.shifted)._replace(wrapping=bits.wrapped_shifted),
+    "rshift": _two("bitShiftRight({0}, {1})", typed=bits.bits_kept("bitShiftRight({0}, {1})")),
     "neg": Operation("(-{0})", typed=arithmetic.negated, wrapping=arithmetic.wrapped_negated),
     "pos": _same("({0})"),
     "abs": Operation("abs({0})", typed=arithmetic.without_sign),
-    "invert": Operation("bitNot({0})", truth_sql="toBool(NOT {0})"),
+    "invert": Operation("bitNot({0})", truth_sql="toBool(NOT {0})", typed=bits.bits_kept("bitNot({0})")),
 }
 """What Python has signs for."""
 
@@ -186,9 +223,9 @@ FUNCTIONS = {
     "tan": _gives("tan({0})", FLOAT),
     "floor": _same("floor({0})"),
     "ceil": _same("ceil({0})"),
-    "round": _same("roundBankers({0}{args})", 1, 2),
-    "sign": Operation("sign({0})"),
-    "clip": Operation("if(isNull({0}), NULL, least(greatest({0}, {1}), {2}))", 3, 3, times=_ALL),
+    "round": Operation("roundBankers({0}{args})", 1, 2, typed=arithmetic.rounded),
+    "sign": _gives("sign({0})", Type("Int8")),
+    "clip": Operation(_CLIP, 3, 3, times=_ALL, typed=_clipped),
     "is_nan": _test("isNaN({0})"),
     # texts
     "upper": _gives("upperUTF8({0})", TEXT),
@@ -226,9 +263,15 @@ FUNCTIONS = {
     "fill_nan": Operation("if(isNaN({0}), {1}, {0})", 2, 2),
     # choices
     "choose": Operation("if({0}, {1}, {2})", 3, 3, alike=_OTHERS, typed=same("if({0}, {1}, {2})", _OTHERS)),
-    "least": Operation("least({0}{args})", 2, 100, times=_ALL),
-    "greatest": Operation("greatest({0}{args})", 2, 100, times=_ALL),
-    "hash": Operation("cityHash64({0}{args})", 1, 100, apart=True),
+    "least": Operation("least({0}{args})", 2, 100, times=_ALL, typed=_least),
+    "greatest": Operation(
+        "greatest({0}{args})",
+        2,
+        100,
+        times=_ALL,
+        typed=_greatest,
+    ),
+    "hash": Operation(_HASH, 1, 100, apart=True, typed=_hashed),
 }
 """Methods of a column: its values are the first argument."""
 

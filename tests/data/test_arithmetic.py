@@ -191,10 +191,43 @@ async def test_two_to_the_62_has_its_remainder(context: Context) -> None:
     assert await (made % (2**63 - 1)).data() == [2**62]
 
 
-async def test_shifts_lose_no_bits(context: Context) -> None:
-    made = await context.create_object_from_value([1, 3])
-    assert await (made << 61).data() == [2**61, 3 * 2**61]
-    for places in (63, 64, 70, -1):
-        with pytest.raises(DataRefused):
-            await (made << places).data()
-    assert await (made << 63).wrapping().data() == [-(2**63), -(2**63)]
+LARGE = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda a: (a > 3).choose(a, 0) + LARGE,
+        lambda a: a.least(100) + LARGE,
+        lambda a: a.greatest(0) + LARGE,
+        lambda a: a.sign() * LARGE * 2,
+        lambda a: a.coalesce(0) + LARGE,
+        lambda a: a.fill_null(0) + LARGE,
+        lambda a: (a & a) + LARGE,
+        lambda a: (a & 255) + LARGE,
+        lambda a: (a >> 0) + LARGE,
+        lambda a: a.clip(0, 100) + LARGE,
+        lambda a: a.round(-3),
+        lambda a: a.max() + 1,
+    ],
+)
+@pytest.mark.parametrize("kind", ["Int64", "Nullable(Int64)"])
+async def test_what_was_chosen_or_masked_before_is_checked_too(context: Context, made: Any, kind: str) -> None:
+    numbers = await context.create_object_from_value([LARGE, 5], fields={"value": kind})
+    with pytest.raises(DataRefused, match="beyond the range"):
+        await made(numbers).data()
+
+
+async def test_whole_numbers_are_rounded_or_refused(context: Context) -> None:
+    small = await context.create_object_from_value([127, None, -128, 15], fields={"value": "Nullable(Int8)"})
+    with pytest.raises(DataRefused, match="beyond the range"):
+        await small.round(-1).data()
+    assert await small.cast("Nullable(Int16)").round(-1).data() == [130, None, -130, 20]
+    assert await small.round(1).data() == [127, None, -128, 15]
+
+
+async def test_the_least_and_the_greatest_of_long_numbers_are_known(context: Context) -> None:
+    made = await context.create_object_from_value([LARGE, 5])
+    for query in (made.least(LARGE) + LARGE, made.clip(0, LARGE) + LARGE, made.greatest(2**63) * 2):
+        with pytest.raises(DataRefused, match="beyond the range"):
+            await query.data()

@@ -10,7 +10,7 @@ import pytest
 from aaiclick.data import Context, concat, sql
 from aaiclick.data.expressions import Value
 from aaiclick.data.grammar import parse
-from aaiclick.data.kinds import common, kind_of_value, like, maybe
+from aaiclick.data.kinds import common, joint, kind_of_value, like, maybe
 from aaiclick.data.relations import column_of
 
 VALUES: list[Any] = [0, 255, 256, -1, -129, 2**32, 2**63, -(2**63), 2**70, True, 1.5, "x", Decimal("1.50"), None]
@@ -61,6 +61,37 @@ async def test_answers_have_the_types_that_clickhouse_gives_them(context: Contex
     }
     unknown = {name for name, kind in told.items() if kind is None}
     assert all("//" in name for name in unknown), unknown
+
+
+async def test_choices_and_bits_have_the_types_that_clickhouse_gives_them(context: Context) -> None:
+    kinds = {name: kind for name, kind in KINDS.items() if "Int" in kind}
+    made = await context.create_object(kinds)
+    new: dict[str, Any] = {}
+    for one in kinds:
+        a = made[one]
+        new |= {f"~{one}": ~a, f"{one} >> 1": a >> 1, f"sign {one}": a.sign(), f"round {one}": a.round(-1)}
+        new |= {f"hash {one}": a.hash(), f"{one} & 7": a & 7, f"{one} or 0": a.coalesce(0)}
+        for other in kinds:
+            b = made[other]
+            new |= {f"{one} | {other}": a | b}
+            if "Nullable" not in kinds[one] + kinds[other]:
+                new |= {f"least {one} {other}": a.least(b), f"greatest {one} {other}": a.greatest(b)}
+            if joint([parse(kinds[one]), parse(kinds[other])]) is not None:  # else ClickHouse has no words for it
+                new |= {f"{one} or {other}": a.coalesce(b), f"fill {one} {other}": a.fill_null(b)}
+                new |= {f"choose {one} {other}": (a > 1).choose(a, b), f"clip {one} {other}": a.clip(b, a)}
+    query = made.with_columns(**new)
+    found = await context.client.rows(f"DESCRIBE TABLE ({query.explain()})")
+    engine = dict(zip(found.columns[0], found.columns[1], strict=True))
+    told = {name: column_of(query._relation, name).kind for name in new}
+    wrong = {
+        name: (str(kind), engine[name])
+        for name, kind in told.items()
+        if kind is not None and engine[name] not in (str(kind), str(kind.bare))
+    }
+    assert not wrong
+    assert not {
+        name for name, kind in told.items() if kind is None and not name.startswith(("least", "greatest", "round"))
+    }
 
 
 async def test_totals_have_the_types_that_clickhouse_gives_them(context: Context) -> None:

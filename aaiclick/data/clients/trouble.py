@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from aaiclick.data.beyond import BEYOND, CHECKED, TOLD
+from aaiclick.data.beyond import BEYOND, CHECKED, NARROWED, TOLD
 from aaiclick.errors import AaiclickError, DataRefused, DataUnreachable, StaleObject
 from aaiclick.telemetry.masks import mask_text
 
@@ -64,6 +64,8 @@ def in_our_words() -> Iterator[None]:
         cause = _line(error)
         if beyond := CHECKED.search(cause):
             cause = BEYOND.format(TOLD[beyond[1]])
+        elif NARROWED.search(cause):
+            cause = BEYOND.format("a number")
         if code and code[1] == _REFUSED_BY_US:
             cause = cause.partition(": while executing")[0]  # what was executed is long, and says nothing more
         raise DataRefused(code=int(code[1]) if code else 0, cause=cause) from error
