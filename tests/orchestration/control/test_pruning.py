@@ -192,6 +192,7 @@ async def test_what_is_set_to_zero_is_kept_for_ever(
     assert {kind for kind in KINDS if asked[kind] or gone[kind]} == {"events"}
 
 
+@pytest.mark.timeout(600 if LONG else 120)
 async def test_what_there_is_stays_bounded(band: Orchestra, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A soak: rounds of short jobs, workers that come and go, and whoever leads. TEST_LONG=1: thousands of them."""
     rounds, each = (100, 30) if LONG else (4, 5)
