@@ -1,0 +1,97 @@
+"""One thing that can be done to values, and the usual ways to write it down."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from aaiclick.data.clocks import Clock
+from aaiclick.data.grammar import Type
+from aaiclick.data.kinds import Typing, always, found, same
+
+ALL_ROWS = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+FIRST, OTHERS, ALL = slice(1), slice(1, None), slice(None)
+
+
+class Operation(NamedTuple):
+    """One thing that can be done to values."""
+
+    sql: str
+    """With every argument in its place; `{args}` stands for all that are left."""
+    least: int = 1
+    most: int = 1
+    truth: bool = False
+    """Its answer is true or false."""
+    truth_sql: str | None = None
+    """What to say instead when every argument is known to be true or false."""
+    alike: slice = slice(0)
+    """The arguments that its answer is one of: if these are true or false, so is the answer."""
+    many: bool = False
+    """It looks at many rows. With `over`, `{over}` is where the rows around are told; otherwise at the end."""
+    frame: str | None = None
+    """Which rows around are seen with an order; without it, those up to the row itself."""
+    times: slice = slice(0)
+    """The arguments whose times its answer is one of, besides those of `alike`."""
+    cancels: bool = False
+    """Of two times its answer is none."""
+    compares: bool = False
+    """A text beside a time is read as one."""
+    apart: bool = False
+    """Its arguments have nothing to do with each other: one may be a time with a zone and another without."""
+    takes: Clock = ""
+    """What its first argument must be, if it is known."""
+    makes: Clock = ""
+    """What its answer is."""
+    typed: Typing | None = None
+    """Says it by the types of the arguments, and tells the type of the answer; without it, that is not known."""
+    wrapping: Typing | None = None
+    """The same without checks: what `wrapping()` asks for."""
+
+
+def two(sql: str, truth_sql: str | None = None, typed: Typing | None = None) -> Operation:
+    return Operation(sql, 2, 2, truth_sql=truth_sql, typed=typed)
+
+
+def gives(sql: str, kind: Type, least: int = 1, most: int | None = None) -> Operation:
+    """Its answer is of one type, or None."""
+    return Operation(sql, least, most or least, typed=always(kind)(sql))
+
+
+def same_as_first(sql: str, least: int = 1, most: int = 1) -> Operation:
+    """Its answer is of the type of its first argument."""
+    return Operation(sql, least, most, typed=same(sql))
+
+
+def condition(sql: str, least: int = 1, most: int | None = None) -> Operation:
+    return Operation(f"toBool({sql})", least, most or least, truth=True)
+
+
+def total(
+    sql: str,
+    arguments: int = 1,
+    *,
+    truth: bool = False,
+    alike: slice = slice(0),
+    times: slice = slice(0),
+    typed: Typing | None = None,
+) -> Operation:
+    return Operation(
+        sql, arguments, arguments, truth=truth, alike=alike, many=True, times=times, apart=True, typed=typed
+    )
+
+
+def one_of(sql: str, arguments: int = 1) -> Operation:
+    """A total that is one of the values, or None."""
+    return total(sql, arguments, alike=FIRST, typed=found(sql))
+
+
+def window(
+    sql: str,
+    least: int = 1,
+    most: int = 1,
+    *,
+    alike: slice = slice(0),
+    frame: str | None = None,
+    typed: Typing | None = None,
+) -> Operation:
+    return Operation(sql, least, most, alike=alike, many=True, frame=frame, typed=typed)

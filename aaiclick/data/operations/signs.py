@@ -1,0 +1,47 @@
+"""What Python has signs for: `a + b`, `a < b`."""
+
+from __future__ import annotations
+
+from aaiclick.data import arithmetic, bits
+from aaiclick.data.kinds import FLOAT
+from aaiclick.data.operations.operation import Operation, gives, same_as_first, two
+
+
+def moved(sign: str) -> Operation:
+    return checked(sign)._replace(times=slice(None), cancels=True)
+
+
+def checked(sign: str) -> Operation:
+    words = f"({{0}} {sign} {{1}})"
+    return Operation(words, 2, 2, typed=arithmetic.added(sign), wrapping=arithmetic.wrapped(sign))
+
+
+def compared(sign: str) -> Operation:
+    return Operation(f"toBool({{0}} {sign} {{1}})", 2, 2, truth=True, compares=True)
+
+
+OPERATORS = {
+    "add": moved("+"),
+    "sub": moved("-"),
+    "mul": checked("*"),
+    "truediv": two("({0} / {1})", typed=arithmetic.divided),
+    "floordiv": two(arithmetic.FLOOR, typed=arithmetic.floor_divided),
+    "mod": two(arithmetic.REMAINDER, typed=arithmetic.remainder),
+    "pow": gives("pow({0}, {1})", FLOAT, 2),
+    "lt": compared("<"),
+    "le": compared("<="),
+    "gt": compared(">"),
+    "ge": compared(">="),
+    "eq": compared("="),
+    "ne": compared("!="),
+    "and": two("bitAnd({0}, {1})", "toBool({0} AND {1})", bits.bitwise("bitAnd")),
+    "or": two("bitOr({0}, {1})", "toBool({0} OR {1})", bits.bitwise("bitOr")),
+    "xor": two("bitXor({0}, {1})", "toBool(xor({0}, {1}))", bits.bitwise("bitXor")),
+    "lshift": two("bitShiftLeft({0}, {1})", typed=bits.shifted)._replace(wrapping=bits.wrapped_shifted),
+    "rshift": two("bitShiftRight({0}, {1})", typed=bits.bits_kept("bitShiftRight({0}, {1})")),
+    "neg": Operation("(-{0})", typed=arithmetic.negated, wrapping=arithmetic.wrapped_negated),
+    "pos": same_as_first("({0})"),
+    "abs": Operation("abs({0})", typed=arithmetic.without_sign),
+    "invert": Operation("bitNot({0})", truth_sql="toBool(NOT {0})", typed=bits.bits_kept("bitNot({0})")),
+}
+"""What Python has signs for."""
