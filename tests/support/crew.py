@@ -22,6 +22,8 @@ from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.store.database import Database
 from tests.support.orchestra import done, failure, make
 
+BEAT_EVERY_S = 3.0
+
 
 @dataclass
 class Deeds:
@@ -76,6 +78,19 @@ class Crew:
 
     async def claim(self, coordinator: DirectCoordinator, dice: random.Random) -> None:
         worker = (await coordinator.register(hostname="crew", pid=self.seed + 1)).id
+        beating = asyncio.create_task(self.beat(coordinator, worker))
+        try:
+            await self.claim_for(worker, coordinator, dice)
+        finally:
+            beating.cancel()
+
+    async def beat(self, coordinator: DirectCoordinator, worker: int) -> None:
+        """Keep the session: a long run lasts longer than one."""
+        while True:
+            await asyncio.sleep(BEAT_EVERY_S)
+            await coordinator.beat(worker)
+
+    async def claim_for(self, worker: int, coordinator: DirectCoordinator, dice: random.Random) -> None:
         while not self.ended.is_set():
             claims = await coordinator.claim(worker, limit=dice.choice([1, 3, 10, 30]))
             self.deeds.claimed += [(claim.task_id, claim.epoch) for claim in claims]
