@@ -19,6 +19,7 @@ from urllib.parse import urlencode
 from weakref import WeakKeyDictionary
 
 from aaiclick.data import sql
+from aaiclick.data.deduplication import forget_torn_inserts
 from aaiclick.errors import EngineUnavailable
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Engine:
         self._idle: OrderedDict[Key, list[Connection]] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
+        forget_torn_inserts(self.directory)  # nobody else has it open
         self._root = self._open_root({"max_server_memory_usage": memory_bytes_max})
         self.timezone = str(self._root.query("SELECT timezone()", "TabSeparated")).strip()
         self._attach_again()
