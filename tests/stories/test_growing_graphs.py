@@ -118,6 +118,7 @@ async def test_a_job_that_grows_between_claims_ends_once(band: Orchestra, seed: 
     (kept,) = await band.claim(limit=1)
     with ripples_left_at_times(band, draw):
         for _ in range(25):
+            await band.stay()
             touched = grower.think()
             with suppress(*REFUSALS):
                 await band.apply(job, *touched)
@@ -150,6 +151,7 @@ async def test_a_job_that_grows_while_others_work_on_it_ends_once(band: Orchestr
 
     async def grow(grower: Grower) -> None:
         for _ in range(12):
+            await band.stay()
             touched = grower.think()
             with suppress(*REFUSALS):
                 await band.apply(job, *touched)

@@ -64,7 +64,10 @@ class Query:
 
 @dataclass
 class Counts:
-    """What X-ClickHouse-Summary tells; the rows of a streamed answer are known when it has ended."""
+    """What X-ClickHouse-Summary tells; the rows of a streamed answer are known when it has ended.
+
+    What was read for one is what the engine has told by then: the last blocks may be missing.
+    """
 
     read_rows: int = 0
     read_bytes: int = 0
