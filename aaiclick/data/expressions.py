@@ -197,8 +197,9 @@ def _call(operation: Operation, args: tuple[Expression, ...]) -> Call:
     if operation.truth_sql is not None and _are_truths(args):
         sql, truth = operation.truth_sql, True
     clock, kind = operation.makes or _clock(operation, clocks), _truth_kind(args) if truth else None
-    if operation.typed is not None and args and not any(clocks) and sql == operation.sql:
-        worded = operation.typed([arg.kind for arg in args])
+    typing = operation.timed if any(clocks) else operation.typed
+    if typing is not None and args and sql == operation.sql:
+        worded = typing([arg.kind for arg in args])
         sql, kind = (sql, kind) if worded is None else (worded.sql, worded.kind or kind)
     return Call(operation, args, sql, truth, deeper(args), clock, kind)
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from aaiclick.data import time_verbs
 from aaiclick.data.expressions import Call, Expression, call, cast, member, wrapping
-from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS, Operation
+from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS, Applied, Operation
 from aaiclick.data.other_names import hint
 from aaiclick.data.relations import column_of
 from aaiclick.data.types import read_type
@@ -50,7 +49,15 @@ class Operators(Functions[Made]):
         if operation is None:
             told = f"{type(self).__name__} has no attribute {name!r}, and no function is called so"
             raise AttributeError(f"{told}. {hint(name, dir(self))}" if not name.startswith("_") else told)
+        if operation.make is not None:
+            return partial(self._made, name, operation.make)
         return partial(self._combine, partial(call, name, operation))
+
+    def _made(self, name: str, make: Callable[..., Operation | Applied], *given: Any, **named: Any) -> Made:
+        """What an operation gives that is made of what stands in its parentheses."""
+        found = make(*given, **named)
+        applied = found if isinstance(found, Applied) else Applied(found)
+        return self._combine(partial(call, name, applied.operation), *applied.operands)
 
     if not TYPE_CHECKING:  # checkers are told of each method, so that they know a name that is none
 
@@ -82,25 +89,6 @@ class Operators(Functions[Made]):
             return self._combine(lambda value: member(value, constants))
         found = column(values)
         return self._combine(lambda value: member(value, found, column_of(found, found.names[0]).clock))
-
-    def tz_localize(self, zone: str | None) -> Made:
-        """Times without a zone as those of one, such as 'Europe/Rome'; with None, times as their own clocks show them.
-
-        What the clocks of the zone leave out, or show twice, is refused.
-        """
-        return self._combine(partial(call, "tz_localize", time_verbs.localized(zone)))
-
-    def tz_convert(self, zone: str) -> Made:
-        """Times with a zone as the same moments of another."""
-        return self._combine(partial(call, "tz_convert", time_verbs.converted(zone)))
-
-    def strftime(self, form: str) -> Made:
-        """Times as texts: '%Y-%m-%d %H:%M', with Python's codes."""
-        return self._combine(partial(call, "strftime", time_verbs.written(form)))
-
-    def start_of(self, unit: str) -> Made:
-        """When the second, minute, hour or day of times began; of a week, month, quarter or year, its first day."""
-        return self._combine(partial(call, "start_of", time_verbs.begun(unit)))
 
 
 def _sign(name: str, operation: Operation, *, reflected: bool = False) -> Callable[..., Any]:
