@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from aaiclick.data.expressions import Call, Cast, Column, Expression, Member, One, Over, Raw, Value, parts_of, walk
+from aaiclick.data.expressions import (
+    Call,
+    Cast,
+    Column,
+    Element,
+    Expression,
+    Member,
+    One,
+    Over,
+    Raw,
+    Value,
+    parts_of,
+    walk,
+)
 from aaiclick.data.raw_names import named_columns
 from aaiclick.data.relations import (
     Aggregate,
@@ -201,7 +214,7 @@ def _source(expression: Expression, scope: Traced, known: Known, of: Callable[[E
     match expression:
         case Column(name=name):
             return _column(scope, name)
-        case Value():
+        case Value() | Element():
             return NOTHING
         case Raw(sql=sql):
             names = named_columns(sql, scope.columns)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from aaiclick.data.expressions import Call, Expression, call, cast, member, wrapping
-from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS, Applied, Operation
+from aaiclick.data.expressions import Call, Element, Expression, Over, call, cast, member, walk, wrapping
+from aaiclick.data.exactness import parsed
+from aaiclick.data.operations import AGGREGATES, FUNCTIONS, NESTED, OPERATORS, Applied, Body, Operation
 from aaiclick.data.other_names import hint
 from aaiclick.data.relations import column_of
 from aaiclick.data.types import read_type
@@ -57,7 +58,25 @@ class Operators(Functions[Made]):
         """What an operation gives that is made of what stands in its parentheses."""
         found = make(*given, **named)
         applied = found if isinstance(found, Applied) else Applied(found)
-        return self._combine(partial(call, name, applied.operation), *applied.operands)
+        operands = (self._body(name, each) if isinstance(each, Body) else each for each in applied.operands)
+        return self._combine(partial(call, name, applied.operation), *operands)
+
+    def _term(self, expression: Expression) -> Any:
+        """A term of this expression."""
+        raise NotImplementedError
+
+    def _body(self, name: str, body: Body) -> Any:
+        """What a function of Python says of an element."""
+        before = NESTED.set(NESTED.get() + 1)
+        try:
+            found = body.function(self._term(Element(body.element)))
+        finally:
+            NESTED.reset(before)
+        inside = getattr(found, "expression", None)
+        if inside is not None and any(isinstance(each, Over) or _is_total(each) for each in walk([inside])):
+            rule = "totals and windows look at rows, not at elements"
+            raise InputError(field=name, value="its function", rule=rule, hint="")
+        return found
 
     if not TYPE_CHECKING:  # checkers are told of each method, so that they know a name that is none
 
@@ -79,6 +98,10 @@ class Operators(Functions[Made]):
         """The same, but whole numbers and sums beyond the range of their type wrap around, as ClickHouse's do."""
         return self._combine(wrapping)
 
+    def parse(self, kind: object) -> Made:
+        """Texts as values of a type, as files are read; None where a text is no such value."""
+        return self._combine(partial(call, "parse", parsed(read_type(kind))))
+
     def isin(self, values: Any) -> Made:
         """Whether each value is among these: constants, or the column of another Object. For None, None."""
         if isinstance(values, str | bytes):
@@ -89,6 +112,10 @@ class Operators(Functions[Made]):
             return self._combine(lambda value: member(value, constants))
         found = column(values)
         return self._combine(lambda value: member(value, found, column_of(found, found.names[0]).clock))
+
+
+def _is_total(expression: Expression) -> bool:
+    return isinstance(expression, Call) and expression.operation.many
 
 
 def _sign(name: str, operation: Operation, *, reflected: bool = False) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aaiclick.data.operations.choices import CHOICES
+from aaiclick.data.operations.elements import ELEMENTS
 from aaiclick.data.operations.geography import GEOGRAPHY
 from aaiclick.data.operations.lists import LISTS
 from aaiclick.data.operations.numbers import NUMBERS
@@ -18,6 +19,7 @@ SUBJECTS: dict[str, dict[str, Operation]] = {
     "Patterns": PATTERNS,
     "Days and times": TIMES,
     "Lists, and places in lists, texts, maps and records": LISTS,
+    "Elements of lists": ELEMENTS,
     "Maps, and texts in JSON": RECORDS,
     "None and choices": CHOICES,
     "Places on the globe": GEOGRAPHY,

@@ -63,6 +63,8 @@ class Operation(NamedTuple):
     """What `typed` is where an argument is a time."""
     deciding: slice = slice(0)
     """The arguments that only decide which of the others it is."""
+    element: str = ""
+    """What an element of its first argument, a list, is called in its second, which is computed of each."""
     make: Callable[..., Operation | Applied] | None = None
     """Makes the operation from what is written in parentheses, where that says more than a column can."""
     told: Told | None = None
@@ -77,6 +79,13 @@ class Applied(NamedTuple):
 
     operation: Operation
     operands: tuple[Any, ...] = ()
+
+
+class Body(NamedTuple):
+    """A function of Python that says what is done with each element of a list."""
+
+    function: Callable[[Any], Any]
+    element: str
 
 
 def made(make: Callable[..., Operation | Applied], *told: str) -> Operation:
