@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from aaiclick.data.expressions import Call, Element, Expression, Over, call, cast, member, walk, wrapping
 from aaiclick.data.exactness import parsed
+from aaiclick.data.expressions import Call, Element, Expression, Over, call, cast, member, walk, wrapping
 from aaiclick.data.operations import AGGREGATES, FUNCTIONS, NESTED, OPERATORS, Applied, Body, Operation
-from aaiclick.data.other_names import hint
+from aaiclick.data.other_names import ACCESSORS, Accessor, hint
 from aaiclick.data.relations import column_of
 from aaiclick.data.types import read_type
 from aaiclick.errors import InputError
@@ -81,7 +81,7 @@ class Operators(Functions[Made]):
     if not TYPE_CHECKING:  # checkers are told of each method, so that they know a name that is none
 
         def __getattr__(self, name: str) -> Callable[..., Made]:
-            return self._method(name)
+            return Accessor(name, dir(self)) if name in ACCESSORS else self._method(name)
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*super().__dir__(), *FUNCTIONS, *AGGREGATES})

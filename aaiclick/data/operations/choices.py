@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aaiclick.data.grammar import Type
 from aaiclick.data.kinds import COUNT, Kind, Typing, Worded, greatest_kind, is_null, joint, least_kind, like, same
 from aaiclick.data.operations.operation import ALL, FIRST, OTHERS, Applied, Operation, condition, made
 from aaiclick.errors import InputError
@@ -60,7 +59,7 @@ def replace_values(mapping: Mapping[Any, Any]) -> Applied:
     return _mapped("replace_values", mapping, None, keeps=True)
 
 
-def _mapped(name: str, mapping: Mapping[Any, Any], default: Any, *, keeps: bool) -> Applied:
+def _mapped(name: str, mapping: object, default: Any, *, keeps: bool) -> Applied:
     if not isinstance(mapping, Mapping) or not mapping or len(mapping) > MAPPED_MAX:
         hint = "Make an Object of more, and join it."
         rule = f"a mapping of 1 to {MAPPED_MAX} values"

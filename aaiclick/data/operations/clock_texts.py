@@ -14,8 +14,9 @@ from aaiclick.data.zones import named
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
-_MONTHS = "january february march april may june july august september october november december".split()
-_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTHS = ["january", "february", "march", "april", "may", "june"]
+_MONTHS += ["july", "august", "september", "october", "november", "december"]
+_WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
 def _words(names: Sequence[str], letters: int | None = None) -> str:

@@ -61,7 +61,7 @@ def h3(longitude: object, resolution: int) -> Applied:
     return Applied(Operation(words, 2, 2, typed=_checked(words, TEXT, (0, 1))), (longitude,))
 
 
-def in_polygon(y: object, corners: Sequence[tuple[float, float]]) -> Applied:
+def in_polygon(y: object, corners: object) -> Applied:
     """Whether the point of this x and an y is inside of a polygon, given by the (x, y) of its corners."""
     known = [_corner(each) for each in corners] if isinstance(corners, Sequence) else []
     if len(known) < 3:

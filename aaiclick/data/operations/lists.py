@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 from aaiclick.data import sql
 from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import FLOAT, TEXT, Kind, Worded, decimal, is_decimal, is_float, is_null, is_whole, maybe
+from aaiclick.data.kinds import FLOAT, TEXT, Kind, Worded, decimal, is_decimal, is_float, is_whole, maybe
 from aaiclick.data.operations.operation import FIRST, Applied, Operation, check_kind, condition, gives, made
 from aaiclick.data.operations.shifts import is_list, is_text
 from aaiclick.data.operations.texts import LONG, braced
-from aaiclick.data.whole import Whole, named, null_or
+from aaiclick.data.whole import Whole, named
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
@@ -91,7 +91,7 @@ def _mean_words(inner: Type) -> str:
 def _extreme(sort: str) -> Said:
     def words(inner: Type) -> str:
         known = f"arrayFilter(x -> isNotNull(x){' AND NOT isNaN(x)' if is_float(inner) else ''}, {{0}})"
-        if maybe(inner).is_nullable if (found := maybe(inner)) is not None else False:
+        if (found := maybe(inner)) is not None and found.is_nullable:
             return f"arrayElementOrNull({sort}({known}), 1)"
         raise InputError(field="list", value=f"Array({inner})", rule="there is no least and greatest of these", hint="")
 
@@ -273,7 +273,7 @@ LISTS = {
     "size": gives("toInt64(length({0}))", LONG).telling("how many elements", _NUMBERS, "size()", "[3, 0]"),
     "get": made(
         get,
-        "what is at a place (negative: from the end) of a list, or under a name in a map or record; None if nothing is. "
+        "what is at a place of a list (negative: from the end), or under a name in a map or record; None if nothing. "
         '`col("a")[0]` is the same',
         _NUMBERS,
         "get(-1)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 from aaiclick.data import arithmetic, sql
 from aaiclick.data.grammar import Type
@@ -12,7 +13,6 @@ from aaiclick.data.operations.operation import (
     ALL,
     Applied,
     Operation,
-    check_kind,
     condition,
     gives,
     made,
@@ -79,9 +79,9 @@ def is_between(low: object, high: object, closed: str = "both") -> Applied:
     return Applied(Operation(f"toBool({words})", 3, 3, truth=True, compares=True), (low, high))
 
 
-def cut(edges: Sequence[float], labels: Sequence[str] | None = None, right: bool = True) -> Operation:
+def cut(edges: object, labels: Sequence[str] | None = None, right: bool = True) -> Operation:
     """Between which edges each number lies. One label more than edges: also below the first and above the last."""
-    known = list(edges) if isinstance(edges, Sequence) else []
+    known: list[Any] = list(edges) if isinstance(edges, list | tuple) else []
     if not known or not all(type(each) in (int, float) for each in known) or not _rises(known):
         raise InputError(field="cut", value=shown(repr(edges)), rule="edges are a list of rising numbers", hint="")
     names = _intervals(known, right) if labels is None else list(labels)
@@ -106,7 +106,7 @@ def _label(name: str | None) -> str:
 
 
 def _intervals(edges: Sequence[float], right: bool) -> list[str]:
-    ends = [f"{edge:g}" if isinstance(edge, float) else str(edge) for edge in edges]
+    ends = [repr(edge).removesuffix(".0") for edge in edges]
     inner = (f"({a}, {b}]" if right else f"[{a}, {b})" for a, b in pairwise(ends))
     first, last = (
         (f"(-inf, {ends[0]}]", f"({ends[-1]}, inf)") if right else (f"(-inf, {ends[0]})", f"[{ends[-1]}, inf)")

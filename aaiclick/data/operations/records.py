@@ -12,7 +12,6 @@ from aaiclick.data.kinds import BOOL, FLOAT, TEXT, Kind, Worded, maybe
 from aaiclick.data.operations.operation import Operation, condition, made
 from aaiclick.data.operations.shifts import is_text
 from aaiclick.data.operations.texts import LONG, braced
-from aaiclick.data.whole import null_or
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 

@@ -103,7 +103,8 @@ def _between(left: Type, right: Type) -> Worded:
 
 def _shifted(sign: str, kinds: Sequence[Kind], place: int) -> Worded:
     moment, amount = kinds[place], kinds[1 - place]
-    assert moment is not None and amount is not None
+    assert moment is not None
+    assert amount is not None
     scale = amount.bare.numbers[1] if is_decimal(amount) else 0
     by = f"{{{1 - place}}}"
     if is_day(moment):

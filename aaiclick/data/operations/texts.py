@@ -77,7 +77,7 @@ def _text(words: str) -> Operation:
 def padded(width: int, side: str = "left", fill: str = " ") -> Operation:
     """As wide as this at least: `fill` stands on the left, on the right or on both sides."""
     count = _width("pad", width)
-    if not isinstance(fill, str) or len(fill) != 1:
+    if len(check_kind("pad", fill, str, "what it is filled with is a text")) != 1:
         raise InputError(field="fill", value=shown(repr(fill)), rule="it is one character", hint="")
     wide, sign = f"greatest({count}, lengthUTF8({{0}}))", braced(fill)
     if side in ("left", "right"):
@@ -117,7 +117,7 @@ def split(separator: str | None = None, limit: int | None = None) -> Operation:
         if limit is not None:
             raise InputError(field="limit", value=shown(repr(limit)), rule="it needs a separator", hint="")
         return listed(f"extractAll({{0}}, '[^{_BLANK}]+')")
-    if not isinstance(separator, str) or not separator:
+    if not check_kind("split", separator, str, "a separator is a text"):
         rule = "a separator is a text of one character at least"
         raise InputError(field="split", value=shown(repr(separator)), rule=rule, hint="")
     mark = braced(separator)
@@ -130,9 +130,9 @@ def split(separator: str | None = None, limit: int | None = None) -> Operation:
     return listed(f"arrayMap(p -> {some}, [{parts}])[1]")
 
 
-def contains_one(texts: Sequence[str]) -> Operation:
+def contains_one(texts: object) -> Operation:
     """Whether any of these stands in it."""
-    known = list(texts) if isinstance(texts, list | tuple | set | frozenset) else [None]
+    known: list[Any] = list(texts) if isinstance(texts, list | tuple | set | frozenset) else [None]
     if not all(isinstance(each, str) for each in known) or len(known) > 255:
         rule = "a list of up to 255 texts"
         raise InputError(field="contains_any", value=shown(repr(texts)), rule=rule, hint="")

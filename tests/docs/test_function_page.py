@@ -7,7 +7,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from aaiclick.data import Context, Frame, col, data_context
+from aaiclick.data.function_page import functions_markdown
 from aaiclick.data.operations import FUNCTIONS
+from tests.support.pages import DOCS
 
 WORDS = {"UTC": UTC, "date": date, "datetime": datetime, "timedelta": timedelta}
 WORDS |= {"nan": math.nan, "inf": math.inf, "col": col}
@@ -32,8 +34,13 @@ async def test_every_example_gives_what_stands_beside_it() -> None:
             assert f"{name}(" in told.call
             try:
                 found = repr(await answer(context, told.given, told.call))
-            except Exception as error:  # noqa: BLE001 (told with the name)
+            except Exception as error:
                 found = repr(error)
             if found != repr(eval(told.gives, dict(WORDS))):  # noqa: S307 (of our own table)
                 wrong.append((name, found))
     assert not wrong
+
+
+def test_the_page_is_up_to_date() -> None:
+    page = (DOCS / "reference" / "functions.md").read_text(encoding="utf-8")
+    assert page == functions_markdown(), "run: python -m aaiclick.data.function_page > docs/reference/functions.md"
