@@ -24,7 +24,10 @@ from aaiclick.urls import shown
 
 _CLIP = "if(isNull({0}), NULL, least(greatest({0}, {1}), {2}))"
 _EXPM1 = "(2 * exp({0} / 2) * sinh({0} / 2))"
-"""ClickHouse has none; `exp(x) - 1` loses all digits near 0, and this none."""
+"""ClickHouse has none; `exp(x) - 1` loses all digits near 0, and this does not."""
+
+_TANH = "if(abs({0}) < 20, sinh({0}) / cosh({0}), toFloat64(sign({0})))"
+"""ClickHouse's own is 0 for small numbers."""
 
 _BETWEEN = {
     "both": ("{0} >= {1}", "{0} <= {2}"),
@@ -141,7 +144,7 @@ NUMBERS = {
     ),
     "sinh": _float("sinh({0})").telling("the hyperbolic sine", "[0.0]", "sinh()", "[0.0]"),
     "cosh": _float("cosh({0})").telling("the hyperbolic cosine", "[0.0]", "cosh()", "[1.0]"),
-    "tanh": _float("tanh({0})").telling("the hyperbolic tangent", "[0.0]", "tanh()", "[0.0]"),
+    "tanh": _float(_TANH).telling("the hyperbolic tangent", "[0.0]", "tanh()", "[0.0]"),
     "asinh": _float("asinh({0})").telling("the inverse of `sinh`", "[0.0]", "asinh()", "[0.0]"),
     "acosh": _float("acosh({0})").telling("the inverse of `cosh`", "[1.0]", "acosh()", "[0.0]"),
     "atanh": _float("atanh({0})").telling("the inverse of `tanh`", "[0.0]", "atanh()", "[0.0]"),
