@@ -65,10 +65,10 @@ def _sum_words(inner: Type) -> str:
     if is_decimal(inner):
         bits = 128 if inner.bare.numbers[0] <= 18 else 256
         return f"arraySum(x -> toDecimal{bits}(ifNull(x, 0), {scale}), {{0}})"
-    number = Whole(inner)
-    if not is_whole(inner) or number.bits > 128:
+    if not is_whole(inner) or Whole(inner).bits > 128:
         rule = "it adds numbers of up to 128 bits"
         raise InputError(field="list_sum", value=f"Array({inner})", rule=rule, hint="")
+    number = Whole(inner)
     wide = named(max(2 * number.bits, 128), number.signed)
     return f"accurateCast(arraySum(x -> to{wide}(ifNull(x, 0)), {{0}}), '{kind}')"
 

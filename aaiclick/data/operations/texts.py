@@ -30,10 +30,19 @@ _OCCURRENCES = (
     "countSubstrings({0}, {1}), 0))"
 )
 _CASED = "\\\\p{{Lu}}\\\\p{{Ll}}\\\\p{{Lt}}"
-_CAPITAL = "concat(upperUTF8(substringUTF8({0}, 1, 1)), lowerUTF8(substringUTF8({0}, 2)))"
+_FIRST = "upperUTF8(substringUTF8({0}, 1, 1))"
+_CAPITAL = (
+    f"concat(substringUTF8({_FIRST}, 1, 1), lowerUTF8(substringUTF8({_FIRST}, 2)), lowerUTF8(substringUTF8({{0}}, 2)))"
+)
+"""Of a sign that is two in capitals, only the first stays one."""
 _TITLE = (
     f"arrayStringConcat(arrayMap(w -> {_CAPITAL.replace('{0}', 'w')}, extractAll({{0}}, '[{_CASED}]+|[^{_CASED}]+')))"
 )
+_DISTANCE = (
+    "toInt64(if(empty({0}) OR empty({1}), greatest(lengthUTF8({0}), lengthUTF8({1})), editDistanceUTF8({0}, {1})))"
+)
+"""Of an empty text, ClickHouse's own would count bytes."""
+
 _PREFIX = "if(startsWith({0}, {1}), substringUTF8({0}, lengthUTF8({1}) + 1), {0})"
 _SUFFIX = "if(endsWith({0}, {1}), substringUTF8({0}, 1, lengthUTF8({0}) - lengthUTF8({1})), {0})"
 
@@ -172,7 +181,7 @@ def _like_sizes(words: str, kind: Type) -> Operation:
 TEXTS = {
     "upper": _text("upperUTF8({0})").telling("in capital letters", '["été", None]', "upper()", '["ÉTÉ", None]'),
     "lower": _text("lowerUTF8({0})").telling("in small letters", '["ÉTÉ"]', "lower()", '["été"]'),
-    "title": _text(_TITLE).telling("each word with a capital", '["it\'s ONE été"]', "title()", '["It\'S One Été"]'),
+    "title": Operation(_TITLE, typed=known_or_null(_TITLE, TEXT)).telling("each word with a capital", '["it\'s ONE été"]', "title()", '["It\'S One Été"]'),
     "capitalize": _text(_CAPITAL).telling(
         "the first in capital, the others small", '["été ROME"]', "capitalize()", '["Été rome"]'
     ),
@@ -238,7 +247,7 @@ TEXTS = {
     ).telling("with other values behind it", '["a"]', 'join_with("-", 1)', '["a-1"]'),
     "encode": made(encoded, "its bytes as `base64` or `hex`", '["é"]', 'encode("base64")', '["w6k="]'),
     "decode": made(decoded, "the text of such bytes; what is none is refused", '["c3a9"]', 'decode("hex")', '["é"]'),
-    "levenshtein": _like_sizes("toInt64(editDistanceUTF8({0}, {1}))", LONG).telling(
+    "levenshtein": _like_sizes(_DISTANCE, LONG).telling(
         "how many characters must change to make the other of it", '["kitten"]', 'levenshtein("sitting")', "[3]"
     ),
     "jaro_winkler": _like_sizes("jaroWinklerSimilarity({0}, {1})", FLOAT).telling(
