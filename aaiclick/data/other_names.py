@@ -102,6 +102,14 @@ OTHER_NAMES = {
     "signum": "sign()",
     "ceiling": "ceil()",
     "bitwise_count_ones": "bit_count()",
+    "max_horizontal": "greatest(*values)",
+    "min_horizontal": "least(*values)",
+    "sum_horizontal": "the sign: a + b",
+    "concat_list": "the sign: a + b",
+    "qcut": "cut(edges), at quantiles that were asked before",
+    "md5": "hash()",
+    "sha256": "hash()",
+    "crc32": "hash()",
     # texts
     "ljust": 'pad(width, "right")',
     "rjust": "pad(width)",
@@ -159,7 +167,16 @@ OTHER_NAMES = {
     "isalnum": 'full_match("[\\\\pL\\\\pN]+")',
     "soundex": "levenshtein(other), or jaro_winkler(other)",
     "edit_distance": "levenshtein(other)",
+    "hex": 'encode("hex")',
+    "base64": 'encode("base64")',
+    "unhex": 'decode("hex")',
+    "is_empty": "the sign: a == ''",
     # times
+    "days": "the sign: span / timedelta(days=1)",
+    "seconds": "the span itself: it is a number of seconds",
+    "time": "strftime('%H:%M:%S')",
+    "day_name": "strftime('%A')",
+    "month_name": "strftime('%B')",
     "to_datetime": "strptime(form), or cast(datetime)",
     "to_date": "strptime(form).date(), or cast(date)",
     "to_timestamp": "strptime(form), or from_timestamp(unit)",
@@ -217,6 +234,7 @@ OTHER_NAMES = {
     "getItem": "get(place)",
     "get_json_object": "json(path, type)",
     "json_extract": "json(path, type)",
+    "json_decode": "json(path, type)",
     "json_path_match": "json(path, type)",
     "alias": "a keyword: select(name=…)",
     # groups and totals
@@ -312,9 +330,6 @@ ACCESSORS = {
         "set_intersection": "list_where(lambda x: col(other).has(x))",
     },
     "struct": {"field": "get(name)", "unnest": "with_columns(name=col(record).get(name))"},
-    "name": {},
-    "cat": {},
-    "bin": {},
 }
 """Where pandas and polars keep functions of one subject: here they are functions of the column itself."""
 ACCESSORS["arr"] = ACCESSORS["list"]
@@ -326,11 +341,28 @@ class Accessor:
     def __init__(self, name: str, known: Iterable[str]) -> None:
         self._name, self._known = name, frozenset(known)
 
+    def __getitem__(self, place: object) -> NoReturn:
+        raise TypeError(f"places stand at the column itself, without .{self._name}: col(name)[place]")
+
     def __getattr__(self, name: str) -> NoReturn:
         ours = ACCESSORS[self._name].get(name)
         told = f"Here it is {ours}." if ours else f"Here it is {name}(…)." if name in self._known else ""
         told = told or hint(name, self._known) or "The page of functions lists all."
         raise AttributeError(f"functions stand at the column itself, without .{self._name}. {told}")
+
+
+TERM_NAMES = {
+    "where": "choose(column, None), of the condition",
+    "explode": "the verb: obj.explode(name)",
+    "len": "length(), or size() of lists",
+    "concat": "the sign: a + b",
+    "rename": "a keyword: select(name=…)",
+    "sort": "the verb: obj.order_by(name), or list_sort()",
+    "drop_nulls": "the verb: obj.drop_nulls(name)",
+    "unique": "the verb: obj.unique(name), or list_unique()",
+    "value_counts": "the verb: obj.value_counts(name)",
+}
+"""The same for columns alone; for whole frames these are verbs, or mean something else."""
 
 
 def hint(name: str, known: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, call, over
 from aaiclick.data.operations import AGGREGATES, WINDOWS
 from aaiclick.data.operators import Make, Operators
+from aaiclick.data.other_names import TERM_NAMES
 from aaiclick.data.relations import one
 from aaiclick.errors import InputError
 
@@ -33,6 +34,8 @@ class Term(Operators["Term"], TermTotals):
         known = AGGREGATES.get(name) or WINDOWS.get(name)
         if known is not None:
             return partial(self._combine, partial(call, name, known))
+        if name in TERM_NAMES:
+            raise AttributeError(f"a column has no {name}. Here it is {TERM_NAMES[name]}.")
         return super()._method(name)
 
     def _term(self, expression: Expression) -> Term:

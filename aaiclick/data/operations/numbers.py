@@ -74,6 +74,18 @@ def _whole_pair(name: str, words: str, kind: Callable[[int], Type]) -> Operation
     return Operation(said(64), 2, 2, typed=_of_whole(name, said, kind))
 
 
+def clip(lower: object = None, upper: object = None) -> Applied:
+    """No less than one, no more than the other; without one, there is no such end."""
+    if lower is None or upper is None:
+        bound = "greatest" if upper is None else "least"
+        end, kind = upper if lower is None else lower, greatest_kind if upper is None else least_kind
+        words = f"if(isNull({{0}}), NULL, {bound}({{0}}, {{1}}))"
+        if end is None:
+            raise InputError(field="clip", value="nothing", rule="lower, upper or both", hint="")
+        return Applied(Operation(words, 2, 2, times=ALL, typed=lambda kinds: Worded(words, maybe(kind(kinds)))), (end,))
+    return Applied(Operation(_CLIP, 3, 3, times=ALL, typed=_clipped), (lower, upper))
+
+
 def is_between(low: object, high: object, closed: str = "both") -> Applied:
     """Whether each value is from one to the other; `closed` tells which of these count: both, left, right, neither."""
     if closed not in _BETWEEN:
@@ -160,9 +172,10 @@ NUMBERS = {
         "rounded to so many digits, halves to the even neighbour", "[0.5, 1.5, 2.25]", "round(1)", "[0.5, 1.5, 2.2]"
     ),
     "sign": gives("sign({0})", Type("Int8")).telling("-1, 0 or 1", "[-3, 0, 7]", "sign()", "[-1, 0, 1]"),
-    "clip": Operation(_CLIP, 3, 3, times=ALL, typed=_clipped).telling(
-        "no less than one, no more than the other", "[1, 5, None]", "clip(2, 4)", "[2, 4, None]"
+    "abs": Operation("abs({0})", typed=arithmetic.without_sign).telling(
+        "without its sign, as `abs(a)` gives it", "[-3, 3]", "abs()", "[3, 3]"
     ),
+    "clip": made(clip, "no less than one value, no more than another", "[1, 5, None]", "clip(2, 4)", "[2, 4, None]"),
     "is_nan": condition("isNaN({0})").telling("whether it is NaN", "[nan, 1.0]", "is_nan()", "[True, False]"),
     "is_finite": condition("isFinite(toFloat64({0}))").telling(
         "whether it is neither NaN nor infinite", "[nan, inf, 1.0]", "is_finite()", "[False, False, True]"

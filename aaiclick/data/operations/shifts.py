@@ -158,3 +158,16 @@ def day_of(number: str) -> str:
 
 PLUS, MINUS = moved("+", arithmetic.added("+")), moved("-", arithmetic.added("-"))
 WRAPPING_PLUS, WRAPPING_MINUS = moved("+", arithmetic.wrapped("+")), moved("-", arithmetic.wrapped("-"))
+
+
+def multiplied(kinds: Sequence[Kind]) -> Worded | None:
+    """`*`: of numbers alone."""
+    if any(map(is_text, kinds)) and None not in kinds:
+        hint = "A text is repeated by repeat(times); one that shows a number is made one by cast(int)."
+        raise InputError(
+            field="operands", value=" * ".join(map(str, kinds)), rule="texts are not multiplied", hint=hint
+        )
+    return arithmetic.added("*")(kinds)
+
+
+TIMES: Typing = multiplied

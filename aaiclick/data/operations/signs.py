@@ -25,7 +25,7 @@ def compared(sign: str) -> Operation:
 OPERATORS = {
     "add": moved("+", shifts.PLUS, shifts.WRAPPING_PLUS),
     "sub": moved("-", shifts.MINUS, shifts.WRAPPING_MINUS),
-    "mul": checked("*"),
+    "mul": checked("*")._replace(typed=shifts.TIMES),
     "truediv": two("({0} / {1})", typed=arithmetic.divided),
     "floordiv": two(arithmetic.FLOOR, typed=arithmetic.floor_divided),
     "mod": two(arithmetic.REMAINDER, typed=arithmetic.remainder),

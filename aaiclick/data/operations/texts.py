@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aaiclick.data import sql
@@ -150,6 +150,20 @@ def contains_one(texts: object) -> Operation:
     return condition(f"multiSearchAny({{0}}, [{', '.join(map(braced, known))}])")
 
 
+def replaced(old: object, new: object = None) -> Applied:
+    """All of one text by another; whole values are replaced by `replace_values`."""
+    hint = "Whole values are replaced by replace_values({old: new})."
+    if isinstance(old, Mapping) or new is None:
+        raise InputError(field="replace", value=shown(repr(old)), rule="two texts, the old and the new", hint=hint)
+
+    def typing(kinds: Sequence[Kind]) -> Worded | None:
+        if kinds[0] is not None and kinds[0].bare.name not in ("String", "FixedString"):
+            raise InputError(field="replace", value=str(kinds[0]), rule="it replaces parts of texts", hint=hint)
+        return known_or_null(_REPLACE, TEXT)(kinds)
+
+    return Applied(Operation(_REPLACE, 3, 3, typed=typing), (old, new))
+
+
 _ENCODINGS = ("base64", "hex")
 
 
@@ -181,7 +195,9 @@ def _like_sizes(words: str, kind: Type) -> Operation:
 TEXTS = {
     "upper": _text("upperUTF8({0})").telling("in capital letters", '["été", None]', "upper()", '["ÉTÉ", None]'),
     "lower": _text("lowerUTF8({0})").telling("in small letters", '["ÉTÉ"]', "lower()", '["été"]'),
-    "title": Operation(_TITLE, typed=known_or_null(_TITLE, TEXT)).telling("each word with a capital", '["it\'s ONE été"]', "title()", '["It\'S One Été"]'),
+    "title": Operation(_TITLE, typed=known_or_null(_TITLE, TEXT)).telling(
+        "each word with a capital", '["it\'s ONE été"]', "title()", '["It\'S One Été"]'
+    ),
     "capitalize": _text(_CAPITAL).telling(
         "the first in capital, the others small", '["été ROME"]', "capitalize()", '["Été rome"]'
     ),
@@ -232,9 +248,7 @@ TEXTS = {
     "occurrences": _like_sizes(_OCCURRENCES, LONG).telling(
         "how often this stands in it, side by side", '["aaa"]', 'occurrences("aa")', "[1]"
     ),
-    "replace": Operation(_REPLACE, 3, 3, typed=known_or_null(_REPLACE, TEXT)).telling(
-        "all of one text by another", '["a.b"]', 'replace(".", "-")', '["a-b"]'
-    ),
+    "replace": made(replaced, "all of one text by another", '["a.b"]', 'replace(".", "-")', '["a-b"]'),
     "split": made(
         split,
         "its parts; without a separator, its words. Of None, an empty list",

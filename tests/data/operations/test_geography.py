@@ -47,7 +47,7 @@ async def test_what_is_no_place_is_refused(context: Context, lat: float, lon: fl
     made = await context.create_object_from_value({"lat": [lat], "lon": [lon]})
     terms = (col("lat").geohash(col("lon")), col("lat").h3(col("lon"), 5), col("lat").geo_distance(col("lon"), 0, 0))
     for term in terms:
-        with pytest.raises(DataRefused, match="latitudes are|Incorrect coordinates"):
+        with pytest.raises(DataRefused, match=r"latitudes are|Incorrect coordinates"):
             await made.select(x=term).data()
 
 

@@ -126,7 +126,7 @@ async def test_numbers_are_cut_as_pandas_and_polars_cut_them(
     [([], None), ([2, 1], None), ([1, 1], None), (["a"], None), ([1, 2], ["x", "y"]), ([1], [1, 2])],
 )
 def test_edges_that_do_not_rise_and_labels_that_do_not_fit_are_refused(edges: Any, labels: Any) -> None:
-    with pytest.raises(InputError, match="cut|labels"):
+    with pytest.raises(InputError, match=r"cut|labels"):
         col("a").cut(edges, labels)
 
 
