@@ -57,7 +57,7 @@ async def test_long_expressions_with_elements_are_written_out(context: Context) 
 
     def many(x: object) -> object:
         for _ in range(60):
-            x = x + col("k")  # type: ignore[operator]
+            x = x + col("k")
         return x
 
     assert await made.select(x=col("l").each(many)).data() == {"x": [[181, 182]]}

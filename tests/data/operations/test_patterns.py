@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -47,10 +48,11 @@ async def test_what_is_no_pattern_is_refused(context: Context) -> None:
         await made.extract("(").data()
     with pytest.raises(DataRefused, match="matches an empty text"):
         await made.count_matches("b*").data()
+    column: Any = col("a")
     for wrong in (
-        lambda: col("a").extract(5),
-        lambda: col("a").extract("a", -1),
-        lambda: col("a").replace_regex("a", 1),
-    ):  # type: ignore[arg-type]
+        lambda: column.extract(5),
+        lambda: column.extract("a", -1),
+        lambda: column.replace_regex("a", 1),
+    ):
         with pytest.raises(InputError):
             wrong()
