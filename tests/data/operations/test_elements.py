@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ async def test_times_in_lists_are_times(context: Context) -> None:
 async def test_long_expressions_with_elements_are_written_out(context: Context) -> None:
     made = await context.create_object_from_value({"l": [[1, 2]], "k": [3]})
 
-    def many(x: object) -> object:
+    def many(x: Any) -> Any:
         for _ in range(60):
             x = x + col("k")
         return x
