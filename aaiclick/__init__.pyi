@@ -30,6 +30,7 @@ from aaiclick.data import open_object as open_object
 from aaiclick.data import rank as rank
 from aaiclick.data import raw as raw
 from aaiclick.data import row_number as row_number
+from aaiclick.data import when as when
 from aaiclick.orchestration import PRESERVATION_FULL as PRESERVATION_FULL
 from aaiclick.orchestration import PRESERVATION_NONE as PRESERVATION_NONE
 from aaiclick.orchestration import Backfill as Backfill

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -13,6 +14,9 @@ from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, 
 
 _SIDES = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 """The signs that a plain value may stand on the left of."""
+_TOLD = ("int", "str", "bool", "int | None", "str | None")
+"""Annotations that a checker is told as they are."""
+
 _MANY = 100
 """As many arguments as one likes."""
 
@@ -106,11 +110,19 @@ def _of_groups() -> list[str]:
 
 
 def _parameters(operation: Operation) -> str:
-    """The column itself is the first; the others have no names at run time."""
+    """The column itself is the first; the others have no names at run time, unless the operation is made of them."""
+    if operation.make is not None:
+        named = inspect.signature(operation.make).parameters.values()
+        return ", ".join(["self", *(_parameter(each) for each in named)])
     fixed = operation.least if operation.most == _MANY else operation.most
     given = ["self", *(f"value{n}: Any{' = ...' * (n >= operation.least)}" for n in range(1, fixed))]
     given += ["/"] * (fixed > 1) + ["*values: Any"] * (operation.most == _MANY)
     return ", ".join(given)
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    kind = parameter.annotation if parameter.annotation in _TOLD else "Any"
+    return f"{parameter.name}: {kind}{'' if parameter.default is parameter.empty else ' = ...'}"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Objects and Views: data that stays in ClickHouse."""
 
 from aaiclick.data.breaking import Breakage, broken_by
+from aaiclick.data.cases import when
 from aaiclick.data.context import Context, current_context, data_context
 from aaiclick.data.costs import Stats
 from aaiclick.data.expecting import Check, Expected
@@ -51,4 +52,5 @@ __all__ = [
     "rank",
     "raw",
     "row_number",
+    "when",
 ]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Literal
 
 from aaiclick.errors import InputError
@@ -86,3 +87,9 @@ def is_left_out(value: datetime) -> bool:
     """
     first, second = value.replace(fold=0).utcoffset(), value.replace(fold=1).utcoffset()
     return first is not None and second is not None and first < second
+
+
+def seconds_in(span: timedelta) -> Decimal:
+    """A span of time as what stands for one in a query: its exact seconds, with no more digits than it needs."""
+    whole = span.days * 86_400 + span.seconds
+    return Decimal(whole * 10**6 + span.microseconds).scaleb(-6) if span.microseconds else Decimal(whole)

@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from aaiclick.data.expressions import Call, Cast, Column, Expression, Member, One, Over, Raw, Value, parts_of, walk
-from aaiclick.data.operations import FUNCTIONS
+from aaiclick.data.expressions import (
+    Call,
+    Cast,
+    Column,
+    Element,
+    Expression,
+    Member,
+    One,
+    Over,
+    Raw,
+    Value,
+    parts_of,
+    walk,
+)
 from aaiclick.data.raw_names import named_columns
 from aaiclick.data.relations import (
     Aggregate,
@@ -202,7 +214,7 @@ def _source(expression: Expression, scope: Traced, known: Known, of: Callable[[E
     match expression:
         case Column(name=name):
             return _column(scope, name)
-        case Value():
+        case Value() | Element():
             return NOTHING
         case Raw(sql=sql):
             names = named_columns(sql, scope.columns)
@@ -215,9 +227,11 @@ def _source(expression: Expression, scope: Traced, known: Known, of: Callable[[E
         case Over(value=call, by=by, order=order):
             around = _merged(map(of, (*by, *(key.value for key in order))))
             return _as("AGGREGATION", _merged(map(of, call.args))) | _deciding(around, "WINDOW")
-        case Call(operation=operation, args=(condition, *values)) if operation is FUNCTIONS["choose"]:
-            return _as("TRANSFORMATION", _merged(map(of, values))) | _deciding(of(condition), "CONDITIONAL")
         case Call(operation=operation, args=args):
+            if deciding := range(len(args))[operation.deciding]:
+                values = _merged(of(each) for place, each in enumerate(args) if place not in deciding)
+                decisive = _merged(of(args[place]) for place in deciding)
+                return _as("TRANSFORMATION", values) | _deciding(decisive, "CONDITIONAL")
             return _as("AGGREGATION" if operation.many else "TRANSFORMATION", _merged(map(of, args)))
         case Cast(value=value):
             return _as("TRANSFORMATION", of(value))

@@ -11,6 +11,7 @@ from aaiclick.data.expressions import (
     Call,
     Cast,
     Column,
+    Element,
     Expression,
     Key,
     Member,
@@ -288,6 +289,8 @@ def _write(expression: Expression, texts: Mapping[int, str]) -> str:
     match expression:
         case Column(name=name):
             return sql.name(name)
+        case Element(name=name):
+            return name
         case Value(value=value):
             return sql.literal(value)
         case Raw(sql=raw):

@@ -6,10 +6,14 @@ with a zone as if it had none.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aaiclick.data import sql
 from aaiclick.data.clocks import Clock
 from aaiclick.data.file_options import Options
 from aaiclick.data.grammar import Type, parse
+from aaiclick.data.kinds import Kind, Worded, maybe
+from aaiclick.data.operations import Operation
 from aaiclick.data.texts import reading
 from aaiclick.data.zones import named
 from aaiclick.errors import InputError
@@ -64,3 +68,23 @@ def _fits(wanted: Type) -> str:
     of_time = f"{_IS_TIME}, substring(toString(v), 1, 10) = toString(made), "
     back = "CAST(made, toTypeName(v)) = v"
     return f"multiIf({_IS_TEXT}, {found.fits}, {of_time if wanted.name in _DAYS else ''}{back})"
+
+
+def parsed(kind: str) -> Operation:
+    """Texts as values of a type: exactly, or None."""
+    wanted = parse(kind)
+    found = reading(wanted.bare, "t", Options())
+    if found is None:
+        raise InputError(field="parse", value=kind, rule="no text is read as one of these", hint="")
+    made = maybe(wanted.bare)
+    value = f"if(ifNull({found.fits}, 0), {found.value}, NULL)".replace("{", "{{").replace("}", "}}")
+    words = f"CAST({named(value, t='{0}')}, {sql.text(str(made))})"
+
+    def typing(kinds: Sequence[Kind]) -> Worded | None:
+        (given,) = kinds
+        if given is not None and given.bare.name not in ("String", "FixedString"):
+            hint = "cast(type) converts values of other types."
+            raise InputError(field="parse", value=str(given), rule="it reads texts", hint=hint)
+        return Worded(words, made)
+
+    return Operation(words, truth=wanted.bare.name == "Bool", typed=typing, makes=wanted.clock)

@@ -58,6 +58,16 @@ class Raw:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Element:
+    """One of the elements of a list, in what is computed of each of them."""
+
+    name: str
+    truth: bool = False
+    clock: Clock = ""
+    kind: Kind = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Call:
     """An operation on its arguments, and the words for it."""
 
@@ -141,7 +151,7 @@ class One:
     kind: Kind = None
 
 
-Expression = Column | Value | Raw | Call | Cast | Member | Over | One
+Expression = Column | Value | Raw | Element | Call | Cast | Member | Over | One
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +198,7 @@ def member(value: Expression, among: tuple[object, ...] | Relation, beside: Cloc
 
 
 def _call(operation: Operation, args: tuple[Expression, ...]) -> Call:
-    args = _beside_times(operation, args)
+    args = _beside_times(operation, _with_element(operation, args))
     clocks = [arg.clock for arg in args]
     check_taken(operation.takes, clocks[0] if clocks else "")
     if not operation.apart:
@@ -197,10 +207,23 @@ def _call(operation: Operation, args: tuple[Expression, ...]) -> Call:
     if operation.truth_sql is not None and _are_truths(args):
         sql, truth = operation.truth_sql, True
     clock, kind = operation.makes or _clock(operation, clocks), _truth_kind(args) if truth else None
-    if operation.typed is not None and args and not any(clocks) and sql == operation.sql:
-        worded = operation.typed([arg.kind for arg in args])
+    typing = operation.timed if any(clocks) else operation.typed
+    if typing is not None and args and sql == operation.sql:
+        worded = typing([arg.kind for arg in args])
         sql, kind = (sql, kind) if worded is None else (worded.sql, worded.kind or kind)
     return Call(operation, args, sql, truth, deeper(args), clock, kind)
+
+
+def _with_element(operation: Operation, args: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """The arguments; in what is computed of each element of a list, it is known what these are."""
+    kind = args[0].kind if operation.element else None
+    if kind is None or kind.bare.name != "Array":
+        return args
+    inside = kind.bare.parts[0]
+    element = Element(operation.element, inside.bare.name == "Bool", inside.clock, inside)
+    places = (each for each in walk(args[1:]) if isinstance(each, Element) and each.name == element.name)
+    known: dict[int, Expression] = {id(each): element for each in places if each.kind != inside}
+    return (args[0], *(replaced(arg, known) for arg in args[1:])) if known else args
 
 
 def _truth_kind(args: tuple[Expression, ...]) -> Kind:

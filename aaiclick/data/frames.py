@@ -21,7 +21,7 @@ from aaiclick.data.combining import (
     sorting,
 )
 from aaiclick.data.expecting import Expecting
-from aaiclick.data.expressions import Value, call
+from aaiclick.data.expressions import Expression, Value, call
 from aaiclick.data.joining import Joining
 from aaiclick.data.operations import AGGREGATES
 from aaiclick.data.operators import Make, Operators
@@ -37,6 +37,7 @@ from aaiclick.data.relations import (
 from aaiclick.data.reshaping import Reshaping
 from aaiclick.data.schema import Shape
 from aaiclick.data.summaries import Summaries
+from aaiclick.data.terms import Term
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
@@ -65,7 +66,7 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
     def _chosen(self, chosen: str | Sequence[str]) -> tuple[tuple[str, ...], Shape]:
         """The names of columns, and the shape that these have together."""
         if not isinstance(chosen, str | list | tuple):
-            hint = "For rows, use where or limit."
+            hint = "For rows, use where or limit; for an element of lists, get(place)."
             raise InputError(field="column", value=shown(repr(chosen)), rule="a name or a list of names", hint=hint)
         names = (chosen,) if isinstance(chosen, str) else tuple(chosen)
         check_columns(self.columns, names)
@@ -148,6 +149,9 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
 
     def _combine(self, make: Make, *others: Any) -> Query:
         return self._query(*combine(self, make, others))
+
+    def _term(self, expression: Expression) -> Term:
+        return Term(expression)
 
     def _only_column(self) -> Relation:
         """What `isin` looks in."""

@@ -7,10 +7,11 @@ that is Nullable where ClickHouse's is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
+from aaiclick.data.clocks import seconds_in
 from aaiclick.data.grammar import INTEGERS, NOT_NULLABLE, Type, nullable
 from aaiclick.data.unions import NOTHING
 
@@ -53,6 +54,8 @@ def kind_of_value(value: object) -> Kind:
             return Type("DateTime64", numbers=(6,), zone="UTC" if value.tzinfo else "")
         case date():
             return Type("Date32")
+        case timedelta():
+            return kind_of_value(seconds_in(value))
     return None
 
 

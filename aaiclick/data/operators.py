@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from aaiclick.data import time_verbs
-from aaiclick.data.expressions import Call, Expression, call, cast, member, wrapping
-from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS, Operation
-from aaiclick.data.other_names import hint
+from aaiclick.data.exactness import parsed
+from aaiclick.data.expressions import Call, Element, Expression, Over, call, cast, member, walk, wrapping
+from aaiclick.data.operations import AGGREGATES, FUNCTIONS, NESTED, OPERATORS, Applied, Body, Operation
+from aaiclick.data.other_names import ACCESSORS, Accessor, hint
 from aaiclick.data.relations import column_of
 from aaiclick.data.types import read_type
 from aaiclick.errors import InputError
@@ -50,12 +50,38 @@ class Operators(Functions[Made]):
         if operation is None:
             told = f"{type(self).__name__} has no attribute {name!r}, and no function is called so"
             raise AttributeError(f"{told}. {hint(name, dir(self))}" if not name.startswith("_") else told)
+        if operation.make is not None:
+            return partial(self._made, name, operation.make)
         return partial(self._combine, partial(call, name, operation))
+
+    def _made(self, name: str, make: Callable[..., Operation | Applied], *given: Any, **named: Any) -> Made:
+        """What an operation gives that is made of what stands in its parentheses."""
+        found = make(*given, **named)
+        applied = found if isinstance(found, Applied) else Applied(found)
+        operands = (self._body(name, each) if isinstance(each, Body) else each for each in applied.operands)
+        return self._combine(partial(call, name, applied.operation), *operands)
+
+    def _term(self, expression: Expression) -> Any:
+        """A term of this expression."""
+        raise NotImplementedError
+
+    def _body(self, name: str, body: Body) -> Any:
+        """What a function of Python says of an element."""
+        before = NESTED.set(NESTED.get() + 1)
+        try:
+            found = body.function(self._term(Element(body.element)))
+        finally:
+            NESTED.reset(before)
+        inside = getattr(found, "expression", None)
+        if inside is not None and any(isinstance(each, Over) or _is_total(each) for each in walk([inside])):
+            rule = "totals and windows look at rows, not at elements"
+            raise InputError(field=name, value="its function", rule=rule, hint="")
+        return found
 
     if not TYPE_CHECKING:  # checkers are told of each method, so that they know a name that is none
 
         def __getattr__(self, name: str) -> Callable[..., Made]:
-            return self._method(name)
+            return Accessor(name, dir(self)) if name in ACCESSORS else self._method(name)
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*super().__dir__(), *FUNCTIONS, *AGGREGATES})
@@ -72,6 +98,10 @@ class Operators(Functions[Made]):
         """The same, but whole numbers and sums beyond the range of their type wrap around, as ClickHouse's do."""
         return self._combine(wrapping)
 
+    def parse(self, kind: object) -> Made:
+        """Texts as values of a type, as files are read; None where a text is no such value."""
+        return self._combine(partial(call, "parse", parsed(read_type(kind))))
+
     def isin(self, values: Any) -> Made:
         """Whether each value is among these: constants, or the column of another Object. For None, None."""
         if isinstance(values, str | bytes):
@@ -83,24 +113,9 @@ class Operators(Functions[Made]):
         found = column(values)
         return self._combine(lambda value: member(value, found, column_of(found, found.names[0]).clock))
 
-    def tz_localize(self, zone: str | None) -> Made:
-        """Times without a zone as those of one, such as 'Europe/Rome'; with None, times as their own clocks show them.
 
-        What the clocks of the zone leave out, or show twice, is refused.
-        """
-        return self._combine(partial(call, "tz_localize", time_verbs.localized(zone)))
-
-    def tz_convert(self, zone: str) -> Made:
-        """Times with a zone as the same moments of another."""
-        return self._combine(partial(call, "tz_convert", time_verbs.converted(zone)))
-
-    def strftime(self, form: str) -> Made:
-        """Times as texts: '%Y-%m-%d %H:%M', with Python's codes."""
-        return self._combine(partial(call, "strftime", time_verbs.written(form)))
-
-    def start_of(self, unit: str) -> Made:
-        """When the second, minute, hour or day of times began; of a week, month, quarter or year, its first day."""
-        return self._combine(partial(call, "start_of", time_verbs.begun(unit)))
+def _is_total(expression: Expression) -> bool:
+    return isinstance(expression, Call) and expression.operation.many
 
 
 def _sign(name: str, operation: Operation, *, reflected: bool = False) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ from aaiclick.data.expressions import (
     Call,
     Cast,
     Column,
+    Element,
     Expression,
     Member,
     Over,
@@ -121,10 +122,10 @@ def _sizes(order: Iterable[Expression]) -> dict[int, int]:
 
 
 def _late(order: Iterable[Expression]) -> set[int]:
-    """What holds an aggregate, and so cannot be computed row by row before."""
+    """What holds an aggregate, or an element of a list, and so cannot be computed row by row before."""
     late: set[int] = set()
     for each in order:
-        if is_aggregate(each) or any(id(part) in late for part in parts_of(each)):
+        if is_aggregate(each) or isinstance(each, Element) or any(id(part) in late for part in parts_of(each)):
             late.add(id(each))
     return late
 

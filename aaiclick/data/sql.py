@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from aaiclick.data.clocks import LEFT_OUT, is_left_out
+from aaiclick.data.clocks import LEFT_OUT, is_left_out, seconds_in
 from aaiclick.data.display import glimpse
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
@@ -155,6 +155,7 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
     bytes: lambda value: f"unhex('{value.hex()}')",
     date: _date,
     datetime: _datetime,
+    timedelta: lambda value: _decimal(seconds_in(value)),
     Decimal: _decimal,
     UUID: lambda value: f"toUUID('{value}')",
     list: _sequence,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, call, over
 from aaiclick.data.operations import AGGREGATES, WINDOWS
 from aaiclick.data.operators import Make, Operators
+from aaiclick.data.other_names import TERM_NAMES
 from aaiclick.data.relations import one
 from aaiclick.errors import InputError
 
@@ -33,7 +34,24 @@ class Term(Operators["Term"], TermTotals):
         known = AGGREGATES.get(name) or WINDOWS.get(name)
         if known is not None:
             return partial(self._combine, partial(call, name, known))
+        if name in TERM_NAMES:
+            raise AttributeError(f"a column has no {name}. Here it is {TERM_NAMES[name]}.")
         return super()._method(name)
+
+    def _term(self, expression: Expression) -> Term:
+        return Term(expression)
+
+    def __getitem__(self, place: int | str | slice) -> Term:
+        """What is at a place of a list or text, or under a name of a map or record; or a part: `col("a")[1:3]`."""
+        if isinstance(place, slice):
+            if place.step not in (None, 1):
+                rule = "a part has no steps"
+                raise InputError(field="slice", value=str(place.step), rule=rule, hint="Backwards: reverse().")
+            return self.part(place.start, place.stop)
+        return self.get(place)
+
+    __iter__ = None
+    """How many elements there are is known in ClickHouse only."""
 
     def over(self, *by: Any, order_by: Any = (), descending: bool = False) -> Term:
         """An aggregate or window function for each row, over the rows with the same `by`; with an order, up to it."""

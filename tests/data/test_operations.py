@@ -183,6 +183,8 @@ async def test_windows_look_at_the_rows_around(numbers: Object) -> None:
 
 def test_every_operation_names_the_arguments_that_it_needs() -> None:
     for name, operation in {**OPERATORS, **FUNCTIONS, **AGGREGATES, **WINDOWS}.items():
+        if operation.make is not None:  # of what stands in its parentheses
+            continue
         missing = [n for n in range(operation.least) if f"{{{n}}}" not in operation.sql]
         assert not missing or "{args}" in operation.sql, name
         assert operation.least <= operation.most, name

@@ -13,7 +13,7 @@ from aaiclick.data.other_names import OTHER_NAMES, hint
 
 @pytest.mark.parametrize("name", ["groupby", "sort_values", "merge", "drop_duplicates", "nlargest", "filter", "apply"])
 def test_a_name_of_another_library_is_answered_with_ours(sales: Object, name: str) -> None:
-    for thing in (sales, sales + 1, col("a")):
+    for thing in (sales, sales["price"] + 1, col("a")):
         with pytest.raises(AttributeError, match=re.escape(OTHER_NAMES[name])):
             getattr(thing, name)
 

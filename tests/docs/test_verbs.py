@@ -6,7 +6,6 @@ import ast
 import inspect
 import re
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,8 +51,7 @@ async def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     values = {line.partition(" = ")[0]: ast.literal_eval(line.partition(" = ")[2]) for line in block[1].splitlines()}
     async with data_context():
         found = {name: await create_object_from_value(value) for name, value in values.items()}
-        moments = await create_object_from_value([datetime(2024, 3, 5, 12, tzinfo=UTC)])
-        yield {**found, "moments": moments, "col": col}
+        yield {**found, "col": col}
 
 
 async def answer(example: str, given: dict[str, Any]) -> Any:

@@ -172,6 +172,12 @@ def _same(time: datetime) -> tuple[bool, float | datetime]:
 
 # ---------------------------------------------------------------- what Python makes of them
 
+
+def towards_2000(t: Any) -> Any:
+    """A second on or back, which stays in the range of times."""
+    return (t.year() > 2000).choose(-1, 1)
+
+
 MEANINGS: dict[str, tuple[Callable[[Any], Any], Callable[[datetime], Any]]] = {
     "year": (lambda t: t.year(), lambda t: t.year),
     "month": (lambda t: t.month(), lambda t: t.month),
@@ -200,7 +206,7 @@ MEANINGS: dict[str, tuple[Callable[[Any], Any], Callable[[datetime], Any]]] = {
     "from text": (lambda t: t.cast(str).cast("DateTime64(6)"), lambda t: t),
     "as day": (lambda t: t.cast(date), lambda t: t.date()),
     "from day": (lambda t: t.date().cast("DateTime64(6)"), lambda t: datetime(t.year, t.month, t.day)),  # noqa: DTZ001
-    "a second later": (lambda t: t + 1 - 1, lambda t: t),
+    "moved and back": (lambda t: t + towards_2000(t) - towards_2000(t), lambda t: t),
     "in UTC and back": (lambda t: t.tz_localize("UTC").tz_localize(None), lambda t: t),
 }
 

@@ -6,10 +6,23 @@ ClickHouse's: what is computed with None is None; `/` by zero gives infinity or 
 of the answer are refused (`arithmetic`), where the types are known.
 """
 
-from aaiclick.data.operations.functions import FUNCTIONS
-from aaiclick.data.operations.operation import ALL_ROWS, SO_FAR, Operation
+from aaiclick.data.operations.elements import NESTED
+from aaiclick.data.operations.functions import FUNCTIONS, SUBJECTS
+from aaiclick.data.operations.operation import ALL_ROWS, SO_FAR, Applied, Body, Operation
 from aaiclick.data.operations.signs import OPERATORS
 from aaiclick.data.operations.totals import AGGREGATES
 from aaiclick.data.operations.windows import WINDOWS
 
-__all__ = ["AGGREGATES", "ALL_ROWS", "FUNCTIONS", "OPERATORS", "SO_FAR", "WINDOWS", "Operation"]
+__all__ = [
+    "AGGREGATES",
+    "ALL_ROWS",
+    "FUNCTIONS",
+    "NESTED",
+    "OPERATORS",
+    "SO_FAR",
+    "SUBJECTS",
+    "WINDOWS",
+    "Applied",
+    "Body",
+    "Operation",
+]

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from aaiclick.data.clocks import Clock
 from aaiclick.data.grammar import Type
 from aaiclick.data.kinds import Typing, always, found, same
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
 
 ALL_ROWS = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 FIRST, OTHERS, ALL = slice(1), slice(1, None), slice(None)
+
+
+class Told(NamedTuple):
+    """What the page of functions says of one: in words, and by an example that a test runs."""
+
+    what: str
+    given: str
+    """Values, or a table if the call begins with a column."""
+    call: str
+    gives: str
 
 
 class Operation(NamedTuple):
@@ -46,6 +59,45 @@ class Operation(NamedTuple):
     """Says it by the types of the arguments, and tells the type of the answer; without it, that is not known."""
     wrapping: Typing | None = None
     """The same without checks: what `wrapping()` asks for."""
+    timed: Typing | None = None
+    """What `typed` is where an argument is a time."""
+    deciding: slice = slice(0)
+    """The arguments that only decide which of the others it is."""
+    element: str = ""
+    """What an element of its first argument, a list, is called in its second, which is computed of each."""
+    make: Callable[..., Operation | Applied] | None = None
+    """Makes the operation from what is written in parentheses, where that says more than a column can."""
+    told: Told | None = None
+
+    def telling(self, what: str, given: str, call: str, gives: str) -> Operation:
+        """The same, described, with an example."""
+        return self._replace(told=Told(what, given, call, gives))
+
+
+class Applied(NamedTuple):
+    """An operation, and what it is applied to besides the column itself."""
+
+    operation: Operation
+    operands: tuple[Any, ...] = ()
+
+
+class Body(NamedTuple):
+    """A function of Python that says what is done with each element of a list."""
+
+    function: Callable[[Any], Any]
+    element: str
+
+
+def made(make: Callable[..., Operation | Applied], *told: str) -> Operation:
+    """An operation that is made of what is written in parentheses."""
+    return Operation("", make=make, told=Told(*told))
+
+
+def check_kind(function: str, value: object, wanted: type, rule: str) -> Any:
+    """A constant of this type, or a refusal; a truth is no number."""
+    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        raise InputError(field=function, value=shown(repr(value)), rule=rule, hint="")
+    return value
 
 
 def two(sql: str, truth_sql: str | None = None, typed: Typing | None = None) -> Operation:
@@ -54,7 +106,8 @@ def two(sql: str, truth_sql: str | None = None, typed: Typing | None = None) -> 
 
 def gives(sql: str, kind: Type, least: int = 1, most: int | None = None) -> Operation:
     """Its answer is of one type, or None."""
-    return Operation(sql, least, most or least, typed=always(kind)(sql))
+    typing = always(kind)(sql)
+    return Operation(sql, least, most or least, typed=typing, timed=typing)
 
 
 def same_as_first(sql: str, least: int = 1, most: int = 1) -> Operation:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from aaiclick.data import arithmetic, bits
-from aaiclick.data.kinds import FLOAT
+from aaiclick.data.kinds import FLOAT, Typing
+from aaiclick.data.operations import shifts
 from aaiclick.data.operations.operation import Operation, gives, same_as_first, two
 
 
-def moved(sign: str) -> Operation:
-    return checked(sign)._replace(times=slice(None), cancels=True)
+def moved(sign: str, typed: Typing, wrapping: Typing) -> Operation:
+    """Beside times too: they are moved, or of two the difference is taken."""
+    return checked(sign)._replace(times=slice(None), cancels=True, typed=typed, timed=typed, wrapping=wrapping)
 
 
 def checked(sign: str) -> Operation:
@@ -21,9 +23,9 @@ def compared(sign: str) -> Operation:
 
 
 OPERATORS = {
-    "add": moved("+"),
-    "sub": moved("-"),
-    "mul": checked("*"),
+    "add": moved("+", shifts.PLUS, shifts.WRAPPING_PLUS),
+    "sub": moved("-", shifts.MINUS, shifts.WRAPPING_MINUS),
+    "mul": checked("*")._replace(typed=shifts.TIMES),
     "truediv": two("({0} / {1})", typed=arithmetic.divided),
     "floordiv": two(arithmetic.FLOOR, typed=arithmetic.floor_divided),
     "mod": two(arithmetic.REMAINDER, typed=arithmetic.remainder),

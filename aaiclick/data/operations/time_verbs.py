@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 
 from aaiclick.data import sql
-from aaiclick.data.grammar import is_zone
-from aaiclick.data.operations import Operation
+from aaiclick.data.grammar import Type, is_zone
+from aaiclick.data.kinds import TEXT, always
+from aaiclick.data.operations.operation import Operation, gives
 from aaiclick.data.zones import IS_NONE, IS_TWICE, OFFSET, SECONDS, in_zone, moment, named
 from aaiclick.errors import InputError
 from aaiclick.urls import did_you_mean, shown
@@ -38,7 +39,7 @@ def localized(zone: str | None) -> Operation:
         naive = named(naive, seconds=f"({SECONDS.format('t')} + timezoneOffset(t))")
         return Operation(named(naive, t="{0}"), makes="naive")
     moments = named(
-        _checked("made", is_off), made=moment(_zone(zone)), seconds=f"({SECONDS.format('wall')} - {OFFSET})"
+        _checked("made", is_off), made=moment(zone_of(zone)), seconds=f"({SECONDS.format('wall')} - {OFFSET})"
     )
     left_out, twice = f"the clocks of {zone} leave it out", f"the clocks of {zone} show it twice"
     found = _checked(moments, (IS_NONE, left_out), (IS_TWICE, twice))
@@ -54,10 +55,11 @@ def _checked(value: str, *reasons: tuple[str, str]) -> str:
 
 def converted(zone: str) -> Operation:
     """The same moments on the clocks of another zone."""
-    return Operation(f"toTimeZone({{0}}, {sql.text(_zone(zone))})", takes="aware", makes="aware")
+    return Operation(f"toTimeZone({{0}}, {sql.text(zone_of(zone))})", takes="aware", makes="aware")
 
 
-def _zone(zone: object) -> str:
+def zone_of(zone: object) -> str:
+    """The name of a zone, or a refusal."""
     if not isinstance(zone, str) or not is_zone(zone):
         hint = "Write it as in 'Europe/Berlin' or 'UTC'."
         raise InputError(field="zone", value=shown(repr(zone)), rule="there is no such time zone", hint=hint)
@@ -74,7 +76,7 @@ def written(form: str) -> Operation:
             known = " ".join(f"%{each}" for each in sorted(_CODES))
             raise InputError(field="strftime", value=shown(repr(f"%{code}")), rule=f"one of {known}", hint="")
     text = sql.text(_CODE.sub(lambda found: _CODES[found[1]], form)).replace("{", "{{").replace("}", "}}")
-    return Operation(f"formatDateTime({{0}}, {text})", takes="aware" if "z" in codes else "")
+    return gives(f"formatDateTime({{0}}, {text})", TEXT)._replace(takes="aware" if "z" in codes else "")
 
 
 def begun(unit: str) -> Operation:
@@ -83,5 +85,7 @@ def begun(unit: str) -> Operation:
         hint = did_you_mean(str(unit), UNITS)
         raise InputError(field="start_of", value=shown(repr(unit)), rule=f"one of {', '.join(UNITS)}", hint=hint)
     whole = "{0}" if unit in UNITS[:2] else "toStartOfSecond(toDateTime64({0}, 6))"
-    is_time = unit in UNITS[: UNITS.index("week")]
-    return Operation(f"dateTrunc('{unit}', {whole})", times=slice(1) if is_time else slice(0))
+    words = f"dateTrunc('{unit}', {whole})"
+    if unit in UNITS[: UNITS.index("week")]:
+        return Operation(words, times=slice(1))
+    return Operation(words, typed=always(Type("Date32"))(words), timed=always(Type("Date32"))(words))
