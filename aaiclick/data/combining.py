@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aaiclick.data.alignment import Columns, aggregates_of, columns_of, side_by_side
+from aaiclick.data.alignment import Columns, aggregates_of, columns_of, joined_up, side_by_side
 from aaiclick.data.answers import Answers
 from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, over_columns, stand_in, walk
 from aaiclick.data.operators import Make
@@ -42,7 +42,8 @@ def combine(me: Answers, make: Make, others: Sequence[Any]) -> Made:
     frames = [other for other in others if isinstance(other, Answers)]
     many = [each for each in frames if not each._is_single()]
     if not me._is_single():
-        base, found = side_by_side([columns_of(each._relation) for each in (me, *many)])
+        operands = [columns_of(each._relation) for each in (me, *many)]
+        base, found = side_by_side(operands, have_one_client([me, *many]))
         columns = dict(zip(map(id, (me, *many)), found, strict=True))
         return Made(Project(base, _each(make, found[0], others, columns)), me._shape)
     if many:
@@ -130,12 +131,31 @@ def bind(frame: Answers, given: Any, *, as_sql: bool = False) -> Bound:
     if isinstance(given, str) and as_sql:
         return Bound(None, Raw(given, truth=True))
     if isinstance(given, Answers) and not given._is_single():
-        base, columns = columns_of(given._relation)
-        if len(columns) != 1:
+        found = columns_of(given._relation)
+        if len(found.columns) != 1:
             raise InputError(field="column", value=repr(given), rule="one column", hint="Choose one: obj['name'].")
-        value = next(iter(columns.values()))
-        return Bound(_nearest(frame._relation, base, value), value)
+        return _bound(frame, given, found)
     return Bound(None, _beside(given, "", own_columns(frame._relation) if isinstance(given, Term) else {}, {}))
+
+
+def _bound(frame: Answers, given: Answers, found: Columns) -> Bound:
+    (value,) = found.columns.values()
+    near = _nearest(frame._relation, found.base, value)
+    if near is not found.base or not _is_elsewhere(frame._relation, near) or not have_one_client([frame, given]):
+        return Bound(near, value)
+    mine, theirs = joined_up([columns_of(frame._relation), found])
+    if mine.base is not theirs.base or _is_elsewhere(frame._relation, mine.base):
+        return Bound(near, value)
+    return Bound(mine.base, next(iter(theirs.columns.values())))
+
+
+def _is_elsewhere(relation: Relation, base: Relation) -> bool:
+    return base is not relation and not (isinstance(relation, Project) and base is relation.source)
+
+
+def have_one_client(frames: Sequence[Answers]) -> bool:
+    """Whether all are of one ClickHouse."""
+    return all(each._context._client is frames[0]._context._client for each in frames)
 
 
 def _nearest(relation: Relation, base: Relation, value: Expression) -> Relation:
