@@ -77,11 +77,10 @@ def _are_together(operands: Sequence[Columns]) -> bool:
 
 def joined_up(operands: Sequence[Columns]) -> list[Columns]:
     """The operands, of which those have one base whose rows are the same: queries written twice, groups by the same."""
-    found, steps, first = list(map(_lowered, operands)), Steps(), {}
+    found, steps = list(map(_lowered, operands)), Steps()
+    first: dict[int, Relation] = {}
     for place, operand in enumerate(found):
-        number: Hashable = steps.number(operand.base)
-        known: Relation = first.setdefault(number, operand.base)
-        found[place] = operand._replace(base=known)
+        found[place] = operand._replace(base=first.setdefault(steps.number(operand.base), operand.base))
     groups: dict[Hashable, list[int]] = {}
     for place, operand in enumerate(found):
         if isinstance(operand.base, Aggregate) and operand.base.keys:

@@ -176,8 +176,9 @@ def _stepped(source: str, planned: Sequence[Sequence[Expression]], memo: dict[in
 
 def _from(relation: Relation) -> str:
     match relation:
-        case Table(name=name, naive=naive):
-            return f"({sql.read_as(name, naive)})" if naive else sql.name(name)
+        case Table(naive=naive):
+            table = f"{sql.name(relation.name)}{' FINAL' * relation.replacing}"
+            return f"({sql.read_as(table, naive)})" if naive or relation.replacing else table
         case Nowhere():
             return "system.one"
     return f"({_sql(relation)})"

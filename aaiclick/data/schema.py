@@ -49,6 +49,8 @@ class Schema:
     fields: tuple[Field, ...]
     shape: Shape
     ordered: bool = False
+    replacing: bool = False
+    """Whether of rows with one key only the last is there, as its engine says."""
 
     @classmethod
     def from_fields(
@@ -143,8 +145,13 @@ def _check(fields: Sequence[Field], shape: str) -> None:
         raise InputError(field="columns", value=value, rule=rule, hint="")
 
 
-def read_schema(rows: Sequence[tuple[str, str, str]], table_comment: str) -> Schema:
-    """The schema of a table that exists, from its columns (name, type, comment) and its comment.
+def is_replacing(engine: str) -> bool:
+    """Whether rows replace others in tables of this engine, as ClickHouse calls it."""
+    return engine.partition("(")[0].endswith("ReplacingMergeTree")
+
+
+def read_schema(rows: Sequence[tuple[str, str, str]], table_comment: str, engine: str = "") -> Schema:
+    """The schema of a table that exists, from its columns (name, type, comment), its comment and its engine.
 
     A table that is not ours is a table. Types that are not known here stay as they are, so that the other columns of
     such a table can be used.
@@ -153,7 +160,7 @@ def read_schema(rows: Sequence[tuple[str, str, str]], table_comment: str) -> Sch
     has_order = any(row[0] == ORDER for row in rows)
     facts = _json(table_comment)
     shape: Any = facts.get("shape") if facts.get("aaiclick") == FORMAT else _shape_by_columns(rows)
-    return Schema(fields, shape if shape in get_args(Shape) else "table", has_order)
+    return Schema(fields, shape if shape in get_args(Shape) else "table", has_order, is_replacing(engine))
 
 
 def _read_field(row: tuple[str, str, str]) -> Field:
