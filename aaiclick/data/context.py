@@ -28,7 +28,7 @@ from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, wi
 from aaiclick.data.schema import ORDER, VALUE, Field, Schema, Shape, read_schema
 from aaiclick.data.tables import sources
 from aaiclick.data.tables.creation import creation, exposed
-from aaiclick.data.tables.sources import FileOptions, PathLike, Reading, UrlOptions
+from aaiclick.data.tables.sources import FileOptions, PathLike, UrlOptions, reading_of
 from aaiclick.data.tables.storage import read_storage
 from aaiclick.data.tables.temporary import TemporaryNames
 from aaiclick.data.values import tabulate
@@ -178,19 +178,19 @@ class Context:
 
     async def create_object_from_file(self, path: PathLike, **given: Unpack[FileOptions]) -> Object:
         """An Object with the rows of a file: the engine reads it, unless it is on another machine."""
-        return await sources.from_file(self, path, Reading(**given))
+        return await sources.from_file(self, path, reading_of("create_object_from_file", given))
 
     async def create_object_from_url(self, url: str, **given: Unpack[UrlOptions]) -> Object:
         """An Object with the rows that an address gives."""
-        return await sources.from_url(self, url, Reading(**given))
+        return await sources.from_url(self, url, reading_of("create_object_from_url", given))
 
-    async def insert_from_file(self, into: Object, path: PathLike, **given: Any) -> int:
+    async def insert_from_file(self, into: Object, path: PathLike, **given: Unpack[FileOptions]) -> int:
         """Add the rows of a file to an Object; gives how many."""
-        return await sources.insert_file(into, path, Reading(**given))
+        return await sources.insert_file(into, path, reading_of("insert_from_file", given))
 
-    async def insert_from_url(self, into: Object, url: str, **given: Any) -> int:
+    async def insert_from_url(self, into: Object, url: str, **given: Unpack[UrlOptions]) -> int:
         """Add the rows that an address gives to an Object; gives how many."""
-        return await sources.insert_url(into, url, Reading(**given))
+        return await sources.insert_url(into, url, reading_of("insert_from_url", given))
 
     async def _create_as(
         self, table: str, schema: Schema, query: str, settings: Settings | None = None, granule: int = 0

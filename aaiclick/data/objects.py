@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 from uuid import uuid4
 
 from aaiclick.data import sql
@@ -28,6 +27,7 @@ from aaiclick.urls import shown
 
 if TYPE_CHECKING:
     from aaiclick.data.context import Context
+    from aaiclick.data.tables.sources import FileOptions, PathLike, UrlOptions
 
 
 class Object(Windowed):
@@ -77,14 +77,14 @@ class Object(Windowed):
             added += await insert(value, mark)
         return added
 
-    async def insert_from_file(self, path: str | PathLike[str], **given: Any) -> int:
+    async def insert_from_file(self, path: PathLike, **given: Unpack[FileOptions]) -> int:
         """Add the rows of a file, read as the types of the columns; gives how many.
 
         The options are those of `create_object_from_file`, without a name; the rest is as with `insert`.
         """
         return await self._context.insert_from_file(self, path, **given)
 
-    async def insert_from_url(self, url: str, **given: Any) -> int:
+    async def insert_from_url(self, url: str, **given: Unpack[UrlOptions]) -> int:
         """Add the rows that an address gives; the options are those of `create_object_from_url`."""
         return await self._context.insert_from_url(self, url, **given)
 

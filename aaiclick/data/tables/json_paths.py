@@ -62,10 +62,10 @@ async def stage(client: DataClient, table: str, whole: Source, lines: list[str])
 
 def read_path(path: object) -> list[str | int]:
     """The keys of a path: "data.items", or a list of keys and of places in lists, from 0."""
-    keys = path.removeprefix("$").removeprefix(".").split(".") if isinstance(path, str) else path
+    if path in ("$", "", [], ()):
+        return []
+    keys = path.removeprefix("$.").split(".") if isinstance(path, str) else path
     if not isinstance(keys, list | tuple) or not all(type(key) in (str, int) and key != "" for key in keys):
-        if keys == [""]:  # the document itself
-            return []
         rule = 'keys with points between them, such as "data.items", or a list of keys and places'
         raise InputError(field="json_path", value=shown(repr(path)), rule=rule, hint="")
     return list(keys)

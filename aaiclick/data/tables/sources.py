@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from aaiclick.data import files, loading, staging
 from aaiclick.data.combining import check_columns, check_count
+from aaiclick.data.file_options import Options, read_options
 from aaiclick.data.files import Source
 from aaiclick.data.frames import Frame
 from aaiclick.data.grammar import parse
@@ -19,7 +20,7 @@ from aaiclick.data.names import Scope
 from aaiclick.data.objects import Object
 from aaiclick.data.tables import json_paths
 from aaiclick.errors import InputError
-from aaiclick.urls import shown
+from aaiclick.urls import did_you_mean, shown
 
 if TYPE_CHECKING:
     from aaiclick.data.context import Context
@@ -72,7 +73,11 @@ class Reading:
 
     @property
     def asked(self) -> Asked:
-        """What is checked before anything is opened."""
+        """How texts are to be read; checked."""
+        return Asked(self.fields, self.options, self.on_error)
+
+    def check(self) -> Options:
+        """Refuse what cannot be meant, before anything is opened; gives how the file is written."""
         if self.limit is not None:
             check_count(self.limit, "limit")
         if isinstance(self.columns, str) or (self.columns is not None and not self.columns):
@@ -81,7 +86,7 @@ class Reading:
         if type(self.redirects) is not int or not 0 <= self.redirects <= REDIRECTS_MAX:
             rule = f"so many redirects are followed: 0 to {REDIRECTS_MAX}"
             raise InputError(field="redirects", value=shown(repr(self.redirects)), rule=rule, hint="")
-        return Asked(self.fields, self.options, self.on_error)
+        return read_options(self.options)
 
     @property
     def is_whole(self) -> bool:
@@ -89,8 +94,18 @@ class Reading:
         return self.columns is None and self.where is None and self.limit is None
 
 
+def reading_of(verb: str, given: Mapping[str, Any]) -> Reading:
+    """What was asked for, by the names of the options."""
+    known = list(UrlOptions.__annotations__ if verb.endswith("url") else FileOptions.__annotations__)
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{verb}() has no option {name!r}. {did_you_mean(name, known)}".strip())
+    return Reading(**given)
+
+
 async def from_file(context: Context, path: PathLike, reading: Reading) -> Object:
     """An Object with the rows of a file: the engine reads it, unless it is on another machine."""
+    reading.check()
     asked, given = reading.asked, reading.format or reading.file_format
     if context.reads_files:
         return await _made(context, files.file_source(path, given), reading)
@@ -103,6 +118,7 @@ async def from_file(context: Context, path: PathLike, reading: Reading) -> Objec
 
 async def from_url(context: Context, url: str, reading: Reading) -> Object:
     """An Object with the rows that an address gives."""
+    _ = reading.asked
     async with _at(context, url, reading) as (source, unpacked):
         return await _made(context, source, unpacked)
 
@@ -110,7 +126,7 @@ async def from_url(context: Context, url: str, reading: Reading) -> Object:
 @asynccontextmanager
 async def _at(context: Context, url: str, reading: Reading) -> AsyncIterator[tuple[Source, Reading]]:
     """What is at an address; inside of JSON, its part is kept in a table meanwhile."""
-    asked, given = reading.asked, reading.format or reading.file_format
+    options, given = reading.check(), reading.format or reading.file_format
     if reading.json_path is None:
         yield files.url_source(url, given, reading.redirects), reading
         return
@@ -118,12 +134,12 @@ async def _at(context: Context, url: str, reading: Reading) -> AsyncIterator[tup
         hint = "Leave the format out."
         raise InputError(field="json_path", value=shown(str(reading.json_path)), rule="it leads into JSON", hint=hint)
     whole = files.url_source(url, "RawBLOB", reading.redirects)
-    lines = await json_paths.lines_at(context.client, whole, reading.json_path, asked.options)
+    lines = await json_paths.lines_at(context.client, whole, reading.json_path, options)
     keeper = await context._lifetime.new_table()
     try:
         source = await json_paths.stage(context.client, keeper.table, whole, lines)
-        options = {name: value for name, value in (reading.options or {}).items() if name != "compression"}
-        yield source, replace(reading, options=options or None)
+        left = {name: value for name, value in (reading.options or {}).items() if name != "compression"}
+        yield source, replace(reading, options=left or None)
     finally:
         await drop(context.client, keeper.table)
 
@@ -194,7 +210,7 @@ async def _as_rows_of(into: Object, source: Source, reading: Reading) -> Reading
     """The values are read as the types of the Object's columns; columns that are not there are refused."""
     if reading.fields is not None:
         return reading
-    there = await staging.names_of(into._context.client, source, reading.asked.options, into.columns)
+    there = await staging.names_of(into._context.client, source, reading.check(), into.columns)
     check_columns(there, reading.columns or ())
     names = list(reading.columns or there)
     if unexpected := [name for name in names if name not in into.schema]:

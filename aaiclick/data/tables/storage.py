@@ -98,7 +98,7 @@ def _engine(schema: Schema, given: object) -> str:
         return name
     if name != REPLACING:
         _refuse("engine", given, f"{name} takes nothing in parentheses", "")
-    version = inside.strip().strip("`")
+    version = inside.strip()
     kind = _kind(schema, "engine", version)
     if kind.name not in _VERSIONS:
         _refuse("engine", given, f"a version is a whole number of at most 64 bits, a day or a time, not a {kind}")
@@ -132,7 +132,7 @@ def _period(schema: Schema, given: object) -> str:
         kind = _kind(schema, "partition_by", given)
         _refuse_floats("partition_by", str(given), kind)
         return sql.name(str(given))
-    column = found[2].strip().strip("`")
+    column = found[2].strip()
     kind = _kind(schema, "partition_by", column)
     if kind.name not in _TIMES or kind.clock == "naive":
         _refuse(
