@@ -10,6 +10,7 @@ from aaiclick.data.answers import Answers
 from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, over_columns, stand_in, walk
 from aaiclick.data.operators import Make
 from aaiclick.data.planning import has_window, is_aggregate
+from aaiclick.data.record_paths import at_path, with_paths
 from aaiclick.data.relations import (
     Aggregate,
     Filter,
@@ -86,8 +87,10 @@ def _beside(
 ) -> Expression:
     """What stands beside a column of this name."""
     if isinstance(other, Term):
-        check_columns(mine, (each.name for each in walk([other.expression]) if isinstance(each, Column)))
-        return over_columns(other.expression, mine)
+        names = [each.name for each in walk([other.expression]) if isinstance(each, Column)]
+        seen = with_paths(mine, names)
+        check_columns(seen if len(seen) > len(mine) else mine, names)
+        return over_columns(other.expression, seen)
     if not isinstance(other, Answers):
         return Value(other)
     found = columns.get(id(other))
@@ -169,6 +172,17 @@ def _nearest(relation: Relation, base: Relation, value: Expression) -> Relation:
             if step is base:
                 return own
     return base
+
+
+def check_seen(frame: Answers, names: Sequence[str]) -> bool:
+    """Refuse names that are neither columns nor paths into them; whether there are paths."""
+    if all(name in frame.columns for name in names):
+        return False
+    found = with_paths(own_columns(frame._relation), names)
+    if all(name in found for name in names):
+        return True
+    check_columns(frame.columns, (name for name in names if name not in found))
+    return True
 
 
 def check_columns(columns: Collection[str], names: Iterable[str]) -> None:
@@ -304,7 +318,9 @@ def sorting(frame: Answers, keys: Sequence[Any], descending: bool | Sequence[boo
 
 def _key(frame: Answers, key: Any) -> Bound:
     if isinstance(key, str):
-        return Bound(None, Column(key) if key in frame.columns else Raw(key))
+        if key in frame.columns:
+            return Bound(None, Column(key))
+        return Bound(None, at_path(own_columns(frame._relation), key) or Raw(key))
     return bind(frame, key)
 
 

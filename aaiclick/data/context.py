@@ -24,7 +24,8 @@ from aaiclick.data.names import Scope, name_of, persistent_table
 from aaiclick.data.objects import Object
 from aaiclick.data.oplog import Oplog
 from aaiclick.data.places import in_order
-from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, with_order
+from aaiclick.data.record_paths import with_paths
+from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, own_columns, with_order
 from aaiclick.data.schema import ORDER, VALUE, Field, Schema, Shape, read_schema
 from aaiclick.data.tables import sources
 from aaiclick.data.tables.creation import creation, exposed
@@ -261,7 +262,8 @@ def _opened(context: Context, reference: Mapping[str, Any], schema: Schema | Non
     found = Object(context, table_in(reference), schema)
     if reference.get("object_type") != "view":
         return found
-    window = window_in(reference, found.columns)
+    fields = reference.get("selected_fields") or ()
+    window = window_in(reference, tuple(with_paths(own_columns(found._table), fields)))
     shape: Shape = found.shape
     if window.fields is not None and found.shape in ("table", "list"):
         shape = "list" if len(window.fields) == 1 and reference.get("shape") != "table" else "table"

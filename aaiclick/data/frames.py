@@ -12,6 +12,7 @@ from aaiclick.data.clocks import check_alike
 from aaiclick.data.combining import (
     check_columns,
     check_count,
+    check_seen,
     combine,
     extended,
     filtered,
@@ -25,6 +26,7 @@ from aaiclick.data.expressions import Value, call
 from aaiclick.data.joining import Joining
 from aaiclick.data.operations import AGGREGATES
 from aaiclick.data.operators import Make, Operators
+from aaiclick.data.record_paths import with_paths
 from aaiclick.data.relations import (
     Aggregate,
     Distinct,
@@ -60,6 +62,7 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
         """A column by its name, or several by a list of names."""
         names, shape = self._chosen(chosen)
         base, columns = columns_of(self._relation)
+        columns = with_paths(columns, names)
         return self._query(Project(base, {name: columns[name] for name in names}), shape)
 
     def _chosen(self, chosen: str | Sequence[str]) -> tuple[tuple[str, ...], Shape]:
@@ -68,7 +71,7 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
             hint = "For rows, use where or limit."
             raise InputError(field="column", value=shown(repr(chosen)), rule="a name or a list of names", hint=hint)
         names = (chosen,) if isinstance(chosen, str) else tuple(chosen)
-        check_columns(self.columns, names)
+        check_seen(self, names)
         if not names or len(set(names)) < len(names):
             rule = "each column at most once, and at least one"
             raise InputError(field="columns", value=shown(str(list(names))), rule=rule, hint="")

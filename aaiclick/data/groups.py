@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from aaiclick.data.alignment import columns_to_sum
 from aaiclick.data.choosing import first_of_each
-from aaiclick.data.combining import bind, check_columns, check_count, filtered, flat, new_name, settle
+from aaiclick.data.combining import bind, check_columns, check_count, check_seen, filtered, flat, new_name, settle
 from aaiclick.data.expressions import Column, Expression, call
 from aaiclick.data.frames import Frame, Query
 from aaiclick.data.operations import AGGREGATES
@@ -38,8 +38,9 @@ class Groups(GroupTotals):
 
     def __init__(self, frame: Frame, keys: Sequence[Any], conditions: Sequence[Any] = ()) -> None:
         self._frame, self._conditions = frame, tuple(conditions)
+        if check_seen(frame, [key for key in keys if isinstance(key, str)]):
+            keys = [col(key) if isinstance(key, str) else key for key in keys]
         self._keys = {_name(key, number): key for number, key in enumerate(keys)}
-        check_columns(frame.columns, (key for key in keys if isinstance(key, str)))
 
     def agg(self, given: Mapping[str, Any] | None = None, /, **columns: Any) -> Grouped:
         """Totals: agg({"price": "sum"}), agg({"price": ["min", "max"]}), agg(total=("price", "sum")), or terms."""

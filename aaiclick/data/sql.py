@@ -52,6 +52,15 @@ def check_column(text: object) -> str:
     return text
 
 
+def is_column(text: str) -> bool:
+    """Whether it may be the name of a column."""
+    try:
+        check_column(text)
+    except InputError:
+        return False
+    return True
+
+
 def text(value: str) -> str:
     """A text, quoted."""
     if not value.isascii() and any(0xD800 <= ord(sign) <= 0xDFFF for sign in value):
