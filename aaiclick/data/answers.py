@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from aaiclick.data import costs, described, reading
@@ -60,9 +61,14 @@ class Answers:
         """The first rows as a table in Markdown."""
         return await reading.markdown(self._context.client, self._relation, limit)
 
-    async def export(self, path: str, file_format: str | None = None) -> int:
-        """Write all of it to a new file, in the format of its ending; gives the number of bytes."""
-        return await reading.export(self._context.client, self._relation, path, file_format)
+    async def export(
+        self, path: str | PathLike[str], file_format: str | None = None, compression: str | None = None
+    ) -> int:
+        """Write all of it to a new file, in the format and the packing of its ending; gives the number of bytes.
+
+        `compression` is the codec of Parquet's columns, or how another file is packed.
+        """
+        return await reading.export(self._context.client, self._relation, str(path), file_format, compression)
 
     @property
     def schema(self) -> Schema:
