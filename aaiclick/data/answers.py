@@ -12,6 +12,7 @@ from aaiclick.data.costs import Stats
 from aaiclick.data.names import Scope
 from aaiclick.data.relations import Relation
 from aaiclick.data.schema import Schema, Shape
+from aaiclick.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +60,8 @@ class Answers:
 
     async def markdown(self, limit: int = 20) -> str:
         """The first rows as a table in Markdown."""
+        if type(limit) is not int or limit < 0:
+            raise InputError(field="limit", value=repr(limit), rule="a whole number, 0 or more", hint="")
         return await reading.markdown(self._context.client, self._relation, limit)
 
     async def export(

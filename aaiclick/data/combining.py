@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aaiclick.data.alignment import Columns, aggregates_of, columns_of, joined_up, side_by_side
 from aaiclick.data.answers import Answers
+from aaiclick.data.display import glimpse
 from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, over_columns, stand_in, walk
 from aaiclick.data.operators import Make
 from aaiclick.data.planning import has_window, is_aggregate
@@ -28,7 +30,9 @@ from aaiclick.data.schema import ORDER, Shape
 from aaiclick.data.sql import check_column
 from aaiclick.data.terms import Term
 from aaiclick.errors import InputError, NotAligned
-from aaiclick.urls import shown
+from aaiclick.urls import did_you_mean, shown
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Made(NamedTuple):
@@ -131,6 +135,8 @@ class Bound(NamedTuple):
 
 def bind(frame: Answers, given: Any, *, as_sql: bool = False) -> Bound:
     """What was given as a column or a condition; `as_sql`: a text is SQL."""
+    if as_sql:
+        _check_condition(given)
     if isinstance(given, str) and as_sql:
         return Bound(None, Raw(given, truth=True))
     if isinstance(given, Answers) and not given._is_single():
@@ -139,6 +145,24 @@ def bind(frame: Answers, given: Any, *, as_sql: bool = False) -> Bound:
             raise InputError(field="column", value=repr(given), rule="one column", hint="Choose one: obj['name'].")
         return _bound(frame, given, found)
     return Bound(None, _beside(given, "", own_columns(frame._relation) if isinstance(given, Term) else {}, {}))
+
+
+def _check_condition(given: Any) -> None:
+    """Refuse constants in place of conditions, which would be true of all rows or of none."""
+    value = given.expression if isinstance(given, Term) else given
+    value = value.value if isinstance(value, Value) else value
+    is_sql = isinstance(given, str) and given.strip()
+    if not (is_sql or isinstance(value, Answers | Expression) or type(value).__name__.startswith("bool")):
+        hint = 'Write where(col("a") > 1), or SQL such as "a > 1".'
+        raise InputError(field="condition", value=glimpse(given), rule="it is true or false of no row", hint=hint)
+
+
+def refuse_list(name: str, value: object) -> None:
+    """Refuse a list where each row has a value: its elements belong to no rows."""
+    if isinstance(value, list | tuple) or hasattr(value, "__array__"):
+        rule = "a list is no column: nothing tells which row each of its values belongs to"
+        hint = "Join them on a key; lit([…]) is the same list in every row."
+        raise InputError(field=f"column {shown(name)}", value=glimpse(value), rule=rule, hint=hint)
 
 
 def _bound(frame: Answers, given: Answers, found: Columns) -> Bound:
@@ -189,8 +213,8 @@ def check_columns(columns: Collection[str], names: Iterable[str]) -> None:
     """Refuse names of columns that are not there."""
     for name in names:
         if name not in columns:
-            known = shown(", ".join(list(columns)[:20]))
-            raise InputError(field="column", value=shown(repr(name)), rule=f"the columns are {known}", hint="")
+            known, hint = shown(", ".join(list(columns)[:20])), did_you_mean(str(name), columns)
+            raise InputError(field="column", value=shown(repr(name)), rule=f"the columns are {known}", hint=hint)
 
 
 def check_count(value: object, field: str) -> int:
@@ -320,8 +344,15 @@ def _key(frame: Answers, key: Any) -> Bound:
     if isinstance(key, str):
         if key in frame.columns:
             return Bound(None, Column(key))
-        return Bound(None, at_path(own_columns(frame._relation), key) or Raw(key))
-    return bind(frame, key)
+        found = at_path(own_columns(frame._relation), key)
+        if found is None and _WORD.fullmatch(key):
+            check_columns(frame.columns, [key])
+        return Bound(None, found or Raw(key))
+    bound = bind(frame, key)
+    if isinstance(bound.value, Value):
+        rule = "rows are sorted by columns, not by a constant"
+        raise InputError(field="order_by", value=glimpse(key), rule=rule, hint="Give the name of a column.")
+    return bound
 
 
 def sorted_by(frame: Answers, by: Sorting) -> Relation:

@@ -18,9 +18,11 @@ from aaiclick.data.combining import (
     filtered,
     new_name,
     only_value,
+    refuse_list,
     sorted_by,
     sorting,
 )
+from aaiclick.data.display import glimpse
 from aaiclick.data.expecting import Expecting
 from aaiclick.data.expressions import Value, call
 from aaiclick.data.joining import Joining
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 else:
     FrameTotals = object
 
+TEXTS = ("String", "FixedString", "Enum8", "Enum16")
 _TOTAL: dict[Shape, Shape] = {"list": "scalar", "scalar": "scalar", "table": "record", "record": "record"}
 
 
@@ -105,6 +108,9 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
 
     def rename(self, names: Mapping[str, str]) -> Frame:
         """The same columns under other names."""
+        if not isinstance(names, Mapping):
+            hint = 'Write rename({"old": "new"}).'
+            raise InputError(field="rename", value=shown(repr(names)), rule="a mapping of names", hint=hint)
         check_columns(self.columns, names)
         base, columns = columns_of(self._relation)
         renamed = [new_name(names.get(name, name)) for name in columns]
@@ -114,6 +120,8 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
 
     def with_columns(self, /, **columns: Any) -> Frame:
         """These columns too, computed row by row from those before; a column of the same name is replaced."""
+        for name, value in columns.items():
+            refuse_list(name, value)
         return self._query(extended(self, {new_name(name): value for name, value in columns.items()}), "table")
 
     # ------------------------------------------------------------ many into one
@@ -175,6 +183,11 @@ class Query(Frame):
 
 def concat(first: Frame, *others: Frame) -> Query:
     """The rows of all below each other, which must have the same columns, or one each."""
+    for other in others:
+        if not isinstance(other, Frame):
+            hint = "Make an Object of it: create_object_from_value."
+            rule = "an Object, a View or a query"
+            raise InputError(field="concat", value=glimpse(other), rule=rule, hint=hint)
     if len(first.columns) == 1:
         (name,) = first.columns
         others = tuple(each.rename({each.columns[0]: name}) if len(each.columns) == 1 else each for each in others)
@@ -185,5 +198,9 @@ def concat(first: Frame, *others: Frame) -> Query:
     for name in first.columns:
         clocks = (column_of(each._relation, name).clock for each in (first, *others))
         check_alike(f"concat, column {shown(name)}", *clocks)
+        kinds = [kind for each in (first, *others) if (kind := column_of(each._relation, name).kind) is not None]
+        if len({kind.bare.name in TEXTS for kind in kinds}) > 1:
+            rule = f"it is {' and '.join(dict.fromkeys(map(str, kinds)))}"
+            raise InputError(field="concat", value=f"column {shown(name)}", rule=rule, hint="Cast one of them first.")
     shape: Shape = "list" if first.shape in ("list", "scalar") else "table"
     return first._query(Union((first._relation, *(other._relation for other in others))), shape)

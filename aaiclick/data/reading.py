@@ -146,6 +146,9 @@ async def export(
     packing = read_packing(path, known, compression)
     try:
         return await exporting.write(client, _query(relation), known, path, packing)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+        rule = f"it cannot be written: {error.strerror}"
+        raise InputError(field="path", value=shown(path), rule=rule, hint="") from None
     except FileExistsError:
         raise InputError(
             field="path", value=path, rule="it is there already", hint="Remove it, or write another."

@@ -130,7 +130,9 @@ class Windowed(Frame):
             seen = seen.limit(limit, offset or 0)
         elif offset:
             seen = seen.offset(offset)
-        return seen if selected_fields is None else seen[list(selected_fields)]
+        if selected_fields is None:
+            return seen
+        return seen[[selected_fields] if isinstance(selected_fields, str) else list(selected_fields)]
 
     def reference(self) -> dict[str, Any]:
         """What a task's arguments or result keep of it: where it is, not what is in it."""
