@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -185,13 +186,12 @@ class Context:
         """An Object with the rows that an address gives."""
         return await sources.from_url(self, url, reading_of("create_object_from_url", given))
 
-    async def insert_from_file(self, into: Object, path: PathLike, **given: Unpack[FileOptions]) -> int:
-        """Add the rows of a file to an Object; gives how many."""
-        return await sources.insert_file(into, path, reading_of("insert_from_file", given))
-
-    async def insert_from_url(self, into: Object, url: str, **given: Unpack[UrlOptions]) -> int:
-        """Add the rows that an address gives to an Object; gives how many."""
-        return await sources.insert_url(into, url, reading_of("insert_from_url", given))
+    async def insert_from(self, verb: str, into: Object, place: PathLike, given: Mapping[str, Any]) -> int:
+        """Add the rows of a file or an address to an Object, as its method of this name says; gives how many."""
+        reading = reading_of(verb, given)
+        if verb == "insert_from_url":
+            return await sources.insert_url(into, str(place), reading)
+        return await sources.insert_file(into, place, reading)
 
     async def _create_as(
         self, table: str, schema: Schema, query: str, settings: Settings | None = None, granule: int = 0
@@ -214,11 +214,8 @@ class Context:
             raise InputError(field="scope", value=shown(repr(scope)), rule="a scope is that of a name", hint=hint)
         keeper = await self._lifetime.new_table()
         if name is not None:
-            await self._names.take(name, keeper, self._is_there)
+            await self._names.take(name, keeper, partial(_is_there, self.client))
         return keeper.table, keeper
-
-    async def _is_there(self, table: str) -> bool:
-        return bool(await _read_schemas(self.client, [table]))
 
     # ------------------------------------------------------------ find
 
@@ -268,6 +265,10 @@ def _opened(context: Context, reference: Mapping[str, Any], schema: Schema | Non
     if window.fields is not None and found.shape in ("table", "list"):
         shape = "list" if len(window.fields) == 1 and reference.get("shape") != "table" else "table"
     return View(context, found._table, window, shape)
+
+
+async def _is_there(client: DataClient, table: str) -> bool:
+    return bool(await _read_schemas(client, [table]))
 
 
 async def _read_schemas(client: DataClient, tables: Sequence[str]) -> dict[str, Schema]:

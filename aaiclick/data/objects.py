@@ -82,11 +82,11 @@ class Object(Windowed):
 
         The options are those of `create_object_from_file`, without a name; the rest is as with `insert`.
         """
-        return await self._context.insert_from_file(self, path, **given)
+        return await self._context.insert_from("insert_from_file", self, path, given)
 
     async def insert_from_url(self, url: str, **given: Unpack[UrlOptions]) -> int:
         """Add the rows that an address gives; the options are those of `create_object_from_url`."""
-        return await self._context.insert_from_url(self, url, **given)
+        return await self._context.insert_from("insert_from_url", self, url, given)
 
     async def _insert_values(self, value: Any, token: str | None) -> int:
         data = conform(value, self._schema)
