@@ -265,7 +265,7 @@ class ExpectationFailed(AaiclickError):
 
 class NotAligned(AaiclickError, ValueError):
     """The rows of {what} do not belong to the rows of the other operand. Join them on a column, or make both Objects
-    with order=True: then the first row goes with the first."""
+    with order=True, or sort both with order_by: then the first row goes with the first."""
 
 
 class StaleObject(AaiclickError, RuntimeError):

@@ -1,15 +1,19 @@
 """Which rows of several operands belong together.
 
-Columns of one and the same Object or query go row by row. One value goes with every row. Rows of different Objects
-belong together only where both have an order (`order=True`): then the first goes with the first. All else is refused.
+Columns of one and the same Object or query go row by row; a query that is written twice is one. One value goes with
+every row. Rows of different Objects belong together only where both have an order (`order=True`, or `order_by`): then
+the first goes with the first. All else is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from aaiclick.data.expressions import Expression, over_columns, stand_in
+from aaiclick.data.expressions import Expression, Raw, over_columns, stand_in, walk
+from aaiclick.data.matching.alike import Steps
+from aaiclick.data.matching.positions import has_places
 from aaiclick.data.planning import has_window
 from aaiclick.data.relations import (
     Aggregate,
@@ -18,7 +22,7 @@ from aaiclick.data.relations import (
     Relation,
     Table,
     aligned_name,
-    is_ordered,
+    free_prefix,
     own_columns,
 )
 from aaiclick.errors import NotAligned
@@ -51,16 +55,78 @@ def aggregates_of(relation: Relation) -> Columns | None:
     return None
 
 
-def side_by_side(operands: Sequence[Columns]) -> tuple[Relation, list[Mapping[str, Expression]]]:
+def side_by_side(
+    operands: Sequence[Columns], one_client: bool = True
+) -> tuple[Relation, list[Mapping[str, Expression]]]:
     """A base that has the rows of all operands, and their columns over it."""
-    if all(operand.base is operands[0].base for operand in operands):
+    if one_client and not _are_together(operands):  # elsewhere, a table of the same name is another
+        operands = joined_up(operands)
+    if _are_together(operands):
         return operands[0].base, [operand.columns for operand in operands]
     for operand in operands:
-        if not is_ordered(operand.base):
+        if not has_places(operand.base):
             raise NotAligned(what=_told(operand.base))
     sources: list[Relation] = []
     found = [_placed(operand, sources) for operand in operands]
     return Aligned(tuple(sources)), found
+
+
+def _are_together(operands: Sequence[Columns]) -> bool:
+    return all(operand.base is operands[0].base for operand in operands)
+
+
+def joined_up(operands: Sequence[Columns]) -> list[Columns]:
+    """The operands, of which those have one base whose rows are the same: queries written twice, groups by the same."""
+    found, steps = list(map(_lowered, operands)), Steps()
+    first: dict[int, Relation] = {}
+    for place, operand in enumerate(found):
+        found[place] = operand._replace(base=first.setdefault(steps.number(operand.base), operand.base))
+    groups: dict[Hashable, list[int]] = {}
+    for place, operand in enumerate(found):
+        if isinstance(operand.base, Aggregate) and operand.base.keys:
+            groups.setdefault(steps.rows_of(operand.base), []).append(place)
+    for places in groups.values():
+        if not _are_together([found[place] for place in places]):
+            merged = _merged([found[place] for place in places])
+            for place, operand in zip(places, merged, strict=True):
+                found[place] = operand
+    return found
+
+
+def _lowered(operand: Columns) -> Columns:
+    """The same columns, computed from the rows below, where each row comes of one row there."""
+    while isinstance(operand.base, Project) and _can_be_lowered(operand.columns, operand.base):
+        base = operand.base
+        columns = {name: over_columns(value, base.columns) for name, value in operand.columns.items()}
+        operand = Columns(base.source, columns)
+    return operand
+
+
+def _can_be_lowered(columns: Mapping[str, Expression], base: Project) -> bool:
+    if any(isinstance(each, Raw) for each in walk(columns.values())):  # its names are those of the base
+        return False
+    return not (has_window(columns.values()) and has_window(base.columns.values()))
+
+
+def _merged(operands: Sequence[Columns]) -> list[Columns]:
+    """Totals of the same groups, in one query."""
+    first = operands[0].base
+    assert isinstance(first, Aggregate)
+    prefix = free_prefix(name for operand in operands for name in operand.base.names)
+    totals: dict[str, Expression] = {}
+    called: list[dict[str, Expression]] = []
+    for number, operand in enumerate(operands):
+        base = operand.base
+        assert isinstance(base, Aggregate)
+        new = {name: f"{prefix}{number}.{name}" for name in base.columns}
+        totals |= {new[name]: value for name, value in base.columns.items()}
+        known = own_columns(base)
+        called.append({name: stand_in(new.get(name, name), known[name]) for name in base.names})
+    merged = replace(first, columns=totals)
+    return [
+        Columns(merged, {name: over_columns(value, names) for name, value in operand.columns.items()})
+        for operand, names in zip(operands, called, strict=True)
+    ]
 
 
 def _placed(operand: Columns, sources: list[Relation]) -> Mapping[str, Expression]:

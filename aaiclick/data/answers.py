@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from aaiclick.data import costs, described, reading
@@ -11,6 +12,7 @@ from aaiclick.data.costs import Stats
 from aaiclick.data.names import Scope
 from aaiclick.data.relations import Relation
 from aaiclick.data.schema import Schema, Shape
+from aaiclick.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,11 +60,18 @@ class Answers:
 
     async def markdown(self, limit: int = 20) -> str:
         """The first rows as a table in Markdown."""
+        if type(limit) is not int or limit < 0:
+            raise InputError(field="limit", value=repr(limit), rule="a whole number, 0 or more", hint="")
         return await reading.markdown(self._context.client, self._relation, limit)
 
-    async def export(self, path: str, file_format: str | None = None) -> int:
-        """Write all of it to a new file, in the format of its ending; gives the number of bytes."""
-        return await reading.export(self._context.client, self._relation, path, file_format)
+    async def export(
+        self, path: str | PathLike[str], file_format: str | None = None, compression: str | None = None
+    ) -> int:
+        """Write all of it to a new file, in the format and the packing of its ending; gives the number of bytes.
+
+        `compression` is the codec of Parquet's columns, or how another file is packed.
+        """
+        return await reading.export(self._context.client, self._relation, str(path), file_format, compression)
 
     @property
     def schema(self) -> Schema:

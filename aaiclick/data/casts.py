@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aaiclick.data.columns import NO_NULL, build, narrowed
-from aaiclick.data.grammar import Type
+from aaiclick.data.grammar import Type, nullable
 from aaiclick.data.inference import Unfit, outer
 from aaiclick.data.ranges import fit_days, fit_moments
 from aaiclick.data.types import arrow_of, is_arrow_list, kind_of_arrow
@@ -29,8 +29,9 @@ def kind_of_data(array: pa.ChunkedArray) -> Type:
         return Type("Array", (kind_of_data(inner),))
     if pa.types.is_struct(array.type) and array.type.num_fields:
         kind = kind_of_arrow(array.type, False)
-        parts = tuple(kind_of_data(part) for part in array.flatten())
-        return Type("Tuple", parts, kind.labels)
+        parts = tuple(kind_of_data(part) for part in array.drop_null().flatten())
+        found = Type("Tuple", parts, kind.labels)
+        return nullable(found) if array.null_count else found
     if pa.types.is_map(array.type):
         chunks = [chunk.items for chunk in array.chunks]
         items = pa.chunked_array(chunks, array.type.item_type)
@@ -163,6 +164,8 @@ def _cast_structs(array: pa.Array, kind: Type) -> pa.Array | None:
     import pyarrow as pa  # here, to keep start-up light
 
     given = [field.name for field in array.type]
+    if array.null_count:
+        return None
     labels = list(kind.labels) or given
     if len(given) != len(kind.parts) or sorted(given) != sorted(labels) or len(set(given)) != len(given):
         return None

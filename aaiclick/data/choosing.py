@@ -12,6 +12,7 @@ from aaiclick.data.combining import (
     bind,
     check_columns,
     check_count,
+    check_seen,
     extended,
     filtered,
     flat,
@@ -61,7 +62,7 @@ class Choosing(Answers):
         if len(wanted) + len(named) > len(wanted | named) or len(wanted) < len(flat(chosen)) or not wanted | named:
             rule = "each name at most once, and at least one"
             raise InputError(field="select", value=shown(str([*wanted, *named])), rule=rule, hint="")
-        check_columns(self.columns, (each for each in wanted.values() if isinstance(each, str)))
+        check_seen(self, [each for each in wanted.values() if isinstance(each, str)])
         if not named and all(isinstance(each, str) for each in wanted.values()):
             return self[list(wanted)]
         terms = {name: col(each) if isinstance(each, str) else each for name, each in wanted.items()}

@@ -300,21 +300,27 @@ def _tuples(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
 
     labels = kind.labels or tuple(str(number) for number in range(1, len(kind.parts) + 1))
     if dict in kinds:
-        rule = f"its keys are not those of {kind}"
-        column = _filled(column, lambda value: _in_order(value, labels), rule)
-    if wrong := [row for row, value in enumerate(column) if len(value) != len(labels)]:
+        rule = f"its keys are not those of {kind}, of which only Nullable ones may be missing"
+        column = _filled(column, lambda value: _in_order(value, labels, kind.parts), rule)
+    if wrong := [row for row, value in enumerate(column) if value is not None and len(value) != len(labels)]:
         raise Unfit(wrong[0], column[wrong[0]], f"{kind} has {len(labels)} parts")
-    rows = list(range(len(column) + 1))
-    parts = [_inner([value[at] for value in column], part, rows) for at, part in enumerate(kind.parts)]
-    return pa.StructArray.from_arrays(parts, list(labels))
+    some = next((value for value in column if value is not None), None)
+    if some is None:
+        return pa.nulls(len(column), arrow_of(kind))
+    rows, there = list(range(len(column) + 1)), [some if value is None else value for value in column]
+    parts = [_inner([value[at] for value in there], part, rows) for at, part in enumerate(kind.parts)]
+    return pa.StructArray.from_arrays(parts, list(labels), mask=pa.array([value is None for value in column]))
 
 
-def _in_order(value: Any, labels: tuple[str, ...]) -> Any:
+def _in_order(value: Any, labels: tuple[str, ...], parts: tuple[Type, ...]) -> Any:
     if not isinstance(value, dict):
         return value
-    if len(value) != len(labels):
+    if value.keys() - set(labels):
         raise KeyError
-    return [value[label] for label in labels]
+    found = [value.get(label) for label in labels]
+    if any(label not in value and not part.is_nullable for label, part in zip(labels, parts, strict=True)):
+        raise KeyError
+    return found
 
 
 def _inner(flat: Column, kind: Type, offsets: list[int]) -> pa.Array:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aaiclick.data.alignment import Columns, aggregates_of, columns_of, side_by_side
+from aaiclick.data.alignment import Columns, aggregates_of, columns_of, joined_up, side_by_side
 from aaiclick.data.answers import Answers
+from aaiclick.data.display import glimpse
 from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, over_columns, stand_in, walk
 from aaiclick.data.operators import Make
 from aaiclick.data.planning import has_window, is_aggregate
+from aaiclick.data.record_paths import at_path, with_paths
 from aaiclick.data.relations import (
     Aggregate,
     Filter,
@@ -27,7 +30,9 @@ from aaiclick.data.schema import ORDER, Shape
 from aaiclick.data.sql import check_column
 from aaiclick.data.terms import Term
 from aaiclick.errors import InputError, NotAligned
-from aaiclick.urls import shown
+from aaiclick.urls import did_you_mean, shown
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Made(NamedTuple):
@@ -42,7 +47,8 @@ def combine(me: Answers, make: Make, others: Sequence[Any]) -> Made:
     frames = [other for other in others if isinstance(other, Answers)]
     many = [each for each in frames if not each._is_single()]
     if not me._is_single():
-        base, found = side_by_side([columns_of(each._relation) for each in (me, *many)])
+        operands = [columns_of(each._relation) for each in (me, *many)]
+        base, found = side_by_side(operands, have_one_client([me, *many]))
         columns = dict(zip(map(id, (me, *many)), found, strict=True))
         return Made(Project(base, _each(make, found[0], others, columns)), me._shape)
     if many:
@@ -85,8 +91,10 @@ def _beside(
 ) -> Expression:
     """What stands beside a column of this name."""
     if isinstance(other, Term):
-        check_columns(mine, (each.name for each in walk([other.expression]) if isinstance(each, Column)))
-        return over_columns(other.expression, mine)
+        names = [each.name for each in walk([other.expression]) if isinstance(each, Column)]
+        seen = with_paths(mine, names)
+        check_columns(seen if len(seen) > len(mine) else mine, names)
+        return over_columns(other.expression, seen)
     if not isinstance(other, Answers):
         return Value(other)
     found = columns.get(id(other))
@@ -127,15 +135,54 @@ class Bound(NamedTuple):
 
 def bind(frame: Answers, given: Any, *, as_sql: bool = False) -> Bound:
     """What was given as a column or a condition; `as_sql`: a text is SQL."""
+    if as_sql:
+        _check_condition(given)
     if isinstance(given, str) and as_sql:
         return Bound(None, Raw(given, truth=True))
     if isinstance(given, Answers) and not given._is_single():
-        base, columns = columns_of(given._relation)
-        if len(columns) != 1:
+        found = columns_of(given._relation)
+        if len(found.columns) != 1:
             raise InputError(field="column", value=repr(given), rule="one column", hint="Choose one: obj['name'].")
-        value = next(iter(columns.values()))
-        return Bound(_nearest(frame._relation, base, value), value)
+        return _bound(frame, given, found)
     return Bound(None, _beside(given, "", own_columns(frame._relation) if isinstance(given, Term) else {}, {}))
+
+
+def _check_condition(given: Any) -> None:
+    """Refuse constants in place of conditions, which would be true of all rows or of none."""
+    value = given.expression if isinstance(given, Term) else given
+    value = value.value if isinstance(value, Value) else value
+    is_sql = isinstance(given, str) and given.strip()
+    if not (is_sql or isinstance(value, Answers | Expression) or type(value).__name__.startswith("bool")):
+        hint = 'Write where(col("a") > 1), or SQL such as "a > 1".'
+        raise InputError(field="condition", value=glimpse(given), rule="it is true or false of no row", hint=hint)
+
+
+def refuse_list(name: str, value: object) -> None:
+    """Refuse a list where each row has a value: its elements belong to no rows."""
+    if isinstance(value, list | tuple) or hasattr(value, "__array__"):
+        rule = "a list is no column: nothing tells which row each of its values belongs to"
+        hint = "Join them on a key; lit([…]) is the same list in every row."
+        raise InputError(field=f"column {shown(name)}", value=glimpse(value), rule=rule, hint=hint)
+
+
+def _bound(frame: Answers, given: Answers, found: Columns) -> Bound:
+    (value,) = found.columns.values()
+    near = _nearest(frame._relation, found.base, value)
+    if near is not found.base or not _is_elsewhere(frame._relation, near) or not have_one_client([frame, given]):
+        return Bound(near, value)
+    mine, theirs = joined_up([columns_of(frame._relation), found])
+    if mine.base is not theirs.base or _is_elsewhere(frame._relation, mine.base):
+        return Bound(near, value)
+    return Bound(mine.base, next(iter(theirs.columns.values())))
+
+
+def _is_elsewhere(relation: Relation, base: Relation) -> bool:
+    return base is not relation and not (isinstance(relation, Project) and base is relation.source)
+
+
+def have_one_client(frames: Sequence[Answers]) -> bool:
+    """Whether all are of one ClickHouse."""
+    return all(each._context._client is frames[0]._context._client for each in frames)
 
 
 def _nearest(relation: Relation, base: Relation, value: Expression) -> Relation:
@@ -151,12 +198,23 @@ def _nearest(relation: Relation, base: Relation, value: Expression) -> Relation:
     return base
 
 
+def check_seen(frame: Answers, names: Sequence[str]) -> bool:
+    """Refuse names that are neither columns nor paths into them; whether there are paths."""
+    if all(name in frame.columns for name in names):
+        return False
+    found = with_paths(own_columns(frame._relation), names)
+    if all(name in found for name in names):
+        return True
+    check_columns(frame.columns, (name for name in names if name not in found))
+    return True
+
+
 def check_columns(columns: Collection[str], names: Iterable[str]) -> None:
     """Refuse names of columns that are not there."""
     for name in names:
         if name not in columns:
-            known = shown(", ".join(list(columns)[:20]))
-            raise InputError(field="column", value=shown(repr(name)), rule=f"the columns are {known}", hint="")
+            known, hint = shown(", ".join(list(columns)[:20])), did_you_mean(str(name), columns)
+            raise InputError(field="column", value=shown(repr(name)), rule=f"the columns are {known}", hint=hint)
 
 
 def check_count(value: object, field: str) -> int:
@@ -284,8 +342,17 @@ def sorting(frame: Answers, keys: Sequence[Any], descending: bool | Sequence[boo
 
 def _key(frame: Answers, key: Any) -> Bound:
     if isinstance(key, str):
-        return Bound(None, Column(key) if key in frame.columns else Raw(key))
-    return bind(frame, key)
+        if key in frame.columns:
+            return Bound(None, Column(key))
+        found = at_path(own_columns(frame._relation), key)
+        if found is None and _WORD.fullmatch(key):
+            check_columns(frame.columns, [key])
+        return Bound(None, found or Raw(key))
+    bound = bind(frame, key)
+    if isinstance(bound.value, Value):
+        rule = "rows are sorted by columns, not by a constant"
+        raise InputError(field="order_by", value=glimpse(key), rule=rule, hint="Give the name of a column.")
+    return bound
 
 
 def sorted_by(frame: Answers, by: Sorting) -> Relation:

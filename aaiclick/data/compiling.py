@@ -26,6 +26,7 @@ from aaiclick.data.expressions import (
 from aaiclick.data.hiding import called_meanwhile, is_itself, with_others
 from aaiclick.data.join_sql import exploded_sql, join_sql
 from aaiclick.data.kinds import one_zero
+from aaiclick.data.matching.positions import with_places
 from aaiclick.data.operations import ALL_ROWS, SO_FAR
 from aaiclick.data.places import in_order
 from aaiclick.data.planning import check_size, has_window, is_aggregate, is_long, keys_of, steps
@@ -46,7 +47,6 @@ from aaiclick.data.relations import (
     aligned_name,
     column_of,
     free_prefix,
-    with_order,
 )
 from aaiclick.data.schema import ORDER
 from aaiclick.data.zones import SECONDS
@@ -177,8 +177,9 @@ def _stepped(source: str, planned: Sequence[Sequence[Expression]], memo: dict[in
 
 def _from(relation: Relation) -> str:
     match relation:
-        case Table(name=name, naive=naive):
-            return f"({sql.read_as(name, naive)})" if naive else sql.name(name)
+        case Table(naive=naive):
+            table = f"{sql.name(relation.name)}{' FINAL' * relation.replacing}"
+            return f"({sql.read_as(table, naive)})" if naive or relation.replacing else table
         case Nowhere():
             return "system.one"
     return f"({_sql(relation)})"
@@ -260,7 +261,7 @@ def _aligned(relation: Aligned) -> str:
     prefix = free_prefix(name for source in relation.sources for name in source.names)
     place = sql.name(f"{prefix}n")
     for number, source in enumerate(relation.sources):
-        rows, alias = _from(with_order(source)), f"{prefix}{number}"
+        rows, alias = _from(with_places(source)), f"{prefix}{number}"
         inner = f"(SELECT *, row_number() OVER (ORDER BY {order}) AS {place} FROM {rows}) AS {alias}"
         text += f" INNER JOIN {inner} ON {prefix}0.{place} = {alias}.{place}" if number else inner
         listed += [_as(f"{alias}.{sql.name(name)}", aligned_name(number, name)) for name in source.names]

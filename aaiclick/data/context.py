@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from aaiclick.backend import get_ch_url, get_root
 from aaiclick.config import settings
-from aaiclick.data import deleting, files, loading, sql
+from aaiclick.data import deleting, sql
 from aaiclick.data.clients.contract import DataClient, Settings
 from aaiclick.data.clients.opening import close_client, open_client
 from aaiclick.data.compiling import to_sql
@@ -20,16 +21,21 @@ from aaiclick.data.expressions import Column
 from aaiclick.data.frames import Frame
 from aaiclick.data.groups import Groups
 from aaiclick.data.lifetimes import Keeper, Lifetime, drop, has_contexts, make_anew, new_mark, sweep, swept
-from aaiclick.data.loading import OnError
 from aaiclick.data.names import Scope, name_of, persistent_table
 from aaiclick.data.objects import Object
 from aaiclick.data.oplog import Oplog
 from aaiclick.data.places import in_order
-from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, with_order
+from aaiclick.data.record_paths import with_paths
+from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, own_columns, with_order
 from aaiclick.data.schema import ORDER, VALUE, Field, Schema, Shape, read_schema
+from aaiclick.data.tables import sources
+from aaiclick.data.tables.creation import creation, exposed
+from aaiclick.data.tables.sources import FileOptions, PathLike, UrlOptions, reading_of
+from aaiclick.data.tables.storage import read_storage
+from aaiclick.data.tables.temporary import TemporaryNames
 from aaiclick.data.values import tabulate
 from aaiclick.data.views import View, table_in, window_in
-from aaiclick.errors import InputError, NoContext, ObjectNotFound, StaleObject, ValueExposed
+from aaiclick.errors import InputError, NoContext, ObjectNotFound, StaleObject
 from aaiclick.telemetry.masks import is_mentioned
 from aaiclick.urls import shown
 
@@ -42,6 +48,17 @@ AS_SORTED = {"max_insert_threads": 1}
 
 _current: ContextVar[Context | None] = ContextVar("data_context", default=None)
 _provider: ContextVar[Provider | None] = ContextVar("data_context_provider", default=None)
+
+
+class Keeping(TypedDict, total=False):
+    """How a new Object is called and kept."""
+
+    name: str | None
+    scope: Scope
+    order: bool
+    engine: str
+    order_by: str | Sequence[str]
+    partition_by: str | Sequence[str]
 
 
 class Context:
@@ -70,6 +87,7 @@ class Context:
         """Keepers of tables that something out of memory refers to: those live as long as the context."""
         self.expected: list[tuple[str, str]] = []
         """What was expected and not so: whether it failed or warned, and what was found."""
+        self._names = TemporaryNames()
 
     @property
     def client(self) -> DataClient:
@@ -85,6 +103,7 @@ class Context:
             self._client = None
             await self._lifetime.end()
             self.referred.clear()
+            self._names.clear()
 
     async def note(
         self, operation: str, result: str, sources: Sequence[str] | Relation = (), query: str = "", columns: Any = None
@@ -107,31 +126,34 @@ class Context:
         name: str | None = None,
         scope: Scope = "global",
         order: bool = False,
+        engine: str = "MergeTree",
+        order_by: str | Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
     ) -> Object:
-        """An empty Object with these columns. With a name it stays: for everybody, or for the job."""
+        """An empty Object with these columns. With a name it stays: for everybody, or for the job.
+
+        `engine`, `order_by` and `partition_by` say how ClickHouse keeps it.
+        """
         given = schema if isinstance(schema, Schema) else Schema.from_fields(schema, ordered=order)
         wanted = Schema(given.fields, given.shape, order or given.ordered)
+        storage = read_storage(wanted, engine, order_by, partition_by)
+        wanted = replace(wanted, replacing=storage.replaces)
         table, keeper = await self._table(name, scope)
         mark = new_mark()
-        statement = self._creation(table, wanted, mark, wanted.column_definitions())
+        columns = wanted.column_definitions()
+        statement = creation(table, wanted, {**self.facts, "made": mark}, columns=columns, storage=storage)
         await make_anew(self.client, table, mark, lambda: self.client.command(statement))
         await self.note("create", table)
         return Object(self, table, wanted, keeper)
 
     async def create_object_from_value(
-        self,
-        value: Any,
-        *,
-        fields: Mapping[str, object] | None = None,
-        name: str | None = None,
-        scope: Scope = "global",
-        order: bool = False,
+        self, value: Any, *, fields: Mapping[str, object] | None = None, **kept: Unpack[Keeping]
     ) -> Object:
         """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars."""
         if isinstance(value, Frame):
-            return await value.materialize(name, scope=scope)
+            return await value.materialize(kept.get("name"), scope=kept.get("scope", "global"))
         schema, data = tabulate(value, fields)
-        made = await self.create_object(schema, name=name, scope=scope, order=order)
+        made = await self.create_object(schema, **kept)
         try:
             if data.num_rows:
                 await self.client.insert(made.table, data)
@@ -140,7 +162,9 @@ class Context:
             raise
         return made
 
-    async def materialize(self, relation: Relation, shape: Shape, name: str | None, scope: Scope) -> Object:
+    async def materialize(
+        self, relation: Relation, shape: Shape, name: str | None, scope: Scope, settings: Settings | None = None
+    ) -> Object:
         """A table with the rows of a relation, made by one query."""
         if shape in ("scalar", "list") and relation.names != (VALUE,):
             relation = Project(relation, {VALUE: Column(relation.names[0])})
@@ -150,97 +174,59 @@ class Context:
         table, keeper = await self._table(name, scope)
         schema = Schema((), shape, ordered)
         query = to_sql(with_order(relation) if ordered else relation)
-        schema = await self._create_as(table, schema, query, AS_SORTED if is_sorted(relation) else None)
+        schema = await self._create_as(table, schema, query, settings or (AS_SORTED if is_sorted(relation) else None))
         await self.note("materialize", table, relation, query)
         return Object(self, table, schema, keeper)
 
-    async def create_object_from_file(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        fields: Mapping[str, object] | None = None,
-        format: str | None = None,
-        options: Mapping[str, Any] | None = None,
-        on_error: OnError = "refuse",
-        name: str | None = None,
-        scope: Scope = "global",
-        file_format: str | None = None,
-    ) -> Object:
+    async def create_object_from_file(self, path: PathLike, **given: Unpack[FileOptions]) -> Object:
         """An Object with the rows of a file: the engine reads it, unless it is on another machine."""
-        asked = loading.Asked(fields, options, on_error)
-        if not self.reads_files:
-            asked.refuse_elsewhere()
-            known, keeper = files.format_here(path, format or file_format), await self._lifetime.new_table()
-            return await loading.load_here(self, keeper, path, known, name, scope)
-        return await self._from_source(files.file_source(path, format or file_format), asked, name, scope)
+        return await sources.from_file(self, path, reading_of("create_object_from_file", given))
 
-    async def create_object_from_url(
-        self,
-        url: str,
-        *,
-        fields: Mapping[str, object] | None = None,
-        format: str | None = None,
-        options: Mapping[str, Any] | None = None,
-        on_error: OnError = "refuse",
-        name: str | None = None,
-        scope: Scope = "global",
-        file_format: str | None = None,
-    ) -> Object:
+    async def create_object_from_url(self, url: str, **given: Unpack[UrlOptions]) -> Object:
         """An Object with the rows that an address gives."""
-        asked = loading.Asked(fields, options, on_error)
-        return await self._from_source(files.url_source(url, format or file_format), asked, name, scope)
+        return await sources.from_url(self, url, reading_of("create_object_from_url", given))
 
-    async def _from_source(self, source: files.Source, asked: loading.Asked, name: str | None, scope: Scope) -> Object:
-        keeper = await self._lifetime.new_table()
-        if asked.schema is not None:
-            return await loading.load(self, keeper, source, asked.schema, asked, name, scope)
-        return await loading.load_guessed(self, keeper, source, asked.options, name, scope)
+    async def insert_from(self, verb: str, into: Object, place: PathLike, given: Mapping[str, Any]) -> int:
+        """Add the rows of a file or an address to an Object, as its method of this name says; gives how many."""
+        reading = reading_of(verb, given)
+        if verb == "insert_from_url":
+            return await sources.insert_url(into, str(place), reading)
+        return await sources.insert_file(into, place, reading)
 
     async def _create_as(
         self, table: str, schema: Schema, query: str, settings: Settings | None = None, granule: int = 0
     ) -> Schema:
         """Make a table of the rows that a query gives; gives its schema with the columns that it then has."""
         mark, look = new_mark(), f"DESCRIBE TABLE {sql.name(table)}"
-        statement = f"{self._creation(table, schema, mark, granule=granule)} AS {query}"
+        statement = f"{creation(table, schema, {**self.facts, 'made': mark}, granule=granule)} AS {query}"
         found = await make_anew(self.client, table, mark, lambda: self.client.make(statement, look, settings))
         if is_mentioned(" ".join([*found.columns[0], *found.columns[1]])):
             await drop(self.client, table)
-            raise _exposed()
+            raise exposed()
         fields = tuple(Field(name, kind) for name, kind in zip(*found.columns[:2], strict=True) if name != ORDER)
         return Schema(fields, schema.shape, schema.ordered)
 
-    def _creation(self, table: str, schema: Schema, mark: str, columns: str = "", granule: int = 0) -> str:
-        """A name that is taken is refused: no two Objects share a table unknowingly.
-
-        With a granule, it is sorted by its first column, and so many rows are read at least.
-        """
-        order = sql.name(ORDER) if schema.ordered else "tuple()"
-        options = "non_replicated_deduplication_window = 1000"
-        if granule:
-            order, options = sql.name(schema.names[0]), f"index_granularity = {granule}"
-        text = f"CREATE TABLE {sql.name(table)} {f'({columns}) ' if columns else ''}ENGINE = MergeTree ORDER BY {order}"
-        if is_mentioned(text):
-            raise _exposed()
-        return f"{text} SETTINGS {options} COMMENT {sql.text(schema.table_comment(**self.facts, made=mark))}"
-
     async def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
-        if name is not None:
+        if name is not None and scope != "temporary":
             return persistent_table(name, scope, self.job_id), None
-        if scope != "global":
+        if scope not in ("global", "temporary"):
             hint = "Give a name, or leave the scope out: without a name, it ends with the context."
             raise InputError(field="scope", value=shown(repr(scope)), rule="a scope is that of a name", hint=hint)
         keeper = await self._lifetime.new_table()
+        if name is not None:
+            await self._names.take(name, keeper, partial(_is_there, self.client))
         return keeper.table, keeper
 
     # ------------------------------------------------------------ find
 
     async def open_object(self, name: str, *, scope: Scope = "global") -> Object:
         """The Object of this name."""
-        table = persistent_table(name, scope, self.job_id)
+        keeper = self._names.keeper_of(name) if scope == "temporary" else None
+        table = persistent_table(name, scope, self.job_id) if keeper is None else keeper.table
         found = await _read_schemas(self.client, [table])
         if table not in found:
             raise ObjectNotFound(name=name, hint="list_objects() tells which there are.")
-        return Object(self, table, found[table])
+        return Object(self, table, found[table], keeper)
 
     async def open_reference(self, reference: Mapping[str, Any]) -> Object | View:
         """The Object or View that a reference names."""
@@ -267,21 +253,22 @@ class Context:
         return Groups(frame, keys)
 
 
-def _exposed() -> ValueExposed:
-    return ValueExposed(what="The name, a column or a type of an Object", hint="Call it otherwise.")
-
-
 def _opened(context: Context, reference: Mapping[str, Any], schema: Schema | None) -> Object | View:
     if schema is None:
         raise ObjectNotFound(name=table_in(reference), hint="Its table is gone.")
     found = Object(context, table_in(reference), schema)
     if reference.get("object_type") != "view":
         return found
-    window = window_in(reference, found.columns)
+    fields = reference.get("selected_fields") or ()
+    window = window_in(reference, tuple(with_paths(own_columns(found._table), fields)))
     shape: Shape = found.shape
     if window.fields is not None and found.shape in ("table", "list"):
         shape = "list" if len(window.fields) == 1 and reference.get("shape") != "table" else "table"
     return View(context, found._table, window, shape)
+
+
+async def _is_there(client: DataClient, table: str) -> bool:
+    return bool(await _read_schemas(client, [table]))
 
 
 async def _read_schemas(client: DataClient, tables: Sequence[str]) -> dict[str, Schema]:
@@ -291,17 +278,17 @@ async def _read_schemas(client: DataClient, tables: Sequence[str]) -> dict[str, 
         which = f"({', '.join(map(sql.text, tables[start : start + SCHEMAS_AT_ONCE]))})"
         answer = await client.rows(
             "SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase()"  # noqa: S608 (its parts are quoted)
-            f" AND table IN {which} ORDER BY table, position UNION ALL SELECT name, '', '', comment FROM system.tables"
-            f" WHERE database = currentDatabase() AND name IN {which}"
+            f" AND table IN {which} ORDER BY table, position UNION ALL SELECT name, '', engine, comment"
+            f" FROM system.tables WHERE database = currentDatabase() AND name IN {which}"
         )
         columns: dict[str, list[tuple[str, str, str]]] = {}
-        comments: dict[str, str] = {}
+        told: dict[str, tuple[str, str]] = {}
         for table, name, kind, comment in zip(*answer.columns, strict=True):
             if name:
                 columns.setdefault(table, []).append((name, kind, comment))
             else:
-                comments[table] = comment
-        found |= {table: read_schema(columns.get(table, []), comment) for table, comment in comments.items()}
+                told[table] = (comment, kind)
+        found |= {table: read_schema(columns.get(table, []), *each) for table, each in told.items()}
     return found
 
 

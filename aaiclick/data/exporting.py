@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from aaiclick.data import sql
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.grammar import Type, parse
+from aaiclick.data.packing import AS_IT_IS, Packing, packed
 from aaiclick.data.types import clock_of_type, has_naive
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
@@ -30,8 +31,9 @@ _AVRO = re.compile(r"\bDateTime64\([36], ")
 _BINARY = ("Native", "RowBinary", "MsgPack", "Npy", "BSONEachRow", "CapnProto", "Protobuf")
 
 
-async def write(client: DataClient, query: str, file_format: str, path: str) -> int:
+async def write(client: DataClient, query: str, file_format: str, path: str, packing: Packing = AS_IT_IS) -> int:
     """Write the answer to a query into a new file; gives the number of bytes."""
+    settings: dict[str, object] = {"output_format_parquet_compression_method": packing.codec} if packing.codec else {}
     found = await client.rows(f"DESCRIBE TABLE ({query})")
     kinds = dict(zip(*found.columns[:2], strict=True))
     naive = any(map(has_naive, kinds.values()))
@@ -39,12 +41,13 @@ async def write(client: DataClient, query: str, file_format: str, path: str) -> 
     if file_format in _WRITERS:
         lost = aware if file_format == "ORC" else naive or (file_format != "Parquet" and aware)
         if lost:
-            return await _write_arrow(client, query, file_format, path)
+            return await _write_arrow(client, query, file_format, path, packing)
     elif file_format.startswith("Avro"):
         _refuse_for_avro(file_format, kinds)
     elif aware and not file_format.startswith(_BINARY):
-        return await client.save(_naive_as_texts(query, kinds) if naive else query, file_format, path, AS_MOMENTS)
-    return await client.save(query, file_format, path)
+        told = _naive_as_texts(query, kinds) if naive else query
+        return await client.save(told, file_format, path, AS_MOMENTS, packing.whole)
+    return await client.save(query, file_format, path, settings, packing.whole)
 
 
 def _refuse_for_avro(file_format: str, kinds: Mapping[str, str]) -> None:
@@ -75,20 +78,21 @@ def _texts(kind: Type) -> Type:
 # ---------------------------------------------------------------- Arrow's own formats
 
 
-async def _write_arrow(client: DataClient, query: str, file_format: str, path: str) -> int:
+async def _write_arrow(client: DataClient, query: str, file_format: str, path: str, packing: Packing) -> int:
     import pyarrow as pa  # here, to keep start-up light
 
     file: IO[bytes] = await asyncio.to_thread(open, path, "xb")
     try:
-        writer = None
-        async for batch in client.batches(query):
-            writer = writer or _WRITERS[file_format](file, batch.schema)
-            await asyncio.to_thread(writer.write, pa.table(batch))
-        if writer is None:
-            rows = await client.arrow(query)
-            writer = _WRITERS[file_format](file, rows.schema)
-            writer.write(rows)
-        writer.close()
+        with packed(file, packing.whole) as into:
+            writer = None
+            async for batch in client.batches(query):
+                writer = writer or _WRITERS[file_format](into, batch.schema, packing.codec)
+                await asyncio.to_thread(writer.write, pa.table(batch))
+            if writer is None:
+                rows = await client.arrow(query)
+                writer = _WRITERS[file_format](into, rows.schema, packing.codec)
+                writer.write(rows)
+            writer.close()
     except BaseException as error:
         os.unlink(path)  # half a file is none
         if isinstance(error, pa.ArrowException):
@@ -100,31 +104,31 @@ async def _write_arrow(client: DataClient, query: str, file_format: str, path: s
     return (await asyncio.to_thread(os.stat, path)).st_size
 
 
-def _parquet(file: IO[bytes], schema: pa.Schema) -> Any:
+def _parquet(file: IO[bytes], schema: pa.Schema, codec: str) -> Any:
     from pyarrow import parquet  # here, to keep start-up light
 
-    return parquet.ParquetWriter(file, schema)
+    return parquet.ParquetWriter(file, schema, compression=codec or "snappy")
 
 
-def _orc(file: IO[bytes], schema: pa.Schema) -> Any:
+def _orc(file: IO[bytes], schema: pa.Schema, codec: str) -> Any:
     from pyarrow import orc  # here, to keep start-up light
 
     return orc.ORCWriter(file)
 
 
-def _arrow(file: IO[bytes], schema: pa.Schema) -> Any:
+def _arrow(file: IO[bytes], schema: pa.Schema, codec: str) -> Any:
     import pyarrow as pa  # here, to keep start-up light
 
     return pa.ipc.new_file(file, schema)
 
 
-def _arrow_stream(file: IO[bytes], schema: pa.Schema) -> Any:
+def _arrow_stream(file: IO[bytes], schema: pa.Schema, codec: str) -> Any:
     import pyarrow as pa  # here, to keep start-up light
 
     return pa.ipc.new_stream(file, schema)
 
 
-_WRITERS: dict[str, Callable[[IO[bytes], Any], Any]] = {
+_WRITERS: dict[str, Callable[[IO[bytes], Any, str], Any]] = {
     "Parquet": _parquet,
     "ORC": _orc,
     "Arrow": _arrow,

@@ -74,6 +74,10 @@ def structure_of(kinds: Mapping[str, str]) -> str:
 def unreadable(source: Source, error: DataRefused) -> InputError:
     """What ClickHouse says of a file, which names the row."""
     cause = str(error.facts["cause"])
+    if "Too many redirects" in cause:
+        rule = f"it leads elsewhere, and {source.redirects or 'no'} redirects are followed"
+        hint = "Give redirects=… if you trust wherever it leads, or the address where it ends."
+        return InputError(field="url", value=source.name, rule=rule, hint=hint)
     told = cause if len(cause) <= CAUSE_MAX else f"{cause[:CAUSE_MAX]}…"
     rule = f"ClickHouse cannot read it as {source.given}: {told}"
     return InputError(field="file", value=source.name, rule=rule, hint="Is its format another one?")

@@ -31,6 +31,9 @@ class Source(NamedTuple):
     format: str
     given: str
     """The format as it was given or told by the ending, with or without names."""
+    redirects: int = 0
+    text: str = ""
+    """A query for the whole text, in place of a table function."""
 
     def of(self, file_format: str) -> Source:
         """The same, read in another format."""
@@ -42,7 +45,16 @@ class Source(NamedTuple):
         inside = [self.call, sql.text(self.format)]
         inside += [sql.text(structure or "auto")] if structure or packed != "auto" else []
         inside += [sql.text(packed)] if packed != "auto" else []
-        return f"{', '.join(inside)})"
+        if self.text:
+            inside = [
+                f"format({sql.text(self.format)}",
+                *([sql.text(structure)] if structure else []),
+                f"({self.text})",
+            ]
+        table = f"{', '.join(inside)})"
+        if not self.redirects:
+            return table
+        return f"(SELECT * FROM {table} SETTINGS max_http_get_redirects = {self.redirects})"  # noqa: S608 (quoted)
 
     @property
     def noted(self) -> str:
@@ -65,14 +77,14 @@ def _no_glob(path: str) -> str:
     return path
 
 
-def url_source(url: str, file_format: str | None) -> Source:
-    """A table function that reads what is at an address."""
-    parts = urlsplit(url)
+def url_source(url: str, file_format: str | None, redirects: int = 0) -> Source:
+    """A table function that reads what is at an address; without redirects, they are refused."""
+    parts = urlsplit(str(url))
     if parts.scheme not in _SCHEMES or not parts.netloc:
         rule = "an address that begins with http:// or https://"
-        raise InputError(field="url", value=shown(mask_url(url)), rule=rule, hint="")
+        raise InputError(field="url", value=shown(mask_url(str(url))), rule=rule, hint="")
     known = format_of(parts.path, file_format)
-    return Source(f"url({sql.text(url)}", shown(mask_url(url)), known, known)
+    return Source(f"url({sql.text(url)}", shown(mask_url(url)), known, known, redirects)
 
 
 def existing(path: str | os.PathLike[str]) -> Path:

@@ -12,19 +12,23 @@ from aaiclick.data.clocks import check_alike
 from aaiclick.data.combining import (
     check_columns,
     check_count,
+    check_seen,
     combine,
     extended,
     filtered,
     new_name,
     only_value,
+    refuse_list,
     sorted_by,
     sorting,
 )
+from aaiclick.data.display import glimpse
 from aaiclick.data.expecting import Expecting
 from aaiclick.data.expressions import Expression, Value, call
 from aaiclick.data.joining import Joining
 from aaiclick.data.operations import AGGREGATES
 from aaiclick.data.operators import Make, Operators
+from aaiclick.data.record_paths import with_paths
 from aaiclick.data.relations import (
     Aggregate,
     Distinct,
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
 else:
     FrameTotals = object
 
+TEXTS = ("String", "FixedString", "Enum8", "Enum16")
 _TOTAL: dict[Shape, Shape] = {"list": "scalar", "scalar": "scalar", "table": "record", "record": "record"}
 
 
@@ -61,6 +66,7 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
         """A column by its name, or several by a list of names."""
         names, shape = self._chosen(chosen)
         base, columns = columns_of(self._relation)
+        columns = with_paths(columns, names)
         return self._query(Project(base, {name: columns[name] for name in names}), shape)
 
     def _chosen(self, chosen: str | Sequence[str]) -> tuple[tuple[str, ...], Shape]:
@@ -69,7 +75,7 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
             hint = "For rows, use where or limit; for an element of lists, get(place)."
             raise InputError(field="column", value=shown(repr(chosen)), rule="a name or a list of names", hint=hint)
         names = (chosen,) if isinstance(chosen, str) else tuple(chosen)
-        check_columns(self.columns, names)
+        check_seen(self, names)
         if not names or len(set(names)) < len(names):
             rule = "each column at most once, and at least one"
             raise InputError(field="columns", value=shown(str(list(names))), rule=rule, hint="")
@@ -103,6 +109,9 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
 
     def rename(self, names: Mapping[str, str]) -> Frame:
         """The same columns under other names."""
+        if not isinstance(names, Mapping):
+            hint = 'Write rename({"old": "new"}).'
+            raise InputError(field="rename", value=shown(repr(names)), rule="a mapping of names", hint=hint)
         check_columns(self.columns, names)
         base, columns = columns_of(self._relation)
         renamed = [new_name(names.get(name, name)) for name in columns]
@@ -112,6 +121,8 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
 
     def with_columns(self, /, **columns: Any) -> Frame:
         """These columns too, computed row by row from those before; a column of the same name is replaced."""
+        for name, value in columns.items():
+            refuse_list(name, value)
         return self._query(extended(self, {new_name(name): value for name, value in columns.items()}), "table")
 
     # ------------------------------------------------------------ many into one
@@ -176,6 +187,11 @@ class Query(Frame):
 
 def concat(first: Frame, *others: Frame) -> Query:
     """The rows of all below each other, which must have the same columns, or one each."""
+    for other in others:
+        if not isinstance(other, Frame):
+            hint = "Make an Object of it: create_object_from_value."
+            rule = "an Object, a View or a query"
+            raise InputError(field="concat", value=glimpse(other), rule=rule, hint=hint)
     if len(first.columns) == 1:
         (name,) = first.columns
         others = tuple(each.rename({each.columns[0]: name}) if len(each.columns) == 1 else each for each in others)
@@ -186,5 +202,9 @@ def concat(first: Frame, *others: Frame) -> Query:
     for name in first.columns:
         clocks = (column_of(each._relation, name).clock for each in (first, *others))
         check_alike(f"concat, column {shown(name)}", *clocks)
+        kinds = [kind for each in (first, *others) if (kind := column_of(each._relation, name).kind) is not None]
+        if len({kind.bare.name in TEXTS for kind in kinds}) > 1:
+            rule = f"it is {' and '.join(dict.fromkeys(map(str, kinds)))}"
+            raise InputError(field="concat", value=f"column {shown(name)}", rule=rule, hint="Cast one of them first.")
     shape: Shape = "list" if first.shape in ("list", "scalar") else "table"
     return first._query(Union((first._relation, *(other._relation for other in others))), shape)

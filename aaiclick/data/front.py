@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from aaiclick.data.context import current_context
@@ -15,10 +15,23 @@ from aaiclick.data.views import View
 
 
 async def create_object(
-    schema: Schema | Mapping[str, object], *, name: str | None = None, scope: Scope = "global", order: bool = False
+    schema: Schema | Mapping[str, object],
+    *,
+    name: str | None = None,
+    scope: Scope = "global",
+    order: bool = False,
+    engine: str = "MergeTree",
+    order_by: str | Sequence[str] = (),
+    partition_by: str | Sequence[str] = (),
 ) -> Object:
-    """An empty Object with these columns. With a name it stays: for everybody, or for the job."""
-    return await (await current_context()).create_object(schema, name=name, scope=scope, order=order)
+    """An empty Object with these columns. With a name it stays: for everybody, or for the job.
+
+    `order_by` and `partition_by` say by which columns ClickHouse sorts and divides it, so that conditions on these read
+    less. With engine="ReplacingMergeTree", a row replaces that with the same values of `order_by`.
+    """
+    return await (await current_context()).create_object(
+        schema, name=name, scope=scope, order=order, engine=engine, order_by=order_by, partition_by=partition_by
+    )
 
 
 async def create_object_from_value(
@@ -28,10 +41,21 @@ async def create_object_from_value(
     name: str | None = None,
     scope: Scope = "global",
     order: bool = False,
+    engine: str = "MergeTree",
+    order_by: str | Sequence[str] = (),
+    partition_by: str | Sequence[str] = (),
 ) -> Object:
     """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars."""
-    context = await current_context()
-    return await context.create_object_from_value(value, fields=fields, name=name, scope=scope, order=order)
+    return await (await current_context()).create_object_from_value(
+        value,
+        fields=fields,
+        name=name,
+        scope=scope,
+        order=order,
+        engine=engine,
+        order_by=order_by,
+        partition_by=partition_by,
+    )
 
 
 async def create_object_from_file(
@@ -41,13 +65,17 @@ async def create_object_from_file(
     format: str | None = None,
     options: Mapping[str, Any] | None = None,
     on_error: OnError = "refuse",
+    columns: Sequence[str] | None = None,
+    where: Any = None,
+    limit: int | None = None,
     name: str | None = None,
     scope: Scope = "global",
     file_format: str | None = None,
 ) -> Object:
     """An Object with the rows of a file: Parquet, CSV, JSON … by its ending, or by `format`.
 
-    With `fields`, its columns have these types; `on_error` says what becomes of a value that cannot be read exactly.
+    With `fields`, its columns have these types; `on_error` says what becomes of a value that cannot be read exactly. Of
+    what was read, those rows are taken for which `where` is true, the first `limit` of them, and these `columns`.
     """
     return await (await current_context()).create_object_from_file(
         path,
@@ -55,6 +83,9 @@ async def create_object_from_file(
         format=format,
         options=options,
         on_error=on_error,
+        columns=columns,
+        where=where,
+        limit=limit,
         name=name,
         scope=scope,
         file_format=file_format,
@@ -68,17 +99,31 @@ async def create_object_from_url(
     format: str | None = None,
     options: Mapping[str, Any] | None = None,
     on_error: OnError = "refuse",
+    columns: Sequence[str] | None = None,
+    where: Any = None,
+    limit: int | None = None,
+    json_path: str | Sequence[str | int] | None = None,
+    redirects: int = 0,
     name: str | None = None,
     scope: Scope = "global",
     file_format: str | None = None,
 ) -> Object:
-    """An Object with the rows that an address gives; ClickHouse fetches them. The rest is as with a file."""
+    """An Object with the rows that an address gives; ClickHouse fetches them. The rest is as with a file.
+
+    `json_path` leads to a list of records inside a JSON document. An address that leads elsewhere is refused, unless so
+    many `redirects` are to be followed: to whatever host they lead, so only for addresses that you trust.
+    """
     return await (await current_context()).create_object_from_url(
         url,
         fields=fields,
         format=format,
         options=options,
         on_error=on_error,
+        columns=columns,
+        where=where,
+        limit=limit,
+        json_path=json_path,
+        redirects=redirects,
         name=name,
         scope=scope,
         file_format=file_format,

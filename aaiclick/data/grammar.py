@@ -24,7 +24,7 @@ PRECISION_MAX = 76
 
 INTEGERS = tuple(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64, 128, 256))
 PLAIN = ("Bool", *INTEGERS, "Float32", "Float64", "String", "Date", "Date32", "UUID", "IPv4", "IPv6")
-NOT_NULLABLE = {"Array", "Map", "Tuple", "LowCardinality", "Nullable"}
+NOT_NULLABLE = {"Array", "Map", "LowCardinality", "Nullable"}
 FEW_VALUES = {*PLAIN, "FixedString", "DateTime"}
 """What LowCardinality may hold; ClickHouse makes new columns only of texts and UUIDs unless a setting allows more."""
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from aaiclick.data.alignment import columns_to_sum
 from aaiclick.data.choosing import first_of_each
-from aaiclick.data.combining import bind, check_columns, check_count, filtered, flat, new_name, settle
+from aaiclick.data.combining import bind, check_columns, check_count, check_seen, filtered, flat, new_name, settle
+from aaiclick.data.display import glimpse
 from aaiclick.data.expressions import Column, Expression, call
 from aaiclick.data.frames import Frame, Query
 from aaiclick.data.operations import AGGREGATES
@@ -16,6 +17,7 @@ from aaiclick.data.other_names import hint
 from aaiclick.data.relations import Aggregate, Relation, own_columns
 from aaiclick.data.terms import Term, col
 from aaiclick.errors import InputError
+from aaiclick.urls import shown
 
 if TYPE_CHECKING:
     from aaiclick.data.methods import GroupTotals
@@ -38,15 +40,25 @@ class Groups(GroupTotals):
 
     def __init__(self, frame: Frame, keys: Sequence[Any], conditions: Sequence[Any] = ()) -> None:
         self._frame, self._conditions = frame, tuple(conditions)
+        keys = flat(keys)
+        for key in keys:
+            if not isinstance(key, str | Term | Frame):
+                rule = "a column's name, a term, or a column"
+                raise InputError(field="group_by", value=glimpse(key), rule=rule, hint="Give the name of a column.")
+        if check_seen(frame, [key for key in keys if isinstance(key, str)]):
+            keys = [col(key) if isinstance(key, str) else key for key in keys]
         self._keys = {_name(key, number): key for number, key in enumerate(keys)}
-        check_columns(frame.columns, (key for key in keys if isinstance(key, str)))
 
     def agg(self, given: Mapping[str, Any] | None = None, /, **columns: Any) -> Grouped:
         """Totals: agg({"price": "sum"}), agg({"price": ["min", "max"]}), agg(total=("price", "sum")), or terms."""
         wanted: dict[str, Any] = {}
         for name, functions in (given or {}).items():
             for function in [functions] if isinstance(functions, str) else functions:
-                wanted[name if isinstance(functions, str) else f"{name}_{function}"] = (name, function)
+                called = name if isinstance(functions, str) else f"{name}_{function}"
+                _check_once(called, wanted)
+                wanted[called] = (name, function)
+        for name in columns:
+            _check_once(name, wanted)
         wanted |= columns
         if not wanted and not self._keys:
             raise InputError(field="agg", value="nothing", rule="name what to compute", hint="")
@@ -115,6 +127,11 @@ class Groups(GroupTotals):
             rule = f"one of {', '.join(AGGREGATES)}"
             raise InputError(field="total", value=repr(function), rule=rule, hint="")
         return call(function, AGGREGATES[function], mine[column])
+
+
+def _check_once(name: str, wanted: Mapping[str, Any]) -> None:
+    if name in wanted:
+        raise InputError(field="agg", value=shown(repr(name)), rule="two totals would have one name", hint="")
 
 
 def _name(key: Any, number: int) -> str:

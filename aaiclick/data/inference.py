@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 from aaiclick.data.clocks import GIVE_ALIKE
 from aaiclick.data.grammar import PRECISION_MAX, Type, is_zone, nullable
+from aaiclick.data.sql import is_column
 from aaiclick.errors import InputError
 
 Column = list[Any]
@@ -184,8 +185,40 @@ def _united(column: Column, kinds: set[type], depth: int) -> Type:
     if kinds <= {list, tuple}:
         return Type("Array", (_inner_kind(column, depth),))
     if kinds == {dict}:
-        return Type("Map", (Type("String"), _inner_kind(column, depth)))
+        return _dict_kind(column, depth)
     raise _mixed(column)
+
+
+def _dict_kind(column: Column, depth: int) -> Type:
+    """A map where one type holds all values, and nothing is None; otherwise a record with a type for each key."""
+    try:
+        kind = Type("Map", (Type("String"), _inner_kind(column, depth)))
+    except Unfit as unfit:
+        if not any(column) or any(type(key) is not str for value in column for key in value or ()):
+            raise
+        try:
+            return _record_kind(column, depth)
+        except RecursionError:
+            raise unfit from None
+    has_none = any(value is None for value in column)
+    return _record_kind(column, depth) if has_none and any(column) else kind
+
+
+def _record_kind(column: Column, depth: int) -> Type:
+    """A key that some of the records lack is None in these, as a column is."""
+    if depth >= DEPTH_MAX:
+        raise Unfit(0, column[0], f"it is nested deeper than {DEPTH_MAX}, or holds itself")
+    rows = [row for row, value in enumerate(column) if value is not None]
+    parts: dict[str, Type] = {}
+    for key in dict.fromkeys(key for row in rows for key in column[row]):
+        if key == "null" or not is_column(key):
+            raise Unfit(rows[0], column[rows[0]], f"the key {key!r} is no name of a part", "Rename it.")
+        try:
+            parts[key] = kind_of([column[row].get(key) for row in rows], depth + 1)
+        except Unfit as unfit:
+            rule = f"in key {key!r}, {unfit.rule}"
+            raise Unfit(rows[min(unfit.row, len(rows) - 1)], unfit.value, rule, unfit.hint) from None
+    return Type("Tuple", tuple(parts.values()), tuple(parts))
 
 
 def _mixed(column: Column) -> Unfit:

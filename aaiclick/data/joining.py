@@ -114,6 +114,9 @@ class _Sides(NamedTuple):
 
 def _sides(left: Relation, kept: Iterable[str], keys: Iterable[str], suffixes: tuple[str, str]) -> _Sides:
     mine, theirs = suffixes
+    for suffix in suffixes:
+        if not isinstance(suffix, str):
+            raise InputError(field="suffix", value=shown(repr(suffix)), rule="a text", hint="")
     twice = {name for name in kept if name in left.names}
     called = {name: f"{name}{mine}" if name in twice - set(keys) else name for name in left.names}
     renamed = {name: f"{name}{theirs}" if name in twice else name for name in kept}
@@ -129,6 +132,9 @@ def _pairs(on: On | None) -> tuple[tuple[str, str], ...]:
         return ()
     if isinstance(on, Mapping):
         return tuple(on.items())
+    if not isinstance(on, str | list | tuple):
+        rule = "a name, a list of names, or a mapping where their names differ"
+        raise InputError(field="on", value=shown(repr(on)), rule=rule, hint="")
     return tuple((name, name) for name in ([on] if isinstance(on, str) else on))
 
 

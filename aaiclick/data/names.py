@@ -8,7 +8,7 @@ from typing import Literal
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
-Scope = Literal["global", "job"]
+Scope = Literal["global", "job", "temporary"]
 
 NAME_LENGTH_MAX = 150
 _OF_A_JOB = re.compile(r"j\d+_", re.ASCII)
@@ -16,17 +16,22 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
 
 
 def persistent_table(name: str, scope: str, job_id: int | None) -> str:
-    """The table of an Object with a name: one for everybody, or one for each job."""
-    if type(name) is not str or not _NAME.fullmatch(name) or _length_of_file(name) > NAME_LENGTH_MAX:
-        rule = f"a letter, then letters, digits, _ . or -; at most {NAME_LENGTH_MAX}, where . and - count thrice"
-        raise InputError(field="name", value=shown(repr(name)), rule=rule, hint="")
+    """The table of an Object with a name that stays: one for everybody, or one for each job."""
+    check_name(name)
     if scope == "global":
         return f"p_{name}"
     if scope != "job":
-        raise InputError(field="scope", value=shown(repr(scope)), rule="global or job", hint="")
+        raise InputError(field="scope", value=shown(repr(scope)), rule="global, job or temporary", hint="")
     if job_id is None:
         raise InputError(field="scope", value="job", rule="there is no job here", hint="Use it in a task.")
     return f"j{job_id}_{name}"
+
+
+def check_name(name: object) -> None:
+    """Refuse what is no name of an Object."""
+    if type(name) is not str or not _NAME.fullmatch(name) or _length_of_file(name) > NAME_LENGTH_MAX:
+        rule = f"a letter, then letters, digits, _ . or -; at most {NAME_LENGTH_MAX}, where . and - count thrice"
+        raise InputError(field="name", value=shown(repr(name)), rule=rule, hint="")
 
 
 def scope_of(table: str) -> Literal["temporary", "job", "global"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 from uuid import uuid4
 
 from aaiclick.data import sql
@@ -27,6 +27,7 @@ from aaiclick.urls import shown
 
 if TYPE_CHECKING:
     from aaiclick.data.context import Context
+    from aaiclick.data.tables.sources import FileOptions, PathLike, UrlOptions
 
 
 class Object(Windowed):
@@ -37,7 +38,8 @@ class Object(Windowed):
     def __init__(self, context: Context, name: str, schema: Schema, keeper: object = None) -> None:
         columns = tuple(_column(field) for field in schema.fields)
         naive = {field.name: field.type for field in schema.fields if has_naive(field.type)}
-        super().__init__(context, Table(name, columns, schema.ordered, keeper, naive), Window(), schema.shape)
+        table = Table(name, columns, schema.ordered, keeper, naive, schema.replacing)
+        super().__init__(context, table, Window(), schema.shape)
         self._schema = schema
         self.rejected: Object | None = None
         """The rows of its file that were left out: row, column, value, reason and cells. Only after `collect`."""
@@ -74,6 +76,17 @@ class Object(Windowed):
             insert = self._insert_rows if isinstance(value, Frame) else self._insert_values
             added += await insert(value, mark)
         return added
+
+    async def insert_from_file(self, path: PathLike, **given: Unpack[FileOptions]) -> int:
+        """Add the rows of a file, read as the types of the columns; gives how many.
+
+        The options are those of `create_object_from_file`, without a name; the rest is as with `insert`.
+        """
+        return await self._context.insert_from("insert_from_file", self, path, given)
+
+    async def insert_from_url(self, url: str, **given: Unpack[UrlOptions]) -> int:
+        """Add the rows that an address gives; the options are those of `create_object_from_url`."""
+        return await self._context.insert_from("insert_from_url", self, url, given)
 
     async def _insert_values(self, value: Any, token: str | None) -> int:
         data = conform(value, self._schema)

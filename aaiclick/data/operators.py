@@ -108,6 +108,8 @@ class Operators(Functions[Made]):
             raise InputError(field="isin", value=shown(repr(values)), rule="one text is no list", hint="Give [text].")
         column = getattr(type(values), "_only_column", None)
         if column is None:
+            if not hasattr(values, "__iter__"):
+                raise InputError(field="isin", value=shown(repr(values)), rule="it is no list", hint="Give [value].")
             constants = tuple(values)
             return self._combine(lambda value: member(value, constants))
         found = column(values)

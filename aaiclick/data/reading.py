@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from typing import TYPE_CHECKING, Any
 
 from aaiclick.data import display, exporting
 from aaiclick.data.clients.contract import DataClient, Rows
 from aaiclick.data.clients.times import find_fine, has_nanoseconds
 from aaiclick.data.compiling import to_sql
+from aaiclick.data.packing import ending_of, read_packing
 from aaiclick.data.places import in_order
 from aaiclick.data.relations import Aggregate, Relation, Slice, Sort, sources_of
 from aaiclick.data.schema import Shape
@@ -135,14 +135,20 @@ def plain(client: DataClient, relation: Relation) -> str:
     return display.text(found.names, found.columns, note)
 
 
-async def export(client: DataClient, relation: Relation, path: str, file_format: str | None) -> int:
+async def export(
+    client: DataClient, relation: Relation, path: str, file_format: str | None, compression: str | None
+) -> int:
     """Write a file that was not there: what is there is never overwritten."""
-    known = file_format or FORMATS.get(os.path.splitext(path)[1].lower())
+    known = file_format or FORMATS.get(ending_of(path)[0])
     if known is None or not known.isalnum():
         rule = f"its format is not known by its ending ({', '.join(FORMATS)})"
         raise InputError(field="path", value=path, rule=rule, hint="Give file_format, such as 'Parquet'.")
+    packing = read_packing(path, known, compression)
     try:
-        return await exporting.write(client, _query(relation), known, path)
+        return await exporting.write(client, _query(relation), known, path, packing)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+        rule = f"it cannot be written: {error.strerror}"
+        raise InputError(field="path", value=shown(path), rule=rule, hint="") from None
     except FileExistsError:
         raise InputError(
             field="path", value=path, rule="it is there already", hint="Remove it, or write another."

@@ -27,6 +27,8 @@ class Table:
     naive: Mapping[str, str] = field(default_factory=dict)
     """The types of those columns that hold times without a zone. ClickHouse gives them that of its own when it starts,
     so they are read as of the query, whose zone is UTC."""
+    replacing: bool = False
+    """Rows of one key are seen as the last of them, whatever ClickHouse has dropped so far."""
 
     @property
     def names(self) -> tuple[str, ...]:

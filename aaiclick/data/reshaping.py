@@ -42,15 +42,21 @@ class Reshaping(Answers):
 
     __slots__ = ()
 
-    def explode(self, *columns: str, keep_empty: bool = False) -> Query:
+    def explode(self, *columns: str | Sequence[str], keep_empty: bool = False) -> Query:
         """A row for each element of the lists in these columns, which have one length in each row.
 
         Rows with empty lists are left out; with `keep_empty` they stay, with None.
         """
-        if not columns or len(set(columns)) < len(columns):
+        names = flat(columns)
+        if not names or len(set(names)) < len(names):
             raise InputError(field="explode", value=shown(str(columns)), rule="at least one, each once", hint="")
-        check_columns(self.columns, columns)
-        return self._query(Explode(self._relation, columns, keep_empty))
+        check_columns(self.columns, names)
+        for name in names:
+            kind = column_of(self._relation, name).kind
+            if kind is not None and kind.name not in ("Array", "Map"):
+                rule = f"it is {kind}, not a list"
+                raise InputError(field="explode", value=shown(repr(name)), rule=rule, hint="")
+        return self._query(Explode(self._relation, names, keep_empty))
 
     def unpivot(
         self,

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from aaiclick.data import sql
 from aaiclick.data.display import glimpse
+from aaiclick.data.grammar import parse
 from aaiclick.data.types import read_type
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
@@ -49,6 +50,8 @@ class Schema:
     fields: tuple[Field, ...]
     shape: Shape
     ordered: bool = False
+    replacing: bool = False
+    """Whether of rows with one key only the last is there, as its engine says."""
 
     @classmethod
     def from_fields(
@@ -137,14 +140,34 @@ def _check(fields: Sequence[Field], shape: str) -> None:
         rule, value = "two columns have this name", shown(repr(twice[0]))
     elif ORDER in names:
         rule, value = "this name is reserved for the order of rows", ORDER
+    elif (part := _part_of_another(fields)) is not None:
+        rule, value = "a record beside it has a part that is called so", shown(repr(part))
     elif shape in ("scalar", "list") and names != [VALUE]:
         rule, value = f"the only column of a {shape} is called {VALUE}", shown(repr(names[:3]))
     if rule:
         raise InputError(field="columns", value=value, rule=rule, hint="")
 
 
-def read_schema(rows: Sequence[tuple[str, str, str]], table_comment: str) -> Schema:
-    """The schema of a table that exists, from its columns (name, type, comment) and its comment.
+def is_replacing(engine: str) -> bool:
+    """Whether rows replace others in tables of this engine, as ClickHouse calls it."""
+    return engine.partition("(")[0].endswith("ReplacingMergeTree")
+
+
+def _part_of_another(fields: Sequence[Field]) -> str | None:
+    """A column such as `m.x` beside a record `m` that has `x`."""
+    dotted = [field.name for field in fields if "." in field.name]
+    if not dotted:
+        return None
+    kinds = {field.name: parse(field.type).bare for field in fields}
+    for name in dotted:
+        first, _, rest = name.partition(".")
+        if first in kinds and kinds[first].name == "Tuple" and rest in kinds[first].labels:
+            return name
+    return None
+
+
+def read_schema(rows: Sequence[tuple[str, str, str]], table_comment: str, engine: str = "") -> Schema:
+    """The schema of a table that exists, from its columns (name, type, comment), its comment and its engine.
 
     A table that is not ours is a table. Types that are not known here stay as they are, so that the other columns of
     such a table can be used.
@@ -153,7 +176,7 @@ def read_schema(rows: Sequence[tuple[str, str, str]], table_comment: str) -> Sch
     has_order = any(row[0] == ORDER for row in rows)
     facts = _json(table_comment)
     shape: Any = facts.get("shape") if facts.get("aaiclick") == FORMAT else _shape_by_columns(rows)
-    return Schema(fields, shape if shape in get_args(Shape) else "table", has_order)
+    return Schema(fields, shape if shape in get_args(Shape) else "table", has_order, is_replacing(engine))
 
 
 def _read_field(row: tuple[str, str, str]) -> Field:

@@ -30,9 +30,9 @@ def name(text: str) -> str:
 
 
 def read_as(table: str, kinds: Mapping[str, str]) -> str:
-    """A query for a table, with some columns as types of the query: their own have the zone of the server's start."""
+    """A query for a quoted table, with some columns as types of the query: its own have the zone of the server."""
     columns = ", ".join(f"CAST({name(column)}, {text(kind)}) AS {name(column)}" for column, kind in kinds.items())
-    return f"SELECT * REPLACE ({columns}) FROM {name(table)}"  # noqa: S608 (quoted)
+    return f"SELECT *{f' REPLACE ({columns})' if columns else ''} FROM {table}"  # noqa: S608 (quoted)
 
 
 def check_column(text: object) -> str:
@@ -50,6 +50,15 @@ def check_column(text: object) -> str:
         raise InputError(field="column", value=shown(repr(text)), rule=rule, hint="Rename it.")
     assert isinstance(text, str)
     return text
+
+
+def is_column(text: str) -> bool:
+    """Whether it may be the name of a column."""
+    try:
+        check_column(text)
+    except InputError:
+        return False
+    return True
 
 
 def text(value: str) -> str:

@@ -58,6 +58,21 @@ class Cells(NamedTuple):
         return f"arrayFirstIndex(reason -> reason != '', [{', '.join(reasons)}])"
 
 
+def has_types(source: Source) -> bool:
+    """Whether a file has types of its own, of whatever kind."""
+    return not is_of_cells(source) and source.format not in NAMED
+
+
+async def names_of(client: DataClient, source: Source, options: Options, usual: Sequence[str]) -> list[str]:
+    """The names of the columns of a source; the usual ones where it has none."""
+    if not is_of_cells(source):
+        return list(await described(client, source, options))
+    if not options.has_header(source.given):
+        return list(usual)
+    cells = source.of(CELLS[source.format.removesuffix("WithNames")])
+    return await _header(client, cells, options, {**cell_settings(options), **IN_ORDER})
+
+
 async def stage(client: DataClient, source: Source, schema: Schema, options: Options, staged: str) -> Cells:
     """Make a table of the cells of a source, to be read into the fields of a schema."""
     if is_of_cells(source):

@@ -150,7 +150,7 @@ def kind_of_arrow(data_type: pa.DataType, has_nulls: bool) -> Type:
     """The ClickHouse type for an Arrow field.
 
     A time without a zone has none in ClickHouse either. A dictionary of texts becomes LowCardinality, another one its
-    values' type. Lists, maps and structs cannot be nullable in ClickHouse: for them `has_nulls` says nothing.
+    values' type. Lists and maps cannot be nullable in ClickHouse: for them `has_nulls` says nothing.
     """
     import pyarrow as pa  # here, to keep start-up light
 
@@ -162,7 +162,7 @@ def kind_of_arrow(data_type: pa.DataType, has_nulls: bool) -> Type:
     kind = _nested_kind(data_type) or _leaf_kind(data_type)
     if kind is None:
         raise _no_type(data_type)
-    return nullable(kind) if has_nulls and kind.name not in ("Array", "Map", "Tuple") else kind
+    return nullable(kind) if has_nulls and kind.name not in ("Array", "Map") else kind
 
 
 def _nested_kind(data_type: pa.DataType) -> Type | None:

@@ -12,7 +12,8 @@ from aaiclick.data.either import any_of
 from aaiclick.data.expressions import Column, Expression, Key, Member, One, Raw, walk
 from aaiclick.data.frames import Frame
 from aaiclick.data.planning import has_window
-from aaiclick.data.relations import Filter, Project, Relation, Slice, Sort, Table, column_of
+from aaiclick.data.record_paths import with_paths
+from aaiclick.data.relations import Filter, Project, Relation, Slice, Sort, Table, own_columns
 from aaiclick.data.schema import Shape
 from aaiclick.errors import InputError
 
@@ -41,7 +42,10 @@ class Window:
 
     def seen(self, rows: Relation) -> Relation:
         """The columns of the rows that are seen."""
-        return rows if self.fields is None else Project(rows, {name: column_of(rows, name) for name in self.fields})
+        if self.fields is None:
+            return rows
+        columns = with_paths(own_columns(rows), self.fields)
+        return Project(rows, {name: columns[name] for name in self.fields})
 
     @property
     def is_cut(self) -> bool:
@@ -126,7 +130,9 @@ class Windowed(Frame):
             seen = seen.limit(limit, offset or 0)
         elif offset:
             seen = seen.offset(offset)
-        return seen if selected_fields is None else seen[list(selected_fields)]
+        if selected_fields is None:
+            return seen
+        return seen[[selected_fields] if isinstance(selected_fields, str) else list(selected_fields)]
 
     def reference(self) -> dict[str, Any]:
         """What a task's arguments or result keep of it: where it is, not what is in it."""

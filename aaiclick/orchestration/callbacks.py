@@ -107,8 +107,10 @@ def load_callback(name: str) -> Loaded:
     return Loaded(name, unwrap(found), options)
 
 
-def returned_fields(function: Callable[..., Any]) -> dict[str, str]:
+def returned_fields(function: Callable[..., Any], *, drop_none: bool = False) -> dict[str, str]:
     """The columns that the annotation of what it returns tells; none if that does not tell enough.
+
+    With `drop_none`, what it tells besides None.
 
     A TypedDict tells names and types, any other type that of a single value. `datetime` does not tell whether it has a
     zone: the values do.
@@ -117,6 +119,7 @@ def returned_fields(function: Callable[..., Any]) -> dict[str, str]:
         hint = typing.get_type_hints(function).get("return", typing.Any)
     except (NameError, TypeError, AttributeError):  # names that exist for type checkers only
         return {}
+    hint = _without_none(hint) if drop_none else hint
     try:
         if typing.is_typeddict(hint):
             found = {name: read_type(kind) for name, kind in typing.get_type_hints(hint).items()}
@@ -125,6 +128,14 @@ def returned_fields(function: Callable[..., Any]) -> dict[str, str]:
     except (InputError, NameError):
         return {}
     return {} if any(map(clock_of_type, found.values())) else found
+
+
+def _without_none(hint: Any) -> Any:
+    """What is left of `int | None`."""
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
+        return hint
+    left = [each for each in typing.get_args(hint) if each is not types.NoneType]
+    return left[0] if len(left) == 1 else hint
 
 
 def _has_columns(hint: object) -> bool:

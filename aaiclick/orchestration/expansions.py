@@ -44,11 +44,12 @@ async def _expand_map(
     kwargs: dict[str, Any],
     batch: bool,
     fields: Types,
+    drop_none: bool = False,
 ) -> Any:
     """Number the rows, and make the tasks of the parts and the one that waits for them."""
     callback = load_callback(cbk)
     if verb == "map" and not batch:
-        fields = fields or returned_fields(callback.function)
+        fields = fields or returned_fields(callback.function, drop_none=drop_none)
     if _is_empty_list(obj) and (verb == "foreach" or fields):
         return await _nothing(verb, None, fields)
     rows = await number_rows(await _readable(obj), partition)
@@ -58,6 +59,8 @@ async def _expand_map(
     call = {"cbk": cbk, "key": rows.key, "args": args, "kwargs": kwargs, "batch": batch}
     if verb == "map":
         call["fields"] = fields
+    if drop_none:
+        call["drop_none"] = True
     with Group("parts") as parts:
         for number, start in enumerate(range(0, rows.count or 1, size)):
             stop = min(start + size, rows.count)

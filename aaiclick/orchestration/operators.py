@@ -47,16 +47,23 @@ def map(
     kwargs: Mapping[str, object] | None = None,
     *,
     batch: bool = False,
+    drop_none: bool = False,
     fields: Mapping[str, object] | object = None,
     name: str | None = None,
 ) -> Group:
     """An Object of what `cbk(row, *args, **kwargs)` returns for each row; with `batch`, for whole Arrow tables.
 
+    With `drop_none`, a row for which it returns None is left out.
+
     `obj` is an Object, a View, or a task or group that will give one. Types are those of `fields` (names and types, or
     one type), else of the callback's annotation, else of the values. Parts have `partition` rows.
     """
     given = _checked_fields(fields)
-    return _expanded("map", cbk, obj, partition, args, kwargs, batch=batch, fields=given, name=name)
+    if drop_none not in (True, False) or (drop_none and batch is True):
+        rule = "True or False; with batch=True the callback itself leaves rows out of its table"
+        raise InputError(field="drop_none", value=shorten(drop_none), rule=rule, hint="")
+    more = {"drop_none": True} if drop_none else {}
+    return _expanded("map", cbk, obj, partition, args, kwargs, batch=batch, fields=given, name=name, more=more)
 
 
 def filter(
@@ -152,6 +159,7 @@ def _expanded(
     batch: bool,
     name: str | None,
     fields: Types | None = None,
+    more: Mapping[str, object] | None = None,
 ) -> Group:
     if type(batch) is not bool:
         raise InputError(field="batch", value=shorten(batch), rule="True or False", hint="")
@@ -161,7 +169,8 @@ def _expanded(
     if verb == "map":
         refuse_nothing(cbk)
     asked = {"verb": verb, "cbk": path, "obj": obj, "partition": size, "args": positional, "kwargs": named}
-    return _group(name or _label(verb, path), _expand_map, {**asked, "batch": batch, "fields": fields or {}})
+    asked |= {"batch": batch, "fields": fields or {}, **(more or {})}
+    return _group(name or _label(verb, path), _expand_map, asked)
 
 
 def _group(name: str, expand: TaskFactory, kwargs: dict[str, object]) -> Group:

@@ -47,8 +47,9 @@ async def _map_part(
     kwargs: dict[str, Any],
     batch: bool,
     fields: Types,
+    drop_none: bool = False,
 ) -> dict[str, Any] | None:
-    """A table of what the callback returns for the rows of a part; None if that is an empty list, which has no type."""
+    """A table of what the callback returns for the rows of a part; None if that is nothing, which has no type."""
     callback = load_callback(cbk)
     outputs: list[Output] = []
     if batch:
@@ -59,16 +60,24 @@ async def _map_part(
     else:
         async for first, values in _read(part, key, *rows):
             returned = await call_for_rows(callback, values, first, args, kwargs, kept=True)
-            outputs.append(await asyncio.to_thread(_values_output, returned, fields, first))
+            if drop_none:
+                returned = [each for each in returned if each is not None]
+            if returned or not drop_none:
+                outputs.append(await asyncio.to_thread(_values_output, returned, fields, first, drop_none))
+    if not outputs and fields:
+        return {"rows": await (await current_context()).create_object(schema_of(fields)), "untyped": {}}
+    if not outputs:
+        return None
     made = await store(await current_context(), outputs, part.table)
     return {"rows": made.rows, "untyped": dict(made.untyped)}
 
 
-def _values_output(returned: list[Any], fields: Types, first: int) -> Output:
+def _values_output(returned: list[Any], fields: Types, first: int, dropped: bool) -> Output:
     try:
         return output_of_values(returned, fields)
     except InputError as error:
-        error.add_note(f"The rows of this part are counted from row {first} of the input.")
+        without = ", without those that gave None" if dropped else ""
+        error.add_note(f"The rows of this part are counted from row {first} of the input{without}.")
         raise
 
 

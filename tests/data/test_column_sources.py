@@ -21,6 +21,11 @@ def _table(context: Context, name: str, *columns: str) -> Object:
     return Table(context, name, Schema.from_fields(dict.fromkeys(columns, "Int64")))
 
 
+def _lists(table: Object) -> Object:
+    """The same table, with lists in its columns."""
+    return Table(table._context, "a", Schema.from_fields(dict.fromkeys(table.columns, "Array(Int64)")))
+
+
 @pytest.fixture
 def a(context: Context) -> Object:
     return _table(context, "a", "k", "v", "w")
@@ -101,8 +106,8 @@ CASES: list[tuple[Callable[[Any, Any], Frame], Wanted]] = [
         {"z": {"a.v TRANSFORMATION", "a.w TRANSFORMATION", "a.k CONDITIONAL"}, "": set()},
     ),
     (lambda a, b: a[["k", "v"]].unique("k")["v"], {"v": {"a.v IDENTITY"}, "": {"a.k GROUP_BY"}}),
-    (lambda a, b: a.explode("v")["v"], {"v": {"a.v TRANSFORMATION"}, "": {"a.v JOIN"}}),
-    (lambda a, b: a.explode("v", "k")["v"], {"v": {"a.v TRANSFORMATION"}, "": {"a.v JOIN", "a.k JOIN"}}),
+    (lambda a, b: _lists(a).explode("v")["v"], {"v": {"a.v TRANSFORMATION"}, "": {"a.v JOIN"}}),
+    (lambda a, b: _lists(a).explode("v", "k")["v"], {"v": {"a.v TRANSFORMATION"}, "": {"a.v JOIN", "a.k JOIN"}}),
 ]
 
 

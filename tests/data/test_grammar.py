@@ -61,7 +61,6 @@ def test_a_type_has_one_spelling(given: str, canonical: str) -> None:
         ("Array()", "name of a type"),
         ("Nullable(Array(Int8))", "Array cannot be Nullable"),
         ("Nullable(Map(String, Int8))", "Map cannot be Nullable"),
-        ("Nullable(Tuple(Int8))", "Tuple cannot be Nullable"),
         ("Nullable(Nullable(Int8))", "Nullable cannot be Nullable"),
         ("Nullable(LowCardinality(String))", "LowCardinality(Nullable("),
         ("LowCardinality(Array(String))", "Array cannot be LowCardinality"),

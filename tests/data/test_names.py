@@ -25,7 +25,7 @@ def test_a_name_that_no_table_can_have_is_refused(name: str) -> None:
 
 
 def test_a_scope_is_checked() -> None:
-    with pytest.raises(InputError, match="global or job"):
+    with pytest.raises(InputError, match="global, job or temporary"):
         persistent_table("a", "all", None)
     with pytest.raises(InputError, match="there is no job here"):
         persistent_table("a", "job", None)

@@ -49,6 +49,7 @@ async def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     block = re.search(r"```python\n(.+?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert block is not None, title(PAGE)
     values = {line.partition(" = ")[0]: ast.literal_eval(line.partition(" = ")[2]) for line in block[1].splitlines()}
+    (tmp_path / "towns.csv").write_text("city\nBern\nLyon\n")
     async with data_context():
         found = {name: await create_object_from_value(value) for name, value in values.items()}
         yield {**found, "col": col}

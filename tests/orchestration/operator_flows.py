@@ -26,6 +26,18 @@ async def later(x: int) -> int:
     return x * 2
 
 
+def even_only(x: int) -> int | None:
+    return x if x % 2 == 0 else None
+
+
+def even_record(x):
+    return {"x": x, "half": x // 2} if x % 2 == 0 else None
+
+
+async def later_even(x):
+    return x if x % 2 == 0 else None
+
+
 def scaled(x: int, by: int, plus: int = 0) -> int:
     return x * by + plus
 

@@ -9,7 +9,8 @@ import pytest
 
 from aaiclick.data import Context, Object, create_object_from_value, data_context
 from aaiclick.data.sql import text
-from aaiclick.orchestration import ajob_test
+from aaiclick.errors import InputError
+from aaiclick.orchestration import ajob_test, operators
 from tests.orchestration import operator_flows as flows
 from tests.orchestration.test_operators import result_of
 from tests.support.front_door import local
@@ -112,3 +113,34 @@ async def test_filter_keeps_the_name_of_a_column_alone(local: Path, callback: st
         assert found == {"data": {"a": kept}, "types": {"a": "Int64"}}
         whole = await applied("filter", "same", rows, partition=2, batch=True)
         assert whole == {"data": {"a": [1, 2, 3]}, "types": {"a": "Int64"}}
+
+
+FLOWS = "tests.orchestration.operator_flows."
+
+
+async def mapped(callback: str, rows: list[int], **options: Any) -> Any:
+    return await result_of(await flows.apply_to.submit("map", FLOWS + callback, rows, {"drop_none": True, **options}))
+
+
+@pytest.mark.parametrize("partition", [2, 20])
+async def test_a_row_for_which_map_gets_none_is_left_out_where_that_is_asked(local: Path, partition: int) -> None:
+    rows = [1, 3, 4, 5, 6, 7, 9, 11]
+    whole = {"data": [4, 6], "types": {"value": "Int64"}}
+    assert await mapped("even_only", rows, partition=partition) == whole
+    assert await mapped("later_even", rows, partition=partition) == whole
+    found = await mapped("even_record", rows, partition=partition)
+    assert found == {"data": {"x": [4, 6], "half": [2, 3]}, "types": {"x": "Int64", "half": "Int64"}}
+
+
+async def test_map_of_which_no_row_is_left_has_the_type_that_is_known(local: Path) -> None:
+    assert await mapped("even_only", [1, 3], partition=1) == {"data": [], "types": {"value": "Int64"}}
+    ended = await ajob_test(
+        await flows.apply_to.submit("map", FLOWS + "later_even", [1, 3], {"drop_none": True, "partition": 1})
+    )
+    assert "Give it with fields" in (ended.error or "")
+
+
+def test_a_batch_leaves_out_rows_itself() -> None:
+    for wrong in ({"drop_none": True, "batch": True}, {"drop_none": "yes"}):
+        with pytest.raises(InputError, match="drop_none"):
+            operators.map(flows.double, [1], **wrong)

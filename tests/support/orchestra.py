@@ -65,7 +65,7 @@ class Orchestra:
     database: Database
     coordinator: DirectCoordinator
     worker: int
-    beaten_at: float = field(default_factory=time.monotonic)
+    beaten_at: float = field(default_factory=time.monotonic, kw_only=True)
 
     # ------------------------------------------------------------ graphs
 

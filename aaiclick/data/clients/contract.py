@@ -40,8 +40,10 @@ class DataClient(Protocol):
     def batches(self, sql: str, settings: Settings | None = None) -> AsyncIterator[pa.RecordBatch]:
         """The answer piece by piece, however large."""
 
-    async def save(self, sql: str, file_format: str, path: str, settings: Settings | None = None) -> int:
-        """Write the answer into a file, in one of ClickHouse's formats; gives the number of bytes."""
+    async def save(
+        self, sql: str, file_format: str, path: str, settings: Settings | None = None, packing: str = ""
+    ) -> int:
+        """Write the answer into a file, in one of ClickHouse's formats, perhaps packed; gives the number of bytes."""
 
     async def insert(self, table: str, data: pa.Table, *, token: str | None = None) -> int:
         """Insert an Arrow table by the names of its columns, all of it or nothing; gives the number of rows.

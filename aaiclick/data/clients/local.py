@@ -107,8 +107,10 @@ class LocalClient:
                 pause_s = patience.pause_s(error, again=not began)
             await asyncio.sleep(pause_s)
 
-    async def save(self, sql: str, file_format: str, path: str, settings: Settings | None = None) -> int:
-        return await self._ask(lambda client: client.save(sql, file_format, path, settings))
+    async def save(
+        self, sql: str, file_format: str, path: str, settings: Settings | None = None, packing: str = ""
+    ) -> int:
+        return await self._ask(lambda client: client.save(sql, file_format, path, settings, packing))
 
     async def insert(self, table: str, data: pa.Table, *, token: str | None = None) -> int:
         token = token or uuid4().hex  # the same for all tries

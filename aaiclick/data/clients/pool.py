@@ -20,6 +20,7 @@ from uuid import uuid4
 from aaiclick.data.clients import times
 from aaiclick.data.clients.contract import Rows, Settings
 from aaiclick.data.clients.trouble import in_our_words, unreachable_is
+from aaiclick.data.packing import packed
 from aaiclick.data.sql import name as quoted
 from aaiclick.errors import AaiclickError, DataUnreachable
 
@@ -110,8 +111,10 @@ class PooledClient:
             producing.cancel()
             await asyncio.wait([producing])
 
-    async def save(self, sql: str, file_format: str, path: str, settings: Settings | None = None) -> int:
-        return await self._run(lambda client: _save(client, sql, file_format, path, settings))
+    async def save(
+        self, sql: str, file_format: str, path: str, settings: Settings | None = None, packing: str = ""
+    ) -> int:
+        return await self._run(lambda client: _save(client, sql, file_format, path, settings, packing))
 
     async def insert(self, table: str, data: pa.Table, *, token: str | None = None) -> int:
         return await self._run(lambda client: _insert(client, table, data, token))
@@ -263,17 +266,17 @@ def _arrow(client: Client, sql: str, settings: Settings | None) -> pa.Table:
     return times.as_meant(table, _described(client, sql)) if times.is_doubtful(table.schema) else table
 
 
-def _save(client: Client, sql: str, file_format: str, path: str, settings: Settings | None) -> int:
-    size = 0
+def _save(client: Client, sql: str, file_format: str, path: str, settings: Settings | None, packing: str) -> int:
     with open(path, "xb") as file:
         try:
-            with client.raw_stream(sql, fmt=file_format, settings=_plain(settings)) as stream:
+            answer = client.raw_stream(sql, fmt=file_format, settings=_plain(settings))
+            with packed(file, packing) as into, answer as stream:
                 while piece := stream.read(PIECE_BYTES):
-                    size += file.write(piece)
+                    into.write(piece)
         except BaseException:
             os.unlink(path)  # half a file is none
             raise
-    return size
+        return file.tell()
 
 
 def _insert(client: Client, table: str, data: pa.Table, token: str | None) -> int:

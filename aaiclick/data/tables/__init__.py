@@ -1,0 +1,1 @@
+"""The tables of Objects: how they are made, kept and called."""

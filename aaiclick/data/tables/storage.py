@@ -1,0 +1,148 @@
+"""How ClickHouse keeps the rows of a table: its engine, what it is sorted by, and its partitions.
+
+Engines that drop or change rows unseen are refused, but for one that is asked for by name: of a ReplacingMergeTree,
+whoever reads gets the last row of each key, whether ClickHouse has dropped the others yet or not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from aaiclick.data import sql
+from aaiclick.data.grammar import INTEGERS, PLAIN, Type, parse
+from aaiclick.data.schema import ORDER, Schema, is_replacing
+from aaiclick.errors import InputError
+from aaiclick.urls import did_you_mean, shown
+
+ENGINES = ("MergeTree", "ReplacingMergeTree")
+REPLACING = "ReplacingMergeTree"
+
+_ENGINE = re.compile(r"([A-Za-z]+)(?:\((.*)\))?", re.DOTALL)
+_PERIOD = re.compile(r"(toYear|toYYYYMM|toYYYYMMDD)\((.+)\)", re.DOTALL)
+_SORTED = {*PLAIN, "FixedString", "DateTime", "DateTime64", "Decimal", "Enum8", "Enum16"}
+_TIMES = ("Date", "Date32", "DateTime", "DateTime64")
+_VERSIONS = {
+    *(name for name in INTEGERS if name.startswith("U") or name in ("Int8", "Int16", "Int32", "Int64")),
+    *_TIMES,
+}
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where nothing is said, a MergeTree in no order."""
+
+    engine: str = "MergeTree"
+    order_by: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    """SQL, checked and quoted."""
+
+    @property
+    def replaces(self) -> bool:
+        """Whether of rows with the same key only the last is kept."""
+        return is_replacing(self.engine)
+
+    def clauses(self, ordered: bool) -> str:
+        """ENGINE, PARTITION BY and ORDER BY."""
+        partitions = f" PARTITION BY ({', '.join(self.partition_by)})" if self.partition_by else ""
+        keys = ", ".join(map(sql.name, self.order_by or ((ORDER,) if ordered else ())))
+        return (
+            f"ENGINE = {self.engine}{partitions} ORDER BY ({keys})"
+            if keys
+            else f"ENGINE = {self.engine}{partitions} ORDER BY tuple()"
+        )
+
+
+PLAINLY = Storage()
+
+
+def read_storage(
+    schema: Schema,
+    engine: str = "MergeTree",
+    order_by: str | Sequence[str] = (),
+    partition_by: str | Sequence[str] = (),
+) -> Storage:
+    """What was asked for, checked against the columns."""
+    keys = [order_by] if isinstance(order_by, str) else list(order_by)
+    found = _engine(schema, engine)
+    if len(set(map(str, keys))) < len(keys):
+        _refuse("order_by", keys, "each column once")
+    for key in keys:
+        kind = _kind(schema, "order_by", key)
+        if is_replacing(found):
+            _refuse_floats("order_by", key, kind)
+    if is_replacing(found) and not keys:
+        _refuse(
+            "engine",
+            engine,
+            "it keeps one row for each key, and there is none",
+            "Give order_by='id', the columns of the key.",
+        )
+    if is_replacing(found) and schema.ordered:
+        _refuse("order", True, "rows that others replace have no place", "Leave order=True out.")
+    periods = [partition_by] if isinstance(partition_by, str) else list(partition_by)
+    return Storage(found, tuple(keys), tuple(_period(schema, each) for each in periods))
+
+
+def _engine(schema: Schema, given: object) -> str:
+    found = _ENGINE.fullmatch(given) if isinstance(given, str) else None
+    name, inside = (found[1], found[2]) if found else ("", None)
+    if name not in ENGINES:
+        hint = did_you_mean(name, ENGINES)
+        if name.endswith("MergeTree"):
+            hint = "It drops or changes rows when ClickHouse merges them, unnoticed: compute totals with group_by."
+        _refuse("engine", given, f"one of {', '.join(ENGINES)}", hint)
+    if not inside:
+        return name
+    if name != REPLACING:
+        _refuse("engine", given, f"{name} takes nothing in parentheses", "")
+    version = inside.strip()
+    kind = _kind(schema, "engine", version)
+    if kind.name not in _VERSIONS:
+        _refuse("engine", given, f"a version is a whole number of at most 64 bits, a day or a time, not a {kind}")
+    return f"{name}({sql.name(version)})"
+
+
+def _kind(schema: Schema, field: str, column: object) -> Type:
+    """The type of a column by which rows can be sorted."""
+    if not isinstance(column, str) or column not in schema:
+        names = schema.names
+        hint = did_you_mean(str(column), names) or f"Its columns: {shown(', '.join(names))}."
+        _refuse(field, column, "the name of a column", hint)
+    kind = parse(schema[column].type)
+    if kind.is_nullable:
+        _refuse(
+            field, column, f"it is {kind}, and None has no place among the others", "Take a type that is not Nullable."
+        )
+    if kind.bare.name not in _SORTED:
+        _refuse(field, column, f"a table is not sorted by a {kind.name}")
+    return kind.bare
+
+
+def _refuse_floats(field: str, column: str, kind: Type) -> None:
+    if kind.name.startswith("Float"):
+        _refuse(field, column, "floats tell no rows apart: 0.0 is -0.0, and NaN equal to nothing")
+
+
+def _period(schema: Schema, given: object) -> str:
+    found = _PERIOD.fullmatch(given) if isinstance(given, str) else None
+    if found is None:
+        kind = _kind(schema, "partition_by", given)
+        _refuse_floats("partition_by", str(given), kind)
+        return sql.name(str(given))
+    column = found[2].strip()
+    kind = _kind(schema, "partition_by", column)
+    if kind.name not in _TIMES or kind.clock == "naive":
+        _refuse(
+            "partition_by",
+            given,
+            "of a Date, or of a time with a zone",
+            "Give the time a zone, or name the column itself.",
+        )
+    return f"{found[1]}({sql.name(column)})"
+
+
+def _refuse(field: str, value: object, rule: str, hint: str = "") -> NoReturn:
+    raise InputError(field=field, value=shown(repr(value)), rule=rule, hint=hint)
