@@ -197,7 +197,8 @@ def _call(operation: Operation, args: tuple[Expression, ...]) -> Call:
     if operation.truth_sql is not None and _are_truths(args):
         sql, truth = operation.truth_sql, True
     clock, kind = operation.makes or _clock(operation, clocks), _truth_kind(args) if truth else None
-    if operation.typed is not None and args and not any(clocks) and sql == operation.sql:
+    is_typed = operation.of_times or not any(clocks)
+    if operation.typed is not None and is_typed and (args or not operation.most) and sql == operation.sql:
         worded = operation.typed([arg.kind for arg in args])
         sql, kind = (sql, kind) if worded is None else (worded.sql, worded.kind or kind)
     return Call(operation, args, sql, truth, deeper(args), clock, kind)

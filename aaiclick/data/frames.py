@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from aaiclick.data.alignment import columns_of, columns_to_sum
+from aaiclick.data.alignment import columns_of
 from aaiclick.data.choosing import Choosing
 from aaiclick.data.clocks import check_alike
 from aaiclick.data.combining import (
@@ -19,14 +19,13 @@ from aaiclick.data.combining import (
     only_value,
     sorted_by,
     sorting,
+    totalled,
 )
 from aaiclick.data.expecting import Expecting
-from aaiclick.data.expressions import Value, call
 from aaiclick.data.joining import Joining
-from aaiclick.data.operations import AGGREGATES
+from aaiclick.data.operations import AGGREGATES, WINDOWS, Operation
 from aaiclick.data.operators import Make, Operators
 from aaiclick.data.relations import (
-    Aggregate,
     Distinct,
     Project,
     Relation,
@@ -37,6 +36,8 @@ from aaiclick.data.relations import (
 from aaiclick.data.reshaping import Reshaping
 from aaiclick.data.schema import Shape
 from aaiclick.data.summaries import Summaries
+from aaiclick.data.totals.methods import Totals, making
+from aaiclick.data.totals.windows import Windows
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
@@ -49,7 +50,7 @@ else:
 _TOTAL: dict[Shape, Shape] = {"list": "scalar", "scalar": "scalar", "table": "record", "record": "record"}
 
 
-class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query"], FrameTotals):
+class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query"], Totals["Query"], FrameTotals):
     """Rows and columns that ClickHouse has or will compute."""
 
     __slots__ = ()
@@ -116,16 +117,18 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
     # ------------------------------------------------------------ many into one
 
     def _method(self, name: str) -> Callable[..., Query]:
-        operation = AGGREGATES.get(name)
-        if operation is None:
-            return super()._method(name)
-        return partial(self._total, partial(call, name, operation))
+        if name in AGGREGATES:
+            return partial(self._sum_up, name, AGGREGATES[name])
+        if name in WINDOWS or hasattr(Windows, name):
+            told = f"{name} looks at the rows around: with_columns(name=col('x').{name}(…).over(order_by=…))"
+            raise AttributeError(told)
+        return super()._method(name)
 
-    def _total(self, make: Make, *others: Any) -> Query:
+    def _sum_up(self, name: str, operation: Operation, *others: Any, where: Any = None) -> Query:
         """One value for each column."""
-        base, columns = columns_to_sum(self._relation)
-        totals = {name: make(value, *map(Value, others)) for name, value in columns.items()}
-        return self._query(Aggregate(base, {}, totals), _TOTAL[self._shape])
+        make = making(name, operation, len(others), has_where=where is not None)
+        found = totalled(self, make, others, where)
+        return self._query(found, _TOTAL[self._shape])
 
     def agg(self, /, *given: Any, **columns: Any) -> Query:
         """One row of totals: agg({"price": "sum"}) or agg(total=("price", "sum"))."""

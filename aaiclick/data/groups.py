@@ -11,10 +11,12 @@ from aaiclick.data.choosing import first_of_each
 from aaiclick.data.combining import bind, check_columns, check_count, filtered, flat, new_name, settle
 from aaiclick.data.expressions import Column, Expression, call
 from aaiclick.data.frames import Frame, Query
-from aaiclick.data.operations import AGGREGATES
+from aaiclick.data.operations import AGGREGATES, WINDOWS
 from aaiclick.data.other_names import hint
 from aaiclick.data.relations import Aggregate, Relation, own_columns
-from aaiclick.data.terms import Term, col
+from aaiclick.data.terms import Term, col, lit
+from aaiclick.data.totals.methods import BY_NAME, Totals
+from aaiclick.data.totals.windows import Windows
 from aaiclick.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,21 +79,23 @@ class Groups(GroupTotals):
         """The rows of each group with the greatest values of `by`."""
         return self.head(count, order_by=by, descending=True)
 
-    def count(self, name: str = "count") -> Grouped:
-        """The number of rows of each group."""
-        return self.agg(**{name: "count"})
+    def count(self, name: str = "count", *, where: Any = None) -> Grouped:
+        """The number of rows of each group, or of those for which something is true."""
+        return self.agg(**{name: "count" if where is None else lit(1).count(where=where)})
 
     if not TYPE_CHECKING:  # checkers are told of each method, so that they know a name that is none
 
         def __getattr__(self, name: str) -> Callable[..., Grouped]:
-            if name not in AGGREGATES:
-                raise AttributeError(f"no total is called {name!r}. {hint(name, [*AGGREGATES, *dir(Groups)])}")
+            if name not in AGGREGATES and name not in BY_NAME:
+                raise AttributeError(f"no total is called {name!r}. {_meant(name)}")
             return partial(self._one, name)
 
-    def _one(self, function: str, *names: str) -> Grouped:
+    def _one(self, function: str, *names: str, **choices: Any) -> Grouped:
         """One kind of total, of these columns or of all that are no keys."""
         chosen = names or [name for name in self._frame.columns if name not in self._keys]
-        return self.agg(dict.fromkeys(chosen, function))
+        if function in AGGREGATES and not choices and AGGREGATES[function].most == 1:
+            return self.agg(dict.fromkeys(chosen, function))
+        return self.agg(**{name: getattr(col(name), function)(**choices) for name in chosen})
 
     def _base(self, wanted: Any) -> tuple[Relation, Mapping[str, Expression], dict[str, Expression]]:
         """The rows to group, their columns and the keys; with columns' names alone, a level of the query is saved."""
@@ -113,7 +117,7 @@ class Groups(GroupTotals):
         check_columns(self._frame.columns, [column])
         if not isinstance(function, str) or function not in AGGREGATES:
             rule = f"one of {', '.join(AGGREGATES)}"
-            raise InputError(field="total", value=repr(function), rule=rule, hint="")
+            raise InputError(field="total", value=repr(function), rule=rule, hint=_of_text(function))
         return call(function, AGGREGATES[function], mine[column])
 
 
@@ -125,3 +129,18 @@ def _name(key: Any, number: int) -> str:
     if isinstance(key, Frame) and len(key.columns) == 1:
         return key.columns[0]
     return f"key{number}"
+
+
+def _meant(name: str) -> str:
+    """What was probably meant by a name that is no total."""
+    if name in WINDOWS or hasattr(Windows, name):
+        return f"It looks at the rows around: with_columns(name=col('x').{name}(…).over('key', order_by=…))."
+    if hasattr(Totals, name):
+        return f"Say it by a term: agg(name=col('x').{name}(…))."
+    return hint(name, [*AGGREGATES, *BY_NAME, *dir(Groups)])
+
+
+def _of_text(function: object) -> str:
+    if not isinstance(function, str):
+        return ""
+    return f"Say it by a term: name=col('x').{function}(…)." if hasattr(Term, function) else hint(function, AGGREGATES)

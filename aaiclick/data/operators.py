@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aaiclick.data import time_verbs
-from aaiclick.data.expressions import Call, Expression, call, cast, member, wrapping
-from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS, Operation
+from aaiclick.data.expressions import Call, Expression, Value, call, cast, member, wrapping
+from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS, Operation, bins
 from aaiclick.data.other_names import hint
 from aaiclick.data.relations import column_of
 from aaiclick.data.types import read_type
@@ -82,6 +82,14 @@ class Operators(Functions[Made]):
             return self._combine(lambda value: member(value, constants))
         found = column(values)
         return self._combine(lambda value: member(value, found, column_of(found, found.names[0]).clock))
+
+    def cut(self, edges: Sequence[Any], labels: Sequence[str | None] | None = None, *, right: bool = True) -> Made:
+        """The label of the range that each value is in: up to the first edge, from there to the next … above the last.
+
+        An edge belongs to the range below it, or above it with right=False. Without labels: '(0, 18]'.
+        """
+        operation = bins.cut(edges, labels, right=right)
+        return self._combine(lambda value: call("cut", operation, value, *map(Value, edges)))
 
     def tz_localize(self, zone: str | None) -> Made:
         """Times without a zone as those of one, such as 'Europe/Rome'; with None, times as their own clocks show them.

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, call, over
-from aaiclick.data.operations import AGGREGATES, WINDOWS
+from aaiclick.data.expressions import Call, Column, Expression, Key, Raw, Value, call, over
+from aaiclick.data.operations import AGGREGATES, WINDOWS, Operation, windows
 from aaiclick.data.operators import Make, Operators
 from aaiclick.data.relations import one
+from aaiclick.data.totals.methods import Pairs, making
+from aaiclick.data.totals.windows import Windows, order_of
 from aaiclick.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ else:
     TermTotals = object
 
 
-class Term(Operators["Term"], TermTotals):
+class Term(Operators["Term"], Pairs["Term"], Windows["Term"], TermTotals):
     """An expression that does not know yet which Object it is used on."""
 
     __slots__ = ("expression",)
@@ -29,16 +31,24 @@ class Term(Operators["Term"], TermTotals):
     def _combine(self, make: Make, *others: Any) -> Term:
         return Term(make(self.expression, *map(term_of, others)))
 
+    def _sum_up(self, name: str, operation: Operation, *others: Any, where: Any = None) -> Term:
+        make = making(name, operation, len(others), has_where=where is not None)
+        given = [*map(term_of_name, others), *([] if where is None else [condition_of(where)])]
+        return Term(make(self.expression, *given))
+
     def _method(self, name: str) -> Callable[..., Term]:
-        known = AGGREGATES.get(name) or WINDOWS.get(name)
-        if known is not None:
-            return partial(self._combine, partial(call, name, known))
+        if name in AGGREGATES:
+            return partial(self._sum_up, name, AGGREGATES[name])
+        if name in WINDOWS:
+            return partial(self._combine, partial(call, name, WINDOWS[name]))
         return super()._method(name)
 
     def over(self, *by: Any, order_by: Any = (), descending: bool = False) -> Term:
         """An aggregate or window function for each row, over the rows with the same `by`; with an order, up to it."""
         partition = tuple(map(term_of_name, by))
         order = tuple(Key(term_of_name(each), descending) for each in _several(order_by))
+        if isinstance(self.expression, Call):
+            order = order_of(self.expression, order)
         return Term(over(self.expression, partition, order))
 
     def __repr__(self) -> str:
@@ -65,9 +75,9 @@ def row_number() -> Term:
     return Term(call("row_number", WINDOWS["row_number"]))
 
 
-def rank() -> Term:
-    """The place of each row, equal ones sharing theirs; to be used with `over`."""
-    return Term(call("rank", WINDOWS["rank"]))
+def rank(method: windows.Method = "min") -> Term:
+    """The place of each row in an order, equal ones sharing theirs; to be used with `over`."""
+    return Term(call("rank", windows.ranked(method)))
 
 
 def term_of(value: Any) -> Expression:
@@ -78,6 +88,11 @@ def term_of(value: Any) -> Expression:
     if relation is not None:
         return one(relation(value))
     return Value(value)
+
+
+def condition_of(value: Any) -> Expression:
+    """What rows must fulfil: a term, or SQL of code that you trust."""
+    return Raw(value, truth=True) if isinstance(value, str) else term_of(value)
 
 
 def term_of_name(value: Any) -> Expression:

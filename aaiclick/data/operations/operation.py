@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Literal, NamedTuple
 
 from aaiclick.data.clocks import Clock
 from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import Typing, always, found, same
+from aaiclick.data.kinds import (
+    NULL,
+    Kind,
+    Typing,
+    Worded,
+    always,
+    found,
+    is_decimal,
+    is_float,
+    is_whole,
+    maybe,
+    same,
+)
+from aaiclick.errors import InputError
 
 ALL_ROWS = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
@@ -42,6 +57,16 @@ class Operation(NamedTuple):
     """What its first argument must be, if it is known."""
     makes: Clock = ""
     """What its answer is."""
+    decides: slice = slice(0)
+    """The arguments that its answer is not made of, but that tell which values count, or in which order."""
+    sorts: Literal["", "up", "down"] = ""
+    """With `over`, rows are in the order of its first argument."""
+    rolls: bool = False
+    """With `over`, it is of the last rows in an order."""
+    within: timedelta | int | None = None
+    """If it rolls: of those that are less than so much before."""
+    of_times: bool = False
+    """It is said by the types of times too."""
     typed: Typing | None = None
     """Says it by the types of the arguments, and tells the type of the answer; without it, that is not known."""
     wrapping: Typing | None = None
@@ -73,10 +98,20 @@ def total(
     truth: bool = False,
     alike: slice = slice(0),
     times: slice = slice(0),
+    decides: slice = slice(0),
     typed: Typing | None = None,
 ) -> Operation:
     return Operation(
-        sql, arguments, arguments, truth=truth, alike=alike, many=True, times=times, apart=True, typed=typed
+        sql,
+        arguments,
+        arguments,
+        truth=truth,
+        alike=alike,
+        many=True,
+        times=times,
+        apart=True,
+        decides=decides,
+        typed=typed,
     )
 
 
@@ -95,3 +130,60 @@ def window(
     typed: Typing | None = None,
 ) -> Operation:
     return Operation(sql, least, most, alike=alike, many=True, frame=frame, typed=typed)
+
+
+def of_numbers(name: str, operation: Operation, hint: str = "") -> Operation:
+    """The same, refused of values that are known to be no numbers."""
+    typing = operation.typed
+
+    def words(kinds: Sequence[Kind]) -> Worded | None:
+        kind = kinds[0]
+        if not (kind is None or kind == NULL or is_whole(kind) or is_decimal(kind) or is_float(kind)):
+            raise InputError(field=name, value=str(kind), rule="it is computed of numbers", hint=hint)
+        return None if typing is None else typing(kinds)
+
+    return operation._replace(typed=words, of_times=True)
+
+
+# ---------------------------------------------------------------- of some of the rows
+
+
+def only_where(operation: Operation, place: int) -> Operation:
+    """The same total, of the rows for which the argument at this place is true."""
+    clause = f" FILTER (WHERE toBool({{{place}}}))"
+
+    def marked(text: str) -> str:
+        return text.replace("{over}", f"{clause}{{over}}") if "{over}" in text else f"{text}{clause}{{over}}"
+
+    decides = slice(place, None) if operation.decides == slice(0) else operation.decides
+    return _said(operation, marked, place)._replace(least=place + 1, most=place + 1, decides=decides)
+
+
+def framed(operation: Operation, frame: str, least: int) -> Operation:
+    """The same total, of the rows in a frame around each; None where fewer values than `least` are there."""
+
+    def enough(text: str) -> str:
+        text = text if "{over}" in text else f"{text}{{over}}"
+        return text if least <= 0 else f"if(count({{0}}){{over}} >= {least}, {text}, NULL)"
+
+    found = _said(operation, enough, operation.most, may_lack=least > 0)
+    return found._replace(frame=frame)
+
+
+def _said(operation: Operation, rewrite: Callable[[str], str], count: int, *, may_lack: bool = False) -> Operation:
+    """The same operation in other words, by the types of so many arguments."""
+
+    def with_types(typing: Typing | None) -> Typing | None:
+        if typing is None:
+            return None
+
+        def words(kinds: Sequence[Kind]) -> Worded | None:
+            worded = typing(kinds[:count])
+            if worded is None:
+                return None
+            return Worded(rewrite(worded.sql), maybe(worded.kind) if may_lack else worded.kind)
+
+        return words
+
+    text = rewrite(operation.sql)
+    return operation._replace(sql=text, typed=with_types(operation.typed), wrapping=with_types(operation.wrapping))
