@@ -260,7 +260,16 @@ def over(value: Expression, by: tuple[Expression, ...], order: tuple[Key, ...]) 
     if not isinstance(value, Call) or not value.operation.many:
         hint = "Compute with it afterwards: col('a').sum().over('b') + 1."
         raise InputError(field="over", value="this term", rule="only totals and window functions", hint=hint)
-    return Over(value, by, order, deeper([*value.args, *by, *(key.value for key in order)]))
+    parts = [*value.args, *by, *(key.value for key in order)]
+    check_no_window(parts, "over", "a window inside a window")
+    return Over(value, by, order, deeper(parts))
+
+
+def check_no_window(expressions: Iterable[Expression], field: str, told: str) -> None:
+    """Refuse windows where each row must have its value already."""
+    if any(isinstance(each, Over) for each in walk(expressions)):
+        hint = "Make it a column first: with_columns(step=….over(…)), then compute with col('step')."
+        raise InputError(field=field, value=told, rule="it needs a step of its own", hint=hint)
 
 
 def deeper(args: Iterable[Expression]) -> int:

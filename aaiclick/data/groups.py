@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aaiclick.data.alignment import columns_to_sum
 from aaiclick.data.choosing import first_of_each
 from aaiclick.data.combining import bind, check_columns, check_count, filtered, flat, new_name, settle
-from aaiclick.data.expressions import Column, Expression, call
+from aaiclick.data.expressions import Column, Expression, call, check_no_window
 from aaiclick.data.frames import Frame, Query
 from aaiclick.data.operations import AGGREGATES, WINDOWS
 from aaiclick.data.other_names import hint
@@ -110,7 +110,9 @@ class Groups(GroupTotals):
 
     def _total(self, name: str, what: Any, mine: Mapping[str, Expression]) -> Expression:
         if isinstance(what, Term):
-            return bind(self._frame, what).value
+            value = bind(self._frame, what).value
+            check_no_window([value], "agg", "a window inside a total")
+            return value
         if isinstance(what, str) and what == "count":
             return call("count", AGGREGATES["count"]._replace(sql="count()", least=0))
         column, function = what if isinstance(what, tuple) and len(what) == 2 else (name, what)

@@ -28,7 +28,7 @@ def product(kinds: Sequence[Kind]) -> Worded | None:
     if kind is None:  # of a term that is not used yet, or of SQL
         return None
     if is_float(kind):
-        return Worded("arrayProduct(groupArray(toFloat64({0})){over})", FLOAT)
+        return Worded("if(count({0}){over} = 0, 1.0, arrayProduct(groupArray(toFloat64({0})){over}))", FLOAT)
     if not is_whole(kind) or Whole(kind).bits > 64:
         hint = "Cast it, to Float64 for example."
         raise InputError(field="product", value=str(kind), rule="whole numbers of 64 bits, or floats", hint=hint)

@@ -164,13 +164,23 @@ def _truths(sql: str) -> Operation:
     return total(sql, truth=True, typed=words)
 
 
+def _mean(kinds: Sequence[Kind]) -> Worded | None:
+    """Of times, as precise as they are; of none of them it is None, where ClickHouse says 1970."""
+    kind = kinds[0]
+    is_time = kind is not None and kind.bare.name in ("Date", "Date32", "DateTime", "DateTime64")
+    return Worded("avgOrNull({0})", maybe(kind)) if is_time else arithmetic.mean(kinds)
+
+
+_ABOUT = "ifNull(uniqCombined64({0}){over}, 0)"
+
+
 def _distinct_about(kinds: Sequence[Kind]) -> Worded:
-    return Worded("uniqCombined64({0} + 0.0)" if is_float(kinds[0]) else "uniqCombined64({0})", COUNT)
+    return Worded(_ABOUT.replace("{0}", "{0} + 0.0") if is_float(kinds[0]) else _ABOUT, COUNT)
 
 
 AGGREGATES = {
     "sum": total("ifNull(sum({0}){over}, 0)", typed=arithmetic.total)._replace(wrapping=arithmetic.wrapped_total),
-    "mean": total("avg({0})", times=FIRST, typed=arithmetic.mean),
+    "mean": total("avg({0})", times=FIRST, typed=_mean)._replace(of_times=True),
     "min": one_of("minOrNull({0})"),
     "max": one_of("maxOrNull({0})"),
     "std": spread("std"),
@@ -180,9 +190,9 @@ AGGREGATES = {
     "median": quantile(0.5),
     "quantile": total("quantileExactInclusive({1})({0})", 2),
     "mode": total(_most_frequent([None]).sql, alike=FIRST, typed=_most_frequent),
-    "product": total(products.UNKNOWN, typed=products.product),
+    "product": of_numbers("product", total(products.UNKNOWN, typed=products.product)),
     "nunique": total("uniqExact({0})", typed=arithmetic.distinct),
-    "approx_nunique": total("uniqCombined64({0})", typed=_distinct_about),
+    "approx_nunique": total(_ABOUT, typed=_distinct_about),
     "count": total("count({0})", typed=lambda _: Worded("count({0})", COUNT)),
     "any": _truths("toBool(count(if({0} != 0, 1, NULL)){over} > 0)"),
     "all": _truths("toBool(count(if({0} = 0, 1, NULL)){over} = 0)"),

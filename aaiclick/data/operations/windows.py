@@ -18,6 +18,9 @@ Method = Literal["min", "max", "average", "dense", "ordinal", "percent"]
 PEERS = "RANGE BETWEEN CURRENT ROW AND CURRENT ROW"
 """The rows that are equal in what is sorted by."""
 
+ALL_PEERS = "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+"""All rows; with ROWS, ClickHouse would give equal rows different places."""
+
 _LAG, _LEAD = (f"{name}InFrame(toNullable({{0}}){{args}})" for name in ("lag", "lead"))
 _FIRST, _LAST = (f"{name}_value_respect_nulls(toNullable({{0}}))" for name in ("first", "last"))
 
@@ -47,7 +50,7 @@ _RANKS: dict[Method, tuple[str, str, Type]] = {
     "average": ("(rank(){over} + (count(){over} - 1) / 2)", PEERS, FLOAT),
     "dense": ("dense_rank(){over}", "", COUNT),
     "ordinal": ("row_number(){over}", "", COUNT),
-    "percent": ("((rank(){over} - 1) / greatest(count({0}){over} - 1, 1))", ALL_ROWS, FLOAT),
+    "percent": ("((rank(){over} - 1) / greatest(count({0}){over} - 1, 1))", ALL_PEERS, FLOAT),
 }
 """The words, the frame, and the type of the answer."""
 
