@@ -10,7 +10,7 @@ TOLD = {"plus": "a sum", "minus": "a difference", "multiply": "a product", "sum"
 
 CHECKED = re.compile(
     r"(?:cannot be safely converted|Decimal math overflow).{0,400}?"
-    r"FUNCTION (?:accurateCast\((?:ifNull\()?)?(plus|minus|multiply|sum)\(",
+    r"FUNCTION (?:accurateCast\((?:ifNull\()?)?(plus|minus|multiply|sum)(?:If)?\(",
     re.DOTALL,
 )
 """What ClickHouse says where a checked operation was refused."""

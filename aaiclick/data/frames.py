@@ -35,6 +35,7 @@ from aaiclick.data.relations import (
 )
 from aaiclick.data.reshaping import Reshaping
 from aaiclick.data.schema import Shape
+from aaiclick.data.sessions import Sessions
 from aaiclick.data.summaries import Summaries
 from aaiclick.data.totals.methods import Totals, making
 from aaiclick.data.totals.windows import Windows
@@ -50,7 +51,9 @@ else:
 _TOTAL: dict[Shape, Shape] = {"list": "scalar", "scalar": "scalar", "table": "record", "record": "record"}
 
 
-class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query"], Totals["Query"], FrameTotals):
+class Frame(
+    Choosing, Reshaping, Sessions, Summaries, Joining, Expecting, Operators["Query"], Totals["Query"], FrameTotals
+):
     """Rows and columns that ClickHouse has or will compute."""
 
     __slots__ = ()
@@ -119,7 +122,7 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
     def _method(self, name: str) -> Callable[..., Query]:
         if name in AGGREGATES:
             return partial(self._sum_up, name, AGGREGATES[name])
-        if name in WINDOWS or hasattr(Windows, name):
+        if name in WINDOWS or name in vars(Windows):
             told = f"{name} looks at the rows around: with_columns(name=col('x').{name}(…).over(order_by=…))"
             raise AttributeError(told)
         return super()._method(name)

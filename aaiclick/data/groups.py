@@ -135,8 +135,10 @@ def _name(key: Any, number: int) -> str:
 
 def _meant(name: str) -> str:
     """What was probably meant by a name that is no total."""
-    if name in WINDOWS or hasattr(Windows, name):
+    if (name in WINDOWS or name in vars(Windows)) and name != "cumcount":
         return f"It looks at the rows around: with_columns(name=col('x').{name}(…).over('key', order_by=…))."
+    if name in ("cumcount", "ngroup", "nth", "pipe", "apply", "transform"):
+        return hint(name, []) or "Number the rows: with_columns(number=row_number().over('key', order_by=…))."
     if hasattr(Totals, name):
         return f"Say it by a term: agg(name=col('x').{name}(…))."
     return hint(name, [*AGGREGATES, *BY_NAME, *dir(Groups)])

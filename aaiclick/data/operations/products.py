@@ -38,7 +38,7 @@ def product(kinds: Sequence[Kind]) -> Worded | None:
     check = f"throwIf(arrayProduct({factors}) > {2.0**65!r}, {told})"
     folded = f"toInt256(arrayFold((m, n) -> m * n, {factors}, toUInt256(1)))"
     signed = f"if({_HAS_ZERO}, 0, if({_IS_NEGATIVE}, -1, 1) * {folded})"
-    return Worded(f"accurateCast({signed} + {check}, '{answer}')", Type(answer))
+    return Worded(f"accurateCast({signed} * (1 + {check}), '{answer}')", Type(answer))
 
 
 def product_so_far(kinds: Sequence[Kind]) -> Worded | None:

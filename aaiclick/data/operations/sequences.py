@@ -9,8 +9,8 @@ from decimal import Decimal
 
 from aaiclick.data import sql
 from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import BOOL, COUNT, Kind, Worded, is_null, is_whole
-from aaiclick.data.operations.operation import Operation, total
+from aaiclick.data.kinds import BOOL, COUNT, Kind, Worded, is_null, is_whole, like
+from aaiclick.data.operations.operation import Operation, total, window
 from aaiclick.data.zones import SECONDS
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
@@ -119,6 +119,33 @@ def ticks(within: object) -> int:
         rule = "a timedelta above 0, of 292 years at most; or a whole number, if the order is one"
         raise InputError(field="within", value=shown(repr(within)), rule=rule, hint="")
     return found
+
+
+# ---------------------------------------------------------------- sessions
+
+
+def begins(gap: timedelta | int) -> Operation:
+    """Whether a row is more than a gap after the one before it, or the first."""
+    longest, of_times = ticks(gap), isinstance(gap, timedelta)
+
+    def words(kinds: Sequence[Kind]) -> Worded | None:
+        text = _moment(kinds[0], of_times=of_times)
+        if text is None:
+            return None
+        before = f"lagInFrame(toNullable({text}), 1){{over}}"
+        return Worded(f"toUInt8(ifNull({text} - {before} > {longest}, 1))", Type("UInt8"))
+
+    return window(_unknown(of_times=of_times), typed=words)._replace(of_times=True)
+
+
+SESSION = window(
+    "if(isNull({1}), NULL, sum({0}){over})",
+    2,
+    2,
+    frame="RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    typed=lambda kinds: Worded("if(isNull({1}), NULL, sum({0}){over})", like(COUNT, kinds[1])),
+)
+"""How many sessions have begun; equal times are of one."""
 
 
 # ---------------------------------------------------------------- events
