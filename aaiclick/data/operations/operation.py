@@ -160,14 +160,20 @@ def only_where(operation: Operation, place: int) -> Operation:
 
 
 def framed(operation: Operation, frame: str, least: int) -> Operation:
-    """The same total, of the rows in a frame around each; None where fewer values than `least` are there."""
+    """The same total, of the rows in a frame around each; None where fewer values than `least` are there.
+
+    A list of them, which cannot be None, is what it is.
+    """
 
     def enough(text: str) -> str:
-        text = text if "{over}" in text else f"{text}{{over}}"
-        return text if least <= 0 else f"if(count({{0}}){{over}} >= {least}, {text}, NULL)"
+        return f"if(count({{0}}){{over}} >= {least}, {_placed(text)}, NULL)" if least > 0 else _placed(text)
 
     found = _said(operation, enough, operation.most, may_lack=least > 0)
     return found._replace(frame=frame)
+
+
+def _placed(text: str) -> str:
+    return text if "{over}" in text else f"{text}{{over}}"
 
 
 def _said(operation: Operation, rewrite: Callable[[str], str], count: int, *, may_lack: bool = False) -> Operation:
@@ -181,9 +187,11 @@ def _said(operation: Operation, rewrite: Callable[[str], str], count: int, *, ma
             worded = typing(kinds[:count])
             if worded is None:
                 return None
+            if may_lack and worded.kind is not None and worded.kind.name == "Array":
+                return Worded(_placed(worded.sql), worded.kind)
             return Worded(rewrite(worded.sql), maybe(worded.kind) if may_lack else worded.kind)
 
         return words
 
-    text = rewrite(operation.sql)
-    return operation._replace(sql=text, typed=with_types(operation.typed), wrapping=with_types(operation.wrapping))
+    typed, wrapping = with_types(operation.typed), with_types(operation.wrapping)
+    return operation._replace(sql=rewrite(operation.sql), typed=typed, wrapping=wrapping)

@@ -34,28 +34,28 @@ def sortable(within: timedelta | int) -> Operation:
     of_times = isinstance(within, timedelta)
     unit = unit_of(within)
 
-    def words(kinds: Sequence[Kind]) -> Worded | None:
-        text = _moment(kinds[0], of_times=of_times)
-        if text is None or kinds[0] is None:
-            return None
+    def words(kinds: Sequence[Kind]) -> Worded:
+        kind, text = kinds[0], _moment(kinds[0], of_times=of_times)
         value = f"intDiv({text}, {unit})"
         refused = "throwIf(isNull({0}), 'a window by time: a time is None; leave such rows out')"
-        refused = f"{refused} + " if is_null(kinds[0]) else ""
-        if _finest(kinds[0]) % unit:
+        refused = f"{refused} + " if is_null(kind) else ""
+        if _finest(kind) % unit:
             told = sql.text(f"a window by time: a time is no multiple of {unit / 1000:g} microseconds; {_COARSER}")
             refused += f"throwIf(ifNull({text}, 0) % {unit} != 0, {told}) + "
         if not refused:
             return Worded(value, _MOMENT)
         return Worded(f"if({refused[:-3]} = 0, {value.replace('{0}', 'assumeNotNull({0})')}, 0)", _MOMENT)
 
-    return Operation(_unknown(of_times=of_times), typed=words, of_times=True)
+    return Operation(words([None]).sql, typed=words, of_times=True)
 
 
 _COARSER = "sort by col(…).start_of('millisecond'), or take a shorter window"
 
 
-def _finest(kind: Type) -> int:
+def _finest(kind: Kind) -> int:
     """The nanoseconds that the times of a type are multiples of; of numbers 1."""
+    if kind is None:
+        return 1
     if kind.bare.name in ("Date", "Date32"):
         return 86_400 * _BILLION
     if kind.bare.name.startswith("DateTime"):
@@ -63,28 +63,22 @@ def _finest(kind: Type) -> int:
     return 1
 
 
-def _moment(kind: Kind, *, of_times: bool) -> str | None:
-    """Words for a time as a whole number; None where nothing is known of it."""
-    if kind is None:
-        return None
-    if of_times and kind.bare.name in ("Date", "Date32"):
+def _moment(kind: Kind, *, of_times: bool) -> str:
+    """Words for a time as a whole number; what nothing is known of is taken for what it should be, or refused."""
+    if of_times and kind is not None and kind.bare.name in ("Date", "Date32"):
         return f"toInt128(toInt32({{0}})) * {86_400 * _BILLION}"
-    if of_times and kind.bare.name.startswith("DateTime"):
+    if of_times and (kind is None or kind.bare.name.startswith("DateTime")):
         return f"toInt128({SECONDS} * {_BILLION})"
-    if not of_times and is_whole(kind) and kind.bare.name not in ("Int256", "UInt256", "UInt128"):
+    if not of_times and kind is None:
+        return "accurateCast({0}, 'Int128')"
+    if not of_times and is_whole(kind) and kind is not None and kind.bare.name not in _TOO_WIDE:
         return "toInt128({0})"
+    wanted = "times or days" if of_times else "whole numbers"
     hint = "Give within as a timedelta for times, as a whole number for whole numbers."
-    raise InputError(field="order", value=str(kind), rule=f"it is of {_told(of_times=of_times)}", hint=hint)
+    raise InputError(field="order", value=str(kind), rule=f"it is of {wanted}", hint=hint)
 
 
-def _told(*, of_times: bool) -> str:
-    return "times or days" if of_times else "whole numbers"
-
-
-def _unknown(*, of_times: bool) -> str:
-    wanted = _told(of_times=of_times)
-    return f"throwIf(isNull({{0}}) OR 1, 'the type of what is sorted by is not known: cast it to {wanted}')"
-
+_TOO_WIDE = ("Int256", "UInt256", "UInt128")
 
 UNITS: tuple[int, ...] = tuple(int(10**power) for power in range(10)) + tuple(
     seconds * _BILLION for seconds in (10, 60, 3_600, 86_400)
@@ -128,14 +122,12 @@ def begins(gap: timedelta | int) -> Operation:
     """Whether a row is more than a gap after the one before it, or the first."""
     longest, of_times = ticks(gap), isinstance(gap, timedelta)
 
-    def words(kinds: Sequence[Kind]) -> Worded | None:
+    def words(kinds: Sequence[Kind]) -> Worded:
         text = _moment(kinds[0], of_times=of_times)
-        if text is None:
-            return None
         before = f"lagInFrame(toNullable({text}), 1){{over}}"
         return Worded(f"toUInt8(ifNull({text} - {before} > {longest}, 1))", Type("UInt8"))
 
-    return window(_unknown(of_times=of_times), typed=words)._replace(of_times=True)
+    return window(words([None]).sql, typed=words)._replace(of_times=True)
 
 
 SESSION = window(
@@ -174,14 +166,11 @@ def sequence(pattern: str, conditions: int, *, count: bool) -> Operation:
 
 
 def _of_events(text: str, conditions: int, kind: Type) -> Operation:
-    def words(kinds: Sequence[Kind]) -> Worded | None:
+    def words(kinds: Sequence[Kind]) -> Worded:
         found = _moment(kinds[0], of_times=True)
-        if found is None:
-            return None
         return Worded(text.replace("{moment}", f"toUInt64({found} + {_SINCE_1899})"), kind)
 
-    unknown = f"(count() + {_unknown(of_times=True)})"
-    return total(unknown, 1 + conditions, truth=kind == BOOL, typed=words)._replace(of_times=True)
+    return total(words([None]).sql, 1 + conditions, truth=kind == BOOL, typed=words)._replace(of_times=True)
 
 
 def retention(conditions: int) -> Operation:

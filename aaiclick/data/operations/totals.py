@@ -28,6 +28,7 @@ from aaiclick.errors import InputError
 Degrees = Literal[0, 1]
 
 _FLOATS = Type("Array", (FLOAT,))
+_RANGES = Type("Array", (Type("Tuple", (FLOAT, FLOAT, FLOAT)),))
 _PLACE = "from 0 to 1"
 
 
@@ -230,4 +231,4 @@ def most_frequent(count: int) -> Operation:
 def histogram(bins: int) -> Operation:
     """About how many values are in each of so many ranges, which are chosen by the values: (from, to, how many)."""
     text = f"histogram({bins})(toFloat64({{0}}))"
-    return of_numbers("approx_histogram", total(text, typed=lambda _: Worded(text)))
+    return of_numbers("approx_histogram", total(text, typed=lambda _: Worded(text, _RANGES)))
