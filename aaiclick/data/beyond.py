@@ -17,7 +17,7 @@ CHECKED = re.compile(
 
 NARROWED = re.compile(
     r"(?:Value in column U?Int(?:16|32|64|128|256) cannot be safely converted into type U?Int).*?"
-    r"FUNCTION (?:if\(isNull\(|accurateCast\(roundBankers\()",
+    r"FUNCTION (?:if\((?:or\()?(?:isNull|greaterOrEquals\(count)\(|accurateCast\(roundBankers\()",
     re.DOTALL,
 )
 """The same, where it does not say which operation it was."""

@@ -262,9 +262,9 @@ class Context:
         """Delete an Object, by its name or itself, which may be temporary; says whether there was one."""
         return await deleting.delete(self, what, scope)
 
-    def groups(self, frame: Frame, keys: Sequence[Any]) -> Groups:
+    def groups(self, frame: Frame, keys: Sequence[Any], named: Mapping[str, Any]) -> Groups:
         """The rows of a frame, grouped."""
-        return Groups(frame, keys)
+        return Groups(frame, keys, named=named)
 
 
 def _exposed() -> ValueExposed:

@@ -137,9 +137,9 @@ class Frame(
         """One row of totals: agg({"price": "sum"}) or agg(total=("price", "sum"))."""
         return self.group_by().agg(*given, **columns)
 
-    def group_by(self, *keys: Any) -> Groups:
-        """A group for each distinct value of these columns or terms."""
-        return self._context.groups(self, keys)
+    def group_by(self, *keys: Any, **named: Any) -> Groups:
+        """A group for each distinct value of these columns or terms: group_by("city", day=col("at").date())."""
+        return self._context.groups(self, keys, named)
 
     # ------------------------------------------------------------ several Objects
 

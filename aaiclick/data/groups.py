@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from aaiclick.data.alignment import columns_to_sum
 from aaiclick.data.choosing import first_of_each
@@ -18,6 +18,7 @@ from aaiclick.data.terms import Term, col, lit
 from aaiclick.data.totals.methods import BY_NAME, Totals
 from aaiclick.data.totals.windows import Windows
 from aaiclick.errors import InputError
+from aaiclick.urls import shown
 
 if TYPE_CHECKING:
     from aaiclick.data.methods import GroupTotals
@@ -38,13 +39,22 @@ class Grouped(Query):
 class Groups(GroupTotals):
     """The rows of a frame, by the values of some columns."""
 
-    def __init__(self, frame: Frame, keys: Sequence[Any], conditions: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, frame: Frame, keys: Sequence[Any], conditions: Sequence[Any] = (), named: Mapping[str, Any] | None = None
+    ) -> None:
         self._frame, self._conditions = frame, tuple(conditions)
         self._keys = {_name(key, number): key for number, key in enumerate(keys)}
-        check_columns(frame.columns, (key for key in keys if isinstance(key, str)))
+        for name, key in (named or {}).items():
+            if new_name(name) in self._keys:
+                raise InputError(field="group_by", value=name, rule="a key is called so", hint="Choose another name.")
+            self._keys[name] = col(key) if isinstance(key, str) and key != name else key
+        check_columns(frame.columns, (key for key in self._keys.values() if isinstance(key, str)))
 
     def agg(self, given: Mapping[str, Any] | None = None, /, **columns: Any) -> Grouped:
         """Totals: agg({"price": "sum"}), agg({"price": ["min", "max"]}), agg(total=("price", "sum")), or terms."""
+        if given is not None and not isinstance(given, Mapping):
+            hint = "Write agg(total=col('x').sum())."
+            raise InputError(field="agg", value=shown(repr(given)), rule="a total needs a name", hint=hint)
         wanted: dict[str, Any] = {}
         for name, functions in (given or {}).items():
             for function in [functions] if isinstance(functions, str) else functions:
@@ -64,7 +74,7 @@ class Groups(GroupTotals):
 
     def having(self, *conditions: Any) -> Groups:
         """Keep the groups for which all of these are true; they are of the totals that are asked for next."""
-        return Groups(self._frame, tuple(self._keys.values()), (*self._conditions, *conditions))
+        return Groups(self._frame, (), (*self._conditions, *conditions), named=self._keys)
 
     def head(self, count: int = 5, *, order_by: Any, descending: bool | Sequence[bool] = False) -> Query:
         """The first rows of each group, in this order: rows as they are, not totals."""
@@ -78,6 +88,14 @@ class Groups(GroupTotals):
     def top(self, count: int, by: Any) -> Query:
         """The rows of each group with the greatest values of `by`."""
         return self.head(count, order_by=by, descending=True)
+
+    def __getitem__(self, chosen: Any) -> NoReturn:
+        """Groups have no columns; totals name theirs."""
+        hint = "Write group_by(…).sum('x'), or agg(total=('x', 'sum'))."
+        raise InputError(field="groups", value=shown(repr(chosen)), rule="columns are named by totals", hint=hint)
+
+    __iter__ = None
+    """Groups are not given one by one: totals are asked of them."""
 
     def count(self, name: str = "count", *, where: Any = None) -> Grouped:
         """The number of rows of each group, or of those for which something is true."""
@@ -141,6 +159,8 @@ def _meant(name: str) -> str:
         return hint(name, []) or "Number the rows: with_columns(number=row_number().over('key', order_by=…))."
     if hasattr(Totals, name):
         return f"Say it by a term: agg(name=col('x').{name}(…))."
+    if name in ("tail", "nsmallest", "sample"):
+        return "Here it is head(count, order_by=…, descending=…) or top(count, by)."
     return hint(name, [*AGGREGATES, *BY_NAME, *dir(Groups)])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from aaiclick.data import Object, col, row_number
@@ -74,6 +76,23 @@ async def test_keys_may_be_terms_columns_and_windows(sales: Object) -> None:
         "key0": [1, 0],
         "t": [4.0, 6.0],
     }
+
+
+async def test_a_key_that_is_computed_may_have_a_name(sales: Object) -> None:
+    found = sales.group_by("city", dear=col("price") > 2).having(col("n") > 0).agg(n="count")
+    assert found.columns == ("city", "dear", "n")
+    assert await sales.group_by(place="city").count().order_by("place")["place"].data() == ["Oslo", "Rome"]
+    with pytest.raises(InputError, match="a key is called so"):
+        sales.group_by("city", city=col("price"))
+
+
+def test_groups_are_asked_for_totals_by_name(sales: Object) -> None:
+    groups: Any = sales.group_by("city")
+    for ask in (lambda: groups["price"], lambda: groups.agg(col("price").sum())):
+        with pytest.raises(InputError, match="agg"):
+            ask()
+    with pytest.raises(TypeError):
+        list(groups)
 
 
 async def test_none_is_a_group_too(sales: Object) -> None:

@@ -61,6 +61,8 @@ class Operation(NamedTuple):
     """The arguments that its answer is not made of, but that tell which values count, or in which order."""
     sorts: Literal["", "up", "down"] = ""
     """With `over`, rows are in the order of its first argument."""
+    ordered: bool = False
+    """With `over`, it means nothing without an order."""
     rolls: bool = False
     """With `over`, it is of the last rows in an order."""
     within: timedelta | int | None = None
@@ -128,8 +130,9 @@ def window(
     alike: slice = slice(0),
     frame: str | None = None,
     typed: Typing | None = None,
+    ordered: bool = False,
 ) -> Operation:
-    return Operation(sql, least, most, alike=alike, many=True, frame=frame, typed=typed)
+    return Operation(sql, least, most, alike=alike, many=True, frame=frame, ordered=ordered, typed=typed)
 
 
 def of_numbers(name: str, operation: Operation, hint: str = "") -> Operation:

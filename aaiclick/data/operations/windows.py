@@ -24,19 +24,27 @@ ALL_PEERS = "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _LAG, _LEAD = (f"{name}InFrame(toNullable({{0}}){{args}})" for name in ("lag", "lead"))
 _FIRST, _LAST = (f"{name}_value_respect_nulls(toNullable({{0}}))" for name in ("first", "last"))
 
-WINDOWS = {
-    "row_number": window("row_number()", 0, 0, frame=""),
-    "rank": window("rank()", 0, 0, frame=""),
+_FROM_HERE = "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"
+
+_IN_ORDER = {
     "lag": window(_LAG, 1, 3, alike=FIRST, typed=found(_LAG)),
     "lead": window(_LEAD, 1, 3, alike=FIRST, frame=ALL_ROWS, typed=found(_LEAD)),
     "first_value": window(_FIRST, alike=FIRST, frame=ALL_ROWS, typed=found(_FIRST)),
     "last_value": window(_LAST, alike=FIRST, frame=ALL_ROWS, typed=found(_LAST)),
+    "forward_fill": window("anyLast({0})", alike=FIRST, typed=found("anyLast({0})")),
+    "backward_fill": window("any({0})", alike=FIRST, frame=_FROM_HERE, typed=found("any({0})")),
     "cumsum": window("sum({0})", typed=arithmetic.total_so_far),
     "cummean": window("avg({0})", typed=arithmetic.mean),
     "cummin": window("min({0})", alike=FIRST, typed=found("min({0})")),
     "cummax": window("max({0})", alike=FIRST, typed=found("max({0})")),
     "cumcount": window("count({0})", typed=lambda _: Worded("count({0})", COUNT)),
     "cumprod": window(products.UNKNOWN, typed=products.product_so_far),
+}
+
+WINDOWS = {
+    "row_number": window("row_number()", 0, 0, frame=""),
+    "rank": window("rank()", 0, 0, frame="", ordered=True),
+    **{name: operation._replace(ordered=True) for name, operation in _IN_ORDER.items()},
 }
 """Each row's own value, from the rows around it; see `over`. Where `lag` and `lead` find no row, there is None.
 `first_value` and `last_value` are those of the group, even where that is None."""
@@ -60,7 +68,8 @@ METHODS = tuple(_RANKS)
 def ranked(method: str) -> Operation:
     """The place of each row in an order that is told by `over`."""
     text, frame, kind = _rank(method)
-    return window(text.replace("{0}", ""), 0, 0, frame=frame)._replace(typed=lambda _: Worded(text, kind))
+    words = text.replace("{0}", "")
+    return window(words, 0, 0, frame=frame, ordered=method != "ordinal", typed=lambda _: Worded(words, kind))
 
 
 def rank_of(method: str, *, descending: bool) -> Operation:
@@ -75,7 +84,7 @@ def _rank(method: str) -> tuple[str, str, Type]:
     for name, said in _RANKS.items():
         if name == method:
             return said
-    hint = did_you_mean(str(method), METHODS)
+    hint = 'Here it is "ordinal".' if method == "first" else did_you_mean(str(method), METHODS)
     raise InputError(field="method", value=repr(method), rule=f"one of {', '.join(METHODS)}", hint=hint)
 
 
@@ -92,7 +101,7 @@ def ntile(count: int, *, descending: bool) -> Operation:
 def shifted(count: int) -> Operation:
     """The value so many rows before, or after if it is below 0."""
     text = _beside(count)
-    return window(text, alike=FIRST, frame=ALL_ROWS, typed=found(text))
+    return window(text, alike=FIRST, frame=ALL_ROWS, ordered=True, typed=found(text))
 
 
 def _beside(count: int) -> str:
@@ -114,19 +123,21 @@ def difference(count: int) -> Operation:
         worded = arithmetic.added("-")([kind, maybe(kind)])
         return None if worded is None else Worded(worded.sql.replace("{1}", other), maybe(worded.kind))
 
-    return window(f"({{0}} - {other})", frame=ALL_ROWS, typed=words)._replace(of_times=True)
+    return window(f"({{0}} - {other})", frame=ALL_ROWS, ordered=True, typed=words)._replace(of_times=True)
 
 
 def change(count: int) -> Operation:
     """By which part of the value before it each one is larger, as a float."""
     text = f"(toFloat64({{0}}) / {_beside(count).replace('{0}', 'toFloat64({0})')} - 1)"
-    return of_numbers("pct_change", window(text, frame=ALL_ROWS, typed=lambda _: Worded(text, maybe(FLOAT))))
+    return of_numbers(
+        "pct_change", window(text, frame=ALL_ROWS, ordered=True, typed=lambda _: Worded(text, maybe(FLOAT)))
+    )
 
 
 def nth(count: int) -> Operation:
     """The value of the row of this number, from 1, of the group; None where it has none."""
     text = f"nth_value(toNullable({{0}}), {checked_count(count, 'nth_value')}){{over}}"
-    return window(text, alike=FIRST, frame=ALL_ROWS, typed=found(text))
+    return window(text, alike=FIRST, frame=ALL_ROWS, ordered=True, typed=found(text))
 
 
 def checked_count(count: object, field: str) -> int:

@@ -76,6 +76,9 @@ class Rolling(Pairs[Made], Totals[Made], RollingTotals[Made]):
     __slots__ = ("_frame", "_least", "_of", "_within")
 
     def __init__(self, of: Totals[Made], rows: int | None, within: timedelta | int | None, least: int | None) -> None:
+        if isinstance(rows, str | timedelta):
+            hint = "rolling(within=timedelta(days=7)), then over(order_by=…)."
+            raise InputError(field="rolling", value=shown(repr(rows)), rule="a number of rows", hint=hint)
         if (rows is None) == (within is None):
             raise InputError(field="rolling", value="both or none", rule="a number of rows, or within", hint="")
         self._of, self._within = of, within
@@ -107,8 +110,9 @@ def order_of(value: Call, given: Sequence[Key]) -> tuple[Key, ...]:
             hint = "Leave order_by out, or use rank(), ntile() … of aaiclick.data."
             raise InputError(field="order_by", value="given", rule="it is sorted by the column itself", hint=hint)
         return (Key(value.args[0], operation.sorts == "down"),)
-    if operation.rolls and not given:
-        raise InputError(field="order_by", value="nothing", rule="rolling needs an order", hint="over(order_by='time')")
+    if (operation.rolls or operation.ordered) and not given:
+        rule = "which rows are before and after is told by an order"
+        raise InputError(field="order_by", value="nothing", rule=rule, hint="over(…, order_by='time')")
     if operation.within is not None:
         if len(given) > 1:
             raise InputError(field="order_by", value=str(len(given)), rule="one key, of which within is told", hint="")

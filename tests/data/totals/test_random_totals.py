@@ -65,7 +65,7 @@ def product(values: list[Any], kind: str) -> Any:
 
 
 def median(values: list[Any], kind: str) -> Any:
-    return float(statistics.median(map(Fraction, values))) if values else None
+    return statistics.median(map(float, values)) if values else None
 
 
 def variance(values: list[Any], kind: str) -> Any:

@@ -126,8 +126,23 @@ async def test_windows_of_time_need_a_time(context: Context) -> None:
     for wrong in ({}, {"rows": 2, "within": 3}, {"rows": 0}, {"within": timedelta(0)}, {"rows": 2, "least": 3}):
         with pytest.raises(InputError):
             x.rolling(**wrong)
-    with pytest.raises(InputError, match="rolling needs an order"):
+    with pytest.raises(InputError, match="told by an order"):
         hour.over()
+
+
+def test_what_is_before_is_not_guessed() -> None:
+    for term in (x.shift(), x.lag(), x.diff(), x.cumsum(), x.first_value(), x.nth_value(1), x.forward_fill(), rank()):
+        with pytest.raises(InputError, match="told by an order"):
+            term.over("k")
+    with pytest.raises(InputError, match="timedelta"):
+        x.rolling("7D")  # type: ignore[arg-type]
+
+
+async def test_values_are_filled_from_before_and_from_after(context: Context) -> None:
+    made = await context.create_object_from_value({"value": [1, 2, 3, 4], "a": [None, "b", None, "d"]})
+    before, after = col("a").forward_fill(), col("a").backward_fill()
+    found = made.select("value", v=before.over(order_by="value"), w=after.over(order_by="value")).order_by("value")
+    assert await found.data() == {"value": [1, 2, 3, 4], "v": [None, "b", "b", "d"], "w": ["b", "b", "d", "d"]}
 
 
 async def test_a_window_inside_another_needs_a_step_of_its_own(numbers: Object) -> None:
