@@ -159,6 +159,8 @@ def _meant(name: str) -> str:
         return hint(name, []) or "Number the rows: with_columns(number=row_number().over('key', order_by=…))."
     if hasattr(Totals, name):
         return f"Say it by a term: agg(name=col('x').{name}(…))."
+    if name == "size":
+        return "Here it is count()."
     if name in ("tail", "nsmallest", "sample"):
         return "Here it is head(count, order_by=…, descending=…) or top(count, by)."
     return hint(name, [*AGGREGATES, *BY_NAME, *dir(Groups)])

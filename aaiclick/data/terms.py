@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,9 @@ class Term(Operators["Term"], Pairs["Term"], Windows["Term"], TermTotals):
         if isinstance(self.expression, Call):
             order = order_of(self.expression, order)
         return Term(over(self.expression, partition, order))
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted({*super().__dir__(), *WINDOWS})
 
     def __repr__(self) -> str:
         return "Term(…)"
