@@ -8,17 +8,27 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from inspect import Parameter, signature
+from typing import Any
 
 from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, Operation
+from aaiclick.data.totals.methods import BY_NAME, Pairs, Totals
+from aaiclick.data.totals.windows import Windows
 
 _SIDES = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 """The signs that a plain value may stand on the left of."""
 _TOLD = ("int", "str", "bool", "int | None", "str | None")
 """Annotations that a checker is told as they are."""
 
+_WIDTH = 120
 _MANY = 100
 """As many arguments as one likes."""
+
+CHOICES = {name: method for kind in (Totals, Pairs, Windows) for name, method in vars(kind).items() if name[0] != "_"}
+"""Totals and windows that are methods, typed where they stand."""
+
+_SIMPLE = [name for name in AGGREGATES if name not in CHOICES]
 
 
 def front_door() -> str:
@@ -49,17 +59,20 @@ def orchestration() -> str:
 def methods() -> str:
     """`aaiclick.data.methods`, which is nothing but a stub: what the table of operations makes of columns."""
     lines = [
+        "from collections.abc import Sequence",
         "from typing import Any, Generic, TypeVar",
         "",
         "from aaiclick.data.frames import Query",
         "from aaiclick.data.groups import Grouped",
+        "from aaiclick.data.operations.totals import Degrees",
         "from aaiclick.data.terms import Term",
         "",
         'Made = TypeVar("Made")',
         "",
         *_class("Functions(Generic[Made])", [*_signs(), *_named(FUNCTIONS, "Made")]),
-        *_class("FrameTotals", _named({name: AGGREGATES[name] for name in AGGREGATES if name != "count"}, "Query")),
-        *_class("TermTotals", _named(AGGREGATES | WINDOWS, "Term")),
+        *_class("FrameTotals", _totals("Query", [name for name in _SIMPLE if name != "count"])),
+        *_class("TermTotals", [*_totals("Term", _SIMPLE), *_named(WINDOWS, "Term", but=CHOICES)]),
+        *_class("RollingTotals(Generic[Made])", _totals("Made", _SIMPLE)),
         *_class("GroupTotals", _of_groups()),
     ]
     return _page("aaiclick.data.methods", lines[:-1])
@@ -98,15 +111,34 @@ def _signs() -> Iterator[str]:
             yield f"def __r{name}__({_parameters(operation)}) -> Made: ..."
 
 
-def _named(operations: Mapping[str, Operation], made: str) -> list[str]:
-    taken = {name: operation for name, operation in operations.items() if operation.most}
+def _named(operations: Mapping[str, Operation], made: str, but: Container[str] = ()) -> list[str]:
+    taken = {name: each for name, each in operations.items() if each.most and name not in but}
     return [f"def {name}({_parameters(operation)}) -> {made}: ..." for name, operation in taken.items()]
 
 
+def _totals(made: str, names: Iterable[str]) -> list[str]:
+    """Totals of one column; those with choices are methods of their own."""
+    return [f"def {name}(self, *, where: Any = ...) -> {made}: ..." for name in names]
+
+
 def _of_groups() -> list[str]:
-    """Totals of one column alone; `count` is a method of its own."""
-    simple = [name for name, operation in AGGREGATES.items() if operation.most == 1 and name != "count"]
-    return [f"def {name}(self, *names: str) -> Grouped: ..." for name in simple]
+    """Totals of columns that are named, with their choices; `count` is a method of its own."""
+    simple = ["where: Any = ..."]
+    choices = {name: simple for name in _SIMPLE if name != "count"}
+    choices |= {name: _choices(method) for name, method in CHOICES.items() if name in BY_NAME}
+    return [line for name, given in choices.items() for line in _wrapped(name, ["self", "*names: str", *given])]
+
+
+def _wrapped(name: str, given: Sequence[str]) -> list[str]:
+    line = f"def {name}({', '.join(given)}) -> Grouped: ..."
+    if len(line) + 4 <= _WIDTH:
+        return [line]
+    return [f"def {name}(", *(f"    {each}," for each in given), ") -> Grouped: ..."]
+
+
+def _choices(method: Callable[..., Any]) -> list[str]:
+    given = list(signature(method).parameters.values())[1:]
+    return [f"{each.name}: {each.annotation}{' = ...' * (each.default is not Parameter.empty)}" for each in given]
 
 
 def _parameters(operation: Operation) -> str:

@@ -22,5 +22,5 @@ def test_a_stub_is_up_to_date(module: str) -> None:
 def test_the_methods_that_are_told_are_there() -> None:
     told = STUBS["aaiclick.data.methods"][1]()
     for name, operation in {**FUNCTIONS, **AGGREGATES, **WINDOWS}.items():
-        assert (f"    def {name}(self" in told) == bool(operation.most), "row_number() and rank() stand alone"
+        assert (f"    def {name}(" in told) == bool(operation.most), "row_number() and rank() stand alone"
         assert callable(getattr(col("a"), name))

@@ -10,14 +10,14 @@ TOLD = {"plus": "a sum", "minus": "a difference", "multiply": "a product", "sum"
 
 CHECKED = re.compile(
     r"(?:cannot be safely converted|Decimal math overflow).{0,400}?"
-    r"FUNCTION (?:accurateCast\((?:ifNull\()?)?(plus|minus|multiply|sum)\(",
+    r"FUNCTION (?:accurateCast\((?:ifNull\()?)?(plus|minus|multiply|sum)(?:If)?\(",
     re.DOTALL,
 )
 """What ClickHouse says where a checked operation was refused."""
 
 NARROWED = re.compile(
     r"(?:Value in column U?Int(?:16|32|64|128|256) cannot be safely converted into type U?Int).*?"
-    r"FUNCTION (?:if\(isNull\(|accurateCast\((?:roundBankers|arraySum|if)\()",
+    r"FUNCTION (?:if\((?:or\()?(?:isNull|greaterOrEquals\(count)\(|accurateCast\((?:roundBankers|arraySum|if)\()",
     re.DOTALL,
 )
 """The same, where it does not say which operation it was."""

@@ -226,17 +226,21 @@ def _source(expression: Expression, scope: Traced, known: Known, of: Callable[[E
             return _as("TRANSFORMATION", of(value) | inside)
         case Over(value=call, by=by, order=order):
             around = _merged(map(of, (*by, *(key.value for key in order))))
-            return _as("AGGREGATION", _merged(map(of, call.args))) | _deciding(around, "WINDOW")
-        case Call(operation=operation, args=args):
-            if deciding := range(len(args))[operation.deciding]:
-                values = _merged(of(each) for place, each in enumerate(args) if place not in deciding)
-                decisive = _merged(of(args[place]) for place in deciding)
-                return _as("TRANSFORMATION", values) | _deciding(decisive, "CONDITIONAL")
-            return _as("AGGREGATION" if operation.many else "TRANSFORMATION", _merged(map(of, args)))
+            return _of_call(call, "AGGREGATION", of) | _deciding(around, "WINDOW")
+        case Call(operation=operation):
+            return _of_call(expression, "AGGREGATION" if operation.many else "TRANSFORMATION", of)
         case Cast(value=value):
             return _as("TRANSFORMATION", of(value))
     parts = parts_of(expression)  # of a kind that is not known here
     return _as("TRANSFORMATION", _merged(map(of, parts))) if parts else scope.anything
+
+
+def _of_call(call: Call, how: How, of: Callable[[Expression], Sources]) -> Sources:
+    """Of its arguments, and of those that only tell which values count."""
+    deciding = set(range(len(call.args))[call.operation.deciding])
+    found = list(map(of, call.args))
+    made = _merged(each for number, each in enumerate(found) if number not in deciding)
+    return _as(how, made) | _deciding(_merged(found[number] for number in deciding), "CONDITIONAL")
 
 
 def _value_of(traced: Traced) -> Sources:

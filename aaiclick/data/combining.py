@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aaiclick.data.alignment import Columns, aggregates_of, columns_of, joined_up, side_by_side
+from aaiclick.data.alignment import Columns, aggregates_of, columns_of, columns_to_sum, joined_up, side_by_side
 from aaiclick.data.answers import Answers
 from aaiclick.data.display import glimpse
 from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, over_columns, stand_in, walk
@@ -28,7 +28,7 @@ from aaiclick.data.relations import (
 )
 from aaiclick.data.schema import ORDER, Shape
 from aaiclick.data.sql import check_column
-from aaiclick.data.terms import Term
+from aaiclick.data.terms import Term, col, condition_of
 from aaiclick.errors import InputError, NotAligned
 from aaiclick.urls import did_you_mean, shown
 
@@ -121,6 +121,17 @@ def only_value(frame: Answers) -> Relation:
     if frame._shape != "scalar":
         raise NotAligned(what=repr(frame))
     return frame._relation
+
+
+def totalled(me: Answers, make: Make, others: Sequence[Any], where: Any) -> Relation:
+    """One row of totals: `make` of each of my columns, of other columns, and of a condition if there is one."""
+    given = [col(each) if isinstance(each, str) else each for each in others]
+    given += [] if where is None else [Term(condition_of(where)) if isinstance(where, str) else where]
+    frames = [each for each in given if isinstance(each, Answers) and not each._is_single()]
+    operands = [columns_to_sum(each._relation) for each in (me, *frames)]
+    base, found = side_by_side(operands) if frames else (operands[0].base, [operands[0].columns])
+    columns = dict(zip(map(id, frames), found[1:], strict=True))
+    return Aggregate(base, {}, _each(make, found[0], given, columns))
 
 
 # ---------------------------------------------------------------- conditions, keys, new columns

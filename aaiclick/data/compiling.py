@@ -339,4 +339,8 @@ def _over(over: Over, text_of: Callable[[Expression], str]) -> str:
         parts.append(f"ORDER BY {', '.join(keys)}")
     frame = SO_FAR if over.order else ALL_ROWS
     parts += [found] if (found := frame if call.operation.frame is None else call.operation.frame) else []
-    return _called(call.sql, [text_of(arg) for arg in call.args], f" OVER ({' '.join(parts)})")
+    words = call.sql
+    if call.args and (kind := call.args[0].kind) is not None and kind.is_nullable:
+        # of a bare column, ClickHouse counts the marks of its NULLs, which windows do not find
+        words = words.replace("count({0})", "count(toNullable({0}))")
+    return _called(words, [text_of(arg) for arg in call.args], f" OVER ({' '.join(parts)})")

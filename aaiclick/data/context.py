@@ -248,9 +248,9 @@ class Context:
         """Delete an Object, by its name or itself, which may be temporary; says whether there was one."""
         return await deleting.delete(self, what, scope)
 
-    def groups(self, frame: Frame, keys: Sequence[Any]) -> Groups:
+    def groups(self, frame: Frame, keys: Sequence[Any], named: Mapping[str, Any]) -> Groups:
         """The rows of a frame, grouped."""
-        return Groups(frame, keys)
+        return Groups(frame, keys, named=named)
 
 
 def _opened(context: Context, reference: Mapping[str, Any], schema: Schema | None) -> Object | View:

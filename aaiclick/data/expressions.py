@@ -208,7 +208,7 @@ def _call(operation: Operation, args: tuple[Expression, ...]) -> Call:
         sql, truth = operation.truth_sql, True
     clock, kind = operation.makes or _clock(operation, clocks), _truth_kind(args) if truth else None
     typing = operation.timed if any(clocks) else operation.typed
-    if typing is not None and args and sql == operation.sql:
+    if typing is not None and (args or not operation.most) and sql == operation.sql:
         worded = typing([arg.kind for arg in args])
         sql, kind = (sql, kind) if worded is None else (worded.sql, worded.kind or kind)
     return Call(operation, args, sql, truth, deeper(args), clock, kind)
@@ -282,7 +282,16 @@ def over(value: Expression, by: tuple[Expression, ...], order: tuple[Key, ...]) 
     if not isinstance(value, Call) or not value.operation.many:
         hint = "Compute with it afterwards: col('a').sum().over('b') + 1."
         raise InputError(field="over", value="this term", rule="only totals and window functions", hint=hint)
-    return Over(value, by, order, deeper([*value.args, *by, *(key.value for key in order)]))
+    parts = [*value.args, *by, *(key.value for key in order)]
+    check_no_window(parts, "over", "a window inside a window")
+    return Over(value, by, order, deeper(parts))
+
+
+def check_no_window(expressions: Iterable[Expression], field: str, told: str) -> None:
+    """Refuse windows where each row must have its value already."""
+    if any(isinstance(each, Over) for each in walk(expressions)):
+        hint = "Make it a column first: with_columns(step=….over(…)), then compute with col('step')."
+        raise InputError(field=field, value=told, rule="it needs a step of its own", hint=hint)
 
 
 def deeper(args: Iterable[Expression]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from aaiclick.data.alignment import columns_of, columns_to_sum
+from aaiclick.data.alignment import columns_of
 from aaiclick.data.choosing import Choosing
 from aaiclick.data.clocks import check_alike
 from aaiclick.data.combining import (
@@ -21,16 +21,16 @@ from aaiclick.data.combining import (
     refuse_list,
     sorted_by,
     sorting,
+    totalled,
 )
 from aaiclick.data.display import glimpse
 from aaiclick.data.expecting import Expecting
-from aaiclick.data.expressions import Expression, Value, call
+from aaiclick.data.expressions import Expression
 from aaiclick.data.joining import Joining
-from aaiclick.data.operations import AGGREGATES
+from aaiclick.data.operations import AGGREGATES, WINDOWS, Operation
 from aaiclick.data.operators import Make, Operators
 from aaiclick.data.record_paths import with_paths
 from aaiclick.data.relations import (
-    Aggregate,
     Distinct,
     Project,
     Relation,
@@ -40,8 +40,11 @@ from aaiclick.data.relations import (
 )
 from aaiclick.data.reshaping import Reshaping
 from aaiclick.data.schema import Shape
+from aaiclick.data.sessions import Sessions
 from aaiclick.data.summaries import Summaries
 from aaiclick.data.terms import Term
+from aaiclick.data.totals.methods import Totals, making
+from aaiclick.data.totals.windows import Windows
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
@@ -55,7 +58,9 @@ TEXTS = ("String", "FixedString", "Enum8", "Enum16")
 _TOTAL: dict[Shape, Shape] = {"list": "scalar", "scalar": "scalar", "table": "record", "record": "record"}
 
 
-class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query"], FrameTotals):
+class Frame(
+    Choosing, Reshaping, Sessions, Summaries, Joining, Expecting, Operators["Query"], Totals["Query"], FrameTotals
+):
     """Rows and columns that ClickHouse has or will compute."""
 
     __slots__ = ()
@@ -128,24 +133,26 @@ class Frame(Choosing, Reshaping, Summaries, Joining, Expecting, Operators["Query
     # ------------------------------------------------------------ many into one
 
     def _method(self, name: str) -> Callable[..., Query]:
-        operation = AGGREGATES.get(name)
-        if operation is None:
-            return super()._method(name)
-        return partial(self._total, partial(call, name, operation))
+        if name in AGGREGATES:
+            return partial(self._sum_up, name, AGGREGATES[name])
+        if name in WINDOWS or name in vars(Windows):
+            told = f"{name} looks at the rows around: with_columns(name=col('x').{name}(…).over(order_by=…))"
+            raise AttributeError(told)
+        return super()._method(name)
 
-    def _total(self, make: Make, *others: Any) -> Query:
+    def _sum_up(self, name: str, operation: Operation, *others: Any, where: Any = None) -> Query:
         """One value for each column."""
-        base, columns = columns_to_sum(self._relation)
-        totals = {name: make(value, *map(Value, others)) for name, value in columns.items()}
-        return self._query(Aggregate(base, {}, totals), _TOTAL[self._shape])
+        make = making(name, operation, len(others), has_where=where is not None)
+        found = totalled(self, make, others, where)
+        return self._query(found, _TOTAL[self._shape])
 
     def agg(self, /, *given: Any, **columns: Any) -> Query:
         """One row of totals: agg({"price": "sum"}) or agg(total=("price", "sum"))."""
         return self.group_by().agg(*given, **columns)
 
-    def group_by(self, *keys: Any) -> Groups:
-        """A group for each distinct value of these columns or terms."""
-        return self._context.groups(self, keys)
+    def group_by(self, *keys: Any, **named: Any) -> Groups:
+        """A group for each distinct value of these columns or terms: group_by("city", day=col("at").date())."""
+        return self._context.groups(self, keys, named)
 
     # ------------------------------------------------------------ several Objects
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from aaiclick.data.alignment import columns_to_sum
 from aaiclick.data.choosing import first_of_each
 from aaiclick.data.combining import bind, check_columns, check_count, check_seen, filtered, flat, new_name, settle
 from aaiclick.data.display import glimpse
-from aaiclick.data.expressions import Column, Expression, call
+from aaiclick.data.expressions import Column, Expression, call, check_no_window
 from aaiclick.data.frames import Frame, Query
-from aaiclick.data.operations import AGGREGATES
+from aaiclick.data.operations import AGGREGATES, WINDOWS
 from aaiclick.data.other_names import hint
 from aaiclick.data.relations import Aggregate, Relation, own_columns
-from aaiclick.data.terms import Term, col
+from aaiclick.data.terms import Term, col, lit
+from aaiclick.data.totals.methods import BY_NAME, Totals
+from aaiclick.data.totals.windows import Windows
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
@@ -38,7 +40,9 @@ class Grouped(Query):
 class Groups(GroupTotals):
     """The rows of a frame, by the values of some columns."""
 
-    def __init__(self, frame: Frame, keys: Sequence[Any], conditions: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, frame: Frame, keys: Sequence[Any], conditions: Sequence[Any] = (), named: Mapping[str, Any] | None = None
+    ) -> None:
         self._frame, self._conditions = frame, tuple(conditions)
         keys = flat(keys)
         for key in keys:
@@ -48,9 +52,17 @@ class Groups(GroupTotals):
         if check_seen(frame, [key for key in keys if isinstance(key, str)]):
             keys = [col(key) if isinstance(key, str) else key for key in keys]
         self._keys = {_name(key, number): key for number, key in enumerate(keys)}
+        for name, key in (named or {}).items():
+            if new_name(name) in self._keys:
+                raise InputError(field="group_by", value=name, rule="a key is called so", hint="Choose another name.")
+            self._keys[name] = col(key) if isinstance(key, str) and key != name else key
+        check_columns(frame.columns, (key for key in self._keys.values() if isinstance(key, str)))
 
     def agg(self, given: Mapping[str, Any] | None = None, /, **columns: Any) -> Grouped:
         """Totals: agg({"price": "sum"}), agg({"price": ["min", "max"]}), agg(total=("price", "sum")), or terms."""
+        if given is not None and not isinstance(given, Mapping):
+            hint = "Write agg(total=col('x').sum())."
+            raise InputError(field="agg", value=shown(repr(given)), rule="a total needs a name", hint=hint)
         wanted: dict[str, Any] = {}
         for name, functions in (given or {}).items():
             for function in [functions] if isinstance(functions, str) else functions:
@@ -74,7 +86,7 @@ class Groups(GroupTotals):
 
     def having(self, *conditions: Any) -> Groups:
         """Keep the groups for which all of these are true; they are of the totals that are asked for next."""
-        return Groups(self._frame, tuple(self._keys.values()), (*self._conditions, *conditions))
+        return Groups(self._frame, (), (*self._conditions, *conditions), named=self._keys)
 
     def head(self, count: int = 5, *, order_by: Any, descending: bool | Sequence[bool] = False) -> Query:
         """The first rows of each group, in this order: rows as they are, not totals."""
@@ -89,21 +101,31 @@ class Groups(GroupTotals):
         """The rows of each group with the greatest values of `by`."""
         return self.head(count, order_by=by, descending=True)
 
-    def count(self, name: str = "count") -> Grouped:
-        """The number of rows of each group."""
-        return self.agg(**{name: "count"})
+    def __getitem__(self, chosen: Any) -> NoReturn:
+        """Groups have no columns; totals name theirs."""
+        hint = "Write group_by(…).sum('x'), or agg(total=('x', 'sum'))."
+        raise InputError(field="groups", value=shown(repr(chosen)), rule="columns are named by totals", hint=hint)
+
+    __iter__ = None
+    """Groups are not given one by one: totals are asked of them."""
+
+    def count(self, name: str = "count", *, where: Any = None) -> Grouped:
+        """The number of rows of each group, or of those for which something is true."""
+        return self.agg(**{name: "count" if where is None else lit(1).count(where=where)})
 
     if not TYPE_CHECKING:  # checkers are told of each method, so that they know a name that is none
 
         def __getattr__(self, name: str) -> Callable[..., Grouped]:
-            if name not in AGGREGATES:
-                raise AttributeError(f"no total is called {name!r}. {hint(name, [*AGGREGATES, *dir(Groups)])}")
+            if name not in AGGREGATES and name not in BY_NAME:
+                raise AttributeError(f"no total is called {name!r}. {_meant(name)}")
             return partial(self._one, name)
 
-    def _one(self, function: str, *names: str) -> Grouped:
+    def _one(self, function: str, *names: str, **choices: Any) -> Grouped:
         """One kind of total, of these columns or of all that are no keys."""
         chosen = names or [name for name in self._frame.columns if name not in self._keys]
-        return self.agg(dict.fromkeys(chosen, function))
+        if function in AGGREGATES and not choices and AGGREGATES[function].most == 1:
+            return self.agg(dict.fromkeys(chosen, function))
+        return self.agg(**{name: getattr(col(name), function)(**choices) for name in chosen})
 
     def _base(self, wanted: Any) -> tuple[Relation, Mapping[str, Expression], dict[str, Expression]]:
         """The rows to group, their columns and the keys; with columns' names alone, a level of the query is saved."""
@@ -118,14 +140,16 @@ class Groups(GroupTotals):
 
     def _total(self, name: str, what: Any, mine: Mapping[str, Expression]) -> Expression:
         if isinstance(what, Term):
-            return bind(self._frame, what).value
+            value = bind(self._frame, what).value
+            check_no_window([value], "agg", "a window inside a total")
+            return value
         if isinstance(what, str) and what == "count":
             return call("count", AGGREGATES["count"]._replace(sql="count()", least=0))
         column, function = what if isinstance(what, tuple) and len(what) == 2 else (name, what)
         check_columns(self._frame.columns, [column])
         if not isinstance(function, str) or function not in AGGREGATES:
             rule = f"one of {', '.join(AGGREGATES)}"
-            raise InputError(field="total", value=repr(function), rule=rule, hint="")
+            raise InputError(field="total", value=repr(function), rule=rule, hint=_of_text(function))
         return call(function, AGGREGATES[function], mine[column])
 
 
@@ -142,3 +166,24 @@ def _name(key: Any, number: int) -> str:
     if isinstance(key, Frame) and len(key.columns) == 1:
         return key.columns[0]
     return f"key{number}"
+
+
+def _meant(name: str) -> str:
+    """What was probably meant by a name that is no total."""
+    if (name in WINDOWS or name in vars(Windows)) and name != "cumcount":
+        return f"It looks at the rows around: with_columns(name=col('x').{name}(…).over('key', order_by=…))."
+    if name in ("cumcount", "ngroup", "nth", "pipe", "apply", "transform"):
+        return hint(name, []) or "Number the rows: with_columns(number=row_number().over('key', order_by=…))."
+    if hasattr(Totals, name):
+        return f"Say it by a term: agg(name=col('x').{name}(…))."
+    if name == "size":
+        return "Here it is count()."
+    if name in ("tail", "nsmallest", "sample"):
+        return "Here it is head(count, order_by=…, descending=…) or top(count, by)."
+    return hint(name, [*AGGREGATES, *BY_NAME, *dir(Groups)])
+
+
+def _of_text(function: object) -> str:
+    if not isinstance(function, str):
+        return ""
+    return f"Say it by a term: name=col('x').{function}(…)." if hasattr(Term, function) else hint(function, AGGREGATES)

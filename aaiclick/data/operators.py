@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from aaiclick.data.accessors import ACCESSORS, Accessor
 from aaiclick.data.exactness import parsed
 from aaiclick.data.expressions import Call, Element, Expression, Over, call, cast, member, walk, wrapping
 from aaiclick.data.operations import AGGREGATES, FUNCTIONS, NESTED, OPERATORS, Applied, Body, Operation
-from aaiclick.data.other_names import ACCESSORS, Accessor, hint
+from aaiclick.data.other_names import hint
 from aaiclick.data.relations import column_of
 from aaiclick.data.types import read_type
 from aaiclick.errors import InputError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NoReturn
 
 from aaiclick.urls import did_you_mean
 
@@ -220,7 +219,7 @@ OTHER_NAMES = {
     "list_contains": "has(value)",
     "array_map": "each(lambda x: …)",
     "eval": "each(lambda x: …)",
-    "transform": "each(lambda x: …), for lists; with_columns for rows",
+    "transform": "the window: with_columns(name=col('x').mean().over('key')); of lists: each(lambda x: …)",
     "array_filter": "list_where(lambda x: …)",
     "array_distinct": "list_unique()",
     "array_join": "list_join(separator)",
@@ -250,6 +249,77 @@ OTHER_NAMES = {
     "variance": "var()",
     "len": "count()",
     "height": "await obj.count()",
+    "n": "count()",
+    "nobs": "count()",
+    "count_distinct": "nunique(); about, in little memory: approx_nunique()",
+    "countDistinct": "nunique()",
+    "n_distinct": "nunique()",
+    "approx_n_unique": "approx_nunique()",
+    "approx_count_distinct": "approx_nunique()",
+    "approxCountDistinct": "approx_nunique()",
+    "approx_median": "approx_quantile(0.5)",
+    "approx_top_k": "approx_top(count)",
+    "percentile": "quantile(0.9)",
+    "percentile_cont": "quantile(0.9)",
+    "quantiles": "quantile([0.1, 0.9])",
+    "prod": "product()",
+    "kurtosis": "kurt()",
+    "covar": "cov(other)",
+    "covariance": "cov(other)",
+    "correlation": "corr(other)",
+    "sem": "std() / count().sqrt()",
+    "any_value": "first()",
+    "anyLast": "last(order_by=…)",
+    "arg_max": "argmax(by): the value in the row where another column is greatest",
+    "arg_min": "argmin(by): the value in the row where another column is least",
+    "idxmax": "argmax(by): the value in the row where another column is greatest",
+    "idxmin": "argmin(by): the value in the row where another column is least",
+    "max_by": "argmax(by)",
+    "min_by": "argmin(by)",
+    "implode": "collect()",
+    "array_agg": "collect(order_by=…)",
+    "group_concat": "collect(order_by=…), then join_with",
+    "string_agg": "collect(order_by=…), then join_with",
+    "hist": "cut(edges) and value_counts(), or approx_histogram(bins)",
+    "histogram": "cut(edges) and value_counts(), or approx_histogram(bins)",
+    "funnel": "window_funnel(first, second, within=timedelta(hours=1)), of col('time')",
+    # windows
+    "window": "over(*by, order_by=…)",
+    "partition_by": "over(*by, order_by=…)",
+    "dense_rank": "rank('dense')",
+    "percent_rank": "rank('percent')",
+    "cume_dist": "rank('max') / count()",
+    "cumulative_sum": "cumsum()",
+    "cum_sum": "cumsum()",
+    "cum_max": "cummax()",
+    "cum_min": "cummin()",
+    "cum_mean": "cummean()",
+    "cum_prod": "cumprod()",
+    "cum_count": "cumcount()",
+    "expanding": "the total over an order: sum().over(order_by='time') is that of all rows so far",
+    "rolling_sum": "rolling(3).sum().over(order_by='time')",
+    "rolling_mean": "rolling(3).mean().over(order_by='time')",
+    "rolling_min": "rolling(3).min().over(order_by='time')",
+    "rolling_max": "rolling(3).max().over(order_by='time')",
+    "rolling_std": "rolling(3).std().over(order_by='time')",
+    "rolling_var": "rolling(3).var().over(order_by='time')",
+    "rolling_median": "rolling(3).median().over(order_by='time')",
+    "rolling_quantile": "rolling(3).quantile(0.9).over(order_by='time')",
+    "rolling_sum_by": "rolling(within=timedelta(days=7)).sum().over(order_by='time')",
+    "rolling_mean_by": "rolling(within=timedelta(days=7)).mean().over(order_by='time')",
+    "group_by_dynamic": "group_by(col('time').start_of('day')), or with_columns and rolling(within=…)",
+    "resample": "group_by(col('time').start_of('day'))",
+    "ffill": "forward_fill().over(order_by=…)",
+    "bfill": "backward_fill().over(order_by=…)",
+    "ewm": "rolling(rows).mean().over(order_by=…), which weighs rows alike",
+    "ewm_mean": "rolling(rows).mean().over(order_by=…), which weighs rows alike",
+    "crosstab": "await obj.pivot(on, index, values, total), or group_by(a, b).count()",
+    "is_first_distinct": "row_number().over('key', order_by=…) == 1",
+    "duplicated": "row_number().over('key', order_by=…) > 1",
+    "is_duplicated": "count().over('key') > 1, of col('key')",
+    "nth": "nth_value(number).over('key', order_by=…)",
+    "ngroup": "rank('dense').over(order_by='key')",
+    "sessions": "sessionize(order_by, gap=timedelta(minutes=30), by='user')",
     # shapes
     "melt": "unpivot(on, index=…)",
     "pivot_longer": "unpivot(on, index=…)",
@@ -289,66 +359,6 @@ OTHER_NAMES = {
     "pipe": "the function itself: f(obj)",
 }
 """From the names of pandas, polars, Spark, dplyr and Ibis to what is written here."""
-
-
-ACCESSORS = {
-    "str": {
-        "len": "length()",
-        "get": "get(place)",
-        "join": "list_join(separator)",
-        "cat": "the sign: a + b",
-        "count": "count_matches(pattern)",
-        "contains": "contains(text), or matches(pattern)",
-        "replace": "replace(old, new), or replace_regex(pattern, new)",
-        "head": "part(0, count)",
-        "tail": "part(-count)",
-    },
-    "dt": {
-        "to_string": "strftime(form)",
-        "floor": "start_of(unit)",
-        "combine": "date(), with + timedelta(…)",
-        "week": "iso_week()",
-        "time": "strftime('%H:%M:%S')",
-        "day_name": "strftime('%A')",
-        "month_name": "strftime('%B')",
-    },
-    "list": {
-        **{name: f"list_{name}()" for name in ("sum", "mean", "min", "max", "sort", "unique")},
-        "join": "list_join(separator)",
-        "count_matches": "list_count(value)",
-        "filter": "list_where(lambda x: …)",
-        "any": "list_any(lambda x: x)",
-        "all": "list_all(lambda x: x)",
-        "len": "size()",
-        "contains": "has(value)",
-        "first": "get(0)",
-        "last": "get(-1)",
-        "head": "part(0, count)",
-        "tail": "part(-count)",
-        "concat": "the sign: a + b",
-        "explode": "explode(*columns)",
-        "set_intersection": "list_where(lambda x: col(other).has(x))",
-    },
-    "struct": {"field": "get(name)", "unnest": "with_columns(name=col(record).get(name))"},
-}
-"""Where pandas and polars keep functions of one subject: here they are functions of the column itself."""
-ACCESSORS["arr"] = ACCESSORS["list"]
-
-
-class Accessor:
-    """What `col("a").str` is: each name of it is answered with ours."""
-
-    def __init__(self, name: str, known: Iterable[str]) -> None:
-        self._name, self._known = name, frozenset(known)
-
-    def __getitem__(self, place: object) -> NoReturn:
-        raise TypeError(f"places stand at the column itself, without .{self._name}: col(name)[place]")
-
-    def __getattr__(self, name: str) -> NoReturn:
-        ours = ACCESSORS[self._name].get(name)
-        told = f"Here it is {ours}." if ours else f"Here it is {name}(…)." if name in self._known else ""
-        told = told or hint(name, self._known) or "The page of functions lists all."
-        raise AttributeError(f"functions stand at the column itself, without .{self._name}. {told}")
 
 
 TERM_NAMES = {

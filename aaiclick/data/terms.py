@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from aaiclick.data.expressions import Column, Expression, Key, Raw, Value, call, over
-from aaiclick.data.operations import AGGREGATES, WINDOWS
+from aaiclick.data.expressions import Call, Column, Expression, Key, Raw, Value, call, over
+from aaiclick.data.operations import AGGREGATES, WINDOWS, Operation, windows
 from aaiclick.data.operators import Make, Operators
 from aaiclick.data.other_names import TERM_NAMES
 from aaiclick.data.relations import one
+from aaiclick.data.totals.methods import Pairs, making
+from aaiclick.data.totals.windows import Windows, order_of
 from aaiclick.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ else:
     TermTotals = object
 
 
-class Term(Operators["Term"], TermTotals):
+class Term(Operators["Term"], Pairs["Term"], Windows["Term"], TermTotals):
     """An expression that does not know yet which Object it is used on."""
 
     __slots__ = ("expression",)
@@ -30,10 +32,16 @@ class Term(Operators["Term"], TermTotals):
     def _combine(self, make: Make, *others: Any) -> Term:
         return Term(make(self.expression, *map(term_of, others)))
 
+    def _sum_up(self, name: str, operation: Operation, *others: Any, where: Any = None) -> Term:
+        make = making(name, operation, len(others), has_where=where is not None)
+        given = [*map(term_of_name, others), *([] if where is None else [condition_of(where)])]
+        return Term(make(self.expression, *given))
+
     def _method(self, name: str) -> Callable[..., Term]:
-        known = AGGREGATES.get(name) or WINDOWS.get(name)
-        if known is not None:
-            return partial(self._combine, partial(call, name, known))
+        if name in AGGREGATES:
+            return partial(self._sum_up, name, AGGREGATES[name])
+        if name in WINDOWS:
+            return partial(self._combine, partial(call, name, WINDOWS[name]))
         if name in TERM_NAMES:
             raise AttributeError(f"a column has no {name}. Here it is {TERM_NAMES[name]}.")
         return super()._method(name)
@@ -57,7 +65,12 @@ class Term(Operators["Term"], TermTotals):
         """An aggregate or window function for each row, over the rows with the same `by`; with an order, up to it."""
         partition = tuple(map(term_of_name, by))
         order = tuple(Key(term_of_name(each), descending) for each in _several(order_by))
+        if isinstance(self.expression, Call):
+            order = order_of(self.expression, order)
         return Term(over(self.expression, partition, order))
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted({*super().__dir__(), *WINDOWS})
 
     def __repr__(self) -> str:
         return "Term(…)"
@@ -83,9 +96,9 @@ def row_number() -> Term:
     return Term(call("row_number", WINDOWS["row_number"]))
 
 
-def rank() -> Term:
-    """The place of each row, equal ones sharing theirs; to be used with `over`."""
-    return Term(call("rank", WINDOWS["rank"]))
+def rank(method: windows.Method = "min") -> Term:
+    """The place of each row in an order, equal ones sharing theirs; to be used with `over`."""
+    return Term(call("rank", windows.ranked(method)))
 
 
 def term_of(value: Any) -> Expression:
@@ -96,6 +109,11 @@ def term_of(value: Any) -> Expression:
     if relation is not None:
         return one(relation(value))
     return Value(value)
+
+
+def condition_of(value: Any) -> Expression:
+    """What rows must fulfil: a term, or SQL of code that you trust."""
+    return Raw(value, truth=True) if isinstance(value, str) else term_of(value)
 
 
 def term_of_name(value: Any) -> Expression:

@@ -77,7 +77,7 @@ MIXES: dict[str, Callable[[Any, Any], Any]] = {
     "choose": lambda n, a: (n == n).choose(n, a),
     "least": lambda n, a: n.least(a),
     "clip": lambda n, a: n.clip(a, a),
-    "lag": lambda n, a: n.lag(1, a).over(),
+    "lag": lambda n, a: n.lag(1, a).over(order_by="n"),
     "isin": lambda n, a: n.isin([a]),
     "max": lambda n, a: n.max().over() < a,
     "collected": lambda n, a: n.collect().over().has(a),

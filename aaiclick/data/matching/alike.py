@@ -118,8 +118,9 @@ class Steps:
                 if not isinstance(among, tuple):
                     others = self._done[id(among)]
                 return (Member, self._done[id(value)], others)
-            case Over(value=value, by=by, order=order):
-                return (Over, value.sql, self._all(value.args), self._all(by), self._keys(order))
+            case Over(value=Call(operation=of) as value, by=by, order=order):
+                around = (self._all(by), self._keys(order), of.frame, of.rolls, of.within, of.sorts)
+                return (Over, value.sql, self._all(value.args), around)
             case One(relation=relation):
                 return (One, self._done[id(relation)])
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import Any
 
-from aaiclick.data import arithmetic, sql
+from aaiclick.data import arithmetic
 from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import FLOAT, TEXT, Kind, Typing, Worded, greatest_kind, is_whole, least_kind, like, maybe
+from aaiclick.data.kinds import FLOAT, Kind, Typing, Worded, greatest_kind, is_whole, least_kind, like, maybe
+from aaiclick.data.operations import bins
 from aaiclick.data.operations.operation import (
     ALL,
     Applied,
@@ -94,41 +93,6 @@ def is_between(low: object, high: object, closed: str = "both") -> Applied:
     return Applied(Operation(f"toBool({words})", 3, 3, truth=True, compares=True), (low, high))
 
 
-def cut(edges: object, labels: Sequence[str] | None = None, right: bool = True) -> Operation:
-    """Between which edges each number lies. One label more than edges: also below the first and above the last."""
-    known: list[Any] = list(edges) if isinstance(edges, list | tuple) else []
-    if not known or not all(type(each) in (int, float) for each in known) or not _rises(known):
-        raise InputError(field="cut", value=shown(repr(edges)), rule="edges are a list of rising numbers", hint="")
-    names = _intervals(known, right) if labels is None else list(labels)
-    if len(names) not in (len(known) - 1, len(known) + 1) or not all(isinstance(each, str) for each in names):
-        rule = f"{len(known) - 1} texts, or {len(known) + 1} where there is no least and greatest edge"
-        raise InputError(field="labels", value=shown(repr(labels)), rule=rule, hint="")
-    is_open = len(names) > len(known)
-    sign = "<=" if right else "<"
-    pairs = zip(known, names if is_open else [None, *names], strict=False)
-    steps = [f"{{0}} {sign} {sql.literal(edge)}, {_label(name)}" for edge, name in pairs]
-    last = _label(names[-1] if is_open else None)
-    words = f"multiIf(isNull({{0}}) OR isNaN(toFloat64({{0}})), NULL, {', '.join(steps)}, {last})"
-    return Operation(words, typed=lambda _: Worded(words, maybe(TEXT)))
-
-
-def _rises(edges: Sequence[float]) -> bool:
-    return all(a < b for a, b in pairwise([*edges, float("inf")] if edges[-1] != float("inf") else edges))
-
-
-def _label(name: str | None) -> str:
-    return "NULL" if name is None else sql.text(name).replace("{", "{{").replace("}", "}}")
-
-
-def _intervals(edges: Sequence[float], right: bool) -> list[str]:
-    ends = [repr(edge).removesuffix(".0") for edge in edges]
-    inner = (f"({a}, {b}]" if right else f"[{a}, {b})" for a, b in pairwise(ends))
-    first, last = (
-        (f"(-inf, {ends[0]}]", f"({ends[-1]}, inf)") if right else (f"(-inf, {ends[0]})", f"[{ends[-1]}, inf)")
-    )
-    return [first, *inner, last]
-
-
 NUMBERS = {
     "sqrt": _float("sqrt({0})").telling("the square root; of less than 0, NaN", "[4.0, -1.0]", "sqrt()", "[2.0, nan]"),
     "cbrt": _float("cbrt({0})").telling("the cube root", "[27.0, -8.0]", "cbrt()", "[3.0, -2.0]"),
@@ -201,7 +165,7 @@ NUMBERS = {
         "[True, True, False, None]",
     ),
     "cut": made(
-        cut,
+        bins.cut,
         "between which edges it lies: with a label more than edges, below and above them too; with one less, None is "
         "outside. `right=False`: the lower edge belongs to it",
         "[1, 5, 10, 99]",

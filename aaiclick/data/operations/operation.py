@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Literal, NamedTuple
 
 from aaiclick.data.clocks import Clock
 from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import Typing, always, found, same
+from aaiclick.data.kinds import (
+    NULL,
+    Kind,
+    Typing,
+    Worded,
+    always,
+    found,
+    is_decimal,
+    is_float,
+    is_whole,
+    maybe,
+    same,
+)
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
@@ -55,6 +68,14 @@ class Operation(NamedTuple):
     """What its first argument must be, if it is known."""
     makes: Clock = ""
     """What its answer is."""
+    sorts: Literal["", "up", "down"] = ""
+    """With `over`, rows are in the order of its first argument."""
+    ordered: bool = False
+    """With `over`, it means nothing without an order."""
+    rolls: bool = False
+    """With `over`, it is of the last rows in an order."""
+    within: timedelta | int | None = None
+    """If it rolls: of those that are less than so much before."""
     typed: Typing | None = None
     """Says it by the types of the arguments, and tells the type of the answer; without it, that is not known."""
     wrapping: Typing | None = None
@@ -62,7 +83,7 @@ class Operation(NamedTuple):
     timed: Typing | None = None
     """What `typed` is where an argument is a time."""
     deciding: slice = slice(0)
-    """The arguments that only decide which of the others it is."""
+    """The arguments that its answer is not made of, but that decide which values count, or in which order."""
     element: str = ""
     """What an element of its first argument, a list, is called in its second, which is computed of each."""
     make: Callable[..., Operation | Applied] | None = None
@@ -126,10 +147,20 @@ def total(
     truth: bool = False,
     alike: slice = slice(0),
     times: slice = slice(0),
+    deciding: slice = slice(0),
     typed: Typing | None = None,
 ) -> Operation:
     return Operation(
-        sql, arguments, arguments, truth=truth, alike=alike, many=True, times=times, apart=True, typed=typed
+        sql,
+        arguments,
+        arguments,
+        truth=truth,
+        alike=alike,
+        many=True,
+        times=times,
+        apart=True,
+        deciding=deciding,
+        typed=typed,
     )
 
 
@@ -146,5 +177,76 @@ def window(
     alike: slice = slice(0),
     frame: str | None = None,
     typed: Typing | None = None,
+    ordered: bool = False,
 ) -> Operation:
-    return Operation(sql, least, most, alike=alike, many=True, frame=frame, typed=typed)
+    return Operation(sql, least, most, alike=alike, many=True, frame=frame, ordered=ordered, typed=typed)
+
+
+def of_numbers(name: str, operation: Operation, hint: str = "") -> Operation:
+    """The same, refused of values that are known to be no numbers."""
+    typing = operation.typed
+
+    def words(kinds: Sequence[Kind]) -> Worded | None:
+        kind = kinds[0]
+        if not (kind is None or kind == NULL or is_whole(kind) or is_decimal(kind) or is_float(kind)):
+            raise InputError(field=name, value=str(kind), rule="it is computed of numbers", hint=hint)
+        return None if typing is None else typing(kinds)
+
+    return operation._replace(typed=words, timed=words)
+
+
+def of_times_too(operation: Operation) -> Operation:
+    """The same, said by the types of times as it is by others."""
+    return operation._replace(timed=operation.typed)
+
+
+# ---------------------------------------------------------------- of some of the rows
+
+
+def only_where(operation: Operation, place: int) -> Operation:
+    """The same total, of the rows for which the argument at this place is true."""
+    clause = f" FILTER (WHERE toBool({{{place}}}))"
+
+    def marked(text: str) -> str:
+        return text.replace("{over}", f"{clause}{{over}}") if "{over}" in text else f"{text}{clause}{{over}}"
+
+    deciding = slice(place, None) if operation.deciding == slice(0) else operation.deciding
+    return _said(operation, marked, place)._replace(least=place + 1, most=place + 1, deciding=deciding)
+
+
+def framed(operation: Operation, frame: str, least: int) -> Operation:
+    """The same total, of the rows in a frame around each; None where fewer values than `least` are there.
+
+    A list of them, which cannot be None, is what it is.
+    """
+
+    def enough(text: str) -> str:
+        return f"if(count({{0}}){{over}} >= {least}, {_placed(text)}, NULL)" if least > 0 else _placed(text)
+
+    found = _said(operation, enough, operation.most, may_lack=least > 0)
+    return found._replace(frame=frame)
+
+
+def _placed(text: str) -> str:
+    return text if "{over}" in text else f"{text}{{over}}"
+
+
+def _said(operation: Operation, rewrite: Callable[[str], str], count: int, *, may_lack: bool = False) -> Operation:
+    """The same operation in other words, by the types of so many arguments."""
+
+    def with_types(typing: Typing | None) -> Typing | None:
+        if typing is None:
+            return None
+
+        def words(kinds: Sequence[Kind]) -> Worded | None:
+            worded = typing(kinds[:count])
+            if worded is None:
+                return None
+            if may_lack and worded.kind is not None and worded.kind.name == "Array":
+                return Worded(_placed(worded.sql), worded.kind)
+            return Worded(rewrite(worded.sql), maybe(worded.kind) if may_lack else worded.kind)
+
+        return words
+
+    typed, timed, wrapping = map(with_types, (operation.typed, operation.timed, operation.wrapping))
+    return operation._replace(sql=rewrite(operation.sql), typed=typed, timed=timed, wrapping=wrapping)

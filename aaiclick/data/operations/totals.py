@@ -2,35 +2,233 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal
+
 from aaiclick.data import arithmetic
-from aaiclick.data.kinds import COUNT, FLOAT, Worded, always
-from aaiclick.data.operations.operation import FIRST, Operation, one_of, total
+from aaiclick.data.grammar import Type
+from aaiclick.data.kinds import (
+    COUNT,
+    FLOAT,
+    Kind,
+    Worded,
+    always,
+    is_decimal,
+    is_float,
+    is_null,
+    is_whole,
+    like,
+    maybe,
+)
+from aaiclick.data.operations import products
+from aaiclick.data.operations.operation import FIRST, OTHERS, Operation, of_numbers, of_times_too, one_of, total
+from aaiclick.data.whole import Whole
+from aaiclick.errors import InputError
+
+Degrees = Literal[0, 1]
+
+_FLOATS = Type("Array", (FLOAT,))
+_RANGES = Type("Array", (Type("Tuple", (FLOAT, FLOAT, FLOAT)),))
+_PLACE = "from 0 to 1"
 
 
-def spread(function: str) -> Operation:
-    """Of one value it is NaN, not infinite."""
-    made = f"{function}({{0}}){{over}}"
+def spread(function: Literal["std", "var"], ddof: Degrees = 1) -> Operation:
+    """Of a sample (`ddof=1`) or of all there is (0). Of one value, that of a sample is NaN, not infinite."""
+    made = f"{'stddev' if function == 'std' else 'var'}{'Samp' if ddof else 'Pop'}Stable({{0}}){{over}}"
     text = f"if(isInfinite({made}), nan, {made})"
-    return total(text, typed=always(FLOAT)(text))
+    return of_numbers(function, total(text, typed=always(FLOAT)(text)))
+
+
+_VALUES = "groupArray(toFloat64({{0}})){{over}}"
+_MEANS = f"arrayWithConstant(length({_VALUES}), assumeNotNull(avg(toFloat64({{{{0}}}})){{{{over}}}}))"
+_AWAY = f"arraySum((m, n) -> pow(m - n, {{power}}), {_VALUES}, {_MEANS})"
+"""Powers of the distances from the mean. Sums of powers, as ClickHouse has them, are nothing but noise far from 0."""
+
+_COUNT = "toFloat64(count({0}){over})"
+
+
+def skew(*, bias: bool) -> Operation:
+    """Of all there is, or corrected for a sample (then NaN of less than three values)."""
+    plain = f"(sqrt({_COUNT}) * {_AWAY.format(power=3)} / pow({_AWAY.format(power=2)}, 1.5))"
+    text = plain if bias else f"({plain} * if({_COUNT} > 2, sqrt({_COUNT} * ({_COUNT} - 1)) / ({_COUNT} - 2), nan))"
+    return of_numbers("skew", total(text, typed=always(FLOAT)(text)))
+
+
+def kurt(*, bias: bool) -> Operation:
+    """What exceeds that of a normal distribution: of all there is, or corrected (then NaN of less than four)."""
+    plain = f"({_COUNT} * {_AWAY.format(power=4)} / pow({_AWAY.format(power=2)}, 2) - 3)"
+    factor = f"if({_COUNT} > 3, ({_COUNT} - 1) / (({_COUNT} - 2) * ({_COUNT} - 3)), nan)"
+    text = plain if bias else f"((({_COUNT} + 1) * {plain} + 6) * {factor})"
+    return of_numbers("kurt", total(text, typed=always(FLOAT)(text)))
+
+
+# ---------------------------------------------------------------- by rank
+
+
+def quantile(places: float | Sequence[float], function: str = "quantileExactInclusive") -> Operation:
+    """The value below which such a part is, between two values if need be; of several parts, a list."""
+    several = isinstance(places, list | tuple)
+    wanted = [_place(each) for each in (places if isinstance(places, list | tuple) else [places])]
+    if not wanted:
+        raise InputError(field="quantile", value="nothing", rule="one place or more", hint="")
+    name = function.replace("quantile", "quantiles") if several else function
+    head = f"{name}({', '.join(wanted)})"
+
+    def words(kinds: Sequence[Kind]) -> Worded:
+        number = "toFloat64({0})" if is_decimal(kinds[0]) or _is_wide(kinds[0]) else "{0}"
+        answer = _FLOATS if several else like(FLOAT, *kinds)
+        text = f"{head}({number})"
+        return Worded(text if "TDigest" not in function else _as_float(text, several), answer)
+
+    return of_numbers("quantile", total(words([None]).sql, typed=words))
+
+
+def _as_float(text: str, several: bool) -> str:
+    return f"CAST({text}{{over}}, 'Array(Float64)')" if several else f"toFloat64({text}{{over}})"
+
+
+def _place(value: object) -> str:
+    if type(value) not in (int, float) or not 0 <= value <= 1:  # type: ignore[operator]
+        raise InputError(field="quantile", value=repr(value), rule=_PLACE, hint="The median is 0.5.")
+    return repr(value)
+
+
+def _is_wide(kind: Kind) -> bool:
+    return is_whole(kind) and kind is not None and Whole(kind).bits > 64
+
+
+# ---------------------------------------------------------------- one of the values, or several
+
+
+def _joined(count: int, first: int = 1) -> str:
+    """Several keys as one; None if one of them is."""
+    names = [f"{{{number}}}" for number in range(first, first + count)]
+    if count == 1:
+        return names[0]
+    missing = " OR ".join(f"isNull({name})" for name in names)
+    return f"if({missing}, NULL, tuple({', '.join(names)}))"
+
+
+def first_by(keys: int) -> Operation:
+    """The value where keys are least; values and keys that are None are left out."""
+    return one_of(f"argMinOrNull({{0}}, {_joined(keys)})", 1 + keys)._replace(deciding=OTHERS)
+
+
+def last_by(keys: int) -> Operation:
+    return one_of(f"argMaxOrNull({{0}}, {_joined(keys)})", 1 + keys)._replace(deciding=OTHERS)
+
+
+def collected(keys: int, *, descending: bool, distinct: bool, limit: int | None) -> Operation:
+    """A list of the values: as they come, in an order, or each once and sorted."""
+    if distinct and keys:
+        hint = "Leave order_by out: distinct values are sorted."
+        raise InputError(field="collect", value="order_by with distinct", rule="one of both", hint=hint)
+    turn = "arrayReverseSort" if descending else "arraySort"
+
+    def words(kinds: Sequence[Kind]) -> Worded:
+        kind, value = kinds[0], "{0}"
+        if distinct:
+            zeros = "({0} + 0.0)" if is_float(kind) else value
+            text = f"{turn}(groupUniqArray({zeros}){{over}})"
+        elif keys:
+            by = "".join(f", {{{number}}}" for number in range(1, keys + 1))
+            pairs = f"arrayFilter(m -> isNotNull(m.1), groupArray(tuple({{0}}, tuple({by[2:]}))){{over}})"
+            element = "assumeNotNull(m.1)" if is_null(kind) else "m.1"
+            text = f"arrayMap(m -> {element}, {turn}(m -> m.2, {pairs}))"
+        else:
+            text = f"groupArray{'' if limit is None else f'({limit})'}({{0}}){{over}}"
+        if limit is not None and (distinct or keys):
+            text = f"arraySlice({text}, 1, {limit})"
+        return Worded(text, None if kind is None else Type("Array", (kind.bare,)))
+
+    made = total(words([None] * (1 + keys)).sql, 1 + keys, times=FIRST, deciding=OTHERS, typed=words)
+    return made
+
+
+_MODE = "sumMap(if(isNull({0}), [], [assumeNotNull({value})]), if(isNull({0}), [], [toUInt64(1)])){over}"
+
+
+def _most_frequent(kinds: Sequence[Kind]) -> Worded:
+    counts = _MODE.replace("{value}", "{0} + 0.0" if is_float(kinds[0]) else "{0}")
+    found = f"{counts}.1[indexOf({counts}.2, arrayMax({counts}.2))]"
+    return Worded(f"if(empty({counts}.1), NULL, {found})", maybe(kinds[0]))
+
+
+def _truths(sql: str) -> Operation:
+    def words(kinds: Sequence[Kind]) -> Worded | None:
+        kind = kinds[0]
+        if kind is not None and kind.bare.name in ("String", "FixedString", "UUID", "Date", "Date32", "Array", "Map"):
+            hint = "For any one of the values, use first(); for a condition, compare: (col('a') == 'x').any()."
+            raise InputError(field="any, all", value=str(kind), rule="these ask whether values are true", hint=hint)
+        return None
+
+    return total(sql, truth=True, typed=words)
+
+
+def _mean(kinds: Sequence[Kind]) -> Worded | None:
+    """Of times, as precise as they are; of none of them it is None, where ClickHouse says 1970."""
+    kind = kinds[0]
+    is_time = kind is not None and kind.bare.name in ("Date", "Date32", "DateTime", "DateTime64")
+    return Worded("avgOrNull({0})", maybe(kind)) if is_time else arithmetic.mean(kinds)
+
+
+_ABOUT = "ifNull(uniqCombined64({0}){over}, 0)"
+
+
+def _distinct_about(kinds: Sequence[Kind]) -> Worded:
+    return Worded(_ABOUT.replace("{0}", "{0} + 0.0") if is_float(kinds[0]) else _ABOUT, COUNT)
 
 
 AGGREGATES = {
     "sum": total("ifNull(sum({0}){over}, 0)", typed=arithmetic.total)._replace(wrapping=arithmetic.wrapped_total),
-    "mean": total("avg({0})", times=FIRST, typed=arithmetic.mean),
+    "mean": of_times_too(total("avg({0})", times=FIRST, typed=_mean)),
     "min": one_of("minOrNull({0})"),
     "max": one_of("maxOrNull({0})"),
-    "std": spread("stddevSampStable"),
-    "var": spread("varSampStable"),
-    "median": total("quantileExactInclusive(0.5)({0})"),
+    "std": spread("std"),
+    "var": spread("var"),
+    "skew": skew(bias=True),
+    "kurt": kurt(bias=True),
+    "median": quantile(0.5),
     "quantile": total("quantileExactInclusive({1})({0})", 2),
+    "mode": total(_most_frequent([None]).sql, alike=FIRST, typed=_most_frequent),
+    "product": of_numbers("product", total(products.UNKNOWN, typed=products.product)),
     "nunique": total("uniqExact({0})", typed=arithmetic.distinct),
+    "approx_nunique": total(_ABOUT, typed=_distinct_about),
     "count": total("count({0})", typed=lambda _: Worded("count({0})", COUNT)),
-    "any": total("toBool(countIf({0} != 0){over} > 0)", truth=True),
-    "all": total("toBool(countIf({0} = 0){over} = 0)", truth=True),
+    "any": _truths("toBool(count(if({0} != 0, 1, NULL)){over} > 0)"),
+    "all": _truths("toBool(count(if({0} = 0, 1, NULL)){over} = 0)"),
     "first": one_of("anyOrNull({0})"),
     "collect": total("groupArray({0})", times=FIRST),
-    "argmax": one_of("argMaxOrNull({0}, {1})", 2),
-    "argmin": one_of("argMinOrNull({0}, {1})", 2),
+    "argmax": one_of("argMaxOrNull({0}, {1})", 2)._replace(deciding=OTHERS),
+    "argmin": one_of("argMinOrNull({0}, {1})", 2)._replace(deciding=OTHERS),
 }
 """From many values to one. None is left out. Of no values at all the sum is 0, `all` is true, the mean is NaN, and
 what would be one of the values is None."""
+
+
+# ---------------------------------------------------------------- of two columns, and about
+
+
+def together(function: Literal["corr", "cov"], ddof: Degrees = 1) -> Operation:
+    """Of rows where both are there."""
+    name = "corrStable" if function == "corr" else f"covar{'Samp' if ddof else 'Pop'}Stable"
+    made = f"{name}(toFloat64({{0}}), toFloat64({{1}})){{over}}"
+    text = f"if(isInfinite({made}), nan, {made})"
+    return of_numbers(function, total(text, 2, typed=always(FLOAT)(text)))
+
+
+def most_frequent(count: int) -> Operation:
+    """About the most frequent values, the most frequent first."""
+
+    def words(kinds: Sequence[Kind]) -> Worded:
+        kind = kinds[0]
+        text = f"topK({count})({{0}} + 0.0)" if is_float(kind) else f"topK({count})({{0}})"
+        return Worded(text, None if kind is None else Type("Array", (kind.bare,)))
+
+    return total(words([None]).sql, times=FIRST, typed=words)
+
+
+def histogram(bins: int) -> Operation:
+    """About how many values are in each of so many ranges, which are chosen by the values: (from, to, how many)."""
+    text = f"histogram({bins})(toFloat64({{0}}))"
+    return of_numbers("approx_histogram", total(text, typed=lambda _: Worded(text, _RANGES)))

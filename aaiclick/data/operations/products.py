@@ -1,0 +1,53 @@
+"""Products of many values: of whole numbers exactly, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aaiclick.data import sql
+from aaiclick.data.beyond import BEYOND
+from aaiclick.data.grammar import Type
+from aaiclick.data.kinds import FLOAT, Kind, Worded, is_float, is_null, is_whole, like
+from aaiclick.data.whole import Whole
+from aaiclick.errors import InputError
+
+_BIG = "groupArray(64)(if(abs({0}) > 1, toUInt64(abs({0})), NULL)){over}"
+"""The factors that make it larger: the product of more than 63 of them is beyond 64 bits, whatever they are."""
+
+_HAS_ZERO = "(count(if({0} = 0, 1, NULL)){over} > 0)"
+_IS_NEGATIVE = "(count(if({0} < 0, 1, NULL)){over} % 2 = 1)"
+
+UNKNOWN = (
+    "throwIf(count({0}){over} >= 0, 'product: the type of the column is not known; cast it, to Float64 for example')"
+)
+
+
+def product(kinds: Sequence[Kind]) -> Worded | None:
+    """Of no values 1."""
+    kind = kinds[0]
+    if kind is None:  # of a term that is not used yet, or of SQL
+        return None
+    if is_float(kind):
+        return Worded("if(count({0}){over} = 0, 1.0, arrayProduct(groupArray(toFloat64({0})){over}))", FLOAT)
+    if not is_whole(kind) or Whole(kind).bits > 64:
+        hint = "Cast it, to Float64 for example."
+        raise InputError(field="product", value=str(kind), rule="whole numbers of 64 bits, or floats", hint=hint)
+    answer = "Int64" if Whole(kind).signed else "UInt64"
+    factors = f"if({_HAS_ZERO}, [], {_BIG})"
+    told = sql.text(BEYOND.format("a product"))
+    check = f"throwIf(arrayProduct({factors}) > {2.0**65!r}, {told})"
+    folded = f"toInt256(arrayFold((m, n) -> m * n, {factors}, toUInt256(1)))"
+    signed = f"if({_HAS_ZERO}, 0, if({_IS_NEGATIVE}, -1, 1) * {folded})"
+    return Worded(f"accurateCast({signed} * (1 + {check}), '{answer}')", Type(answer))
+
+
+def product_so_far(kinds: Sequence[Kind]) -> Worded | None:
+    """Before the first value there is None, if there can be. Of floats, every row would look at all before it."""
+    if is_float(kinds[0]):
+        hint = "Of numbers above 0: col('a').log().cumsum().over(order_by='t').exp()."
+        raise InputError(field="cumprod", value=str(kinds[0]), rule="it is computed of whole numbers", hint=hint)
+    found = product(kinds)
+    if found is None:
+        return None
+    text = f"if(count({{0}}){{over}} = 0, NULL, {found.sql})" if is_null(kinds[0]) else found.sql
+    return Worded(text, like(found.kind, *kinds))

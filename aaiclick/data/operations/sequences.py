@@ -1,0 +1,199 @@
+"""What happened, and in which order: totals of events, each a row with a time and conditions that it fulfils."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from decimal import Decimal
+
+from aaiclick.data import sql
+from aaiclick.data.grammar import Type
+from aaiclick.data.kinds import BOOL, COUNT, Kind, Worded, is_null, is_whole, like
+from aaiclick.data.operations.operation import Operation, of_times_too, total, window
+from aaiclick.data.zones import SECONDS
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
+
+CONDITIONS_MAX = 32
+_BILLION = 1_000_000_000
+_MOMENT = Type("Int128")
+_SINCE_1899 = 2_240_611_200 * _BILLION
+"""So much before 1970, no time of ClickHouse's lies."""
+
+_STEP = r"\(\?[1-9]\d*\)|\(\?t(?:<=|>=|==|<|>)\d+(?:\.\d+)?\)|\.\*|\."
+_SECONDS = re.compile(r"(\(\?t[<>=]+)(\d+(?:\.\d+)?)", re.ASCII)
+_PATTERN = re.compile(rf"(?:{_STEP})+", re.ASCII)
+
+
+# ---------------------------------------------------------------- moments
+
+
+def sortable(within: timedelta | int) -> Operation:
+    """Times, or whole numbers, as the numbers of units of which `within` has `units(within)`; None is refused."""
+    of_times = isinstance(within, timedelta)
+    unit = unit_of(within)
+
+    def words(kinds: Sequence[Kind]) -> Worded:
+        kind, text = kinds[0], _moment(kinds[0], of_times=of_times)
+        value = f"intDiv({text}, {unit})"
+        refused = "throwIf(isNull({0}), 'a window by time: a time is None; leave such rows out')"
+        refused = f"{refused} + " if is_null(kind) else ""
+        if _finest(kind) % unit:
+            told = sql.text(f"a window by time: a time is no multiple of {unit / 1000:g} microseconds; {_COARSER}")
+            refused += f"throwIf(ifNull({text}, 0) % {unit} != 0, {told}) + "
+        if not refused:
+            return Worded(value, _MOMENT)
+        return Worded(f"if({refused[:-3]} = 0, {value.replace('{0}', 'assumeNotNull({0})')}, 0)", _MOMENT)
+
+    return Operation(words([None]).sql, typed=words, timed=words)
+
+
+_COARSER = "sort by col(…).start_of('millisecond'), or take a shorter window"
+
+
+def _finest(kind: Kind) -> int:
+    """The nanoseconds that the times of a type are multiples of; of numbers 1."""
+    if kind is None:
+        return 1
+    if kind.bare.name in ("Date", "Date32"):
+        return 86_400 * _BILLION
+    if kind.bare.name.startswith("DateTime"):
+        return int(10 ** (9 - (kind.bare.numbers[0] if kind.bare.numbers else 0)))
+    return 1
+
+
+def _moment(kind: Kind, *, of_times: bool) -> str:
+    """Words for a time as a whole number; what nothing is known of is taken for what it should be, or refused."""
+    if of_times and kind is not None and kind.bare.name in ("Date", "Date32"):
+        return f"toInt128(toInt32({{0}})) * {86_400 * _BILLION}"
+    if of_times and (kind is None or kind.bare.name.startswith("DateTime")):
+        return f"toInt128({SECONDS} * {_BILLION})"
+    if not of_times and kind is None:
+        return "accurateCast({0}, 'Int128')"
+    if not of_times and is_whole(kind) and kind is not None and kind.bare.name not in _TOO_WIDE:
+        return "toInt128({0})"
+    wanted = "times or days" if of_times else "whole numbers"
+    hint = "Give within as a timedelta for times, as a whole number for whole numbers."
+    raise InputError(field="order", value=str(kind), rule=f"it is of {wanted}", hint=hint)
+
+
+_TOO_WIDE = ("Int256", "UInt256", "UInt128")
+
+UNITS: tuple[int, ...] = tuple(int(10**power) for power in range(10)) + tuple(
+    seconds * _BILLION for seconds in (10, 60, 3_600, 86_400)
+)
+UNITS_MAX = 2**31 - 1
+"""So many units a window of ClickHouse may have."""
+
+
+def unit_of(within: timedelta | int) -> int:
+    """The finest unit, in nanoseconds, of which a window has few enough."""
+    wanted = ticks(within)
+    for unit in UNITS if isinstance(within, timedelta) else UNITS[:1]:
+        if wanted % unit == 0 and wanted // unit <= UNITS_MAX:
+            return unit
+    rule = f"a window of at most {UNITS_MAX} units"
+    raise InputError(field="within", value=shown(repr(within)), rule=rule, hint="Take a round one, or a shorter one.")
+
+
+def units(within: timedelta | int) -> int:
+    """How many of these units it has."""
+    return ticks(within) // unit_of(within)
+
+
+def ticks(within: object) -> int:
+    """A time as nanoseconds, a number as it is."""
+    found = 0
+    if isinstance(within, timedelta):
+        found = (within // timedelta(microseconds=1)) * 1_000
+    elif isinstance(within, int) and not isinstance(within, bool):
+        found = within
+    if not 0 < found < 2**63:
+        rule = "a timedelta above 0, of 292 years at most; or a whole number, if the order is one"
+        raise InputError(field="within", value=shown(repr(within)), rule=rule, hint="")
+    return found
+
+
+# ---------------------------------------------------------------- sessions
+
+
+def begins(gap: timedelta | int) -> Operation:
+    """Whether a row is more than a gap after the one before it, or the first."""
+    longest, of_times = ticks(gap), isinstance(gap, timedelta)
+
+    def words(kinds: Sequence[Kind]) -> Worded:
+        text = _moment(kinds[0], of_times=of_times)
+        before = f"lagInFrame(toNullable({text}), 1){{over}}"
+        return Worded(f"toUInt8(ifNull({text} - {before} > {longest}, 1))", Type("UInt8"))
+
+    return of_times_too(window(words([None]).sql, typed=words))
+
+
+SESSION = window(
+    "if(isNull({1}), NULL, sum({0}){over})",
+    2,
+    2,
+    frame="RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    typed=lambda kinds: Worded("if(isNull({1}), NULL, sum({0}){over})", like(COUNT, kinds[1])),
+)
+"""How many sessions have begun; equal times are of one."""
+
+
+# ---------------------------------------------------------------- events
+
+
+def _conditions(count: int) -> str:
+    if not 1 <= count <= CONDITIONS_MAX:
+        raise InputError(field="conditions", value=str(count), rule=f"1 to {CONDITIONS_MAX} of them", hint="")
+    listed = "".join(f", toUInt8(ifNull({{{number}}}, 0) != 0)" for number in range(1, 1 + count))
+    return listed if count > 1 else f"{listed}, toUInt8(0)"  # one alone, sequences do not take
+
+
+def funnel(steps: int, within: timedelta) -> Operation:
+    """How many of the steps were taken in their order, at most so long after the first."""
+    head = f"windowFunnel({ticks(_time(within))})"
+    return _of_events(f"toUInt64({head}({{moment}}{_conditions(steps)}){{over}})", steps, COUNT)
+
+
+def sequence(pattern: str, conditions: int, *, count: bool) -> Operation:
+    """Whether events follow each other as the pattern says, or how often they do."""
+    text = sql.text(_checked(pattern, conditions)).replace("{", "{{").replace("}", "}}")
+    listed = f"({{moment}}{_conditions(conditions)}){{over}}"
+    if count:
+        return _of_events(f"sequenceCount({text}){listed}", conditions, COUNT)
+    return _of_events(f"toBool(sequenceMatch({text}){listed})", conditions, BOOL)
+
+
+def _of_events(text: str, conditions: int, kind: Type) -> Operation:
+    def words(kinds: Sequence[Kind]) -> Worded:
+        found = _moment(kinds[0], of_times=True)
+        return Worded(text.replace("{moment}", f"toUInt64({found} + {_SINCE_1899})"), kind)
+
+    return of_times_too(total(words([None]).sql, 1 + conditions, truth=kind == BOOL, typed=words))
+
+
+def retention(conditions: int) -> Operation:
+    """Whether the first condition was true of a row; and for each other, whether both were, each of some row."""
+    head = "toUInt8(ifNull({0}, 0) != 0)"
+    others = _conditions(conditions - 1) if conditions > 1 else ", toUInt8(0)"
+    text = f"arraySlice(arrayMap(m -> toBool(m), retention({head}{others}){{over}}), 1, {conditions})"
+    return total(text, conditions, typed=lambda _: Worded(text, Type("Array", (BOOL,))))
+
+
+def _time(within: object) -> timedelta:
+    if isinstance(within, timedelta):
+        return within
+    raise InputError(field="within", value=shown(repr(within)), rule="a timedelta", hint="timedelta(hours=1)")
+
+
+def _checked(pattern: str, conditions: int) -> str:
+    """The pattern, in nanoseconds."""
+    rule = "made of (?1) for the first condition, (?t<=60) for seconds since the one before, . and .* for any events"
+    if not _PATTERN.fullmatch(str(pattern)):
+        raise InputError(field="pattern", value=shown(repr(pattern)), rule=rule, hint="For example '(?1).*(?2)'.")
+    used = {int(number) for number in re.findall(r"\(\?(\d+)\)", pattern)}
+    if not used or max(used) > conditions:
+        told = f"{conditions} conditions are given"
+        raise InputError(field="pattern", value=shown(repr(pattern)), rule=told, hint="Each has its number, from 1.")
+    return _SECONDS.sub(lambda found: found[1] + str(int(Decimal(found[2]) * _BILLION)), pattern)

@@ -1,0 +1,1 @@
+"""Methods that look at many rows: totals, windows, sequences of events."""
