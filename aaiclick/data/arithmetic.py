@@ -20,6 +20,7 @@ from aaiclick.data.kinds import (
     Kind,
     Typing,
     Worded,
+    as_key,
     decimal,
     is_decimal,
     is_float,
@@ -329,5 +330,5 @@ def mean(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def distinct(kinds: Sequence[Kind]) -> Worded | None:
-    """`nunique`: 0.0 and -0.0 are one."""
-    return Worded("uniqExact({0} + 0.0)" if is_float(kinds[0]) else "uniqExact({0})", COUNT)
+    """`nunique`: 0.0 and -0.0 are one, and so is NaN."""
+    return Worded(f"uniqExact({as_key(kinds[0])})", COUNT)

@@ -21,8 +21,10 @@ from aaiclick.data.combining import (
     sorting,
 )
 from aaiclick.data.expecting import Expecting
-from aaiclick.data.expressions import Value, call
+from aaiclick.data.expressions import Expression, Value, call, cast
+from aaiclick.data.grammar import Type
 from aaiclick.data.joining import Joining
+from aaiclick.data.kinds import Kind
 from aaiclick.data.operations import AGGREGATES
 from aaiclick.data.operators import Make, Operators
 from aaiclick.data.relations import (
@@ -33,8 +35,10 @@ from aaiclick.data.relations import (
     Slice,
     Union,
     column_of,
+    own_columns,
 )
 from aaiclick.data.reshaping import Reshaping
+from aaiclick.data.sameness.coercion import one_column
 from aaiclick.data.schema import Shape
 from aaiclick.data.summaries import Summaries
 from aaiclick.errors import InputError
@@ -183,4 +187,27 @@ def concat(first: Frame, *others: Frame) -> Query:
         clocks = (column_of(each._relation, name).clock for each in (first, *others))
         check_alike(f"concat, column {shown(name)}", *clocks)
     shape: Shape = "list" if first.shape in ("list", "scalar") else "table"
-    return first._query(Union((first._relation, *(other._relation for other in others))), shape)
+    return first._query(Union(_of_one_type([each._relation for each in (first, *others)])), shape)
+
+
+def _of_one_type(sources: Sequence[Relation]) -> tuple[Relation, ...]:
+    """The same rows, with columns of a type that holds those of all; where there is none, they are refused."""
+    names = sources[0].names
+    columns = [own_columns(source) for source in sources]
+    wanted = {name: one_column([each[name].kind for each in columns], "concat, column", name) for name in names}
+    return tuple(_cast(source, own, wanted) for source, own in zip(sources, columns, strict=True))
+
+
+def _cast(source: Relation, columns: Mapping[str, Expression], wanted: Mapping[str, Kind]) -> Relation:
+    made = {
+        name: column if kind is None or column.kind in (kind, kind.bare) else cast(column, _held(kind, column.kind))
+        for name, column in columns.items()
+        for kind in (wanted[name],)
+    }
+    same = all(made[name] is columns[name] for name in made)
+    return source if same else Project(source, made)
+
+
+def _held(kind: Type, given: Kind) -> str:
+    """The type, able to hold None only where it is needed."""
+    return str(kind if given is None or given.is_nullable else kind.bare)

@@ -101,11 +101,13 @@ def like(kind: Kind, *others: Kind) -> Kind:
     return maybe(kind) if any(other is not None and other.is_nullable for other in others) else kind
 
 
-def one_zero(kind: Kind) -> str:
-    """Words for a value that is compared by its bits, as ClickHouse does in keys: 0.0 and -0.0 are one."""
+def as_key(kind: Kind) -> str:
+    """Words for a value that is compared by its bits, as ClickHouse does in keys: 0.0 and -0.0 are one, and so is NaN,
+    which has many: that of 0/0 is another than the constant's."""
     if not is_float(kind) or kind is None:
         return "{0}"
-    return "({0} + 0.0)" if kind.bare == FLOAT else "toFloat32({0} + 0.0)"
+    words = "if(isNaN({0}), nan, {0} + 0.0)"
+    return words if kind.bare == FLOAT else f"toFloat32({words})"
 
 
 def common(kinds: Sequence[Kind]) -> Kind:

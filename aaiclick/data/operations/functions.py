@@ -22,6 +22,7 @@ from aaiclick.data.kinds import (
     same,
 )
 from aaiclick.data.operations.operation import ALL, OTHERS, Operation, condition, gives, same_as_first
+from aaiclick.data.sameness import nans
 
 _BYTE, _YEAR, _LONG = Type("UInt8"), Type("UInt16"), Type("Int64")
 
@@ -39,20 +40,12 @@ _CLIP = "if(isNull({0}), NULL, least(greatest({0}, {1}), {2}))"
 _HASH = "cityHash64({0}{args})"
 
 
-def _least(kinds: Sequence[Kind]) -> Worded:
-    return Worded("least({0}{args})", least_kind(kinds))
-
-
-def _greatest(kinds: Sequence[Kind]) -> Worded:
-    return Worded("greatest({0}{args})", greatest_kind(kinds))
-
-
 def _hashed(kinds: Sequence[Kind]) -> Worded:
     return Worded(_HASH, like(COUNT, *kinds))
 
 
-def _clipped(kinds: Sequence[Kind]) -> Worded:
-    return Worded(_CLIP, maybe(least_kind([greatest_kind(kinds[:2]), kinds[2]])))
+def _clipped(kinds: Sequence[Kind]) -> Kind:
+    return maybe(least_kind([greatest_kind(kinds[:2]), kinds[2]]))
 
 
 _REPLACE = "if(throwIf({1} = '', 'replace: there is no empty text to be found') = 0, replaceAll({0}, {1}, {2}), '')"
@@ -82,8 +75,8 @@ FUNCTIONS = {
     "floor": same_as_first("floor({0})"),
     "ceil": same_as_first("ceil({0})"),
     "round": Operation("roundBankers({0}{args})", 1, 2, typed=arithmetic.rounded),
-    "sign": gives("sign({0})", Type("Int8")),
-    "clip": Operation(_CLIP, 3, 3, times=ALL, typed=_clipped),
+    "sign": Operation("sign({0})", typed=nans.sign),
+    "clip": Operation(_CLIP, 3, 3, times=ALL, typed=nans.chosen(_CLIP, _clipped)),
     "is_nan": condition("isNaN({0})"),
     # texts
     "upper": gives("upperUTF8({0})", TEXT),
@@ -121,13 +114,13 @@ FUNCTIONS = {
     "fill_nan": Operation("if(isNaN({0}), {1}, {0})", 2, 2),
     # choices
     "choose": Operation("if({0}, {1}, {2})", 3, 3, alike=OTHERS, typed=same("if({0}, {1}, {2})", OTHERS)),
-    "least": Operation("least({0}{args})", 2, 100, times=ALL, typed=_least),
+    "least": Operation("least({0}{args})", 2, 100, times=ALL, typed=nans.chosen("least({0}{args})", least_kind)),
     "greatest": Operation(
         "greatest({0}{args})",
         2,
         100,
         times=ALL,
-        typed=_greatest,
+        typed=nans.chosen("greatest({0}{args})", greatest_kind),
     ),
     "hash": Operation(_HASH, 1, 100, apart=True, typed=_hashed),
 }
