@@ -126,11 +126,15 @@ class Context:
         name: str | None = None,
         scope: Scope = "global",
         order: bool = False,
+        nan_to_null: bool | None = None,
     ) -> Object:
-        """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars."""
+        """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars.
+
+        NaN of pandas becomes None, that of others stays; `nan_to_null` says it for all.
+        """
         if isinstance(value, Frame):
             return await value.materialize(name, scope=scope)
-        schema, data = tabulate(value, fields)
+        schema, data = tabulate(value, fields, nan_to_null)
         made = await self.create_object(schema, name=name, scope=scope, order=order)
         try:
             if data.num_rows:

@@ -28,10 +28,15 @@ async def create_object_from_value(
     name: str | None = None,
     scope: Scope = "global",
     order: bool = False,
+    nan_to_null: bool | None = None,
 ) -> Object:
-    """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars."""
-    context = await current_context()
-    return await context.create_object_from_value(value, fields=fields, name=name, scope=scope, order=order)
+    """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars.
+
+    NaN of pandas becomes None, that of others stays; `nan_to_null` says it for all.
+    """
+    return await (await current_context()).create_object_from_value(
+        value, fields=fields, name=name, scope=scope, order=order, nan_to_null=nan_to_null
+    )
 
 
 async def create_object_from_file(

@@ -62,21 +62,24 @@ class Object(Windowed):
         """Whether it cannot be used any more: its context has ended, or it was temporary and was deleted."""
         return self._context._client is None or bool(getattr(self._table.keeper, "dropped", False))
 
-    async def insert(self, *values: Any, token: str | None = None) -> int:
+    async def insert(self, *values: Any, token: str | None = None, nan_to_null: bool | None = None) -> int:
         """Add rows: values, or all rows of Objects, Views and queries with these columns; gives how many.
 
         What does not fit the type of its column is refused, and so are columns that are not here. A column that is
         missing becomes None, where the type allows it. Where the same `token` was used before, nothing is added.
+        NaN of pandas becomes None where the column can hold that; `nan_to_null` says it for all values.
         """
         added = 0
         for number, value in enumerate(values):
             mark = f"{token}.{number}" if token and number else token  # each is a part of its own
-            insert = self._insert_rows if isinstance(value, Frame) else self._insert_values
-            added += await insert(value, mark)
+            if isinstance(value, Frame):
+                added += await self._insert_rows(value, mark)
+            else:
+                added += await self._insert_values(value, mark, nan_to_null)
         return added
 
-    async def _insert_values(self, value: Any, token: str | None) -> int:
-        data = conform(value, self._schema)
+    async def _insert_values(self, value: Any, token: str | None, nan_to_null: bool | None) -> int:
+        data = conform(value, self._schema, nan_to_null)
         if not data.num_rows:
             return 0
         added = await self._context.client.insert(self.table, data, token=token)

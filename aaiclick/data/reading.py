@@ -103,7 +103,22 @@ async def arrow(client: DataClient, relation: Relation) -> pa.Table:
 async def df(client: DataClient, relation: Relation) -> Any:
     if importlib.util.find_spec("pandas") is None:
         raise MissingExtra(what="df()", package="pandas", extra="pandas")
-    return (await arrow(client, relation)).to_pandas()
+    return _pandas(await arrow(client, relation))
+
+
+def _pandas(table: pa.Table) -> Any:
+    """A frame of pandas; whole numbers and truths with None have its types that hold all of them."""
+    import pandas as pd  # here: it is slow to import, and may not be there
+    import pyarrow as pa  # here, to keep start-up light
+
+    frame = table.to_pandas()
+    for place, column in enumerate(table.columns):
+        kind = column.type
+        if column.null_count and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+            sign = "U" * pa.types.is_unsigned_integer(kind)
+            name = f"{sign}Int{kind.bit_width}" if pa.types.is_integer(kind) else "boolean"
+            frame.isetitem(place, column.to_pandas(types_mapper={kind: pd.api.types.pandas_dtype(name)}.get))
+    return frame
 
 
 async def count(client: DataClient, relation: Relation) -> int:
