@@ -58,10 +58,18 @@ def wrapped(sign: str) -> Typing:
         if all(map(is_whole, kinds)):
             return Worded(plain, like(widened(sign, kinds), *kinds))
         if any(map(is_float, kinds)) and all(is_whole(k) or is_float(k) or is_decimal(k) for k in kinds):
-            return Worded(plain, like(FLOAT, *kinds))
+            return Worded(_beside_floats(plain, kinds), like(FLOAT, *kinds))
         return Worded(plain)
 
     return words
+
+
+def _beside_floats(text: str, kinds: Sequence[Kind]) -> str:
+    """ClickHouse computes floats with whole numbers of up to 64 bits."""
+    for place, kind in enumerate(kinds):
+        if is_whole(kind) and kind is not None and Whole(kind).bits > 64:
+            text = text.replace(f"{{{place}}}", f"toFloat64({{{place}}})")
+    return text
 
 
 def _checked(sign: str, kinds: Sequence[Kind]) -> Worded:
