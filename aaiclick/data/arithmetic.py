@@ -168,7 +168,7 @@ def remainder(kinds: Sequence[Kind]) -> Worded | None:
         digits, scale = _side_by_side(kinds)
         return _of_decimals(REMAINDER, kinds, digits + 1, scale, scale)
     if any(map(is_float, kinds)):
-        text = _EXACTLY
+        text = _beside_floats(_EXACTLY, kinds)
         for place, given in enumerate(kinds):
             text = text.replace(f"{{{place}}}", f"toFloat64({{{place}}})") if is_decimal(given) else text
         return Worded(text, like(FLOAT, *kinds) if None not in kinds else None)
@@ -260,7 +260,8 @@ def _multiplied(kinds: Sequence[Kind]) -> Worded | None:
 def divided(kinds: Sequence[Kind]) -> Worded | None:
     """`/`: of decimals a decimal, with QUOTIENT_SCALE digits after the point at least, the others cut off."""
     if all(is_whole(kind) or is_float(kind) for kind in kinds) or any(map(is_float, kinds)):
-        return Worded("({0} / {1})", like(FLOAT, *kinds) if None not in kinds else None)
+        text = _beside_floats("({0} / {1})", kinds) if any(map(is_float, kinds)) else "({0} / {1})"
+        return Worded(text, like(FLOAT, *kinds) if None not in kinds else None)
     if not _are_decimals(kinds):
         return None
     (digits, own), (_, other) = _size(kinds[0]), _size(kinds[1])

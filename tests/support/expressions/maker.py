@@ -167,7 +167,11 @@ class Maker:
         kinds = [part.kind for part in parts]
         values, either = [], False
         for row in zip(*(part.values for part in parts), strict=True):
-            value = None if strict and any(each is None for each in row) else model(term.expression.kind, kinds, *row)
+            value = (
+                _answer(told, row)
+                if strict and any(each is None for each in row)
+                else model(term.expression.kind, kinds, *row)
+            )
             value = in_range(value, term.expression.kind)
             if isinstance(value, tuple):
                 value, either = value[1], True
@@ -180,6 +184,11 @@ class Maker:
             self.open.append(node)
             raise Apart
         return node
+
+
+def _answer(told: str, row: Values) -> Any:
+    """What is computed with None is None; by 0 it may be refused all the same."""
+    return (EITHER, None) if row[-1] == 0 and ("//" in told or "%" in told) else None
 
 
 def in_range(value: Any, kind: Kind) -> Any:

@@ -29,6 +29,8 @@ def _alike(compute: Callable[[Any, Any], Any]) -> Any:
     def model(kind: Kind, kinds: Any, a: Any, b: Any) -> Any:
         found = compute(a, b)
         signed = {known(each).name.startswith("I") for each in kinds}
+        if b == -(2**63):  # ClickHouse does not divide by it
+            return EITHER, found
         return (EITHER, found) if len(signed) > 1 and max(a, b, found) >= 2**255 else found
 
     return model
@@ -40,7 +42,7 @@ def binary(sign: str, compute: Callable[[Any, Any], Any], model: Any = None) -> 
 
 def _divided(compute: Callable[[Any, Any], Any]) -> Any:
     def model(kind: Kind, kinds: Any, a: Any, b: Any) -> Any:
-        return REFUSED if b == 0 else _alike(compute)(kind, kinds, a, b)
+        return REFUSED if b == 0 else _alike(compute)(kind, kinds, a, b)  # 0 is refused beside None too
 
     return model
 
@@ -122,6 +124,8 @@ def extreme(maker: Maker, one: Node, other: Node) -> Node:
         there = [value for value in values if value is not None]
         if any(value != value for value in there):
             return math.nan
+        if {str(value) for value in there if value == 0} == {"0.0", "-0.0"}:
+            raise Apart  # either of them
         found = pick(there, default=None)
         return (EITHER, found) if kind is None else found
 
@@ -164,8 +168,8 @@ def _exactly(compute: Callable[[Fraction, Fraction], Fraction]) -> Any:
     """Computed exactly; where the digits of both together are too many, a refusal is not foretold."""
 
     def model(kind: Kind, kinds: Sequence[Kind], *values: Any) -> Any:
-        if kind is not None and kind.bare.name == "Decimal" and kind.bare.numbers[0] == 76:
-            limit = Fraction(10) ** (76 - kind.bare.numbers[1])
+        if known(kind).numbers[0] == 76:
+            limit = Fraction(10) ** (76 - known(kind).numbers[1])
             if sum(abs(Fraction(each)) for each in values) * 4 >= limit:
                 return (EITHER, _as_decimal(compute(*map(Fraction, values))))
         return _as_decimal(compute(*map(Fraction, values)))
