@@ -24,7 +24,7 @@ from aaiclick.data.loading import OnError
 from aaiclick.data.names import Scope, name_of, persistent_table
 from aaiclick.data.objects import Object
 from aaiclick.data.oplog import Oplog
-from aaiclick.data.places import in_order
+from aaiclick.data.places import in_order, is_as_inserted, is_below
 from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, with_order
 from aaiclick.data.schema import ORDER, VALUE, Field, Schema, Shape, read_schema
 from aaiclick.data.values import tabulate
@@ -39,6 +39,9 @@ SCHEMAS_AT_ONCE = 500
 
 AS_SORTED = {"max_insert_threads": 1}
 """Rows that come sorted are stored so."""
+
+AS_BELOW = {**AS_SORTED, "max_threads": 1}
+"""Rows of tables that come below each other have the places in which they were inserted."""
 
 _current: ContextVar[Context | None] = ContextVar("data_context", default=None)
 _provider: ContextVar[Provider | None] = ContextVar("data_context_provider", default=None)
@@ -148,13 +151,13 @@ class Context:
         """A table with the rows of a relation, made by one query."""
         if shape in ("scalar", "list") and relation.names != (VALUE,):
             relation = Project(relation, {VALUE: Column(relation.names[0])})
-        ordered = is_ordered(relation)
+        ordered, settings = is_ordered(relation), AS_BELOW if is_below(relation) and is_as_inserted(relation) else None
         if not ordered:
             relation = in_order(relation)
         table, keeper = await self._table(name, scope)
         schema = Schema((), shape, ordered)
         query = to_sql(with_order(relation) if ordered else relation)
-        schema = await self._create_as(table, schema, query, AS_SORTED if is_sorted(relation) else None)
+        schema = await self._create_as(table, schema, query, settings or (AS_SORTED if is_sorted(relation) else None))
         await self.note("materialize", table, relation, query)
         return Object(self, table, schema, keeper)
 

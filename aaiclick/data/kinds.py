@@ -152,8 +152,8 @@ def _are_long(kinds: Sequence[Kind]) -> bool:
 
 
 def always(kind: Type) -> Callable[[str], Typing]:
-    """The answer is of this type, Nullable if an argument is."""
-    return lambda sql: lambda kinds: Worded(sql, None if None in kinds else like(kind, *kinds))
+    """The answer is of this type, Nullable if an argument is, or may be."""
+    return lambda sql: lambda kinds: Worded(sql, maybe(kind) if None in kinds else like(kind, *kinds))
 
 
 def same(sql: str, which: slice = slice(1)) -> Typing:

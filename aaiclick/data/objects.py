@@ -16,7 +16,7 @@ from aaiclick.data.frames import Frame
 from aaiclick.data.grammar import parse
 from aaiclick.data.moving import add_rows
 from aaiclick.data.names import scope_of
-from aaiclick.data.places import in_order
+from aaiclick.data.places import in_order, is_as_inserted, is_below
 from aaiclick.data.relations import Project, Table
 from aaiclick.data.schema import Field, Schema
 from aaiclick.data.types import clock_of_type, has_naive, read_kind
@@ -97,6 +97,8 @@ class Object(Windowed):
         names = ", ".join(map(sql.name, pairs))
         # one piece after the other, so they stay in order
         settings = {"max_insert_threads": 1, "insert_deduplication_token": token or uuid4().hex}
+        if is_below(frame._relation) and is_as_inserted(frame._relation):
+            settings["max_threads"] = 1
 
         def statement(table: str) -> str:
             return f"INSERT INTO {sql.name(table)} ({names}) SELECT {listed} FROM ({query})"  # noqa: S608 (quoted, and compiled)

@@ -10,8 +10,8 @@ from aaiclick.data import display, exporting
 from aaiclick.data.clients.contract import DataClient, Rows
 from aaiclick.data.clients.times import find_fine, has_nanoseconds
 from aaiclick.data.compiling import to_sql
-from aaiclick.data.places import in_order
-from aaiclick.data.relations import Aggregate, Relation, Slice, Sort, sources_of
+from aaiclick.data.places import in_order, is_as_inserted
+from aaiclick.data.relations import Relation, Slice
 from aaiclick.data.schema import Shape
 from aaiclick.errors import InputError, MissingExtra
 from aaiclick.urls import shown
@@ -82,18 +82,7 @@ async def first_values(client: DataClient, relation: Relation, count: int) -> li
 
 
 def _query(relation: Relation) -> str:
-    return to_sql(in_order(relation)) + (AS_INSERTED if _is_read_plainly(relation) else "")
-
-
-def _is_read_plainly(relation: Relation) -> bool:
-    """Whether the rows are those of one table, as they come."""
-    step = relation
-    while not isinstance(step, Aggregate | Sort):
-        below = sources_of(step)
-        if len(below) != 1:
-            return not below
-        step = below[0]
-    return False
+    return to_sql(in_order(relation)) + (AS_INSERTED if is_as_inserted(relation) else "")
 
 
 async def arrow(client: DataClient, relation: Relation) -> pa.Table:

@@ -1,12 +1,14 @@
-"""Comparing decimals with each other and with whole numbers, exactly: ClickHouse's own comparison wraps around where
-the digits of both do not fit beside each other, or refuses."""
+"""Comparing numbers of different types, exactly.
+
+Decimals whose digits do not fit beside each other wrap around in ClickHouse, or are refused, and for it no whole number of 256 bits is less than its infinity.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aaiclick.data.grammar import PRECISION_MAX
-from aaiclick.data.kinds import Kind, Typing, Worded, is_decimal, is_whole
+from aaiclick.data.grammar import INTEGERS, PRECISION_MAX
+from aaiclick.data.kinds import Kind, Typing, Worded, is_decimal, is_float, is_whole
 
 DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
 """The most digits of a whole number of so many bits."""
@@ -16,6 +18,8 @@ def compared(sign: str) -> Typing:
     """The words of a comparison; None where ClickHouse's are right."""
 
     def words(kinds: Sequence[Kind]) -> Worded | None:
+        if any(map(is_float, kinds)) and any(map(_is_wide, kinds)):
+            return Worded(f"toBool({_with_float(sign, kinds)})")
         if not any(map(is_decimal, kinds)) or not all(is_decimal(kind) or is_whole(kind) for kind in kinds):
             return None
         sizes = [_size(kind) for kind in kinds]
@@ -35,6 +39,25 @@ def compared(sign: str) -> Typing:
         return Worded(f"toBool({text})")
 
     return words
+
+
+def _is_wide(kind: Kind) -> bool:
+    return kind is not None and kind.bare.name in INTEGERS and kind.bare.bits > 64
+
+
+def _with_float(sign: str, kinds: Sequence[Kind]) -> str:
+    """By floats where these differ; else by whole numbers, of which many are one float."""
+    place = next(number for number, kind in enumerate(kinds) if _is_wide(kind))
+    kind, whole, other = kinds[place], f"{{{place}}}", f"{{{1 - place}}}"
+    assert kind is not None
+    limit = repr(2.0 ** (kind.bare.bits - kind.bare.name.startswith("I")))
+    exact = f"to{kind.bare.name}(if(abs({other}) < {limit}, {other}, 0))"
+
+    def both(one: str, two: str) -> str:
+        return f"{one} {sign} {two}" if place == 0 else f"{two} {sign} {one}"
+
+    equal = f"if({other} >= {limit}, {both('0', '1')}, {both(whole, exact)})"
+    return f"if(toFloat64({whole}) != {other}, {both(f'toFloat64({whole})', other)}, {equal})"
 
 
 def _size(kind: Kind) -> tuple[int, int]:

@@ -29,8 +29,8 @@ def _alike(compute: Callable[[Any, Any], Any]) -> Any:
     def model(kind: Kind, kinds: Any, a: Any, b: Any) -> Any:
         found = compute(a, b)
         signed = {known(each).name.startswith("I") for each in kinds}
-        if b == -(2**63):  # ClickHouse does not divide by it
-            return EITHER, found
+        if b == -(2**63) or (b == -1 and a < 0 and -a & (-a - 1) == 0):
+            return EITHER, found  # ClickHouse does not divide by the least, nor the least by -1
         return (EITHER, found) if len(signed) > 1 and max(a, b, found) >= 2**255 else found
 
     return model
