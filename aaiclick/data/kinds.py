@@ -136,15 +136,16 @@ def joint(kinds: Sequence[Kind]) -> Kind:
 
 def least_kind(kinds: Sequence[Kind]) -> Kind:
     """The type of the least of these: with UInt64 and Int64 it is never beyond Int64."""
-    return Type("Int64") if _are_long(kinds) else joint(kinds)
+    return Type("Int64") if are_long(kinds) else joint(kinds)
 
 
 def greatest_kind(kinds: Sequence[Kind]) -> Kind:
     """The type of the greatest of these: with UInt64 and Int64 it is never below 0."""
-    return COUNT if _are_long(kinds) else joint(kinds)
+    return COUNT if are_long(kinds) else joint(kinds)
 
 
-def _are_long(kinds: Sequence[Kind]) -> bool:
+def are_long(kinds: Sequence[Kind]) -> bool:
+    """Whether they are signed and unsigned, of 64 bits."""
     return len(kinds) == 2 and set(kinds) == {Type("Int64"), COUNT}
 
 

@@ -1,6 +1,7 @@
 """Comparing numbers of different types, exactly.
 
-Decimals whose digits do not fit beside each other wrap around in ClickHouse, or are refused, and for it no whole number of 256 bits is less than its infinity.
+Decimals whose digits do not fit beside each other wrap around in ClickHouse, or are refused; and for it no whole number
+of 256 bits is less than infinity.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 
 from aaiclick.data.grammar import INTEGERS, PRECISION_MAX
 from aaiclick.data.kinds import Kind, Typing, Worded, is_decimal, is_float, is_whole
+from aaiclick.data.whole import null_or
 
 DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
 """The most digits of a whole number of so many bits."""
@@ -46,18 +48,11 @@ def _is_wide(kind: Kind) -> bool:
 
 
 def _with_float(sign: str, kinds: Sequence[Kind]) -> str:
-    """By floats where these differ; else by whole numbers, of which many are one float."""
+    """As ClickHouse does, which is right but for infinity."""
     place = next(number for number, kind in enumerate(kinds) if _is_wide(kind))
-    kind, whole, other = kinds[place], f"{{{place}}}", f"{{{1 - place}}}"
-    assert kind is not None
-    limit = repr(2.0 ** (kind.bare.bits - kind.bare.name.startswith("I")))
-    exact = f"to{kind.bare.name}(if(abs({other}) < {limit}, {other}, 0))"
-
-    def both(one: str, two: str) -> str:
-        return f"{one} {sign} {two}" if place == 0 else f"{two} {sign} {one}"
-
-    equal = f"if({other} >= {limit}, {both('0', '1')}, {both(whole, exact)})"
-    return f"if(toFloat64({whole}) != {other}, {both(f'toFloat64({whole})', other)}, {equal})"
+    whole, other = f"{{{place}}}", f"{{{1 - place}}}"
+    plain = f"{{0}} {sign} {{1}}"
+    return null_or(f"if(isInfinite({other}), {plain.replace(whole, f'toFloat64({whole})')}, {plain})", kinds)
 
 
 def _size(kind: Kind) -> tuple[int, int]:

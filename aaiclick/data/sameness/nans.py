@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import FLOAT, Kind, Typing, Worded, is_float, like, maybe
+from aaiclick.data.kinds import FLOAT, Kind, Typing, Worded, are_long, is_float, like, maybe
 
 SINGLE, BYTE = Type("Float32"), Type("Int8")
 
@@ -33,6 +33,9 @@ def chosen(words: str, kind_of: Callable[[Sequence[Kind]], Kind]) -> Typing:
 
     def typing(kinds: Sequence[Kind]) -> Worded:
         text = words.replace("{args}", "".join(f", {{{number}}}" for number in range(1, len(kinds))))
+        if are_long(kinds):  # of a LowCardinality, which has no type of its own here, ClickHouse takes -1 for 2**64 - 1
+            for number, kind in enumerate(kinds):
+                text = text.replace(f"{{{number}}}", f"CAST({{{number}}}, '{kind}')")
         floats = [number for number, kind in enumerate(kinds) if is_float(kind)]
         if floats:
             found = " OR ".join(f"ifNull(isNaN({{{number}}}), 0)" for number in floats)

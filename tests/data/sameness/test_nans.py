@@ -86,6 +86,13 @@ async def test_a_none_among_several_is_left_out(context: Context) -> None:
     assert str(await rows["a"].greatest(0.5).data()) == str([0.5, nan, 1.0])
 
 
+async def test_signed_beside_unsigned_is_not_taken_for_unsigned(context: Context) -> None:
+    texts = await context.create_object_from_value(["ab", ""], fields={"value": "LowCardinality(String)"})
+    sizes = texts.length()
+    assert await (sizes - 3).greatest(abs(sizes)).data() == [2, 0]
+    assert await (sizes - 3).least(abs(sizes)).data() == [-1, -3]
+
+
 async def test_nan_is_not_clipped_into_the_range(context: Context) -> None:
     rows = await context.create_object_from_value([None, nan, 9.0, -inf])
     assert str(await rows.clip(0.0, 2.0).data()) == str([None, nan, 2.0, 0.0])
