@@ -1,7 +1,4 @@
-"""The settings: read once from the environment, checked together, one frozen object.
-
-The table of them is in config_docs.py.
-"""
+"""The settings: read once from the environment, checked together, one frozen object. Their table: config_docs.py."""
 
 from __future__ import annotations
 

@@ -39,7 +39,6 @@ SCHEMAS_AT_ONCE = 500
 
 AS_SORTED = {"max_insert_threads": 1}
 """Rows that come sorted are stored so."""
-
 AS_BELOW = {**AS_SORTED, "max_threads": 1}
 """Rows of tables that come below each other have the places in which they were inserted."""
 
@@ -131,10 +130,7 @@ class Context:
         order: bool = False,
         nan_to_null: bool | None = None,
     ) -> Object:
-        """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars.
-
-        NaN of pandas becomes None, that of others stays; `nan_to_null` says it for all.
-        """
+        """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars."""
         if isinstance(value, Frame):
             return await value.materialize(name, scope=scope)
         schema, data = tabulate(value, fields, nan_to_null)

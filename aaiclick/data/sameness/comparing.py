@@ -37,8 +37,8 @@ def compared(sign: str) -> Typing:
             beyond = f"{{{number}}} {sign} {_zero(kinds[number])}"
             if number == 1:
                 beyond = f"{_zero(kinds[number])} {sign} {{{number}}}"
-            text = f"if({_there(kinds)}, if({big}, {beyond}, {text}), NULL)"
-        return Worded(f"toBool({text})")
+            text = f"if({big}, {beyond}, {text})"
+        return Worded(f"toBool({null_or(text, kinds) if wide else text})")
 
     return words
 
@@ -84,8 +84,3 @@ def _limit(kind: Kind, room: int) -> str:
 def _zero(kind: Kind) -> str:
     assert kind is not None
     return f"toDecimal256(0, {kind.bare.numbers[1]})" if is_decimal(kind) else f"to{kind.bare.name}(0)"
-
-
-def _there(kinds: Sequence[Kind]) -> str:
-    """Whether both are: what lies under a NULL may be anything."""
-    return " AND ".join(f"isNotNull({{{number}}})" for number, _ in enumerate(kinds))
