@@ -15,14 +15,14 @@ from aaiclick.data.frames import Frame
 from aaiclick.data.kinds import is_float
 from aaiclick.data.relations import column_of
 from aaiclick.errors import AaiclickError
-from tests.support.expressions.maker import KINDS, REFUSED, SORTS, Maker, Node, random_rows
+from tests.support.expressions.maker import KINDS, REFUSED, Maker, Node, random_rows
 from tests.support.expressions.others import COMPARED as OTHERS
 
 ROWS = 10
 REFUSED_MAX, OPEN_MAX = 6, 3
 """How many are asked alone, for each table."""
 
-assert OTHERS and SORTS, "what makes expressions is known"
+assert OTHERS, "what makes expressions is known"
 
 Ask = Callable[[str], Awaitable[Rows]]
 
