@@ -1,7 +1,4 @@
-"""The settings: read once from the environment, checked together, one frozen object.
-
-The table of them is in config_docs.py.
-"""
+"""The settings: read once from the environment, checked together, one frozen object. Their table: config_docs.py."""
 
 from __future__ import annotations
 
@@ -73,6 +70,7 @@ class Settings:
     gateway_port: int
     gateway_files: bool
     oplog: bool
+    nan_to_null: bool
     entrypoint_prefixes: tuple[str, ...]
     server_hosts: tuple[str, ...]
     mcp_write: bool
@@ -226,6 +224,7 @@ def _settings(reader: _Reader) -> Settings:
         gateway_port=reader.whole("AAICLICK_GATEWAY_PORT"),
         gateway_files=bool(reader.whole("AAICLICK_GATEWAY_FILES")),
         oplog=bool(reader.whole("AAICLICK_OPLOG")),
+        nan_to_null=bool(reader.whole("AAICLICK_NAN_TO_NULL")),
         entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", _dotted_names) or (),
         server_hosts=reader.take("AAICLICK_SERVER_HOSTS", _hosts) or (),
         mcp_write=bool(reader.whole("AAICLICK_MCP_WRITE")),

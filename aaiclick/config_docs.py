@@ -294,6 +294,14 @@ SETTINGS: tuple[Setting, ...] = (
         high=1,
     ),
     Setting(
+        "AAICLICK_NAN_TO_NULL",
+        "nan_to_null",
+        "1",
+        "0: NaN of pandas stays NaN where values become Objects, unless the call says otherwise.",
+        low=0,
+        high=1,
+    ),
+    Setting(
         "AAICLICK_ENTRYPOINT_PREFIXES",
         "entrypoint_prefixes",
         "none: nothing new can be run through the server",

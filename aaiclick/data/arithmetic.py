@@ -20,6 +20,7 @@ from aaiclick.data.kinds import (
     Kind,
     Typing,
     Worded,
+    as_key,
     decimal,
     is_decimal,
     is_float,
@@ -57,10 +58,18 @@ def wrapped(sign: str) -> Typing:
         if all(map(is_whole, kinds)):
             return Worded(plain, like(widened(sign, kinds), *kinds))
         if any(map(is_float, kinds)) and all(is_whole(k) or is_float(k) or is_decimal(k) for k in kinds):
-            return Worded(plain, like(FLOAT, *kinds))
+            return Worded(_beside_floats(plain, kinds), like(FLOAT, *kinds))
         return Worded(plain)
 
     return words
+
+
+def _beside_floats(text: str, kinds: Sequence[Kind]) -> str:
+    """ClickHouse computes floats with whole numbers of up to 64 bits."""
+    for place, kind in enumerate(kinds):
+        if is_whole(kind) and kind is not None and Whole(kind).bits > 64:
+            text = text.replace(f"{{{place}}}", f"toFloat64({{{place}}})")
+    return text
 
 
 def _checked(sign: str, kinds: Sequence[Kind]) -> Worded:
@@ -159,7 +168,7 @@ def remainder(kinds: Sequence[Kind]) -> Worded | None:
         digits, scale = _side_by_side(kinds)
         return _of_decimals(REMAINDER, kinds, digits + 1, scale, scale)
     if any(map(is_float, kinds)):
-        text = _EXACTLY
+        text = _beside_floats(_EXACTLY, kinds)
         for place, given in enumerate(kinds):
             text = text.replace(f"{{{place}}}", f"toFloat64({{{place}}})") if is_decimal(given) else text
         return Worded(text, like(FLOAT, *kinds) if None not in kinds else None)
@@ -251,7 +260,8 @@ def _multiplied(kinds: Sequence[Kind]) -> Worded | None:
 def divided(kinds: Sequence[Kind]) -> Worded | None:
     """`/`: of decimals a decimal, with QUOTIENT_SCALE digits after the point at least, the others cut off."""
     if all(is_whole(kind) or is_float(kind) for kind in kinds) or any(map(is_float, kinds)):
-        return Worded("({0} / {1})", like(FLOAT, *kinds) if None not in kinds else None)
+        text = _beside_floats("({0} / {1})", kinds) if any(map(is_float, kinds)) else "({0} / {1})"
+        return Worded(text, like(FLOAT, *kinds) if None not in kinds else None)
     if not _are_decimals(kinds):
         return None
     (digits, own), (_, other) = _size(kinds[0]), _size(kinds[1])
@@ -329,5 +339,5 @@ def mean(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def distinct(kinds: Sequence[Kind]) -> Worded | None:
-    """`nunique`: 0.0 and -0.0 are one."""
-    return Worded("uniqExact({0} + 0.0)" if is_float(kinds[0]) else "uniqExact({0})", COUNT)
+    """`nunique`: 0.0 and -0.0 are one, and so is NaN."""
+    return Worded(f"uniqExact({as_key(kinds[0])})", COUNT)

@@ -25,7 +25,7 @@ from aaiclick.data.expressions import (
 )
 from aaiclick.data.hiding import called_meanwhile, is_itself, with_others
 from aaiclick.data.join_sql import exploded_sql, join_sql
-from aaiclick.data.kinds import one_zero
+from aaiclick.data.kinds import as_key
 from aaiclick.data.matching.positions import with_places
 from aaiclick.data.operations import ALL_ROWS, SO_FAR
 from aaiclick.data.places import in_order
@@ -71,10 +71,10 @@ def _sql(relation: Relation) -> str:
         case Explode(source=source):
             return f"{_select(relation.names)} FROM {_from(source)} ARRAY JOIN {exploded_sql(relation)}"
         case Distinct(source=source, by=()):
-            listed = (_as(_one_zero(source, name, sql.name(name)), name) for name in relation.names)
+            listed = (_as(_as_key(source, name, sql.name(name)), name) for name in relation.names)
             return f"SELECT DISTINCT {', '.join(listed)} FROM {_from(source)}"
         case Distinct(source=source, by=by):
-            keys = ", ".join(_one_zero(source, name, sql.name(name)) for name in by)
+            keys = ", ".join(_as_key(source, name, sql.name(name)) for name in by)
             return f"{_select(relation.names)} FROM {_from(source)} LIMIT 1 BY {keys}"
     return _statement(_peel(relation))
 
@@ -251,8 +251,8 @@ def _split(relation: Aggregate) -> Relation | None:
     return Project(source, {**{name: Column(name) for name in relation.keys}, **columns})
 
 
-def _one_zero(relation: Relation, name: str, text: str) -> str:
-    return one_zero(column_of(relation, name).kind).format(text)
+def _as_key(relation: Relation, name: str, text: str) -> str:
+    return as_key(column_of(relation, name).kind).format(text)
 
 
 def _aligned(relation: Aligned) -> str:
@@ -315,7 +315,7 @@ def _called(template: str, args: Sequence[str], over: str = "") -> str:
 
 
 def _member(value: str, member: Member) -> str:
-    among, inside = member.among, one_zero(member.value.kind)
+    among, inside = member.among, as_key(member.value.kind)
     value = inside.format(value)
     if member.has_times:  # ClickHouse would cut digits of a second to make the types the same
         value, inside = SECONDS.format(value), SECONDS

@@ -24,7 +24,7 @@ from aaiclick.data.lifetimes import Keeper, Lifetime, drop, has_contexts, make_a
 from aaiclick.data.names import Scope, name_of, persistent_table
 from aaiclick.data.objects import Object
 from aaiclick.data.oplog import Oplog
-from aaiclick.data.places import in_order
+from aaiclick.data.places import in_order, is_as_inserted, is_below
 from aaiclick.data.record_paths import with_paths
 from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, own_columns, with_order
 from aaiclick.data.schema import ORDER, VALUE, Field, Schema, Shape, read_schema
@@ -45,6 +45,8 @@ SCHEMAS_AT_ONCE = 500
 
 AS_SORTED = {"max_insert_threads": 1}
 """Rows that come sorted are stored so."""
+AS_BELOW = {**AS_SORTED, "max_threads": 1}
+"""Rows of tables that come below each other have the places in which they were inserted."""
 
 _current: ContextVar[Context | None] = ContextVar("data_context", default=None)
 _provider: ContextVar[Provider | None] = ContextVar("data_context_provider", default=None)
@@ -147,12 +149,17 @@ class Context:
         return Object(self, table, wanted, keeper)
 
     async def create_object_from_value(
-        self, value: Any, *, fields: Mapping[str, object] | None = None, **kept: Unpack[Keeping]
+        self,
+        value: Any,
+        *,
+        fields: Mapping[str, object] | None = None,
+        nan_to_null: bool | None = None,
+        **kept: Unpack[Keeping],
     ) -> Object:
         """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars."""
         if isinstance(value, Frame):
             return await value.materialize(kept.get("name"), scope=kept.get("scope", "global"))
-        schema, data = tabulate(value, fields)
+        schema, data = tabulate(value, fields, nan_to_null)
         made = await self.create_object(schema, **kept)
         try:
             if data.num_rows:
@@ -168,7 +175,7 @@ class Context:
         """A table with the rows of a relation, made by one query."""
         if shape in ("scalar", "list") and relation.names != (VALUE,):
             relation = Project(relation, {VALUE: Column(relation.names[0])})
-        ordered = is_ordered(relation)
+        ordered, settings = is_ordered(relation), AS_BELOW if is_below(relation) and is_as_inserted(relation) else None
         if not ordered:
             relation = in_order(relation)
         table, keeper = await self._table(name, scope)

@@ -25,8 +25,10 @@ from aaiclick.data.combining import (
 )
 from aaiclick.data.display import glimpse
 from aaiclick.data.expecting import Expecting
-from aaiclick.data.expressions import Expression
+from aaiclick.data.expressions import Expression, cast
+from aaiclick.data.grammar import Type
 from aaiclick.data.joining import Joining
+from aaiclick.data.kinds import Kind
 from aaiclick.data.operations import AGGREGATES, WINDOWS, Operation
 from aaiclick.data.operators import Make, Operators
 from aaiclick.data.record_paths import with_paths
@@ -37,8 +39,10 @@ from aaiclick.data.relations import (
     Slice,
     Union,
     column_of,
+    own_columns,
 )
 from aaiclick.data.reshaping import Reshaping
+from aaiclick.data.sameness.coercion import one_column
 from aaiclick.data.schema import Shape
 from aaiclick.data.sessions import Sessions
 from aaiclick.data.summaries import Summaries
@@ -214,4 +218,27 @@ def concat(first: Frame, *others: Frame) -> Query:
             rule = f"it is {' and '.join(dict.fromkeys(map(str, kinds)))}"
             raise InputError(field="concat", value=f"column {shown(name)}", rule=rule, hint="Cast one of them first.")
     shape: Shape = "list" if first.shape in ("list", "scalar") else "table"
-    return first._query(Union((first._relation, *(other._relation for other in others))), shape)
+    return first._query(Union(_of_one_type([each._relation for each in (first, *others)])), shape)
+
+
+def _of_one_type(sources: Sequence[Relation]) -> tuple[Relation, ...]:
+    """The same rows, with columns of a type that holds those of all; where there is none, they are refused."""
+    names = sources[0].names
+    columns = [own_columns(source) for source in sources]
+    wanted = {name: one_column([each[name].kind for each in columns], "concat, column", name) for name in names}
+    return tuple(_cast(source, own, wanted) for source, own in zip(sources, columns, strict=True))
+
+
+def _cast(source: Relation, columns: Mapping[str, Expression], wanted: Mapping[str, Kind]) -> Relation:
+    made = {
+        name: column if kind is None or column.kind in (kind, kind.bare) else cast(column, _held(kind, column.kind))
+        for name, column in columns.items()
+        for kind in (wanted[name],)
+    }
+    same = all(made[name] is columns[name] for name in made)
+    return source if same else Project(source, made)
+
+
+def _held(kind: Type, given: Kind) -> str:
+    """The type, able to hold None only where it is needed."""
+    return str(kind if given is None or given.is_nullable else kind.bare)

@@ -44,11 +44,16 @@ async def create_object_from_value(
     engine: str = "MergeTree",
     order_by: str | Sequence[str] = (),
     partition_by: str | Sequence[str] = (),
+    nan_to_null: bool | None = None,
 ) -> Object:
-    """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars."""
+    """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars.
+
+    NaN of pandas becomes None, that of others stays; `nan_to_null` says it for all.
+    """
     return await (await current_context()).create_object_from_value(
         value,
         fields=fields,
+        nan_to_null=nan_to_null,
         name=name,
         scope=scope,
         order=order,

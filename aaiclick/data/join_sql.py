@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from aaiclick.data import sql
-from aaiclick.data.kinds import one_zero
+from aaiclick.data.exactness import exact_cast
+from aaiclick.data.expressions import Column
+from aaiclick.data.grammar import nullable
+from aaiclick.data.kinds import Kind, as_key
 from aaiclick.data.relations import Explode, Join, Relation, column_of
+from aaiclick.data.sameness.coercion import Match, matched, one_column
 
 _KINDS = {
     "inner": "INNER JOIN",
@@ -32,15 +36,23 @@ def join_sql(relation: Join, source: Callable[[Relation], str]) -> str:
     text += f"{source(relation.right)} AS {right}"
     if relation.on:
         signs = ["="] * (len(relation.on) - 1) + [_NEAREST.get(relation.kind, "=")]
-        mine = [_key(relation.left, a, left) for a, _ in relation.on]
-        theirs = [_key(relation.right, b, right) for _, b in relation.on]
+        words = [_match(relation, a, b) for a, b in relation.on]
+        mine = [_key(relation.left, a, left, each.left) for (a, _), each in zip(relation.on, words, strict=True)]
+        theirs = [_key(relation.right, b, right, each.right) for (_, b), each in zip(relation.on, words, strict=True)]
         text += " ON " + " AND ".join(map(" ".join, zip(mine, signs, theirs, strict=True)))
     return text
 
 
-def _key(side: Relation, name: str, alias: str) -> str:
-    """A column that rows are matched by: 0.0 and -0.0 are one."""
-    return one_zero(column_of(side, name).kind).format(f"{alias}.{sql.name(name)}")
+def _match(relation: Join, mine: str, theirs: str) -> Match:
+    """How two keys are compared; the nearest are as they are."""
+    if relation.kind in _NEAREST and (mine, theirs) == relation.on[-1]:
+        return Match()
+    return matched(column_of(relation.left, mine).kind, column_of(relation.right, theirs).kind, "on", mine)
+
+
+def _key(side: Relation, name: str, alias: str, words: str) -> str:
+    """A column that rows are matched by."""
+    return words.format(as_key(column_of(side, name).kind).format(f"{alias}.{sql.name(name)}"))
 
 
 def _as(text: str, name: str) -> str:
@@ -59,8 +71,15 @@ def _of_left(relation: Join, name: str, keys: Mapping[str, str], left: str, righ
     if name in keys and relation.kind == "right":
         return f"{right}.{sql.name(keys[name])}"
     if name in keys and relation.kind == "full":
-        return f"coalesce({left}.{sql.name(name)}, {right}.{sql.name(keys[name])})"
+        mine, theirs = column_of(relation.left, name), column_of(relation.right, keys[name])
+        wanted = one_column([mine.kind, theirs.kind], "on", name)
+        found = [(f"{left}.{sql.name(name)}", mine), (f"{right}.{sql.name(keys[name])}", theirs)]
+        return f"coalesce({', '.join(_as_one(text, each, wanted) for text, each in found)})"
     return f"{left}.{sql.name(name)}"
+
+
+def _as_one(text: str, column: Column, wanted: Kind) -> str:
+    return text if wanted is None else exact_cast(text, str(nullable(wanted)), column.clock)
 
 
 def exploded_sql(relation: Explode) -> str:

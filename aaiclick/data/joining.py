@@ -23,6 +23,7 @@ from aaiclick.data.relations import (
     free_prefix,
     own_columns,
 )
+from aaiclick.data.sameness.coercion import matched
 from aaiclick.data.zones import SECONDS
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
@@ -146,6 +147,7 @@ def _check_pairs(left: Answers, right: Any, pairs: Sequence[tuple[str, str]]) ->
     for mine, theirs in pairs:
         clocks = (column_of(left._relation, mine).clock, column_of(right._relation, theirs).clock)
         check_alike(f"on {shown(mine)}", *clocks)
+        matched(column_of(left._relation, mine).kind, column_of(right._relation, theirs).kind, "on", mine)
 
 
 def _check_names(names: Sequence[str], suffix: str) -> None:

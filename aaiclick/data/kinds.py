@@ -104,11 +104,13 @@ def like(kind: Kind, *others: Kind) -> Kind:
     return maybe(kind) if any(other is not None and other.is_nullable for other in others) else kind
 
 
-def one_zero(kind: Kind) -> str:
-    """Words for a value that is compared by its bits, as ClickHouse does in keys: 0.0 and -0.0 are one."""
+def as_key(kind: Kind) -> str:
+    """Words for a value that is compared by its bits, as ClickHouse does in keys: 0.0 and -0.0 are one, and so is NaN,
+    which has many: that of 0/0 is another than the constant's."""
     if not is_float(kind) or kind is None:
         return "{0}"
-    return "({0} + 0.0)" if kind.bare == FLOAT else "toFloat32({0} + 0.0)"
+    words = "if(isNaN({0}), nan, {0} + 0.0)"
+    return words if kind.bare == FLOAT else f"toFloat32({words})"
 
 
 def common(kinds: Sequence[Kind]) -> Kind:
@@ -137,15 +139,16 @@ def joint(kinds: Sequence[Kind]) -> Kind:
 
 def least_kind(kinds: Sequence[Kind]) -> Kind:
     """The type of the least of these: with UInt64 and Int64 it is never beyond Int64."""
-    return Type("Int64") if _are_long(kinds) else joint(kinds)
+    return Type("Int64") if are_long(kinds) else joint(kinds)
 
 
 def greatest_kind(kinds: Sequence[Kind]) -> Kind:
     """The type of the greatest of these: with UInt64 and Int64 it is never below 0."""
-    return COUNT if _are_long(kinds) else joint(kinds)
+    return COUNT if are_long(kinds) else joint(kinds)
 
 
-def _are_long(kinds: Sequence[Kind]) -> bool:
+def are_long(kinds: Sequence[Kind]) -> bool:
+    """Whether they are signed and unsigned, of 64 bits."""
     return len(kinds) == 2 and set(kinds) == {Type("Int64"), COUNT}
 
 
@@ -153,8 +156,8 @@ def _are_long(kinds: Sequence[Kind]) -> bool:
 
 
 def always(kind: Type) -> Callable[[str], Typing]:
-    """The answer is of this type, Nullable if an argument is."""
-    return lambda sql: lambda kinds: Worded(sql, None if None in kinds else like(kind, *kinds))
+    """The answer is of this type, Nullable if an argument is, or may be."""
+    return lambda sql: lambda kinds: Worded(sql, maybe(kind) if None in kinds else like(kind, *kinds))
 
 
 def same(sql: str, which: slice = slice(1)) -> Typing:

@@ -16,7 +16,7 @@ from aaiclick.data.frames import Frame
 from aaiclick.data.grammar import parse
 from aaiclick.data.moving import add_rows
 from aaiclick.data.names import scope_of
-from aaiclick.data.places import in_order
+from aaiclick.data.places import in_order, is_as_inserted, is_below
 from aaiclick.data.relations import Project, Table
 from aaiclick.data.schema import Field, Schema
 from aaiclick.data.types import clock_of_type, has_naive, read_kind
@@ -64,17 +64,20 @@ class Object(Windowed):
         """Whether it cannot be used any more: its context has ended, or it was temporary and was deleted."""
         return self._context._client is None or bool(getattr(self._table.keeper, "dropped", False))
 
-    async def insert(self, *values: Any, token: str | None = None) -> int:
+    async def insert(self, *values: Any, token: str | None = None, nan_to_null: bool | None = None) -> int:
         """Add rows: values, or all rows of Objects, Views and queries with these columns; gives how many.
 
         What does not fit the type of its column is refused, and so are columns that are not here. A column that is
         missing becomes None, where the type allows it. Where the same `token` was used before, nothing is added.
+        NaN of pandas becomes None where the column can hold that; `nan_to_null` says it for all values.
         """
         added = 0
         for number, value in enumerate(values):
             mark = f"{token}.{number}" if token and number else token  # each is a part of its own
-            insert = self._insert_rows if isinstance(value, Frame) else self._insert_values
-            added += await insert(value, mark)
+            if isinstance(value, Frame):
+                added += await self._insert_rows(value, mark)
+            else:
+                added += await self._insert_values(value, mark, nan_to_null)
         return added
 
     async def insert_from_file(self, path: PathLike, **given: Unpack[FileOptions]) -> int:
@@ -88,8 +91,8 @@ class Object(Windowed):
         """Add the rows that an address gives; the options are those of `create_object_from_url`."""
         return await self._context.insert_from("insert_from_url", self, url, given)
 
-    async def _insert_values(self, value: Any, token: str | None) -> int:
-        data = conform(value, self._schema)
+    async def _insert_values(self, value: Any, token: str | None, nan_to_null: bool | None) -> int:
+        data = conform(value, self._schema, nan_to_null)
         if not data.num_rows:
             return 0
         added = await self._context.client.insert(self.table, data, token=token)
@@ -107,6 +110,8 @@ class Object(Windowed):
         names = ", ".join(map(sql.name, pairs))
         # one piece after the other, so they stay in order
         settings = {"max_insert_threads": 1, "insert_deduplication_token": token or uuid4().hex}
+        if is_below(frame._relation) and is_as_inserted(frame._relation):
+            settings["max_threads"] = 1
 
         def statement(table: str) -> str:
             return f"INSERT INTO {sql.name(table)} ({names}) SELECT {listed} FROM ({query})"  # noqa: S608 (quoted, and compiled)

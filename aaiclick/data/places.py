@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from aaiclick.data.expressions import Column, Expression, Key, Raw, Value
 from aaiclick.data.relations import (
+    Aggregate,
     Filter,
     Project,
     Relation,
@@ -15,8 +16,8 @@ from aaiclick.data.relations import (
     Union,
     free_prefix,
     is_ordered,
-    is_sorted,
     own_columns,
+    sources_of,
     with_order,
 )
 from aaiclick.data.schema import ORDER
@@ -32,6 +33,17 @@ def in_order(relation: Relation) -> Relation:
         names = _names(relation)
         return _only(Sort(_placed(relation, names, 0), tuple(Key(Column(name)) for name in names)), relation)
     return relation
+
+
+def is_as_inserted(relation: Relation) -> bool:
+    """Whether rows of a table come as they were inserted, one by one or below others: then one thread is to read."""
+    step = relation
+    while not isinstance(step, Aggregate | Sort | Union):
+        below = sources_of(step)
+        if len(below) != 1:
+            return not below
+        step = below[0]
+    return isinstance(step, Union) and any(map(is_as_inserted, step.sources))
 
 
 def is_below(relation: Relation) -> bool:
@@ -75,7 +87,7 @@ def _placed(relation: Relation, names: tuple[str, str], start: int) -> Relation:
                 found.append(_placed(chosen, names, start))
                 start += _count(source)
             return Union(tuple(found))
-    row: Expression = _ROW if is_sorted(relation) else Value(0)
+    row: Expression = _ROW
     if is_ordered(relation):
         relation, row = with_order(relation), Column(ORDER)
     own = {name: value for name, value in own_columns(relation).items() if name != ORDER}

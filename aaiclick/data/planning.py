@@ -25,7 +25,7 @@ from aaiclick.data.expressions import (
     times_written,
     walk,
 )
-from aaiclick.data.kinds import one_zero, same
+from aaiclick.data.kinds import as_key, same
 from aaiclick.data.operations import Operation
 from aaiclick.data.relations import (
     Aggregate,
@@ -144,11 +144,11 @@ def keys_of(relation: Aggregate) -> list[Expression]:
     totals = {id(each) for each in walk(relation.columns.values()) if is_aggregate(each)}
     if any(isinstance(each, Column | Raw) for each in walk(relation.columns.values(), totals)):
         return list(relation.keys.values())
-    return [_one_zero(key) for key in relation.keys.values()]
+    return [_as_key(key) for key in relation.keys.values()]
 
 
-def _one_zero(key: Expression) -> Expression:
-    text = one_zero(key.kind)
+def _as_key(key: Expression) -> Expression:
+    text = as_key(key.kind)
     return key if text == "{0}" else call("key", Operation(text, typed=same(text)), key)
 
 

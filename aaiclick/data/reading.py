@@ -10,8 +10,8 @@ from aaiclick.data.clients.contract import DataClient, Rows
 from aaiclick.data.clients.times import find_fine, has_nanoseconds
 from aaiclick.data.compiling import to_sql
 from aaiclick.data.packing import ending_of, read_packing
-from aaiclick.data.places import in_order
-from aaiclick.data.relations import Aggregate, Relation, Slice, Sort, sources_of
+from aaiclick.data.places import in_order, is_as_inserted
+from aaiclick.data.relations import Relation, Slice
 from aaiclick.data.schema import Shape
 from aaiclick.errors import InputError, MissingExtra
 from aaiclick.urls import shown
@@ -82,18 +82,7 @@ async def first_values(client: DataClient, relation: Relation, count: int) -> li
 
 
 def _query(relation: Relation) -> str:
-    return to_sql(in_order(relation)) + (AS_INSERTED if _is_read_plainly(relation) else "")
-
-
-def _is_read_plainly(relation: Relation) -> bool:
-    """Whether the rows are those of one table, as they come."""
-    step = relation
-    while not isinstance(step, Aggregate | Sort):
-        below = sources_of(step)
-        if len(below) != 1:
-            return not below
-        step = below[0]
-    return False
+    return to_sql(in_order(relation)) + (AS_INSERTED if is_as_inserted(relation) else "")
 
 
 async def arrow(client: DataClient, relation: Relation) -> pa.Table:
@@ -103,7 +92,22 @@ async def arrow(client: DataClient, relation: Relation) -> pa.Table:
 async def df(client: DataClient, relation: Relation) -> Any:
     if importlib.util.find_spec("pandas") is None:
         raise MissingExtra(what="df()", package="pandas", extra="pandas")
-    return (await arrow(client, relation)).to_pandas()
+    return _pandas(await arrow(client, relation))
+
+
+def _pandas(table: pa.Table) -> Any:
+    """A frame of pandas; whole numbers and truths with None have its types that hold all of them."""
+    import pandas as pd  # here: it is slow to import, and may not be there
+    import pyarrow as pa  # here, to keep start-up light
+
+    frame = table.to_pandas()
+    for place, column in enumerate(table.columns):
+        kind = column.type
+        if column.null_count and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+            sign = "U" * pa.types.is_unsigned_integer(kind)
+            name = f"{sign}Int{kind.bit_width}" if pa.types.is_integer(kind) else "boolean"
+            frame.isetitem(place, column.to_pandas(types_mapper={kind: pd.api.types.pandas_dtype(name)}.get))
+    return frame
 
 
 async def count(client: DataClient, relation: Relation) -> int:

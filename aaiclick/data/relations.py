@@ -10,6 +10,7 @@ from aaiclick.data.clocks import Clock, common_clock
 from aaiclick.data.expressions import Column, Expression, Key, Member, One, Value, call, over, walk
 from aaiclick.data.kinds import Kind, common, maybe
 from aaiclick.data.operations import WINDOWS
+from aaiclick.data.sameness.coercion import one_column
 from aaiclick.data.schema import ORDER
 
 JoinKind = Literal["inner", "left", "right", "full", "cross", "semi", "anti"]
@@ -211,6 +212,8 @@ def _known(relation: Relation, name: str) -> _Known:
             case Join(left=left, right=right, renamed=renamed):
                 theirs = [old for old, new in renamed.items() if new == name]
                 side, old = (right, theirs[0]) if theirs else (left, name)
+                if not theirs and (known_key := _known_key(relation, name)) is not None:
+                    return known_key
                 known = _known(side, old)
                 may_lack = relation.kind in (("left", "full") if theirs else ("right", "full"))
                 return known._replace(kind=maybe(known.kind)) if may_lack else known
@@ -226,6 +229,18 @@ def _known(relation: Relation, name: str) -> _Known:
                 relation = source
             case _:
                 return _Known()
+
+
+def _known_key(join: Join, name: str) -> _Known | None:
+    """What is known of a key that is not, or not only, the left side's."""
+    other = dict(join.on).get(name) if join.kind in ("right", "full") else None
+    if other is None:
+        return None
+    mine, theirs = _known(join.left, name), _known(join.right, other)
+    if join.kind == "right":
+        return theirs
+    kind = one_column([mine.kind, theirs.kind], "on", name) or common([mine.kind, theirs.kind])
+    return _Known(mine.truth and theirs.truth, mine.clock, maybe(kind))
 
 
 def _of(value: Expression | None) -> _Known:

@@ -27,6 +27,8 @@ class Spread(NamedTuple):
     columns: dict[str, Any]
     is_sparse: bool = False
     """Whether rows may lack columns, as dicts do."""
+    of_pandas: frozenset[str] = frozenset()
+    """The columns that come from pandas."""
 
     @property
     def rows(self) -> int:
@@ -43,7 +45,7 @@ def spread(value: object) -> Spread:
         return _from_sequence(list(value))
     if isinstance(value, Mapping):
         return _from_mapping(value)
-    maker = type(value).__module__.partition(".")[0]
+    maker = _maker(value)
     if maker in _MAKERS and (found := _MAKERS[maker](value)) is not None:
         return found
     if hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
@@ -105,7 +107,11 @@ def _from_mapping(value: Mapping[Any, Any]) -> Spread:
     if len(set(lengths.values())) > 1:
         rule = f"the columns differ in length: {', '.join(f'{shown(name)} {count}' for name, count in lengths.items())}"
         raise _refused(value, rule, "Give lists of one length.")
-    return Spread("table", found)
+    return Spread("table", found, of_pandas=frozenset(name for name in names if _maker(value[name]) == "pandas"))
+
+
+def _maker(value: object) -> str:
+    return type(value).__module__.partition(".")[0]
 
 
 def _column(value: Any) -> Any:
@@ -114,7 +120,7 @@ def _column(value: Any) -> Any:
         return value
     if isinstance(value, SEQUENCES):
         return list(value)
-    maker = type(value).__module__.partition(".")[0]
+    maker = _maker(value)
     if maker in _MAKERS or hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
         found = spread(value)
         if found.shape == "list":
@@ -151,7 +157,7 @@ def _from_numpy(value: Any) -> Spread | None:
 def _from_pandas(value: Any) -> Spread | None:
     kind = type(value).__name__
     if kind == "Series" or hasattr(value, "to_series"):
-        return Spread("list", {VALUE: _pandas_column(value)})
+        return Spread("list", {VALUE: _pandas_column(value)}, of_pandas=frozenset([VALUE]))
     if not hasattr(value, "columns"):
         return None
     named = [name for name in value.index.names if name is not None]
@@ -161,11 +167,11 @@ def _from_pandas(value: Any) -> Spread | None:
     frame = value.reset_index(level=named) if named else value
     if not names:
         raise _refused(value, "it has no columns", "")
-    return Spread("table", {name: _pandas_column(frame[name]) for name in names})
+    return Spread("table", {name: _pandas_column(frame[name]) for name in names}, of_pandas=frozenset(names))
 
 
 def _pandas_column(series: Any) -> Any:
-    """A pandas column: NaN among floats stays NaN, as a sign of absence among other things it is None."""
+    """A pandas column: among other things than floats, NaN is a sign of absence and None."""
     import numpy as np  # here, to keep start-up light
     import pyarrow as pa  # here, to keep start-up light
 

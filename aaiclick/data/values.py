@@ -9,6 +9,7 @@ from aaiclick.data import casts, columns, inference
 from aaiclick.data.display import glimpse
 from aaiclick.data.grammar import Type
 from aaiclick.data.inference import Unfit
+from aaiclick.data.sameness.missing import means_none, without_nan
 from aaiclick.data.schema import VALUE, Schema, Shape
 from aaiclick.data.spreading import Spread, spread
 from aaiclick.data.types import read_kind
@@ -26,11 +27,11 @@ class Tabulated(NamedTuple):
     data: pa.Table
 
 
-def tabulate(value: object, fields: Mapping[str, object] | None = None) -> Tabulated:
+def tabulate(value: object, fields: Mapping[str, object] | None = None, nan_to_null: bool | None = None) -> Tabulated:
     """The value as a table, with exact types; `fields` gives the type of some columns or of all.
 
     A value that its type cannot hold exactly is refused, with its row and column. Times without a zone stay so,
-    whoever made them. Of a pandas frame, an index with a name becomes a column.
+    whoever made them. Of a pandas frame, an index with a name becomes a column, and NaN becomes None.
     """
     import pyarrow as pa  # here, to keep start-up light
 
@@ -40,13 +41,16 @@ def tabulate(value: object, fields: Mapping[str, object] | None = None) -> Tabul
     arrays = []
     for name, column in spreaded.columns.items():
         with _named(name):
-            kinds[name] = given.get(name) or _inferred(column)
+            wanted = given.get(name)
+            if means_none(name in spreaded.of_pandas, nan_to_null, wanted):
+                column = without_nan(column)
+            kinds[name] = wanted or _inferred(column)
             arrays.append(_fitted(column, kinds[name]))
     schema = Schema.from_fields([(name, str(kind)) for name, kind in kinds.items()], spreaded.shape)
     return Tabulated(schema, pa.table(arrays, names=list(kinds)))
 
 
-def conform(value: object, schema: Schema) -> pa.Table:
+def conform(value: object, schema: Schema, nan_to_null: bool | None = None) -> pa.Table:
     """The value as a table with the columns of a schema, ready to be inserted there.
 
     Columns are matched by name. One that is missing becomes null where the type allows it.
@@ -61,7 +65,10 @@ def conform(value: object, schema: Schema) -> pa.Table:
     arrays = []
     for name, kind in kinds.items():
         with _named(name):
-            arrays.append(_fitted(spreaded.columns.get(name, [None] * rows), kind))
+            column = spreaded.columns.get(name, [None] * rows)
+            if means_none(name in spreaded.of_pandas, nan_to_null, kind):
+                column = without_nan(column)
+            arrays.append(_fitted(column, kind))
     return pa.table(arrays, names=list(kinds))
 
 

@@ -49,4 +49,4 @@ def alike(text: str, kinds: Sequence[Kind], numbers: Sequence[Whole]) -> tuple[T
         if given is not None and given.bare != kind:
             cast = f"to{kind}({{{place}}})" if number.signed_bits <= 256 else f"accurateCast({{{place}}}, '{kind}')"
             text = text.replace(f"{{{place}}}", cast)
-    return kind, text
+    return kind, null_or(text, kinds) if "accurateCast" in text else text

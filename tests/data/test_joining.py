@@ -122,30 +122,26 @@ WIDE = 2**53
     ("left", "right", "both"),
     [
         (("Int64", [-1, WIDE + 1]), ("UInt64", [2**64 - 1, WIDE + 1]), [WIDE + 1]),
-        (("Int64", [1, WIDE + 1]), ("Float64", [1.0, float(WIDE)]), None),
-        (("UInt64", [1, WIDE + 1]), ("Float64", [1.0, float(WIDE)]), None),
+        (("Int64", [1, WIDE + 1]), ("Float64", [1.0, float(WIDE)]), [1]),
+        (("UInt64", [1, WIDE + 1]), ("Float64", [1.0, float(WIDE)]), [1]),
         (("Int32", [1, 3]), ("Float64", [1.0, 2.5]), [1]),
         (("Int8", [1, 3]), ("Int64", [3, 2**40]), [3]),
         (("Int64", [1, 2]), ("Decimal(18, 2)", [Decimal("1.00"), Decimal("2.50")]), [1]),
     ],
 )
 async def test_numbers_of_different_types_are_equal_exactly_or_refused(
-    context: Context, left: Any, right: Any, both: list[int] | None
+    context: Context, left: Any, right: Any, both: list[int]
 ) -> None:
     one, two = [
         await context.create_object_from_value({"k": values}, fields={"k": kind}) for kind, values in (left, right)
     ]
-    if both is None:
-        with pytest.raises(DataRefused, match="no supertype"):
-            await one.join(two, on="k").data()
-    else:
-        assert await one.join(two, on="k")["k"].data() == both
+    assert await one.join(two, on="k")["k"].data() == both
 
 
 @pytest.mark.parametrize(
     ("left", "right", "refused"),
     [
-        (("Int64", [-1, WIDE + 1]), ("UInt64", [2**64 - 1]), True),
+        (("Int64", [-1, WIDE + 1]), ("UInt64", [2**64 - 1]), False),
         (("Int64", [WIDE + 1]), ("Float64", [0.5]), True),
         (("Int32", [1, 3]), ("Float64", [1.0, 2.5]), False),
         (("Int8", [1, 3]), ("UInt32", [2**32 - 1]), False),
@@ -158,7 +154,7 @@ async def test_rows_of_different_types_are_kept_exactly_or_refused(
         await context.create_object_from_value({"k": values}, fields={"k": kind}) for kind, values in (left, right)
     ]
     if refused:
-        with pytest.raises(DataRefused, match="supertype"):
+        with pytest.raises(DataRefused, match="into type Float64"):
             await concat(one, two).data()
     else:
         assert sorted(await concat(one, two)["k"].data()) == sorted([*left[1], *right[1]])

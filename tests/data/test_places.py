@@ -17,6 +17,19 @@ async def test_rows_come_source_after_source_every_time(context: Context) -> Non
     assert await (await concat(a, b, c)).data() == expected
 
 
+async def test_many_rows_keep_their_order_within_each_source(context: Context) -> None:
+    a, b = [
+        await context.create_object_from_value([(n * 7919) % 100_003 for n in range(start, start + 50_000)])
+        for start in (0, 50_000)
+    ]
+    expected = [(n * 7919) % 100_003 for n in range(100_000)]
+    assert await concat(a, b).data() == expected
+    assert await (await concat(a, b)).data() == expected
+    assert await concat(a.where(a >= 0), b + 0).limit(60_000).data() == expected[:60_000]
+    await a.insert(concat(b, a))
+    assert await a.data() == [*expected[:50_000], *expected[50_000:], *expected[:50_000]]
+
+
 async def test_what_is_chosen_and_computed_of_them_stays_in_place(context: Context) -> None:
     a, b, c = await _lists(context)
     inner = concat(b, c) + 1

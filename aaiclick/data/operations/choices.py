@@ -7,6 +7,7 @@ from typing import Any
 
 from aaiclick.data.kinds import COUNT, Kind, Typing, Worded, greatest_kind, is_null, joint, least_kind, like, same
 from aaiclick.data.operations.operation import ALL, FIRST, OTHERS, Applied, Operation, condition, made
+from aaiclick.data.sameness import nans
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
@@ -15,12 +16,7 @@ MAPPED_MAX = 500
 """Values of a mapping in a query; more are rows of an Object, to be joined."""
 
 
-def _least(kinds: Sequence[Kind]) -> Worded:
-    return Worded("least({0}{args})", least_kind(kinds))
-
-
-def _greatest(kinds: Sequence[Kind]) -> Worded:
-    return Worded("greatest({0}{args})", greatest_kind(kinds))
+_least, _greatest = nans.chosen("least({0}{args})", least_kind), nans.chosen("greatest({0}{args})", greatest_kind)
 
 
 def _hashed(kinds: Sequence[Kind]) -> Worded:

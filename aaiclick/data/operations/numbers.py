@@ -17,6 +17,7 @@ from aaiclick.data.operations.operation import (
     made,
     same_as_first,
 )
+from aaiclick.data.sameness import nans
 from aaiclick.data.whole import Whole, named, null_or
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
@@ -36,8 +37,8 @@ _BETWEEN = {
 }
 
 
-def _clipped(kinds: Sequence[Kind]) -> Worded:
-    return Worded(_CLIP, maybe(least_kind([greatest_kind(kinds[:2]), kinds[2]])))
+def _clipped(kinds: Sequence[Kind]) -> Kind:
+    return maybe(least_kind([greatest_kind(kinds[:2]), kinds[2]]))
 
 
 def _float(words: str) -> Operation:
@@ -81,8 +82,9 @@ def clip(lower: object = None, upper: object = None) -> Applied:
         words = f"if(isNull({{0}}), NULL, {bound}({{0}}, {{1}}))"
         if end is None:
             raise InputError(field="clip", value="nothing", rule="lower, upper or both", hint="")
-        return Applied(Operation(words, 2, 2, times=ALL, typed=lambda kinds: Worded(words, maybe(kind(kinds)))), (end,))
-    return Applied(Operation(_CLIP, 3, 3, times=ALL, typed=_clipped), (lower, upper))
+        typing = nans.chosen(words, lambda kinds: maybe(kind(kinds)))
+        return Applied(Operation(words, 2, 2, times=ALL, typed=typing), (end,))
+    return Applied(Operation(_CLIP, 3, 3, times=ALL, typed=nans.chosen(_CLIP, _clipped)), (lower, upper))
 
 
 def is_between(low: object, high: object, closed: str = "both") -> Applied:
@@ -135,7 +137,7 @@ NUMBERS = {
     "round": Operation("roundBankers({0}{args})", 1, 2, typed=arithmetic.rounded).telling(
         "rounded to so many digits, halves to the even neighbour", "[0.5, 1.5, 2.25]", "round(1)", "[0.5, 1.5, 2.2]"
     ),
-    "sign": gives("sign({0})", Type("Int8")).telling("-1, 0 or 1", "[-3, 0, 7]", "sign()", "[-1, 0, 1]"),
+    "sign": Operation("sign({0})", typed=nans.sign).telling("-1, 0 or 1", "[-3, 0, 7]", "sign()", "[-1, 0, 1]"),
     "abs": Operation("abs({0})", typed=arithmetic.without_sign).telling(
         "without its sign, as `abs(a)` gives it", "[-3, 3]", "abs()", "[3, 3]"
     ),

@@ -6,6 +6,7 @@ from aaiclick.data import arithmetic, bits
 from aaiclick.data.kinds import FLOAT, Typing
 from aaiclick.data.operations import shifts
 from aaiclick.data.operations.operation import Operation, gives, same_as_first, two
+from aaiclick.data.sameness import comparing
 
 
 def moved(sign: str, typed: Typing, wrapping: Typing) -> Operation:
@@ -19,7 +20,7 @@ def checked(sign: str) -> Operation:
 
 
 def compared(sign: str) -> Operation:
-    return Operation(f"toBool({{0}} {sign} {{1}})", 2, 2, truth=True, compares=True)
+    return Operation(f"toBool({{0}} {sign} {{1}})", 2, 2, truth=True, compares=True, typed=comparing.compared(sign))
 
 
 OPERATORS = {

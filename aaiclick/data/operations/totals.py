@@ -22,6 +22,7 @@ from aaiclick.data.kinds import (
 )
 from aaiclick.data.operations import products
 from aaiclick.data.operations.operation import FIRST, OTHERS, Operation, of_numbers, of_times_too, one_of, total
+from aaiclick.data.sameness.nans import poisoned
 from aaiclick.data.whole import Whole
 from aaiclick.errors import InputError
 
@@ -77,8 +78,11 @@ def quantile(places: float | Sequence[float], function: str = "quantileExactIncl
     def words(kinds: Sequence[Kind]) -> Worded:
         number = "toFloat64({0})" if is_decimal(kinds[0]) or _is_wide(kinds[0]) else "{0}"
         answer = _FLOATS if several else like(FLOAT, *kinds)
-        text = f"{head}({number})"
-        return Worded(text if "TDigest" not in function else _as_float(text, several), answer)
+        text = f"{head}({number}){{over}}" if "TDigest" not in function else _as_float(f"{head}({number})", several)
+        if is_float(kinds[0]):
+            missing = f"arrayWithConstant({len(wanted)}, nan)" if several else "nan"
+            text = f"if(ifNull(max(isNaN({{0}})){{over}}, 0), {missing}, {text})"
+        return Worded(text, answer)
 
     return of_numbers("quantile", total(words([None]).sql, typed=words))
 
@@ -182,8 +186,8 @@ def _distinct_about(kinds: Sequence[Kind]) -> Worded:
 AGGREGATES = {
     "sum": total("ifNull(sum({0}){over}, 0)", typed=arithmetic.total)._replace(wrapping=arithmetic.wrapped_total),
     "mean": of_times_too(total("avg({0})", times=FIRST, typed=_mean)),
-    "min": one_of("minOrNull({0})"),
-    "max": one_of("maxOrNull({0})"),
+    "min": one_of("minOrNull({0})")._replace(typed=poisoned("minOrNull({0})")),
+    "max": one_of("maxOrNull({0})")._replace(typed=poisoned("maxOrNull({0})")),
     "std": spread("std"),
     "var": spread("var"),
     "skew": skew(bias=True),

@@ -10,6 +10,7 @@ from aaiclick.data.grammar import Type
 from aaiclick.data.kinds import BOOL, COUNT, FLOAT, TEXT, Kind, Worded, found, is_float, like, maybe
 from aaiclick.data.operations import products
 from aaiclick.data.operations.operation import ALL_ROWS, FIRST, Operation, of_numbers, of_times_too, window
+from aaiclick.data.sameness.nans import poisoned
 from aaiclick.errors import InputError
 from aaiclick.urls import did_you_mean
 
@@ -35,8 +36,8 @@ _IN_ORDER = {
     "backward_fill": window("any({0})", alike=FIRST, frame=_FROM_HERE, typed=found("any({0})")),
     "cumsum": window("sum({0})", typed=arithmetic.total_so_far),
     "cummean": window("avg({0})", typed=arithmetic.mean),
-    "cummin": window("min({0})", alike=FIRST, typed=found("min({0})")),
-    "cummax": window("max({0})", alike=FIRST, typed=found("max({0})")),
+    "cummin": window("min({0})", alike=FIRST, typed=poisoned("min({0})")),
+    "cummax": window("max({0})", alike=FIRST, typed=poisoned("max({0})")),
     "cumcount": window("count({0})", typed=lambda _: Worded("count({0})", COUNT)),
     "cumprod": window(products.UNKNOWN, typed=products.product_so_far),
 }

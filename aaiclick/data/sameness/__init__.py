@@ -1,0 +1,1 @@
+"""When values count as the same: NaN, zeros, and values of different types."""

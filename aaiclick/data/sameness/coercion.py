@@ -1,0 +1,91 @@
+"""Values of different types in one column, or matched with each other: exactly, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from aaiclick.data import sql
+from aaiclick.data.grammar import INTEGERS, Type, nullable
+from aaiclick.data.kinds import FLOATS, TEXT, Kind, is_decimal, is_float, is_whole
+from aaiclick.data.unions import common_type
+from aaiclick.data.zones import SECONDS
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
+
+_DAYS, _TIMES = ("Date", "Date32"), ("DateTime", "DateTime64")
+_ENUMS, _TEXTS = ("Enum8", "Enum16"), ("String", "FixedString")
+_AS_FLOAT = "accurateCastOrNull({0}, 'Float64')"
+
+
+def one_column(kinds: Sequence[Kind], where: str, name: str) -> Kind:
+    """The type of a column with the values of all of these; None where ClickHouse is to find it: where they are the
+    same, or one is not known."""
+    known = [kind for kind in kinds if kind is not None]
+    if len(known) < len(kinds) or len({kind.bare for kind in known}) < 2:
+        return None
+    if all(kind.bare.name in _TEXTS for kind in known):
+        return None
+    found = common_type(known)
+    if found is None:
+        raise _refused(known, where, name)
+    return found
+
+
+class Match(NamedTuple):
+    """How two columns are compared: words for each side."""
+
+    left: str = "{0}"
+    right: str = "{0}"
+
+
+def matched(left: Kind, right: Kind, where: str, name: str) -> Match:
+    """Words for two keys, the same where their values are; NULL where the other side has no such value."""
+    if left is None or right is None or left.bare == right.bare:
+        return Match()
+    names = {left.bare.name, right.bare.name}
+    if names <= {*INTEGERS, "Bool"} or names <= {*FLOATS, "Bool"} or names <= {*_TEXTS} or names <= {*_DAYS}:
+        return Match()
+    if left.bare.parts and right.bare.parts:
+        return Match()
+    if names <= {*INTEGERS, *FLOATS}:  # an integer that no float is has no partner
+        return Match(*("{0}" if is_float(kind) else _AS_FLOAT for kind in (left, right)))
+    common = common_type((left.bare, right.bare))
+    if common is None:
+        raise _refused((left, right), where, name)
+    if names <= {*_TIMES}:
+        return Match(SECONDS, SECONDS)
+    return Match(*(_as(common, kind) for kind in (left, right)))
+
+
+def _as(wanted: Type, kind: Type) -> str:
+    """A value as a type that holds all of them."""
+    if kind.bare == wanted:
+        return "{0}"
+    value = "toString({0})" if is_whole(kind) and kind.bare.bits > 64 else "{0}"  # ClickHouse has no other way
+    return f"CAST({value}, {sql.text(str(nullable(wanted) if kind.is_nullable else wanted))})"
+
+
+def _refused(kinds: Sequence[Type], where: str, name: str) -> InputError:
+    one = kinds[0].bare
+    other = next(kind.bare for kind in kinds if kind.bare != one and common_type((one, kind.bare)) is None)
+    return InputError(
+        field=f"{where} {shown(name)}",
+        value=f"{one} beside {other}",
+        rule="no type holds the values of both exactly",
+        hint=_hint(one, other, name),
+    )
+
+
+def _hint(one: Type, other: Type, name: str) -> str:
+    names = {one.name, other.name}
+    if names & {*_DAYS} and names & {*_TIMES}:
+        return f"Compute the day of the times first: with_columns({name}=col({name!r}).date())."
+    wanted = other if one.name in (*_TEXTS, "Bool") else one
+    if names & {*_ENUMS}:
+        wanted = TEXT
+    if is_decimal(wanted) and (is_float(one) or is_float(other)):
+        wanted = Type("Float64")
+    if is_whole(one) and is_whole(other) and wanted.name == "UInt256":
+        wanted = Type("Int256")
+    return f"Cast one of them first: with_columns({name}=col({name!r}).cast({str(wanted)!r}))."

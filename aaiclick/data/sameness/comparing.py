@@ -1,0 +1,86 @@
+"""Comparing numbers of different types, exactly.
+
+Decimals whose digits do not fit beside each other wrap around in ClickHouse, or are refused; and for it no whole number
+of 256 bits is less than infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aaiclick.data.grammar import INTEGERS, PRECISION_MAX
+from aaiclick.data.kinds import Kind, Typing, Worded, is_decimal, is_float, is_whole
+from aaiclick.data.whole import null_or
+
+DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
+"""The most digits of a whole number of so many bits."""
+
+
+def compared(sign: str) -> Typing:
+    """The words of a comparison; None where ClickHouse's are right."""
+
+    def words(kinds: Sequence[Kind]) -> Worded | None:
+        if any(map(is_float, kinds)) and any(map(_is_wide, kinds)):
+            return Worded(f"toBool({_with_float(sign, kinds)})")
+        if not any(map(is_decimal, kinds)) or not all(is_decimal(kind) or is_whole(kind) for kind in kinds):
+            return None
+        sizes = [_size(kind) for kind in kinds]
+        scale = max(size[1] for size in sizes)
+        if sizes[0][1] == sizes[1][1] and all(map(is_decimal, kinds)):
+            return None
+        room = PRECISION_MAX - scale
+        wide = [number for number, (digits, own) in enumerate(sizes) if digits - own > room]
+        texts = [_as_decimal(f"{{{number}}}", kinds[number], scale, number in wide) for number in (0, 1)]
+        text = f"{texts[0]} {sign} {texts[1]}"
+        for number in wide:  # at most one: the other has all these digits after the point
+            big = _is_big(f"{{{number}}}", kinds[number], room)
+            beyond = f"{{{number}}} {sign} {_zero(kinds[number])}"
+            if number == 1:
+                beyond = f"{_zero(kinds[number])} {sign} {{{number}}}"
+            text = f"if({big}, {beyond}, {text})"
+        return Worded(f"toBool({null_or(text, kinds) if wide else text})")
+
+    return words
+
+
+def _is_wide(kind: Kind) -> bool:
+    return kind is not None and kind.bare.name in INTEGERS and kind.bare.bits > 64
+
+
+def _with_float(sign: str, kinds: Sequence[Kind]) -> str:
+    """As ClickHouse does, which is right but for infinity."""
+    place = next(number for number, kind in enumerate(kinds) if _is_wide(kind))
+    whole, other = f"{{{place}}}", f"{{{1 - place}}}"
+    plain = f"{{0}} {sign} {{1}}"
+    return null_or(f"if(isInfinite({other}), {plain.replace(whole, f'toFloat64({whole})')}, {plain})", kinds)
+
+
+def _size(kind: Kind) -> tuple[int, int]:
+    assert kind is not None
+    if is_decimal(kind):
+        return kind.bare.numbers[0], kind.bare.numbers[1]
+    return DIGITS[8 if kind.bare.name == "Bool" else kind.bare.bits], 0
+
+
+def _as_decimal(text: str, kind: Kind, scale: int, is_wide: bool) -> str:
+    """The number with these digits after the point; what is too large for them is 0."""
+    room = PRECISION_MAX - scale
+    value = f"if({_is_big(text, kind, room)}, {_zero(kind)}, {text})" if is_wide else text
+    if is_whole(kind) and kind is not None and kind.bare.name != "Bool" and kind.bare.bits > 64:
+        value = f"toString({value})"
+    return f"toDecimal256({value}, {scale})"
+
+
+def _is_big(text: str, kind: Kind, room: int) -> str:
+    return f"({text} >= {_limit(kind, room)} OR {text} <= -{_limit(kind, room)})"
+
+
+def _limit(kind: Kind, room: int) -> str:
+    one = f"1{'0' * room}"
+    assert kind is not None
+    return f"toDecimal256('{one}', {kind.bare.numbers[1]})" if is_decimal(kind) else f"toInt256('{one}')"
+
+
+def _zero(kind: Kind) -> str:
+    assert kind is not None
+    return f"toDecimal256(0, {kind.bare.numbers[1]})" if is_decimal(kind) else f"to{kind.bare.name}(0)"
