@@ -129,8 +129,8 @@ async def list_stored() -> list[Stored]:
     """The Objects that stay, for everybody, by name."""
     async with data_context(oplog=False) as context:
         found = await context.client.rows(
-            "SELECT name, total_rows, total_bytes FROM system.tables"
-            " WHERE database = currentDatabase() AND startsWith(name, 'p_') ORDER BY name"
+            f"SELECT name, total_rows, total_bytes FROM {context.client.tables.sizes}"  # noqa: S608 (its own words)
+            " AND startsWith(name, 'p_') ORDER BY name"
         )
     named = ((name_of(table), table, rows, size) for table, rows, size in zip(*found.columns, strict=True))
     return [Stored(name, table, rows, size) for name, table, rows, size in named if name is not None]

@@ -15,6 +15,7 @@ from aaiclick.config import settings
 from aaiclick.data import deleting, files, loading, sql
 from aaiclick.data.clients.contract import DataClient, Settings
 from aaiclick.data.clients.opening import close_client, open_client
+from aaiclick.data.clients.tables import NewTable
 from aaiclick.data.compiling import to_sql
 from aaiclick.data.expressions import Column
 from aaiclick.data.frames import Frame
@@ -113,8 +114,8 @@ class Context:
         wanted = Schema(given.fields, given.shape, order or given.ordered)
         table, keeper = await self._table(name, scope)
         mark = new_mark()
-        statement = self._creation(table, wanted, mark, wanted.column_definitions())
-        await make_anew(self.client, table, mark, lambda: self.client.command(statement))
+        new = self._new(table, wanted, mark)
+        await make_anew(self.client, table, mark, lambda: self.client.tables.make(self.client, new))
         await self.note("create", table)
         return Object(self, table, wanted, keeper)
 
@@ -200,28 +201,26 @@ class Context:
         self, table: str, schema: Schema, query: str, settings: Settings | None = None, granule: int = 0
     ) -> Schema:
         """Make a table of the rows that a query gives; gives its schema with the columns that it then has."""
-        mark, look = new_mark(), f"DESCRIBE TABLE {sql.name(table)}"
-        statement = f"{self._creation(table, schema, mark, granule=granule)} AS {query}"
-        found = await make_anew(self.client, table, mark, lambda: self.client.make(statement, look, settings))
+        mark = new_mark()
+        client, new = self.client, self._new(table, schema, mark, granule)
+        found = await make_anew(client, table, mark, lambda: client.tables.make_as(client, new, query, settings))
         if is_mentioned(" ".join([*found.columns[0], *found.columns[1]])):
             await drop(self.client, table)
             raise _exposed()
         fields = tuple(Field(name, kind) for name, kind in zip(*found.columns[:2], strict=True) if name != ORDER)
         return Schema(fields, schema.shape, schema.ordered)
 
-    def _creation(self, table: str, schema: Schema, mark: str, columns: str = "", granule: int = 0) -> str:
-        """A name that is taken is refused: no two Objects share a table unknowingly.
+    def _new(self, table: str, schema: Schema, mark: str, granule: int = 0) -> NewTable:
+        """The table of an Object. A name that is taken is refused: no two share a table unknowingly.
 
         With a granule, it is sorted by its first column, and so many rows are read at least.
         """
-        order = sql.name(ORDER) if schema.ordered else "tuple()"
-        options = "non_replicated_deduplication_window = 1000"
-        if granule:
-            order, options = sql.name(schema.names[0]), f"index_granularity = {granule}"
-        text = f"CREATE TABLE {sql.name(table)} {f'({columns}) ' if columns else ''}ENGINE = MergeTree ORDER BY {order}"
-        if is_mentioned(text):
+        order = sql.name(schema.names[0]) if granule else sql.name(ORDER) if schema.ordered else "tuple()"
+        columns = schema.column_definitions() if schema.names and not granule else ""
+        if is_mentioned(f"{table} {columns} {order}"):
             raise _exposed()
-        return f"{text} SETTINGS {options} COMMENT {sql.text(schema.table_comment(**self.facts, made=mark))}"
+        comment = schema.table_comment(**self.facts, made=mark)
+        return NewTable(table, order, comment, columns, schema.names, not granule, granule)
 
     async def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
         if name is not None:
