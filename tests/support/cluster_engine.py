@@ -14,8 +14,10 @@ import importlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 from aaiclick.config import reset_settings
 from aaiclick.data import engine
@@ -36,9 +38,9 @@ def run(cluster: str, what: str, directory: Path) -> object:
     """What a coroutine function gives, called with the settings of a cluster."""
     config = directory / "cluster.xml"
     config.write_text(_CONFIG)
-    spilling = engine.spilling
-    engine.spilling = lambda memory: {**spilling(memory), "config-file": str(config)}  # type: ignore[dict-item]
-    servers.find_tables = _without_machines
+    spilling, opening = engine.spilling, cast(Any, engine)
+    opening.spilling = lambda memory: {**spilling(memory), "config-file": str(config)}
+    cast(Any, servers).find_tables = _without_machines
     os.environ["AAICLICK_LOCAL_ROOT"] = str(directory)
     reset_settings()
     serving = serve_directory(directory / "data", port=0)
@@ -52,11 +54,8 @@ def run(cluster: str, what: str, directory: Path) -> object:
     return asyncio.run(getattr(importlib.import_module(module), name)())
 
 
-def _without_machines(cluster: str, ask: object) -> Tables:
-    def told(sql: str) -> Rows:
-        return ask(sql)  # type: ignore[operator, no-any-return]
-
-    found = find_tables(cluster, told)
+def _without_machines(cluster: str, ask: Callable[[str], Rows]) -> Tables:
+    found = find_tables(cluster, ask)
     assert isinstance(found, ClusterTables)
     return replace(found, engine="MergeTree", window=TOKENS, on="")
 

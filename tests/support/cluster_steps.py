@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aaiclick.backend import get_ch_url
-from aaiclick.data import col, create_object_from_value, data_context, lineage, open_object
+from aaiclick.data import col, create_object, create_object_from_value, data_context, lineage, open_object
 from aaiclick.data.blobs import read_blob, write_blob
 from aaiclick.data.browsing import list_stored
 from aaiclick.data.clients.opening import close_client, open_client
@@ -62,7 +62,7 @@ async def _engines(table: str) -> list[list[str]]:
     client = await open_client(url)
     try:
         told = await client.rows(
-            "SELECT name, engine_full, JSONExtractString(comment, 'shape') FROM system.tables"  # noqa: S608 (our own)
+            "SELECT name, engine_full, JSONExtractString(comment, 'shape') FROM system.tables"
             f" WHERE database = currentDatabase() AND endsWith(name, '{table}') ORDER BY name"
         )
         return [list(row) for row in zip(*told.columns, strict=True)]
@@ -82,11 +82,13 @@ async def _left() -> list[str]:
 async def answers() -> list[list[Any]]:
     """What queries give over tables that are read through two shards, and over one table with the same rows.
 
-    The two shards are one table: every row is there twice, so the other table is filled by reading them.
+    The two shards are one table: every row is there twice, and the other table is filled by reading them.
     """
     async with data_context() as context:
-        sales = await create_object_from_value({"k": [1, 2, 2, 3], "v": [10, None, 30, 40]}, name="sales")
-        towns = await create_object_from_value({"k": [2, 3, 9], "town": ["Oslo", "Rome", "Bern"]}, name="towns")
+        sales = await create_object({"k": "Int64", "v": "Nullable(Int64)"}, name="sales")
+        towns = await create_object({"k": "Int64", "town": "String"}, name="towns")
+        await context.client.command("INSERT INTO local_p_sales VALUES (1, 10), (2, NULL), (2, 30), (3, 40)")
+        await context.client.command("INSERT INTO local_p_towns VALUES (2, 'Oslo'), (3, 'Rome'), (9, 'Bern')")
         for name in ("sales", "towns"):
             query = f"CREATE TABLE p_whole_{name} ENGINE = MergeTree ORDER BY tuple() AS SELECT * FROM p_{name}"
             await context.client.command(query)
