@@ -16,8 +16,8 @@ import pytest
 
 from aaiclick.data import Context, Object, data_context, lifetimes
 from aaiclick.data.clients.contract import DataClient
-from aaiclick.data.context import _directory, sweep_contexts
 from aaiclick.data.clients.tables import ALONE
+from aaiclick.data.context import _directory, sweep_contexts
 from aaiclick.data.lifetimes import Lifetime, make_anew, new_mark, sweep, swept
 from aaiclick.errors import DataUnreachable
 
