@@ -160,7 +160,7 @@ async def one(context: Context, name: str, tables: Mapping[str, Object], files: 
 def line(told: Told) -> str:
     cells = [told["query"], str(told["rows"]), *(_cell(told[which]) for which in ("ours", "sql"))]
     both = told["ours"].get("cpu"), told["sql"].get("cpu")
-    ratio = f"{both[0] / both[1]:.2f}" if all(both) else "–"
+    ratio = f"{both[0] / both[1]:.2f}" if all(both) else "-"
     return f"| {' | '.join([*cells, ratio, *(_cell(told[which]) for which in ('duckdb', 'polars'))])} |"
 
 
