@@ -40,11 +40,11 @@ def q7(t: Tables) -> Frame:
     pair = t["nation"].where(col("n_name").isin(["FRANCE", "GERMANY"])).select("n_nationkey", "n_name")
     sold = t["supplier"].join(pair.rename({"n_name": "supp_nation"}), on={"s_nationkey": "n_nationkey"})
     bought = t["customer"].join(pair.rename({"n_name": "cust_nation"}), on={"c_nationkey": "n_nationkey"})
+    ordered = t["orders"].join(bought[["c_custkey", "cust_nation"]], on={"o_custkey": "c_custkey"})
     items = t["lineitem"].where(col("l_shipdate") >= date(1995, 1, 1), col("l_shipdate") <= date(1996, 12, 31))
     joined = (
         items.join(sold[["s_suppkey", "supp_nation"]], on={"l_suppkey": "s_suppkey"})
-        .join(t["orders"].select("o_orderkey", "o_custkey"), on={"l_orderkey": "o_orderkey"})
-        .join(bought[["c_custkey", "cust_nation"]], on={"o_custkey": "c_custkey"})
+        .join(ordered[["o_orderkey", "cust_nation"]], on={"l_orderkey": "o_orderkey"})
         .where(col("supp_nation") != col("cust_nation"))
     )
     shipped = joined.with_columns(l_year=col("l_shipdate").year(), volume=_revenue())
@@ -169,18 +169,21 @@ def q20(t: Tables) -> Frame:
 
 
 def q21(t: Tables) -> Frame:
-    late = t["lineitem"].where(col("l_receiptdate") > col("l_commitdate"))
-    several = t["lineitem"].group_by("l_orderkey").agg(n=col("l_suppkey").nunique()).where(col("n") > 1)
-    alone = late.group_by("l_orderkey").agg(n=col("l_suppkey").nunique()).where(col("n") == 1)
+    is_late = col("l_receiptdate") > col("l_commitdate")
     failed = t["orders"].where(col("o_orderstatus") == "F")
     arabia = t["nation"].where(col("n_name") == "SAUDI ARABIA")
     suppliers = t["supplier"].join(arabia, on={"s_nationkey": "n_nationkey"}, how="semi")
-    waiting = (
-        late.join(suppliers[["s_suppkey", "s_name"]], on={"l_suppkey": "s_suppkey"})
-        .join(failed, on={"l_orderkey": "o_orderkey"}, how="semi")
-        .join(several, on="l_orderkey", how="semi")
-        .join(alone, on="l_orderkey", how="semi")
+    late = t["lineitem"].where(is_late).join(suppliers[["s_suppkey", "s_name"]], on={"l_suppkey": "s_suppkey"})
+    late = late.join(failed, on={"l_orderkey": "o_orderkey"}, how="semi")
+    late_one = is_late.choose(col("l_suppkey"), None)
+    orders = (
+        t["lineitem"]
+        .join(late, on="l_orderkey", how="semi")
+        .group_by("l_orderkey")
+        .agg(low=col("l_suppkey").min(), high=col("l_suppkey").max(), first=late_one.min(), last=late_one.max())
+        .where(col("low") != col("high"), col("first") == col("last"))
     )
+    waiting = late.join(orders, on="l_orderkey", how="semi")
     counts = waiting.group_by("s_name").agg(numwait="count")
     return counts.order_by("numwait", "s_name", descending=[True, False]).limit(100)
 

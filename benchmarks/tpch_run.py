@@ -174,14 +174,14 @@ def _cell(told: Told) -> str:
 async def run(given: argparse.Namespace) -> None:
     place = directory_of(given.scale)
     files, results = generate(given.scale, place), place / "results.json"
-    known: dict[str, Told] = json.loads(results.read_text()) if results.exists() and not given.again else {}
+    known: dict[str, Told] = json.loads(results.read_text()) if results.exists() else {}
     os.environ["AAICLICK_LOCAL_ROOT"] = str(place / "root")
     reset_settings()
     async with data_context(oplog=False) as context:
         tables = await load(files)
         print(HEAD + "\n" + re.sub(r"[^|]+", "---", HEAD), flush=True)
         for name in given.queries or OBJECTS:
-            if name not in known:
+            if name not in known or given.again:
                 known[name] = await one(context, name, tables, files, given.rounds)
                 partial = results.with_suffix(".new")
                 partial.write_text(json.dumps(known))

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+import pytest
+
+from aaiclick.data import Context, col
 from aaiclick.data.compiling import to_sql
 from aaiclick.data.expressions import Column
-from aaiclick.data.relations import Explode, Join, Table
+from aaiclick.data.relations import Explode, Join, JoinKind, Table
+from aaiclick.data.types import read_kind
 
 LEFT = Table("x", (Column("k"), Column("l.t")))
 RIGHT = Table("y", (Column("k"), Column("t")))
@@ -19,6 +25,44 @@ def test_a_side_is_called_as_no_column_is() -> None:
 def test_of_the_nearest_the_last_pair_is_compared() -> None:
     joined = to_sql(Join(LEFT, RIGHT, (("k", "k"), ("l.t", "t")), "forward", {}))
     assert joined.endswith("ASOF LEFT JOIN `y` AS r ON l_.`k` = r.`k` AND l_.`l.t` <= r.`t`")
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "among"),
+    [
+        ("Int64", "Int64", True),
+        ("String", "String", True),
+        ("DateTime64(3, 'UTC')", "DateTime64(3, 'UTC')", True),
+        ("Int64", "Int32", False),
+        ("Nullable(Int64)", "Nullable(Int64)", False),
+        ("Float64", "Float64", False),
+        ("Array(Float64)", "Array(Float64)", False),
+    ],
+)
+def test_a_semi_join_is_in_where_that_means_the_same(mine: str, theirs: str, among: bool) -> None:
+    left = Table("x", (Column("a", kind=read_kind(mine)), Column("b", kind=read_kind("Int8"))))
+    right = Table("y", (Column("a", kind=read_kind(theirs)), Column("b", kind=read_kind("Int8"))))
+    for kind, sign in (("semi", "IN"), ("anti", "NOT IN")):
+        joined = to_sql(Join(left, right, (("a", "a"), ("b", "b")), cast(JoinKind, kind), {}))
+        told = f"FROM `x` AS l WHERE (l.`a`, l.`b`) {sign} (SELECT r.`a`, r.`b` FROM `y` AS r)"
+        assert joined.endswith(told) == among, joined
+
+
+@pytest.mark.parametrize("kind", ["Int64", "Nullable(Int64)", "Float64", "String"])
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_semi_and_anti_joins_part_the_rows(context: Context, kind: str, ordered: bool) -> None:
+    text, null = kind == "String", kind.startswith("Nullable")
+    values = [str(each) if text else each for each in (1, 2, 2, 3)] + [None] * null
+    left = await context.create_object_from_value(
+        {"k": values, "n": list(range(len(values)))}, fields={"k": kind, "n": "Int64"}, order=ordered
+    )
+    others = [str(each) if text else each for each in (2, 2, 9)] + [None] * null
+    right = await context.create_object_from_value({"k": others}, fields={"k": kind})
+    assert sorted(await left.join(right, on="k", how="semi")["n"].data()) == [1, 2]
+    assert sorted(await left.join(right, on="k", how="anti")["n"].data()) == [0, 3, *[4] * null]
+    nobody = right.where(col("k") == ("5" if text else 5))
+    assert await left.join(nobody, on="k", how="semi").count() == 0
+    assert await left.join(nobody, on="k", how="anti").count() == len(values)
 
 
 def test_empty_lists_stay_if_all_of_a_row_are_empty() -> None:
