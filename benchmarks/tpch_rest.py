@@ -1,7 +1,7 @@
 """The other fourteen queries of TPC-H with our verbs, and all twenty-two by their number.
 
 Where the standard asks row by row (a correlated subquery), the verbs say it for all rows at once: EXISTS is a semi
-join, NOT EXISTS an anti join, a total for each row a join with groups. «Another supplier of the same order» (Q21) is a
+join (or `isin`, where there are few), NOT EXISTS an anti join, a total for each row a join with groups. «Another supplier of the same order» (Q21) is a
 question to groups, too: an order has several suppliers, or one.
 """
 
@@ -32,7 +32,7 @@ def q2(t: Tables) -> Frame:
 def q4(t: Tables) -> Frame:
     orders = t["orders"].where(col("o_orderdate") >= date(1993, 7, 1), col("o_orderdate") < date(1993, 10, 1))
     late = t["lineitem"].where(col("l_commitdate") < col("l_receiptdate"))
-    found = orders.join(late, on={"o_orderkey": "l_orderkey"}, how="semi")
+    found = orders.where(col("o_orderkey").isin(late["l_orderkey"]))
     return found.group_by("o_orderpriority").agg(order_count="count").order_by("o_orderpriority")
 
 

@@ -19,9 +19,6 @@ _KINDS = {
     "backward": "ASOF LEFT JOIN",
     "forward": "ASOF LEFT JOIN",
 }
-_AMONG = {"semi": "IN", "anti": "NOT IN"}
-"""What costs less than a join: measured on TPC-H's Q4, Q20 and Q21."""
-
 _NEAREST = {"backward": ">=", "forward": "<="}
 
 
@@ -31,26 +28,14 @@ def join_sql(relation: Join, source: Callable[[Relation], str]) -> str:
     left, right = _alias("l", names), _alias("r", names)
     listed = [_as(_of_left(relation, name, keys, left, right), name) for name in relation.left.names]
     listed += [_as(f"{right}.{sql.name(name)}", called) for name, called in relation.renamed.items()]
-    text = f"SELECT {', '.join(listed)} FROM {source(relation.left)} AS {left} "
-    if relation.kind in _AMONG and all(_is_plain(relation, *pair) for pair in relation.on):
-        which = ", ".join(f"{left}.{sql.name(name)}" for name, _ in relation.on)
-        among = ", ".join(f"{right}.{sql.name(name)}" for _, name in relation.on)
-        return (
-            f"{text}WHERE ({which}) {_AMONG[relation.kind]} (SELECT {among} FROM {source(relation.right)} AS {right})"
-        )
-    text += f"{_KINDS[relation.kind]} {source(relation.right)} AS {right}"
+    text = f"SELECT {', '.join(listed)} FROM {source(relation.left)} AS {left} {_KINDS[relation.kind]} "
+    text += f"{source(relation.right)} AS {right}"
     if relation.on:
         signs = ["="] * (len(relation.on) - 1) + [_NEAREST.get(relation.kind, "=")]
         mine = [_key(relation.left, a, left) for a, _ in relation.on]
         theirs = [_key(relation.right, b, right) for _, b in relation.on]
         text += " ON " + " AND ".join(map(" ".join, zip(mine, signs, theirs, strict=True)))
     return text
-
-
-def _is_plain(relation: Join, mine: str, theirs: str) -> bool:
-    """Whether IN means the same as a join: one type, without NULL, NaN and a zero with a sign."""
-    kinds = column_of(relation.left, mine).kind, column_of(relation.right, theirs).kind
-    return kinds[0] is not None and kinds[0] == kinds[1] and not kinds[0].parts and "Float" not in kinds[0].name
 
 
 def _key(side: Relation, name: str, alias: str) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
 from aaiclick.data import Context, col
 from aaiclick.data.compiling import to_sql
 from aaiclick.data.expressions import Column
-from aaiclick.data.relations import Explode, Join, JoinKind, Table
-from aaiclick.data.types import read_kind
+from aaiclick.data.relations import Explode, Join, Table
 
 LEFT = Table("x", (Column("k"), Column("l.t")))
 RIGHT = Table("y", (Column("k"), Column("t")))
@@ -25,27 +22,6 @@ def test_a_side_is_called_as_no_column_is() -> None:
 def test_of_the_nearest_the_last_pair_is_compared() -> None:
     joined = to_sql(Join(LEFT, RIGHT, (("k", "k"), ("l.t", "t")), "forward", {}))
     assert joined.endswith("ASOF LEFT JOIN `y` AS r ON l_.`k` = r.`k` AND l_.`l.t` <= r.`t`")
-
-
-@pytest.mark.parametrize(
-    ("mine", "theirs", "among"),
-    [
-        ("Int64", "Int64", True),
-        ("String", "String", True),
-        ("DateTime64(3, 'UTC')", "DateTime64(3, 'UTC')", True),
-        ("Int64", "Int32", False),
-        ("Nullable(Int64)", "Nullable(Int64)", False),
-        ("Float64", "Float64", False),
-        ("Array(Float64)", "Array(Float64)", False),
-    ],
-)
-def test_a_semi_join_is_in_where_that_means_the_same(mine: str, theirs: str, among: bool) -> None:
-    left = Table("x", (Column("a", kind=read_kind(mine)), Column("b", kind=read_kind("Int8"))))
-    right = Table("y", (Column("a", kind=read_kind(theirs)), Column("b", kind=read_kind("Int8"))))
-    for kind, sign in (("semi", "IN"), ("anti", "NOT IN")):
-        joined = to_sql(Join(left, right, (("a", "a"), ("b", "b")), cast(JoinKind, kind), {}))
-        told = f"FROM `x` AS l WHERE (l.`a`, l.`b`) {sign} (SELECT r.`a`, r.`b` FROM `y` AS r)"
-        assert joined.endswith(told) == among, joined
 
 
 @pytest.mark.parametrize("kind", ["Int64", "Nullable(Int64)", "Float64", "String"])
