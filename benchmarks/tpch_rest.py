@@ -1,8 +1,8 @@
 """The other fourteen queries of TPC-H with our verbs, and all twenty-two by their number.
 
 Where the standard asks row by row (a correlated subquery), the verbs say it for all rows at once: EXISTS is a semi
-join (or `isin`, where there are few), NOT EXISTS an anti join, a total for each row a join with groups. «Another supplier of the same order» (Q21) is a
-question to groups, too: an order has several suppliers, or one.
+join (or `isin`, where there are few), NOT EXISTS an anti join, a total for each row a join with groups. «Another
+supplier of the same order» (Q21) is a question to groups, too: the least and the greatest of its suppliers are two.
 """
 
 from __future__ import annotations

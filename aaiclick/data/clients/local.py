@@ -6,7 +6,7 @@ import asyncio
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
@@ -86,7 +86,7 @@ class LocalClient:
             try:
                 return used.rows_now(sql, settings)
             except (DataUnreachable, DataRefused) as error:
-                self._raise_refusal(error)
+                _raise_refusal(error, self._elsewhere)
                 self._move_now(used)
                 pause_s = patience.pause_s(error, again=True)
             time.sleep(pause_s)
@@ -106,7 +106,7 @@ class LocalClient:
                         yield batch
                 return
             except (DataUnreachable, DataRefused) as error:
-                self._raise_refusal(error)
+                _raise_refusal(error, self._elsewhere)
                 await self._move(used)
                 pause_s = patience.pause_s(error, again=not began)
             await asyncio.sleep(pause_s)
@@ -142,7 +142,7 @@ class LocalClient:
             try:
                 return await ask(used)
             except (DataUnreachable, DataRefused) as error:
-                self._raise_refusal(error)
+                _raise_refusal(error, self._elsewhere)
                 await self._move(used)
                 pause_s = patience.pause_s(error, again=again)
             await asyncio.sleep(pause_s)
@@ -171,17 +171,18 @@ class LocalClient:
     def _patience(self) -> Patience:
         return Patience(REPEATED_S_MAX)
 
-    def _raise_refusal(self, error: DataUnreachable | DataRefused) -> None:
-        """What is refused is no reason to look for another who answers, but for this."""
-        if isinstance(error, DataRefused) and error.facts["code"] not in self._elsewhere:
-            raise error
-
     def _leave(self) -> None:
         client, self._client = self._client, None
         end, self._end = self._end, lambda: None
         if client is not None:
             client.close_now()
             end()
+
+
+def _raise_refusal(error: DataUnreachable | DataRefused, elsewhere: Container[int]) -> None:
+    """What is refused is no reason to look for another who answers, but for these codes."""
+    if isinstance(error, DataRefused) and error.facts["code"] not in elsewhere:
+        raise error
 
 
 class Patience:
