@@ -24,11 +24,11 @@ from aaiclick.data.objects import Object
 from aaiclick.data.oplog import Oplog
 from aaiclick.data.refresh import Refresh
 from aaiclick.data.relations import Relation
-from aaiclick.data.schema import ORDER, Field, Schema, Shape
+from aaiclick.data.schema import IN_PLACE, ORDER, Field, Schema, Shape
 from aaiclick.data.stored import form_of
 from aaiclick.data.values import tabulate
 from aaiclick.data.versions.catalog import Located, check_version, locate, locate_all, schema_of
-from aaiclick.data.versions.publishing import TAKEN, Published, withdraw_plain
+from aaiclick.data.versions.publishing import TAKEN, Published, repeated, withdraw_plain
 from aaiclick.data.versions.refreshing import refresh
 from aaiclick.data.views import View, table_in, window_in
 from aaiclick.errors import DataRefused, InputError, NoContext, ObjectNotFound, StaleObject, ValueExposed
@@ -206,6 +206,8 @@ class Context:
         statement = f"{self._creation(table, schema, mark, granule=granule)} AS {query}"
         found = await make_anew(self.client, table, mark, lambda: self.client.make(statement, look, settings))
         await self._check_alone(table, mark)
+        if schema.ordered:  # what is made of a query has no defaults
+            await repeated(self.client, f"ALTER TABLE {sql.name(table)} MODIFY COLUMN {IN_PLACE}")
         if is_mentioned(" ".join([*found.columns[0], *found.columns[1]])):
             await drop(self.client, table)
             raise _exposed()

@@ -34,6 +34,7 @@ LOOKBACKS: tuple[tuple[tuple[str, ...], type | tuple[type, ...], str], ...] = (
     (("Float",), (int, float), "a number"),
 )
 FIRST_DAY, FIRST_MOMENT = date(1900, 1, 1), datetime(1900, 1, 1)  # noqa: DTZ001 (ClickHouse's first, in any zone)
+FIRST_NUMBER = -(2**255)
 _EXACTLY = Digits(prec=200)
 
 
@@ -153,7 +154,7 @@ def before(last: Any, lookback: Any) -> Any:
                 return _EXACTLY.subtract(last, Decimal(lookback))
     except OverflowError:
         return FIRST_MOMENT if isinstance(last, datetime) else FIRST_DAY
-    return last - lookback
+    return max(last - lookback, FIRST_NUMBER) if isinstance(last, int) else last - lookback
 
 
 def _refused(field: str, value: object, rule: str, hint: str) -> InputError:

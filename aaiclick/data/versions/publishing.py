@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aaiclick.data import sql
+from aaiclick.data.column_sources import SAME
 from aaiclick.data.lifetimes import LOST_MAX, Keeper, drop, new_mark
 from aaiclick.data.names import name_of, version_table
 from aaiclick.data.schema import Schema
@@ -79,7 +80,7 @@ async def publish(context: Context, change: Change) -> Published:
     client, made = context.client, None
     _check(change)
     for attempt in range(TRIES_MAX):
-        before = await _latest(client, change.table)
+        before = await _latest(context, change.table)
         if before is not None and change.token is not None and change.token in before.tokens:
             return Published(before.table, False, before)
         try:
@@ -134,8 +135,9 @@ async def _is_past(client: DataClient, table: str, before: Version, error: Excep
 # ---------------------------------------------------------------- from rows as they come to versions
 
 
-async def _latest(client: DataClient, table: str) -> Version | None:
+async def _latest(context: Context, table: str) -> Version | None:
     """The latest version, into whose table nobody inserts any more."""
+    client, first = context.client, version_table(table, 1)
     while True:
         versions = await versions_of(client, table)
         if not versions:
@@ -146,7 +148,8 @@ async def _latest(client: DataClient, table: str) -> Version | None:
                 await _settled(client, table)
             return latest
         try:
-            await client.command(f"RENAME TABLE {sql.name(table)} TO {sql.name(version_table(table, 1))}")
+            await client.command(f"RENAME TABLE {sql.name(table)} TO {sql.name(first)}")
+            await context.note("rename", first, [table], "", SAME)
         except DataRefused as error:
             if error.facts["code"] not in (TAKEN, GONE):
                 raise

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aaiclick.data.column_sources import UNKNOWN, by_name, derived
+from aaiclick.data.names import name_of
 from aaiclick.data.relations import Relation, tables_of
 from aaiclick.data.schema import Schema
 from aaiclick.data.versions.catalog import Version, check_version, locate, versions_of
 from aaiclick.data.versions.changes import Changed, Key, Staged, base_of, changed, count, staged
-from aaiclick.data.versions.publishing import Change, Made, Published, called, publish
+from aaiclick.data.versions.publishing import Change, Made, Published, publish
 from aaiclick.errors import ObjectNotFound
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class _Putting:
     async def make(self, version: Version | None) -> Made | None:
         """The table of the next version; None if there are no rows."""
         if version is None:
-            raise ObjectNotFound(name=self._table, hint="list_objects() tells which there are.")
+            raise ObjectNotFound(name=name_of(self._table) or self._table, hint="list_objects() tells which there are.")
         base = await base_of(self._context.client, version)
         key = None if self._given.key is None else Key(self._given.key, base.schema)
         if self._staged is None or self._staged[0] != base.schema:
@@ -79,25 +80,22 @@ class _Putting:
 async def roll_back(context: Context, table: str, number: int) -> Published:
     """Make a new version with the rows of an older one. No version is lost by that."""
     check_version(number)
-    client = context.client
+    client, sources = context.client, dict[str, list[str]]()
 
     async def make(version: Version | None) -> Made | None:
         old = await locate(client, table, number)
         if old is None or version is None:
-            raise ObjectNotFound(name=called(table), hint="list_objects() tells which there are.")
+            raise ObjectNotFound(name=name_of(table) or table, hint="list_objects() tells which there are.")
         if old.table == version.table:
             return None
         chosen = next(each for each in await versions_of(client, table) if each.table == old.table)
         base = await base_of(client, chosen)
-        keeper, _ = await changed(context, base, None, None)
-        return Made(keeper, base.schema)
+        sources.update({base.table: base.schema.names})
+        return Made((await changed(context, base, None, None))[0], base.schema)
 
     found = await publish(context, Change(table, "rollback", make))
     if found.is_new:
-        source = (await locate(client, table, number)) or None
-        sources = [source.table] if source else []
-        names = source.schema.names if source else []
-        await context.note("rollback", found.table, sources, "", by_name(dict.fromkeys(sources, names)))
+        await context.note("rollback", found.table, list(sources), "", by_name(sources))
     return found
 
 
