@@ -12,7 +12,8 @@ from aaiclick.data.frames import Frame
 from aaiclick.data.grammar import parse
 from aaiclick.data.inserting import insertion
 from aaiclick.data.lifetimes import Keeper, make_anew, new_mark
-from aaiclick.data.relations import Relation
+from aaiclick.data.names import version_table, without_version
+from aaiclick.data.relations import Relation, tables_of
 from aaiclick.data.schema import ORDER, Schema
 from aaiclick.data.values import conform
 from aaiclick.data.versions.catalog import Version, schema_of
@@ -66,6 +67,15 @@ class Changed(NamedTuple):
 async def base_of(client: DataClient, version: Version) -> Base:
     """A version with its columns."""
     return Base(version, await schema_of(client, version.table))
+
+
+def follow(relation: Relation, version: Version) -> bool:
+    """Let a relation read the table of an Object that got its first versions just now where it is; whether it does."""
+    plain = without_version(version.table)
+    found = [] if version.is_plain else [table for table in tables_of(relation) if table.name == plain]
+    for table in found:
+        object.__setattr__(table, "name", version_table(plain, 1))  # the same rows, under another name
+    return bool(found)
 
 
 async def staged(context: Context, base: Base, rows: Any) -> Staged:

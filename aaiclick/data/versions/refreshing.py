@@ -17,7 +17,7 @@ from aaiclick.data.schema import ORDER, Schema, Shape
 from aaiclick.data.stored import form_of
 from aaiclick.data.versions.bounds import Axis, before
 from aaiclick.data.versions.catalog import Version
-from aaiclick.data.versions.changes import Base, Key, Staged, base_of, changed, count, staged_query
+from aaiclick.data.versions.changes import Base, Key, Staged, base_of, changed, count, follow, staged_query
 from aaiclick.data.versions.publishing import Change, Made, Published, publish
 from aaiclick.errors import InputError
 
@@ -40,14 +40,16 @@ class _Refreshing:
     """The making of one version."""
 
     def __init__(self, context: Context, relation: Relation, shape: Shape, asked: Refresh) -> None:
-        self._context, self._asked = context, asked
+        self._context, self._asked, self._shape = context, asked, shape
+        self._relation = self.taken = relation
         self.form = form_of(relation, shape)
-        self.taken: Relation = self.form.relation
         self.is_from_before = False
 
     async def make(self, version: Version | None) -> Made | None:
         """The table of the next version; None if nothing would change."""
         asked = self._asked
+        if version is not None and follow(self._relation, version):
+            self.form = form_of(self._relation, self._shape)
         self.taken, self.is_from_before = self.form.relation, False
         if version is None or asked.full_refresh:
             return await self._whole()

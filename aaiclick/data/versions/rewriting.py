@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aaiclick.data.column_sources import UNKNOWN, by_name, derived
+from aaiclick.data.frames import Frame
 from aaiclick.data.names import name_of
 from aaiclick.data.relations import Relation, tables_of
 from aaiclick.data.schema import Schema
 from aaiclick.data.versions.catalog import Version, check_version, locate, versions_of
-from aaiclick.data.versions.changes import Changed, Key, Staged, base_of, changed, count, staged
+from aaiclick.data.versions.changes import Changed, Key, Staged, base_of, changed, count, follow, staged
 from aaiclick.data.versions.publishing import Change, Made, Published, publish
 from aaiclick.errors import ObjectNotFound
 
@@ -62,6 +63,8 @@ class _Putting:
         if version is None:
             raise ObjectNotFound(name=name_of(self._table) or self._table, hint="list_objects() tells which there are.")
         base = await base_of(self._context.client, version)
+        if isinstance(self._given.rows, Frame):
+            follow(self._given.rows._relation, version)
         key = None if self._given.key is None else Key(self._given.key, base.schema)
         if self._staged is None or self._staged[0] != base.schema:
             rows = await staged(self._context, base, self._given.rows)
