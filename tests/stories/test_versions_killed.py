@@ -157,7 +157,7 @@ def test_a_kill_at_any_statement_leaves_a_version_wholly(
     monkeypatch.setenv("AAICLICK_LOCAL_ROOT", str(tmp_path / "root"))
     monkeypatch.delenv("AAICLICK_CH_URL", raising=False)
     reset_settings()
-    step = 1 if LONG else 4
+    step = 1 if LONG else 9
     command = [sys.executable, "-c", SCRIPT, who, name, when, str(step)]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr[-4000:]

@@ -63,14 +63,31 @@ class Version:
 
 async def versions_of(client: DataClient, table: str) -> list[Version]:
     """The versions of an Object, whose table would be called so without versions; the oldest first."""
-    prefix = sql.text(f"{table}@")
-    found = await client.rows(
-        "SELECT name, comment, total_rows, total_bytes FROM system.tables WHERE database = currentDatabase()"  # noqa: S608 (quoted)
-        f" AND (name = {sql.text(table)} OR startsWith(name, {prefix}))"
+    which = f"(name = {sql.text(table)} OR startsWith(name, {sql.text(f'{table}@')}))"
+    return _counted(await _all_versions(client, which))
+
+
+async def latest_versions(client: DataClient, prefix: str) -> dict[str, Version]:
+    """The latest version of each Object whose table begins so; by the table that it would have without versions."""
+    found: dict[str, list[Version]] = {}
+    for each in await _all_versions(client, f"startsWith(name, {sql.text(prefix)})"):
+        found.setdefault(without_version(each.table), []).append(each)
+    return {table: _counted(versions)[-1] for table, versions in found.items()}
+
+
+async def _all_versions(client: DataClient, which: str) -> list[Version]:
+    rows = await client.rows(
+        "SELECT name, comment, total_rows, total_bytes FROM system.tables"  # noqa: S608 (quoted)
+        f" WHERE database = currentDatabase() AND {which}"
     )
-    every = [_version(*row) for row in zip(*found.columns, strict=True) if row[0] == table or version_in(row[0])]
-    numbered = [each for each in every if not each.is_plain]
-    return sorted(numbered or every, key=lambda each: each.number)  # a plain one beside them is about to be withdrawn
+    found = zip(*rows.columns, strict=True)
+    return [_version(*row) for row in found if "@" not in row[0] or version_in(row[0]) is not None]
+
+
+def _counted(found: list[Version]) -> list[Version]:
+    """In their order; a table without a number beside them is about to be withdrawn."""
+    numbered = [each for each in found if not each.is_plain]
+    return sorted(numbered or found, key=lambda each: each.number)
 
 
 def _version(table: str, comment: str, rows: int | None, size: int | None) -> Version:
