@@ -109,7 +109,7 @@ async def _rollback(name: str, version: int) -> int:
     from aaiclick.data.front import list_versions, rollback  # here, to keep start-up light
 
     async with data_context():
-        await rollback(name, version)
+        _ = await rollback(name, version)
         return (await list_versions(name))[-1].number
 
 

@@ -28,7 +28,7 @@ from aaiclick.data.schema import IN_PLACE, ORDER, Field, Schema, Shape
 from aaiclick.data.stored import form_of
 from aaiclick.data.values import tabulate
 from aaiclick.data.versions.catalog import Located, check_version, locate, locate_all, schema_of
-from aaiclick.data.versions.publishing import TAKEN, Published, repeated, withdraw_plain
+from aaiclick.data.versions.publishing import TAKEN, repeated, withdraw_plain
 from aaiclick.data.versions.refreshing import refresh
 from aaiclick.data.views import View, table_in, window_in
 from aaiclick.errors import DataRefused, InputError, NoContext, ObjectNotFound, StaleObject, ValueExposed
@@ -112,7 +112,7 @@ class Context:
         mark = new_mark()
         statement = self._creation(table, wanted, mark, wanted.column_definitions())
         await make_anew(self.client, table, mark, lambda: self.client.command(statement))
-        await self._check_alone(table, mark)
+        await _check_alone(self.client, table, mark)
         await self.note("create", table)
         return Object(self, table, wanted, keeper)
 
@@ -145,16 +145,13 @@ class Context:
         if asked is not None and asked.is_asked:
             asked.check(name)
             table = persistent_table(str(name), scope, self.job_id)
-            return await self._opened(await refresh(self, table, relation, shape, asked))
+            found = await refresh(self, table, relation, shape, asked)
+            return Object(self, found.table, found.schema or await schema_of(self.client, found.table))
         form = form_of(relation, shape)
         table, keeper = await self._table(name, scope)
         schema = await self._create_as(table, form.schema, form.query, form.settings)
         await self.note("materialize", table, form.relation, form.query)
         return Object(self, table, schema, keeper)
-
-    async def _opened(self, found: Published) -> Object:
-        """The version that counts after a call."""
-        return Object(self, found.table, found.schema or await schema_of(self.client, found.table))
 
     async def create_object_from_file(
         self,
@@ -205,7 +202,7 @@ class Context:
         mark, look = new_mark(), f"DESCRIBE TABLE {sql.name(table)}"
         statement = f"{self._creation(table, schema, mark, granule=granule)} AS {query}"
         found = await make_anew(self.client, table, mark, lambda: self.client.make(statement, look, settings))
-        await self._check_alone(table, mark)
+        await _check_alone(self.client, table, mark)
         if schema.ordered:  # what is made of a query has no defaults
             await repeated(self.client, f"ALTER TABLE {sql.name(table)} MODIFY COLUMN {IN_PLACE}")
         if is_mentioned(" ".join([*found.columns[0], *found.columns[1]])):
@@ -227,11 +224,6 @@ class Context:
         if is_mentioned(text):
             raise _exposed()
         return f"{text} SETTINGS {options} COMMENT {sql.text(schema.table_comment(**self.facts, made=mark))}"
-
-    async def _check_alone(self, table: str, mark: str) -> None:
-        """Refuse a new table of an Object that has versions."""
-        if scope_of(table) != "temporary" and await withdraw_plain(self.client, table, mark):
-            raise DataRefused(code=TAKEN, cause=f"Table {table} already exists, in versions")
 
     async def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
         if name is not None:
@@ -275,6 +267,12 @@ class Context:
     def groups(self, frame: Frame, keys: Sequence[Any]) -> Groups:
         """The rows of a frame, grouped."""
         return Groups(frame, keys)
+
+
+async def _check_alone(client: DataClient, table: str, mark: str) -> None:
+    """Refuse a new table of an Object that has versions."""
+    if scope_of(table) != "temporary" and await withdraw_plain(client, table, mark):
+        raise DataRefused(code=TAKEN, cause=f"Table {table} already exists, in versions")
 
 
 def _exposed() -> ValueExposed:

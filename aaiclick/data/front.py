@@ -11,7 +11,7 @@ from aaiclick.data.loading import OnError
 from aaiclick.data.names import Scope, persistent_table
 from aaiclick.data.objects import Object
 from aaiclick.data.schema import Schema
-from aaiclick.data.versions.catalog import Version, versions_of
+from aaiclick.data.versions.catalog import Version, schema_of, versions_of
 from aaiclick.data.versions.rewriting import roll_back
 from aaiclick.data.views import View
 from aaiclick.errors import ObjectNotFound
@@ -119,7 +119,7 @@ async def rollback(name: str, version: int, *, scope: Scope = "global") -> Objec
     """Let an Object be as it was: makes a new version with the rows and columns of this one."""
     context = await current_context()
     found = await roll_back(context, persistent_table(name, scope, context.job_id), version)
-    return await context._opened(found)
+    return Object(context, found.table, found.schema or await schema_of(context.client, found.table))
 
 
 async def list_objects() -> list[str]:

@@ -53,7 +53,7 @@ class Intruding:
         self.between = Between(context.client, words, does, when)
 
     def __enter__(self) -> Between:
-        self._context._client = self.between  # type: ignore[assignment]
+        self._context._client = self.between
         return self.between
 
     def __exit__(self, *error: object) -> None:
