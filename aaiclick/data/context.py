@@ -16,30 +16,27 @@ from aaiclick.data import deleting, files, loading, sql
 from aaiclick.data.clients.contract import DataClient, Settings
 from aaiclick.data.clients.opening import close_client, open_client
 from aaiclick.data.clients.tables import NewTable
-from aaiclick.data.compiling import to_sql
-from aaiclick.data.expressions import Column
 from aaiclick.data.frames import Frame
 from aaiclick.data.groups import Groups
 from aaiclick.data.lifetimes import Keeper, Lifetime, drop, has_contexts, make_anew, new_mark, sweep, swept
 from aaiclick.data.loading import OnError
-from aaiclick.data.names import Scope, name_of, persistent_table
+from aaiclick.data.names import Scope, name_of, persistent_table, scope_of
 from aaiclick.data.objects import Object
 from aaiclick.data.oplog import Oplog
-from aaiclick.data.places import in_order
-from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, with_order
-from aaiclick.data.schema import ORDER, VALUE, Field, Schema, Shape, read_schema
+from aaiclick.data.refresh import Refresh
+from aaiclick.data.relations import Relation
+from aaiclick.data.schema import ORDER, Field, Schema, Shape
+from aaiclick.data.stored import form_of
 from aaiclick.data.values import tabulate
+from aaiclick.data.versions.catalog import Located, check_version, locate, locate_all, schema_of
+from aaiclick.data.versions.publishing import TAKEN, repeated, withdraw_plain
+from aaiclick.data.versions.refreshing import refresh
 from aaiclick.data.views import View, table_in, window_in
-from aaiclick.errors import InputError, NoContext, ObjectNotFound, StaleObject, ValueExposed
+from aaiclick.errors import DataRefused, InputError, NoContext, ObjectNotFound, StaleObject, ValueExposed
 from aaiclick.telemetry.masks import is_mentioned
 from aaiclick.urls import shown
 
 Provider = Callable[[], Awaitable["Context"]]
-
-SCHEMAS_AT_ONCE = 500
-
-AS_SORTED = {"max_insert_threads": 1}
-"""Rows that come sorted are stored so."""
 
 _current: ContextVar[Context | None] = ContextVar("data_context", default=None)
 _provider: ContextVar[Provider | None] = ContextVar("data_context_provider", default=None)
@@ -116,6 +113,7 @@ class Context:
         mark = new_mark()
         new = self._new(table, wanted, mark)
         await make_anew(self.client, table, mark, lambda: self.client.tables.make(self.client, new))
+        await _check_alone(self.client, table, mark)
         await self.note("create", table)
         return Object(self, table, wanted, keeper)
 
@@ -141,18 +139,19 @@ class Context:
             raise
         return made
 
-    async def materialize(self, relation: Relation, shape: Shape, name: str | None, scope: Scope) -> Object:
-        """A table with the rows of a relation, made by one query."""
-        if shape in ("scalar", "list") and relation.names != (VALUE,):
-            relation = Project(relation, {VALUE: Column(relation.names[0])})
-        ordered = is_ordered(relation)
-        if not ordered:
-            relation = in_order(relation)
+    async def materialize(
+        self, relation: Relation, shape: Shape, name: str | None, scope: Scope, asked: Refresh | None = None
+    ) -> Object:
+        """A table with the rows of a relation, made by one query; or a new version of an Object that is there."""
+        if asked is not None and asked.is_asked:
+            asked.check(name)
+            table = persistent_table(str(name), scope, self.job_id)
+            found = await refresh(self, table, relation, shape, asked)
+            return Object(self, found.table, found.schema or await schema_of(self.client, found.table))
+        form = form_of(relation, shape)
         table, keeper = await self._table(name, scope)
-        schema = Schema((), shape, ordered)
-        query = to_sql(with_order(relation) if ordered else relation)
-        schema = await self._create_as(table, schema, query, AS_SORTED if is_sorted(relation) else None)
-        await self.note("materialize", table, relation, query)
+        schema = await self._create_as(table, form.schema, form.query, form.settings)
+        await self.note("materialize", table, form.relation, form.query)
         return Object(self, table, schema, keeper)
 
     async def create_object_from_file(
@@ -204,6 +203,10 @@ class Context:
         mark = new_mark()
         client, new = self.client, self._new(table, schema, mark, granule)
         found = await make_anew(client, table, mark, lambda: client.tables.make_as(client, new, query, settings))
+        await _check_alone(client, table, mark)
+        if schema.ordered:
+            for statement in client.tables.in_place(table):
+                await repeated(client, statement)
         if is_mentioned(" ".join([*found.columns[0], *found.columns[1]])):
             await drop(self.client, table)
             raise _exposed()
@@ -233,13 +236,13 @@ class Context:
 
     # ------------------------------------------------------------ find
 
-    async def open_object(self, name: str, *, scope: Scope = "global") -> Object:
-        """The Object of this name."""
+    async def open_object(self, name: str, *, scope: Scope = "global", version: int | None = None) -> Object:
+        """The Object of this name: its latest version, or this one."""
         table = persistent_table(name, scope, self.job_id)
-        found = await _read_schemas(self.client, [table])
-        if table not in found:
+        found = await locate(self.client, table, None if version is None else check_version(version))
+        if found is None:
             raise ObjectNotFound(name=name, hint="list_objects() tells which there are.")
-        return Object(self, table, found[table])
+        return Object(self, *found, is_pinned=version is not None)
 
     async def open_reference(self, reference: Mapping[str, Any]) -> Object | View:
         """The Object or View that a reference names."""
@@ -247,7 +250,7 @@ class Context:
 
     async def open_references(self, references: Sequence[Mapping[str, Any]]) -> list[Object | View]:
         """The Objects and Views that references name; one query asks for many of them."""
-        found = await _read_schemas(self.client, list(dict.fromkeys(map(table_in, references))))
+        found = await locate_all(self.client, list(dict.fromkeys(map(table_in, references))))
         return [_opened(self, reference, found.get(table_in(reference))) for reference in references]
 
     async def list_objects(self) -> list[str]:
@@ -255,7 +258,7 @@ class Context:
         found = await self.client.rows(
             "SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, 'p_') ORDER BY name"
         )
-        return [name for table in found.columns[0] if (name := name_of(table)) is not None]
+        return sorted({name for table in found.columns[0] if (name := name_of(table)) is not None})
 
     async def delete_object(self, what: str | Object, *, scope: Scope = "global") -> bool:
         """Delete an Object, by its name or itself, which may be temporary; says whether there was one."""
@@ -266,14 +269,20 @@ class Context:
         return Groups(frame, keys)
 
 
+async def _check_alone(client: DataClient, table: str, mark: str) -> None:
+    """Refuse a new table of an Object that has versions."""
+    if scope_of(table) != "temporary" and await withdraw_plain(client, table, mark):
+        raise DataRefused(code=TAKEN, cause=f"Table {table} already exists, in versions")
+
+
 def _exposed() -> ValueExposed:
     return ValueExposed(what="The name, a column or a type of an Object", hint="Call it otherwise.")
 
 
-def _opened(context: Context, reference: Mapping[str, Any], schema: Schema | None) -> Object | View:
-    if schema is None:
+def _opened(context: Context, reference: Mapping[str, Any], located: Located | None) -> Object | View:
+    if located is None:
         raise ObjectNotFound(name=table_in(reference), hint="Its table is gone.")
-    found = Object(context, table_in(reference), schema)
+    found = Object(context, *located)
     if reference.get("object_type") != "view":
         return found
     window = window_in(reference, found.columns)
@@ -281,27 +290,6 @@ def _opened(context: Context, reference: Mapping[str, Any], schema: Schema | Non
     if window.fields is not None and found.shape in ("table", "list"):
         shape = "list" if len(window.fields) == 1 and reference.get("shape") != "table" else "table"
     return View(context, found._table, window, shape)
-
-
-async def _read_schemas(client: DataClient, tables: Sequence[str]) -> dict[str, Schema]:
-    """The schemas of those tables that are there, as ClickHouse says."""
-    found: dict[str, Schema] = {}
-    for start in range(0, len(tables), SCHEMAS_AT_ONCE):
-        which = f"({', '.join(map(sql.text, tables[start : start + SCHEMAS_AT_ONCE]))})"
-        answer = await client.rows(
-            "SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase()"  # noqa: S608 (its parts are quoted)
-            f" AND table IN {which} ORDER BY table, position UNION ALL SELECT name, '', '', comment FROM system.tables"
-            f" WHERE database = currentDatabase() AND name IN {which}"
-        )
-        columns: dict[str, list[tuple[str, str, str]]] = {}
-        comments: dict[str, str] = {}
-        for table, name, kind, comment in zip(*answer.columns, strict=True):
-            if name:
-                columns.setdefault(table, []).append((name, kind, comment))
-            else:
-                comments[table] = comment
-        found |= {table: read_schema(columns.get(table, []), comment) for table, comment in comments.items()}
-    return found
 
 
 # ---------------------------------------------------------------- the current one

@@ -104,6 +104,11 @@ class Lifetime:
         if finalizer is not None:
             finalizer.detach()
 
+    def hand_over(self, keeper: Keeper) -> None:
+        """A table is there no longer under its name: another has it."""
+        self.keep(keeper.table)
+        self._there.discard(keeper.table)
+
     async def drop(self, keeper: Keeper) -> None:
         """Drop a table before its last reader is gone."""
         await drop(self._client, keeper.table)

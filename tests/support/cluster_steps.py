@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from aaiclick.backend import get_ch_url
-from aaiclick.data import col, create_object, create_object_from_value, data_context, lineage, open_object
+from aaiclick.data import (
+    col,
+    create_object,
+    create_object_from_value,
+    data_context,
+    lineage,
+    list_versions,
+    open_object,
+    rollback,
+)
 from aaiclick.data.blobs import read_blob, write_blob
 from aaiclick.data.browsing import list_stored
 from aaiclick.data.clients.opening import close_client, open_client
 from aaiclick.data.lifetimes import clone, drop
 from aaiclick.data.parts import number_rows, size_bytes
-from aaiclick.errors import AaiclickError
+from aaiclick.errors import AaiclickError, Conflict
 
 ORDERS = {"id": [1, 2, 3, 4], "city": ["Rome", "Oslo", None, "Rome"], "price": [1.5, 2.5, 0.0, -0.0]}
 
@@ -31,6 +40,12 @@ async def lives() -> dict[str, Any]:
         ordered = await create_object_from_value([3, 1, 2], order=True)
         found["in order"] = [await ordered.data(), await (ordered + 1).data()]
         found["copied in order"] = await (await ordered.copy()).data()
+        added = await ordered.copy()
+        await added.insert([0])
+        found["added come last"] = await added.data()
+        found["versions"] = [[each.operation, each.table] for each in await list_versions("orders")]
+        found["opened"] = await (await open_object("orders", version=1)).count()
+        found["no versions"] = await _without_versions(orders)
         rows = await number_rows(orders, 2)
         found["numbers"] = sorted(await rows.copy[rows.key].data())
         found["size"] = await size_bytes(rows) > 0
@@ -55,6 +70,22 @@ async def lives() -> dict[str, Any]:
         found["objects"] = await context.list_objects()
     found["left"] = await _left()
     return found
+
+
+async def _without_versions(orders: Any) -> list[str]:
+    """What is said to those who would make one."""
+    told = []
+    for make in (
+        lambda: orders.materialize("dear", full_refresh=True),
+        lambda: orders.materialize("orders", incremental_by="id"),
+        lambda: orders.upsert({"id": [5], "city": ["Bern"], "price": [8.0]}, key="id"),
+        lambda: rollback("orders", 1),
+    ):
+        try:
+            await make()
+        except Conflict as error:
+            told.append(str(error).partition(" (AAI")[0])
+    return told
 
 
 async def _engines(table: str) -> list[list[str]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aaiclick.data import sql
 from aaiclick.data.clients.contract import Rows, Settings
-from aaiclick.data.schema import ORDER
+from aaiclick.data.schema import IN_PLACE, ORDER
 from aaiclick.errors import ConfigError, DataRefused
 from aaiclick.urls import did_you_mean, shown
 
@@ -61,8 +61,13 @@ class Tables:
         return True
 
     @property
+    def keeps_versions(self) -> bool:
+        """Whether Objects may have versions: one machine renames tables, and sees all inserts that are under way."""
+        return self.engine == "MergeTree"
+
+    @property
     def sizes(self) -> str:
-        """What stands after FROM to ask how large tables are."""
+        """What stands after FROM to ask how large tables are, and for their comments."""
         return "system.tables WHERE database = currentDatabase()"
 
     async def look(self, client: DataClient, what: str, which: str) -> Rows:
@@ -84,6 +89,14 @@ class Tables:
     async def add_columns(self, client: DataClient, table: str, added: Mapping[str, str]) -> None:
         """Add columns to a table, those that it lacks."""
         await client.command(f"ALTER TABLE {sql.name(table)} {_added(added)}")
+
+    def in_place(self, table: str) -> list[str]:
+        """Statements after which rows that are added to an ordered table of a query come after those that are there."""
+        return [f"ALTER TABLE {sql.name(table)} MODIFY COLUMN {IN_PLACE}"]  # columns of a query have no defaults
+
+    async def make_like(self, client: DataClient, source: str, table: str, comment: str) -> None:
+        """Make an empty table with the same columns."""
+        await client.command(f"CREATE TABLE {sql.name(table)} AS {sql.name(source)} COMMENT {sql.text(comment)}")
 
     async def copy(self, client: DataClient, source: str, copy: str, comment: str) -> None:
         """Make a table with the same columns and rows."""
@@ -118,12 +131,16 @@ class ClusterTables(Tables):
         return False  # a shard would take over its own, and a replica may not have them yet
 
     @property
+    def keeps_versions(self) -> bool:
+        return False
+
+    @property
     def sizes(self) -> str:
         which = ", ".join(
             f"sum({each}) AS {each}" for each in ("total_rows", "total_bytes", "total_bytes_uncompressed")
         )
         return (
-            f"(SELECT substring(local.name, {len(LOCAL) + 1}) AS name, {which}"  # noqa: S608 (quoted)
+            f"(SELECT substring(local.name, {len(LOCAL) + 1}) AS name, any(local.comment) AS comment, {which}"  # noqa: S608 (quoted)
             f" FROM cluster({sql.text(self.cluster)}, system.tables) AS local"
             f" WHERE local.database = {sql.text(self.database)} AND startsWith(local.name, {sql.text(LOCAL)})"
             " GROUP BY local.name) WHERE true"
@@ -139,7 +156,7 @@ class ClusterTables(Tables):
         if not new.columns:
             found = await client.rows(f"DESCRIBE TABLE ({query})")
             pairs = list(zip(*found.columns[:2], strict=True))
-            columns = ", ".join(f"{sql.name(name)} {kind}" for name, kind in pairs)
+            columns = ", ".join(IN_PLACE if name == ORDER else f"{sql.name(name)} {kind}" for name, kind in pairs)
             new = new._replace(columns=columns, names=[name for name, _ in pairs])
         listed = ", ".join(map(sql.name, new.names))
         fill = [f"INSERT INTO {sql.name(new.name)} ({listed}) {query}"] if query else []
@@ -166,18 +183,24 @@ class ClusterTables(Tables):
         for each in (f"{LOCAL}{table}", table):
             await client.command(f"ALTER TABLE {sql.name(each)}{self.on} {_added(added)}")
 
-    async def copy(self, client: DataClient, source: str, copy: str, comment: str) -> None:
-        """The rows are copied: see `shares_pieces`."""
+    def in_place(self, table: str) -> list[str]:
+        return []  # they were made so
+
+    async def make_like(self, client: DataClient, source: str, table: str, comment: str) -> None:
         local = f"database = {sql.text(self.database)} AND name = {sql.text(LOCAL + source)}"
         found = await client.rows(f"SELECT sorting_key FROM system.tables WHERE {local}")  # noqa: S608 (quoted)
         columns = await client.rows(_look(source))
         order = next(iter(found.columns[0]), "")
         new = NewTable(
-            copy, f"({order})" if order else "tuple()", comment, f"AS {sql.name(source)}", columns.columns[0]
+            table, f"({order})" if order else "tuple()", comment, f"AS {sql.name(source)}", columns.columns[0]
         )
-        statements = self.creations(new._replace(tokens=True))
-        for statement in [*statements, f"INSERT INTO {sql.name(copy)} SELECT * FROM {sql.name(source)}"]:  # noqa: S608 (quoted)
+        for statement in self.creations(new._replace(tokens=True)):
             await client.command(statement)
+
+    async def copy(self, client: DataClient, source: str, copy: str, comment: str) -> None:
+        """The rows are copied: see `shares_pieces`."""
+        await self.make_like(client, source, copy, comment)
+        await client.command(f"INSERT INTO {sql.name(copy)} SELECT * FROM {sql.name(source)}")  # noqa: S608 (quoted)
 
     async def drop(self, client: DataClient, table: str) -> None:
         """The local ones first: what is left of a drop that fails is seen, and dropped again."""

@@ -73,9 +73,12 @@ async def statements(tables: Tables) -> list[str]:
     await tables.make(client, NewTable("c1_2", "`row`", "{}", granule=64), "SELECT 1 AS `it's`")
     await tables.make_once(client, _NEW)
     await tables.add_columns(client, _NEW.name, {"columns.how": "Array(String)"})
+    for each in tables.in_place("c1_1"):
+        await client.command(each)
+    await tables.make_like(client, "p_x", "c1_3", "{}")
     await tables.copy(client, "p_x", "t1_1", "{}")
     await tables.look(client, "name", "startsWith(name, 'c1_')")
-    await client.rows(f"SELECT name, total_rows FROM {tables.sizes} AND name = 'p_x'")
+    await client.rows(f"SELECT name, comment, total_rows FROM {tables.sizes} AND name = 'p_x'")
     await tables.drop(client, "p_x")
     return list(client.asked)
 
@@ -155,6 +158,7 @@ def run(cluster: str, steps: str, directory: Path) -> Any:
 
 def test_objects_live_on_a_cluster_as_elsewhere(tmp_path: Path) -> None:
     found = run("one", "lives", tmp_path)
+    none = "on a ClickHouse cluster"
     local, standing = found.pop("engines")
     assert local[0] == "local_p_orders"
     assert local[1].startswith("MergeTree")
@@ -174,6 +178,15 @@ def test_objects_live_on_a_cluster_as_elsewhere(tmp_path: Path) -> None:
         "blob": "a long text",
         "log": ["create", "insert", "materialize"],
         "refused": "DataRefused",
+        "added come last": [3, 1, 2, 0],
+        "versions": [["create", "p_orders"]],
+        "opened": 5,
+        "no versions": [
+            f"The Object dear cannot be changed by full refresh: {none}",
+            f"The Object orders cannot be changed by incremental: {none}",
+            f"The Object orders cannot be changed by upsert: {none}",
+            f"The Object orders cannot be changed by rollback: {none}",
+        ],
         "deleted": True,
         "objects": ["orders"],
         "left": ["aai_oplog", "local_aai_oplog", "local_p_orders", "p_orders"],

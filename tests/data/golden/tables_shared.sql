@@ -5,7 +5,9 @@ CREATE TABLE `c1_2` ENGINE = SharedMergeTree ORDER BY `row` SETTINGS index_granu
 CREATE TABLE IF NOT EXISTS `aai_oplog` (`at` DateTime64(6, 'UTC'), `operation` LowCardinality(String), `result` String, `sources` Array(String), `query` String, `job_id` Nullable(Int64), `task_id` Nullable(Int64), `columns.column` Array(LowCardinality(String)), `columns.table` Array(LowCardinality(String)), `columns.source` Array(LowCardinality(String)), `columns.how` Array(LowCardinality(String))) ENGINE = SharedMergeTree ORDER BY (result, at) SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800;
 DESCRIBE TABLE `aai_oplog`;
 ALTER TABLE `aai_oplog` ADD COLUMN IF NOT EXISTS `columns.how` Array(String);
+ALTER TABLE `c1_1` MODIFY COLUMN aai_id UInt64 DEFAULT generateSnowflakeID();
+CREATE TABLE `c1_3` AS `p_x` COMMENT '{}';
 CREATE TABLE `t1_1` CLONE AS `p_x` COMMENT '{}';
 SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, 'c1_');
-SELECT name, total_rows FROM system.tables WHERE database = currentDatabase() AND name = 'p_x';
+SELECT name, comment, total_rows FROM system.tables WHERE database = currentDatabase() AND name = 'p_x';
 DROP TABLE IF EXISTS `p_x` SYNC;
