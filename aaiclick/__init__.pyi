@@ -12,6 +12,8 @@ from aaiclick.data import Query as Query
 from aaiclick.data import Schema as Schema
 from aaiclick.data import Stats as Stats
 from aaiclick.data import Term as Term
+from aaiclick.data import Upserted as Upserted
+from aaiclick.data import Version as Version
 from aaiclick.data import View as View
 from aaiclick.data import broken_by as broken_by
 from aaiclick.data import col as col
@@ -25,10 +27,12 @@ from aaiclick.data import data_context as data_context
 from aaiclick.data import delete_object as delete_object
 from aaiclick.data import lineage as lineage
 from aaiclick.data import list_objects as list_objects
+from aaiclick.data import list_versions as list_versions
 from aaiclick.data import lit as lit
 from aaiclick.data import open_object as open_object
 from aaiclick.data import rank as rank
 from aaiclick.data import raw as raw
+from aaiclick.data import rollback as rollback
 from aaiclick.data import row_number as row_number
 from aaiclick.data import when as when
 from aaiclick.orchestration import PRESERVATION_FULL as PRESERVATION_FULL

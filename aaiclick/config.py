@@ -15,6 +15,7 @@ from urllib.parse import quote
 from aaiclick.config_docs import BY_NAME, Setting
 from aaiclick.errors import ConfigError, ConfigErrors
 from aaiclick.urls import Place, did_you_mean, mask_url, read_ch_url, read_sql_url, shown, sqlite_file, sqlite_url
+from aaiclick.urls import read_cluster as cluster_name
 
 __all__ = ["PreservationMode", "Settings", "mask_url", "reset_settings", "settings"]
 
@@ -37,6 +38,7 @@ class Settings:
     local_root: Path
     sql_url: str = field(repr=False)
     ch_url: str = field(repr=False)
+    ch_cluster: str
     log_dir: Path
     default_preservation_mode: PreservationMode
     beat_every_s: float
@@ -191,6 +193,7 @@ def _settings(reader: _Reader) -> Settings:
         local_root=root,
         sql_url=sql_url,
         ch_url=ch_url,
+        ch_cluster=reader.take("AAICLICK_CH_CLUSTER", lambda each, text: cluster_name(each.name, text, ch_url)) or "",
         log_dir=_log_dir(reader, root, local=sql_url.startswith("sqlite") and ch_url.startswith("chdb:")),
         default_preservation_mode=reader.take("AAICLICK_DEFAULT_PRESERVATION_MODE", _preservation_mode) or "none",
         beat_every_s=beat_every_s,
@@ -358,12 +361,9 @@ def _one_of(*choices: str) -> Callable[[Setting, str], str]:
 
 
 def _preservation_mode(setting: Setting, text: str) -> PreservationMode:
-    match text.lower():
-        case "none":
-            return "none"
-        case "full":
-            return "full"
-    raise _refused(setting, text, f"it must be {setting.rule}")
+    if text.lower() not in ("none", "full"):
+        raise _refused(setting, text, f"it must be {setting.rule}")
+    return "full" if text.lower() == "full" else "none"
 
 
 def _absolute(setting: Setting, text: str, env: Mapping[str, str]) -> Path:

@@ -58,7 +58,14 @@ SETTINGS: tuple[Setting, ...] = (
         "ch_url",
         "chdb://{root}/chdb_data",
         "The database of the data: embedded chdb, or a ClickHouse server.",
-        "chdb://directory or clickhouse://user:password@host:port/database",
+        "chdb://directory or clickhouse://user:password@host:port/database; several hosts with commas",
+    ),
+    Setting(
+        "AAICLICK_CH_CLUSTER",
+        "ch_cluster",
+        "none",
+        "The cluster of the server in AAICLICK_CH_URL on whose machines tables are made; see the guide on databases.",
+        "a cluster's name: letters, digits, _ . -",
     ),
     Setting(
         "AAICLICK_LOG_DIR",

@@ -97,7 +97,8 @@ def read_ch_url(setting: str, text: str, place: Place) -> str:
     """The address of the data, checked, with an absolute path."""
     scheme, rest = _split(setting, text, CH_EXAMPLES)
     if scheme == "clickhouse":
-        _check_server(setting, text, rest, CH_EXAMPLES)
+        for each in _single(rest):
+            _check_server(setting, text, each, CH_EXAMPLES)
         return f"clickhouse://{rest}"
     if scheme != "chdb":
         hint = did_you_mean(scheme, ("chdb", "clickhouse")) or f"Write for example {CH_EXAMPLES}."
@@ -107,6 +108,24 @@ def read_ch_url(setting: str, text: str, place: Place) -> str:
     if rest.startswith(":memory:"):
         raise _refused(setting, text, "data in memory would end with its process", "Write chdb://path/to/directory.")
     return f"chdb://{place(rest)}"
+
+
+def read_cluster(setting: str, text: str, ch_url: str) -> str:
+    """The name of a cluster of ClickHouse servers."""
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", text):
+        hint = "Unset it, if there is one server, or none."
+        raise _refused(setting, text, "a cluster's name has letters, digits, _ . and -", hint)
+    if not ch_url.startswith("clickhouse://"):
+        rule, hint = "the embedded engine is no cluster", "Name a server: AAICLICK_CH_URL=clickhouse://…, or unset it."
+        raise _refused(setting, text, rule, hint)
+    return text
+
+
+def _single(rest: str) -> list[str]:
+    """An address with several hosts, as one for each."""
+    login, at, there = rest.rpartition("@")
+    hosts, slash, tail = there.partition("/")
+    return [f"{login}{at}{host}{slash}{tail}" for host in hosts.split(",")]
 
 
 def sqlite_url(file: Path) -> str:

@@ -97,6 +97,7 @@ def test_a_wrong_address_of_the_state_is_refused_in_one_line(given, said):
         ("chdb:///data/ch", "chdb:///data/ch"),
         ("chdb://~/ch", "chdb:///ada/ch"),
         ("clickhouse://u:p@h:8123/d", "clickhouse://u:p@h:8123/d"),
+        ("clickhouse://u:p@g,h:8124/d", "clickhouse://u:p@g,h:8124/d"),
         ("clickhouse://h/default?secure=true", "clickhouse://h/default?secure=true"),
     ],
 )
@@ -114,12 +115,38 @@ def test_an_address_of_the_data_is_accepted(given, expected):
         ("http://u:hush@h/d", "neither chdb nor clickhouse"),
         ("clickhouse://u:hush@h:8123", "no database"),
         ("clickhouse://u:hush@h:http/d", "port"),
+        ("clickhouse://u:hush@g:8123,h:http/d", "port"),
+        ("clickhouse://u:hush@g,h:8123", "no database"),
+        ("clickhouse://u:hush@g!,h/d", "host cannot be read"),
     ],
 )
 def test_a_wrong_address_of_the_data_is_refused(given, said):
     message = refusal(AAICLICK_CH_URL=given)
     assert said in message
     assert "hush" not in message
+
+
+SERVER = "clickhouse://u:hush@h/d"
+
+
+def test_a_cluster_of_the_server_is_accepted():
+    assert read(AAICLICK_CH_URL=SERVER, AAICLICK_CH_CLUSTER="prod-1").ch_cluster == "prod-1"
+    assert read().ch_cluster == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "given", "said"),
+    [
+        (SERVER, "", "letters, digits"),
+        (SERVER, "a`b", "letters, digits"),
+        (SERVER, "{cluster}", "letters, digits"),
+        ("chdb:///data", "prod", "the embedded engine is no cluster"),
+    ],
+)
+def test_a_wrong_cluster_is_refused(url, given, said):
+    message = refusal(AAICLICK_CH_URL=url, AAICLICK_CH_CLUSTER=given)
+    assert message.startswith("AAICLICK_CH_CLUSTER=")
+    assert said in message
 
 
 @pytest.mark.parametrize("name", ["local.db", "with blank.db", "100%.db", "a?b#c.db", "zäh.db", "a@b:c.db"])

@@ -25,6 +25,8 @@ app = typer.Typer(help="Look at Objects, and serve the embedded data engine.", r
 app.command("list")(objects.list_)
 app.command("show")(objects.show)
 app.command("query")(objects.query)
+app.command("versions")(objects.versions)
+app.command("rollback")(objects.rollback)
 app.command("delete")(objects.delete)
 
 

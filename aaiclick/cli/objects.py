@@ -1,4 +1,4 @@
-"""`aaiclick data list|show|query|delete`: the Objects that stay."""
+"""`aaiclick data list|show|query|versions|rollback|delete`: the Objects that stay."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from aaiclick.wording import counted
 if TYPE_CHECKING:
     from aaiclick.data.browsing import Browsed
     from aaiclick.data.schema import Schema
+    from aaiclick.data.versions.catalog import Version
 
 ROWS_MAX = 10_000
+VERSION_FACTS = ("version", "made_at", "operation", "rows", "bytes")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The Object's name.")]
 Limit = Annotated[int, typer.Option(min=0, max=ROWS_MAX, help="How many rows at most.")]
@@ -69,6 +71,51 @@ def query(
         show_json({"columns": columns, "rows": _rows(found), "complete": found.complete})
     else:
         _show_rows(found)
+
+
+def versions(name: Name, as_json: AsJson = False) -> None:
+    """List the versions of an Object that are kept."""
+    found = wait_for(_versions(name))
+    if as_json:
+        show_json({"name": name, "versions": [_about(each) for each in found]})
+        return
+    show_table(VERSION_FACTS, [list(_about(each).values()) for each in found])
+    say(counted(len(found), "version"))
+
+
+def rollback(
+    name: Name,
+    version: Annotated[int, typer.Argument(min=1, metavar="VERSION", help="The number of a version that is kept.")],
+    as_json: AsJson = False,
+) -> None:
+    """Let an Object be as it was in a version, which makes a new one."""
+    latest = wait_for(_rollback(name, version))
+    if as_json:
+        show_json({"name": name, "version": version, "latest": latest})
+    else:
+        say(f"Object {name} is as in version {version}; that is version {latest} now.")
+
+
+async def _versions(name: str) -> list[Version]:
+    from aaiclick.data.context import data_context  # here, to keep start-up light
+    from aaiclick.data.front import list_versions  # here, to keep start-up light
+
+    async with data_context(oplog=False):
+        return await list_versions(name)
+
+
+async def _rollback(name: str, version: int) -> int:
+    from aaiclick.data.context import data_context  # here, to keep start-up light
+    from aaiclick.data.front import list_versions, rollback  # here, to keep start-up light
+
+    async with data_context():
+        _ = await rollback(name, version)
+        return (await list_versions(name))[-1].number
+
+
+def _about(version: Version) -> dict[str, Any]:
+    at = None if version.made_at is None else version.made_at.isoformat()
+    return dict(zip(VERSION_FACTS, (version.number, at, version.operation, version.rows, version.bytes), strict=True))
 
 
 def delete(

@@ -13,12 +13,16 @@ from aaiclick.data.front import (
     create_object_from_value,
     delete_object,
     list_objects,
+    list_versions,
     open_object,
+    rollback,
 )
 from aaiclick.data.lineage import Lineage, lineage
 from aaiclick.data.objects import Object
 from aaiclick.data.schema import Field, Schema
 from aaiclick.data.terms import Term, col, lit, rank, raw, row_number
+from aaiclick.data.versions.catalog import Version
+from aaiclick.data.versions.rewriting import Upserted
 from aaiclick.data.views import View
 
 __all__ = [
@@ -34,6 +38,8 @@ __all__ = [
     "Schema",
     "Stats",
     "Term",
+    "Upserted",
+    "Version",
     "View",
     "broken_by",
     "col",
@@ -47,10 +53,12 @@ __all__ = [
     "delete_object",
     "lineage",
     "list_objects",
+    "list_versions",
     "open_object",
     "lit",
     "rank",
     "raw",
+    "rollback",
     "row_number",
     "when",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from datetime import timedelta
+from decimal import Decimal
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,6 +12,7 @@ from aaiclick.data import costs, described, reading
 from aaiclick.data.compiling import to_sql
 from aaiclick.data.costs import Stats
 from aaiclick.data.names import Scope
+from aaiclick.data.refresh import Refresh
 from aaiclick.data.relations import Relation
 from aaiclick.data.schema import Schema, Shape
 from aaiclick.errors import InputError
@@ -94,12 +97,27 @@ class Answers:
         """A table of its own with the same rows; with a name, one that stays."""
         return await self.materialize(name, scope=scope)
 
-    async def materialize(self, name: str | None = None, *, scope: Scope = "global") -> Object:
+    async def materialize(
+        self,
+        name: str | None = None,
+        *,
+        scope: Scope = "global",
+        full_refresh: bool = False,
+        incremental_by: str | None = None,
+        lookback: timedelta | float | Decimal | None = None,
+        partition: tuple[Any, Any] | None = None,
+        key: str | Sequence[str] | None = None,
+        keep: int | None = None,
+    ) -> Object:
         """Make a table of it; with a name, one that stays.
 
         Rows that are sorted or have an order (`order=True`) keep it; others may come in any order if they are many.
+        Where there may be an Object of that name already, say what becomes of it, which makes a new version:
+        `full_refresh` replaces it, `incremental_by` the rows from its last value on, or from `lookback` before that, or
+        those of a `partition` (start, end); with a `key`, rows take the place of those with the same.
         """
-        return await self._context.materialize(self._relation, self._shape, name, scope)
+        refresh = Refresh(full_refresh, incremental_by, lookback, partition, key, keep)
+        return await self._context.materialize(self._relation, self._shape, name, scope, refresh)
 
     def __await__(self) -> Generator[Any, None, Object]:
         return self.materialize().__await__()

@@ -6,6 +6,7 @@ from typing import Any
 
 from aaiclick.data import sql
 from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.clients.tables import NewTable
 from aaiclick.data.lifetimes import make_anew, new_mark
 from aaiclick.data.schema import Schema
 from aaiclick.errors import ObjectNotFound
@@ -18,12 +19,10 @@ async def write_blob(client: DataClient, table: str, text: str, **facts: Any) ->
     import pyarrow as pa  # here, to keep start-up light
 
     mark = new_mark()
-    comment = sql.text(Schema((), "table").table_comment(**facts, made=mark))
-    creation = (
-        f"CREATE TABLE {sql.name(table)} (number UInt32, part String) ENGINE = MergeTree ORDER BY number"
-        f" SETTINGS non_replicated_deduplication_window = 1000 COMMENT {comment}"
-    )
-    await make_anew(client, table, mark, lambda: client.command(creation))
+    comment = Schema((), "table").table_comment(**facts, made=mark)
+    columns, names = "number UInt32, part String", ("number", "part")
+    new = NewTable(table, "number", comment, columns, names, tokens=True)
+    await make_anew(client, table, mark, lambda: client.tables.make(client, new))
     parts = [text[start : start + PART_CHARS] for start in range(0, len(text), PART_CHARS)]
     numbers = pa.array(range(len(parts)), pa.uint32())
     await client.insert(table, pa.table({"number": numbers, "part": pa.array(parts, pa.string())}))

@@ -18,6 +18,7 @@ from aaiclick.data.names import name_of
 from aaiclick.data.places import in_order
 from aaiclick.data.schema import Schema
 from aaiclick.data.terms import col
+from aaiclick.data.versions.catalog import latest_versions
 from aaiclick.errors import DataRefused, InputError
 from aaiclick.urls import shown
 
@@ -128,12 +129,12 @@ class Stored(NamedTuple):
 async def list_stored() -> list[Stored]:
     """The Objects that stay, for everybody, by name."""
     async with data_context(oplog=False) as context:
-        found = await context.client.rows(
-            "SELECT name, total_rows, total_bytes FROM system.tables"
-            " WHERE database = currentDatabase() AND startsWith(name, 'p_') ORDER BY name"
-        )
-    named = ((name_of(table), table, rows, size) for table, rows, size in zip(*found.columns, strict=True))
-    return [Stored(name, table, rows, size) for name, table, rows, size in named if name is not None]
+        latest = await latest_versions(context.client, "p_")
+    return [
+        Stored(name, each.table, each.rows, each.bytes)
+        for table, each in sorted(latest.items())
+        if (name := name_of(table)) is not None
+    ]
 
 
 async def query_rows(query: str, *, limit: int = 100) -> Browsed:

@@ -13,40 +13,36 @@ from typing import Any, TypedDict, Unpack
 
 from aaiclick.backend import get_ch_url, get_root
 from aaiclick.config import settings
-from aaiclick.data import deleting, sql
+from aaiclick.data import deleting
 from aaiclick.data.clients.contract import DataClient, Settings
 from aaiclick.data.clients.opening import close_client, open_client
-from aaiclick.data.compiling import to_sql
-from aaiclick.data.expressions import Column
+from aaiclick.data.clients.tables import NewTable
 from aaiclick.data.frames import Frame
 from aaiclick.data.groups import Groups
 from aaiclick.data.lifetimes import Keeper, Lifetime, drop, has_contexts, make_anew, new_mark, sweep, swept
-from aaiclick.data.names import Scope, name_of, persistent_table
+from aaiclick.data.names import Scope, name_of, persistent_table, scope_of
 from aaiclick.data.objects import Object
 from aaiclick.data.oplog import Oplog
-from aaiclick.data.places import in_order, is_as_inserted, is_below
 from aaiclick.data.record_paths import with_paths
-from aaiclick.data.relations import Project, Relation, is_ordered, is_sorted, own_columns, with_order
-from aaiclick.data.schema import ORDER, VALUE, Field, Schema, Shape, read_schema
+from aaiclick.data.refresh import Refresh
+from aaiclick.data.relations import Relation, own_columns
+from aaiclick.data.schema import ORDER, Field, Schema, Shape
+from aaiclick.data.stored import form_of, read_schemas
 from aaiclick.data.tables import sources
-from aaiclick.data.tables.creation import creation, exposed
+from aaiclick.data.tables.creation import exposed, new_table
 from aaiclick.data.tables.sources import FileOptions, PathLike, UrlOptions, reading_of
-from aaiclick.data.tables.storage import read_storage
+from aaiclick.data.tables.storage import PLAINLY, Storage, read_storage
 from aaiclick.data.tables.temporary import TemporaryNames
 from aaiclick.data.values import tabulate
+from aaiclick.data.versions.catalog import Located, check_version, locate, locate_all, schema_of
+from aaiclick.data.versions.publishing import TAKEN, repeated, withdraw_plain
+from aaiclick.data.versions.refreshing import refresh
 from aaiclick.data.views import View, table_in, window_in
-from aaiclick.errors import InputError, NoContext, ObjectNotFound, StaleObject
+from aaiclick.errors import DataRefused, InputError, NoContext, ObjectNotFound, StaleObject
 from aaiclick.telemetry.masks import is_mentioned
 from aaiclick.urls import shown
 
 Provider = Callable[[], Awaitable["Context"]]
-
-SCHEMAS_AT_ONCE = 500
-
-AS_SORTED = {"max_insert_threads": 1}
-"""Rows that come sorted are stored so."""
-AS_BELOW = {**AS_SORTED, "max_threads": 1}
-"""Rows of tables that come below each other have the places in which they were inserted."""
 
 _current: ContextVar[Context | None] = ContextVar("data_context", default=None)
 _provider: ContextVar[Provider | None] = ContextVar("data_context_provider", default=None)
@@ -142,9 +138,9 @@ class Context:
         wanted = replace(wanted, replacing=storage.replaces)
         table, keeper = await self._table(name, scope)
         mark = new_mark()
-        columns = wanted.column_definitions()
-        statement = creation(table, wanted, {**self.facts, "made": mark}, columns=columns, storage=storage)
-        await make_anew(self.client, table, mark, lambda: self.client.command(statement))
+        new = self._new(table, wanted, mark, storage=storage)
+        await make_anew(self.client, table, mark, lambda: self.client.tables.make(self.client, new))
+        await _check_alone(self.client, table, mark)
         await self.note("create", table)
         return Object(self, table, wanted, keeper)
 
@@ -170,19 +166,24 @@ class Context:
         return made
 
     async def materialize(
-        self, relation: Relation, shape: Shape, name: str | None, scope: Scope, settings: Settings | None = None
+        self,
+        relation: Relation,
+        shape: Shape,
+        name: str | None,
+        scope: Scope,
+        asked: Refresh | None = None,
+        settings: Settings | None = None,
     ) -> Object:
-        """A table with the rows of a relation, made by one query."""
-        if shape in ("scalar", "list") and relation.names != (VALUE,):
-            relation = Project(relation, {VALUE: Column(relation.names[0])})
-        ordered, settings = is_ordered(relation), AS_BELOW if is_below(relation) and is_as_inserted(relation) else None
-        if not ordered:
-            relation = in_order(relation)
+        """A table with the rows of a relation, made by one query; or a new version of an Object that is there."""
+        if asked is not None and asked.is_asked:
+            asked.check(name)
+            table = persistent_table(str(name), scope, self.job_id)
+            found = await refresh(self, table, relation, shape, asked)
+            return Object(self, found.table, found.schema or await schema_of(self.client, found.table))
+        form = form_of(relation, shape)
         table, keeper = await self._table(name, scope)
-        schema = Schema((), shape, ordered)
-        query = to_sql(with_order(relation) if ordered else relation)
-        schema = await self._create_as(table, schema, query, settings or (AS_SORTED if is_sorted(relation) else None))
-        await self.note("materialize", table, relation, query)
+        schema = await self._create_as(table, form.schema, form.query, settings or form.settings)
+        await self.note("materialize", table, form.relation, form.query)
         return Object(self, table, schema, keeper)
 
     async def create_object_from_file(self, path: PathLike, **given: Unpack[FileOptions]) -> Object:
@@ -204,14 +205,22 @@ class Context:
         self, table: str, schema: Schema, query: str, settings: Settings | None = None, granule: int = 0
     ) -> Schema:
         """Make a table of the rows that a query gives; gives its schema with the columns that it then has."""
-        mark, look = new_mark(), f"DESCRIBE TABLE {sql.name(table)}"
-        statement = f"{creation(table, schema, {**self.facts, 'made': mark}, granule=granule)} AS {query}"
-        found = await make_anew(self.client, table, mark, lambda: self.client.make(statement, look, settings))
+        mark = new_mark()
+        client, new = self.client, self._new(table, schema, mark, granule=granule)
+        found = await make_anew(client, table, mark, lambda: client.tables.make_as(client, new, query, settings))
+        await _check_alone(client, table, mark)
+        if schema.ordered:
+            for statement in client.tables.in_place(table):
+                await repeated(client, statement)
         if is_mentioned(" ".join([*found.columns[0], *found.columns[1]])):
             await drop(self.client, table)
             raise exposed()
         fields = tuple(Field(name, kind) for name, kind in zip(*found.columns[:2], strict=True) if name != ORDER)
         return Schema(fields, schema.shape, schema.ordered)
+
+    def _new(self, table: str, schema: Schema, mark: str, *, granule: int = 0, storage: Storage = PLAINLY) -> NewTable:
+        comment = schema.table_comment(**self.facts, made=mark)
+        return new_table(table, schema, comment, granule=granule, storage=storage)
 
     async def _table(self, name: str | None, scope: Scope) -> tuple[str, Keeper | None]:
         if name is not None and scope != "temporary":
@@ -226,14 +235,15 @@ class Context:
 
     # ------------------------------------------------------------ find
 
-    async def open_object(self, name: str, *, scope: Scope = "global") -> Object:
-        """The Object of this name."""
-        keeper = self._names.keeper_of(name) if scope == "temporary" else None
-        table = persistent_table(name, scope, self.job_id) if keeper is None else keeper.table
-        found = await _read_schemas(self.client, [table])
-        if table not in found:
+    async def open_object(self, name: str, *, scope: Scope = "global", version: int | None = None) -> Object:
+        """The Object of this name: its latest version, or this one."""
+        if scope == "temporary":
+            return await _open_temporary(self, self._names.keeper_of(name), name, version)
+        table = persistent_table(name, scope, self.job_id)
+        found = await locate(self.client, table, None if version is None else check_version(version))
+        if found is None:
             raise ObjectNotFound(name=name, hint="list_objects() tells which there are.")
-        return Object(self, table, found[table], keeper)
+        return Object(self, *found, is_pinned=version is not None)
 
     async def open_reference(self, reference: Mapping[str, Any]) -> Object | View:
         """The Object or View that a reference names."""
@@ -241,7 +251,7 @@ class Context:
 
     async def open_references(self, references: Sequence[Mapping[str, Any]]) -> list[Object | View]:
         """The Objects and Views that references name; one query asks for many of them."""
-        found = await _read_schemas(self.client, list(dict.fromkeys(map(table_in, references))))
+        found = await locate_all(self.client, list(dict.fromkeys(map(table_in, references))))
         return [_opened(self, reference, found.get(table_in(reference))) for reference in references]
 
     async def list_objects(self) -> list[str]:
@@ -249,7 +259,7 @@ class Context:
         found = await self.client.rows(
             "SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, 'p_') ORDER BY name"
         )
-        return [name for table in found.columns[0] if (name := name_of(table)) is not None]
+        return sorted({name for table in found.columns[0] if (name := name_of(table)) is not None})
 
     async def delete_object(self, what: str | Object, *, scope: Scope = "global") -> bool:
         """Delete an Object, by its name or itself, which may be temporary; says whether there was one."""
@@ -260,10 +270,16 @@ class Context:
         return Groups(frame, keys, named=named)
 
 
-def _opened(context: Context, reference: Mapping[str, Any], schema: Schema | None) -> Object | View:
-    if schema is None:
+async def _check_alone(client: DataClient, table: str, mark: str) -> None:
+    """Refuse a new table of an Object that has versions."""
+    if scope_of(table) != "temporary" and await withdraw_plain(client, table, mark):
+        raise DataRefused(code=TAKEN, cause=f"Table {table} already exists, in versions")
+
+
+def _opened(context: Context, reference: Mapping[str, Any], located: Located | None) -> Object | View:
+    if located is None:
         raise ObjectNotFound(name=table_in(reference), hint="Its table is gone.")
-    found = Object(context, table_in(reference), schema)
+    found = Object(context, *located)
     if reference.get("object_type") != "view":
         return found
     fields = reference.get("selected_fields") or ()
@@ -274,29 +290,16 @@ def _opened(context: Context, reference: Mapping[str, Any], schema: Schema | Non
     return View(context, found._table, window, shape)
 
 
+async def _open_temporary(context: Context, keeper: Keeper, name: str, version: int | None) -> Object:
+    found = await read_schemas(context.client, [keeper.table])
+    if version is not None or keeper.table not in found:
+        hint = "list_objects() tells which there are." if version is None else "What is temporary has no versions."
+        raise ObjectNotFound(name=name, hint=hint)
+    return Object(context, keeper.table, found[keeper.table], keeper)
+
+
 async def _is_there(client: DataClient, table: str) -> bool:
-    return bool(await _read_schemas(client, [table]))
-
-
-async def _read_schemas(client: DataClient, tables: Sequence[str]) -> dict[str, Schema]:
-    """The schemas of those tables that are there, as ClickHouse says."""
-    found: dict[str, Schema] = {}
-    for start in range(0, len(tables), SCHEMAS_AT_ONCE):
-        which = f"({', '.join(map(sql.text, tables[start : start + SCHEMAS_AT_ONCE]))})"
-        answer = await client.rows(
-            "SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase()"  # noqa: S608 (its parts are quoted)
-            f" AND table IN {which} ORDER BY table, position UNION ALL SELECT name, '', engine, comment"
-            f" FROM system.tables WHERE database = currentDatabase() AND name IN {which}"
-        )
-        columns: dict[str, list[tuple[str, str, str]]] = {}
-        told: dict[str, tuple[str, str]] = {}
-        for table, name, kind, comment in zip(*answer.columns, strict=True):
-            if name:
-                columns.setdefault(table, []).append((name, kind, comment))
-            else:
-                told[table] = (comment, kind)
-        found |= {table: read_schema(columns.get(table, []), *each) for table, each in told.items()}
-    return found
+    return bool(await read_schemas(client, [table]))
 
 
 # ---------------------------------------------------------------- the current one

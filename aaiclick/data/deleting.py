@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aaiclick.data.lifetimes import Keeper, drop
-from aaiclick.data.names import scope_of
+from aaiclick.data.names import scope_of, without_version
 from aaiclick.data.objects import Object
+from aaiclick.data.versions.catalog import versions_of
 from aaiclick.errors import InputError, ObjectNotFound
 
 if TYPE_CHECKING:
@@ -33,8 +34,16 @@ async def delete(context: Context, what: str | Object, scope: Scope) -> bool:
         rule = "another context made it, and it ends with that"
         raise InputError(field="delete_object", value=what.table, rule=rule, hint="Delete it where it was made.")
     else:
-        await drop(context.client, what.table)
+        await _drop_versions(context, without_version(what.table))
     return True
+
+
+async def _drop_versions(context: Context, table: str) -> None:
+    """The latest goes last: if it ends between, the Object is as it was; what came meanwhile goes, too."""
+    client = context.client
+    while versions := await versions_of(client, table):
+        for each in versions:
+            await drop(client, each.table)
 
 
 async def _drop_own(context: Context, keeper: Keeper) -> None:

@@ -213,10 +213,6 @@ def concat(first: Frame, *others: Frame) -> Query:
     for name in first.columns:
         clocks = (column_of(each._relation, name).clock for each in (first, *others))
         check_alike(f"concat, column {shown(name)}", *clocks)
-        kinds = [kind for each in (first, *others) if (kind := column_of(each._relation, name).kind) is not None]
-        if len({kind.bare.name in TEXTS for kind in kinds}) > 1:
-            rule = f"it is {' and '.join(dict.fromkeys(map(str, kinds)))}"
-            raise InputError(field="concat", value=f"column {shown(name)}", rule=rule, hint="Cast one of them first.")
     shape: Shape = "list" if first.shape in ("list", "scalar") else "table"
     return first._query(Union(_of_one_type([each._relation for each in (first, *others)])), shape)
 

@@ -8,10 +8,13 @@ from typing import Any, overload
 
 from aaiclick.data.context import current_context
 from aaiclick.data.loading import OnError
-from aaiclick.data.names import Scope
+from aaiclick.data.names import Scope, persistent_table
 from aaiclick.data.objects import Object
 from aaiclick.data.schema import Schema
+from aaiclick.data.versions.catalog import Version, schema_of, versions_of
+from aaiclick.data.versions.rewriting import roll_back
 from aaiclick.data.views import View
+from aaiclick.errors import ObjectNotFound
 
 
 async def create_object(
@@ -136,19 +139,37 @@ async def create_object_from_url(
 
 
 @overload
-async def open_object(name: str, *, scope: Scope = "global") -> Object: ...
+async def open_object(name: str, *, scope: Scope = "global", version: int | None = None) -> Object: ...
 
 
 @overload
 async def open_object(name: Mapping[str, Any], *, scope: Scope = "global") -> Object | View: ...
 
 
-async def open_object(name: str | Mapping[str, Any], *, scope: Scope = "global") -> Object | View:
-    """The Object of this name; or the Object or View that a reference in a task's result names."""
+async def open_object(
+    name: str | Mapping[str, Any], *, scope: Scope = "global", version: int | None = None
+) -> Object | View:
+    """The Object of this name, as it is or in this version; or the Object or View that a reference names."""
     context = await current_context()
     if isinstance(name, Mapping):
         return await context.open_reference(name)
-    return await context.open_object(name, scope=scope)
+    return await context.open_object(name, scope=scope, version=version)
+
+
+async def list_versions(name: str, *, scope: Scope = "global") -> list[Version]:
+    """The versions of an Object that are kept, the oldest first; one that never got any is its own first."""
+    context = await current_context()
+    found = await versions_of(context.client, persistent_table(name, scope, context.job_id))
+    if not found:
+        raise ObjectNotFound(name=name, hint="list_objects() tells which there are.")
+    return found
+
+
+async def rollback(name: str, version: int, *, scope: Scope = "global") -> Object:
+    """Let an Object be as it was: makes a new version with the rows and columns of this one."""
+    context = await current_context()
+    found = await roll_back(context, persistent_table(name, scope, context.job_id), version)
+    return Object(context, found.table, found.schema or await schema_of(context.client, found.table))
 
 
 async def list_objects() -> list[str]:

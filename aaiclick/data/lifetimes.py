@@ -22,7 +22,6 @@ from typing import Any, TypeVar
 
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.ownership import refuse_foreign
-from aaiclick.data.sql import name as quoted
 from aaiclick.data.sql import text
 from aaiclick.errors import AaiclickError, DataUnreachable, ObjectNotFound
 
@@ -105,6 +104,11 @@ class Lifetime:
         if finalizer is not None:
             finalizer.detach()
 
+    def hand_over(self, keeper: Keeper) -> None:
+        """A table is there no longer under its name: another has it."""
+        self.keep(keeper.table)
+        self._there.discard(keeper.table)
+
     async def drop(self, keeper: Keeper) -> None:
         """Drop a table before its last reader is gone."""
         await drop(self._client, keeper.table)
@@ -160,7 +164,7 @@ class Lifetime:
 
 async def drop(client: DataClient, table: str) -> None:
     """Drop a table that may not be there."""
-    await client.command(f"DROP TABLE IF EXISTS {quoted(table)} SYNC")
+    await client.tables.drop(client, table)
 
 
 def new_mark() -> str:
@@ -178,24 +182,22 @@ async def make_anew(client: DataClient, table: str, mark: str, make: Callable[[]
             return await make()
         except DataUnreachable:
             ours = f"name = {text(table)} AND position(comment, {text(mark)}) > 0"
-            found = await client.rows(f"SELECT name FROM system.tables WHERE database = currentDatabase() AND {ours}")  # noqa: S608 (quoted)
+            found = await client.tables.look(client, "name", ours)
             if len(found.columns[0]):
                 await drop(client, table)
     return await make()
 
 
 async def clone(client: DataClient, tables: Mapping[str, str], **facts: Any) -> None:
-    """Give each of these tables a copy of this name, with these facts in its comment. No row is moved."""
+    """Give each of these tables a copy of this name, with these facts in its comment. One engine moves no row."""
     listed = ", ".join(map(text, tables))
-    found = await client.rows(
-        f"SELECT name, comment FROM system.tables WHERE database = currentDatabase() AND name IN ({listed})"  # noqa: S608 (quoted)
-    )
+    found = await client.tables.look(client, "name, comment", f"name IN ({listed})")
     comments = dict(zip(*found.columns, strict=True))
     for source, copy in tables.items():
         if source not in comments:
             raise ObjectNotFound(name=source, hint="Its table is gone.")
         comment = json.dumps({**json.loads(comments[source] or "{}"), **facts})
-        await client.command(f"CREATE TABLE {quoted(copy)} CLONE AS {quoted(source)} COMMENT {text(comment)}")
+        await client.tables.copy(client, source, copy, comment)
 
 
 async def sweep(client: DataClient, directory: Path) -> int:
@@ -204,9 +206,7 @@ async def sweep(client: DataClient, directory: Path) -> int:
     for file in itertools.islice(_abandoned(directory), SWEPT_AT_ONCE):
         try:
             prefix = text(f"{PREFIX}{file.number}_")
-            found = await client.rows(
-                f"SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, {prefix})"  # noqa: S608 (quoted)
-            )
+            found = await client.tables.look(client, "name", f"startsWith(name, {prefix})")
             for table in found.columns[0]:
                 await drop(client, table)
                 dropped += 1

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aaiclick.data import files, guessing, sql
+from aaiclick.data.clients.tables import NewTable
 from aaiclick.data.display import glimpse
 from aaiclick.data.file_options import Options, read_options
 from aaiclick.data.file_types import TO_GUESS, described, structure_of, unreadable
@@ -178,7 +179,8 @@ async def _from_here(
     staged, count = keeper.table, sent.data.num_rows
     try:
         places = structure_of({"row": "UInt64", **sent.kinds})
-        await context.client.command(f"CREATE TABLE {sql.name(staged)} ({places}) ENGINE = MergeTree ORDER BY row")
+        new = NewTable(staged, "row", columns=places, names=("row", *sent.kinds))
+        await context.client.tables.make(context.client, new)
         if count:
             rows = pa.array(range(sent.first, count + sent.first), pa.uint64())
             await context.client.insert(staged, sent.data.append_column("row", rows))

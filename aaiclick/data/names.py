@@ -13,6 +13,7 @@ Scope = Literal["global", "job", "temporary"]
 NAME_LENGTH_MAX = 150
 _OF_A_JOB = re.compile(r"j\d+_", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
+_VERSION = re.compile(r"@([1-9]\d*)", re.ASCII)
 
 
 def persistent_table(name: str, scope: str, job_id: int | None) -> str:
@@ -34,6 +35,23 @@ def check_name(name: object) -> None:
         raise InputError(field="name", value=shown(repr(name)), rule=rule, hint="")
 
 
+def version_table(table: str, number: int) -> str:
+    """The table of one version of an Object, whose table would be called so without versions."""
+    return f"{table}@{number}"
+
+
+def without_version(table: str) -> str:
+    """The table that an Object would have without versions."""
+    return table.partition("@")[0]
+
+
+def version_in(table: str) -> int | None:
+    """The version that a table holds; None if it holds the only one, or is no table of an Object's."""
+    _, sign, number = table.partition("@")
+    found = _VERSION.fullmatch(sign + number)
+    return int(found[1]) if found else None
+
+
 def scope_of(table: str) -> Literal["temporary", "job", "global"]:
     """Who has the Object of a table: its context, a job, or everybody."""
     if table.startswith("p_"):
@@ -47,5 +65,5 @@ def _length_of_file(name: str) -> int:
 
 
 def name_of(table: str) -> str | None:
-    """The name of the Object that a table holds for everybody; None if it is another table."""
-    return table.removeprefix("p_") if table.startswith("p_") else None
+    """The name of the Object that a table holds for everybody, in whatever version; None if it is another table."""
+    return without_version(table).removeprefix("p_") if table.startswith("p_") else None

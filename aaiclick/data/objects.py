@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 from uuid import uuid4
 
-from aaiclick.data import sql
-from aaiclick.data.clocks import check_alike
-from aaiclick.data.compiling import to_sql
-from aaiclick.data.exactness import exact_cast
-from aaiclick.data.expressions import Column, Expression
 from aaiclick.data.frames import Frame
-from aaiclick.data.grammar import parse
+from aaiclick.data.inserting import insertion
 from aaiclick.data.moving import add_rows
-from aaiclick.data.names import scope_of
-from aaiclick.data.places import in_order, is_as_inserted, is_below
-from aaiclick.data.relations import Project, Table
-from aaiclick.data.schema import Field, Schema
-from aaiclick.data.types import clock_of_type, has_naive, read_kind
+from aaiclick.data.names import scope_of, version_in, without_version
+from aaiclick.data.places import is_as_inserted, is_below
+from aaiclick.data.schema import Schema
+from aaiclick.data.stored import table_of
 from aaiclick.data.values import conform
+from aaiclick.data.versions.catalog import schema_of, versions_of
+from aaiclick.data.versions.publishing import GONE
+from aaiclick.data.versions.rewriting import Given, Upserted, put_in
 from aaiclick.data.views import Window, Windowed
-from aaiclick.errors import InputError
-from aaiclick.urls import shown
+from aaiclick.errors import DataRefused, InputError, ObjectNotFound
 
 if TYPE_CHECKING:
     from aaiclick.data.context import Context
@@ -33,14 +28,13 @@ if TYPE_CHECKING:
 class Object(Windowed):
     """A table in ClickHouse, with what can be asked of it and computed from it."""
 
-    __slots__ = ("_schema", "rejected")
+    __slots__ = ("_is_pinned", "_schema", "rejected")
 
-    def __init__(self, context: Context, name: str, schema: Schema, keeper: object = None) -> None:
-        columns = tuple(_column(field) for field in schema.fields)
-        naive = {field.name: field.type for field in schema.fields if has_naive(field.type)}
-        table = Table(name, columns, schema.ordered, keeper, naive, schema.replacing)
-        super().__init__(context, table, Window(), schema.shape)
-        self._schema = schema
+    def __init__(
+        self, context: Context, name: str, schema: Schema, keeper: object = None, *, is_pinned: bool = False
+    ) -> None:
+        super().__init__(context, table_of(name, schema, keeper), Window(), schema.shape)
+        self._schema, self._is_pinned = schema, is_pinned
         self.rejected: Object | None = None
         """The rows of its file that were left out: row, column, value, reason and cells. Only after `collect`."""
 
@@ -74,10 +68,7 @@ class Object(Windowed):
         added = 0
         for number, value in enumerate(values):
             mark = f"{token}.{number}" if token and number else token  # each is a part of its own
-            if isinstance(value, Frame):
-                added += await self._insert_rows(value, mark)
-            else:
-                added += await self._insert_values(value, mark, nan_to_null)
+            added += await self._insert(value, mark, nan_to_null)
         return added
 
     async def insert_from_file(self, path: PathLike, **given: Unpack[FileOptions]) -> int:
@@ -91,6 +82,55 @@ class Object(Windowed):
         """Add the rows that an address gives; the options are those of `create_object_from_url`."""
         return await self._context.insert_from("insert_from_url", self, url, given)
 
+    async def upsert(
+        self,
+        rows: Any,
+        *,
+        key: str | Sequence[str],
+        order_by: str | None = None,
+        token: str | None = None,
+        keep: int | None = None,
+        nan_to_null: bool | None = None,
+    ) -> Upserted:
+        """Let rows (values, an Object, a View or a query) take the place of those with the same key; others are new.
+
+        It makes a new version of an Object with a name, all at once, which this one is from then on. Several rows of
+        one key are refused, unless `order_by` tells the last. Where the same `token` was used before, nothing is done.
+        """
+        if not self.persistent:
+            rule = "it has no name, and only what has one has versions"
+            raise InputError(field="upsert", value=self.table, rule=rule, hint="materialize(name) gives it one.")
+        return await self._put_in(Given(rows, key, order_by, token, keep, nan_to_null))
+
+    async def _insert(self, value: Any, token: str | None, nan_to_null: bool | None) -> int:
+        if version_in(self.table) is None:
+            try:
+                if isinstance(value, Frame):
+                    return await self._insert_rows(value, token)
+                return await self._insert_values(value, token, nan_to_null)
+            except (DataRefused, ObjectNotFound) as error:
+                if not self.persistent or not await self._has_versions(error):
+                    raise
+        return (await self._put_in(Given(value, token=token, nan_to_null=nan_to_null))).inserted
+
+    async def _has_versions(self, error: DataRefused | ObjectNotFound) -> bool:
+        """Whether an error came of it that the Object has got versions, and its table another name."""
+        if isinstance(error, DataRefused) and error.facts["code"] != GONE:
+            return False
+        versions = await versions_of(self._context.client, self.table)
+        return bool(versions) and not versions[-1].is_plain
+
+    async def _put_in(self, given: Given) -> Upserted:
+        """Make a new version, which this Object is from now on."""
+        if self._is_pinned:
+            rule = "it was opened as this version, which does not change"
+            hint = "Open it without a version, or rollback to it first."
+            raise InputError(field="insert", value=self.table, rule=rule, hint=hint)
+        found, done = await put_in(self._context, without_version(self.table), given)
+        schema = found.schema or await schema_of(self._context.client, found.table)
+        self.__init__(self._context, found.table, schema)  # type: ignore[misc]
+        return done
+
     async def _insert_values(self, value: Any, token: str | None, nan_to_null: bool | None) -> int:
         data = conform(value, self._schema, nan_to_null)
         if not data.num_rows:
@@ -102,55 +142,15 @@ class Object(Windowed):
     async def _insert_rows(self, frame: Frame, token: str | None) -> int:
         """Let ClickHouse move them, in their order if they have one; types that differ are cast, checked."""
         client = self._context.client
-        query = to_sql(in_order(frame._relation))
-        found = await client.rows(f"DESCRIBE TABLE ({query})")
-        types = dict(zip(found.columns[0], found.columns[1], strict=True))
-        pairs = self._pairs(types)
-        listed = ", ".join(_cast(theirs, types[theirs], self._schema[mine].type) for mine, theirs in pairs.items())
-        names = ", ".join(map(sql.name, pairs))
+        found = await insertion(client, frame._relation, self._schema)
         # one piece after the other, so they stay in order
         settings = {"max_insert_threads": 1, "insert_deduplication_token": token or uuid4().hex}
         if is_below(frame._relation) and is_as_inserted(frame._relation):
             settings["max_threads"] = 1
-
-        def statement(table: str) -> str:
-            return f"INSERT INTO {sql.name(table)} ({names}) SELECT {listed} FROM ({query})"  # noqa: S608 (quoted, and compiled)
-
         if token is None:
-            added = await add_rows(self._context, self.table, statement, settings, frame.count)
+            added = await add_rows(self._context, self.table, found.statement, settings, frame.count)
         else:
             added = await frame.count()
-            await client.command(statement(self.table), settings)
-        taken: dict[str, Expression] = {mine: Column(theirs) for mine, theirs in pairs.items()}
-        await self._context.note("insert", self.table, Project(frame._relation, taken), statement(self.table))
+            await client.command(found.statement(self.table), settings)
+        await self._context.note("insert", self.table, found.taken, found.statement(self.table))
         return added
-
-    def _pairs(self, types: Mapping[str, str]) -> dict[str, str]:
-        """Which column goes where: by name, or one into one."""
-        if len(types) == 1 and len(self._schema) == 1:
-            return {self._schema.names[0]: next(iter(types))}
-        missing = [name for name in self._schema.names if name not in types and not self._may_be_none(name)]
-        unexpected = [name for name in types if name not in self._schema]
-        if missing or unexpected:
-            rule = f"missing: {', '.join(missing) or 'none'}; unexpected: {', '.join(unexpected) or 'none'}"
-            raise InputError(field="insert", value=", ".join(types), rule=rule, hint="Choose or rename columns first.")
-        return {name: name for name in self._schema.names if name in types}
-
-    def _may_be_none(self, name: str) -> bool:
-        return parse(self._schema[name].type).is_nullable
-
-
-def _column(field: Field) -> Column:
-    with suppress(InputError):  # a type of ClickHouse's that is not known here
-        kind = read_kind(field.type)
-        return Column(field.name, kind.bare.name == "Bool", kind.clock, kind)
-    return Column(field.name)
-
-
-def _cast(name: str, has: str, wanted: str) -> str:
-    quoted = sql.name(name)
-    if has == wanted:
-        return quoted
-    clock = clock_of_type(has)
-    check_alike(f"insert, column {shown(name)}", clock, clock_of_type(wanted))
-    return exact_cast(quoted, wanted, clock)

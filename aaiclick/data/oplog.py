@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.clients.tables import NewTable
 from aaiclick.data.column_sources import UNKNOWN, Derived, derived
 from aaiclick.data.relations import Relation, tables_of
 from aaiclick.telemetry.masks import is_mentioned, mask_text
@@ -32,12 +33,18 @@ COLUMNS = {
 }
 """Which column comes from which: for each, one element of all four lists. Logs of older versions lack them."""
 
-_CREATE = f"""
-CREATE TABLE IF NOT EXISTS {TABLE} (
-    at DateTime64(6, 'UTC'), operation LowCardinality(String), result String, sources Array(String), query String,
-    job_id Nullable(Int64), task_id Nullable(Int64), {", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())}
-) ENGINE = MergeTree ORDER BY (result, at) SETTINGS non_replicated_deduplication_window = 1000
-"""
+_COLUMNS = {
+    "at": "DateTime64(6, 'UTC')",
+    "operation": "LowCardinality(String)",
+    "result": "String",
+    "sources": "Array(String)",
+    "query": "String",
+    "job_id": "Nullable(Int64)",
+    "task_id": "Nullable(Int64)",
+    **COLUMNS,
+}
+_LISTED = ", ".join(f"`{name}` {kind}" for name, kind in _COLUMNS.items())
+_NEW = NewTable(TABLE, "(result, at)", columns=_LISTED, names=tuple(_COLUMNS), tokens=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +105,10 @@ class Oplog:
 
     async def _make(self) -> None:
         """Make the table; one of an older version gets the columns that it lacks."""
-        there = await self._client.make(_CREATE, f"DESCRIBE TABLE {TABLE}")
+        tables = self._client.tables
+        there = await tables.make_once(self._client, _NEW)
         if missing := COLUMNS.keys() - set(there.columns[0]):
-            added = ", ".join(f"ADD COLUMN IF NOT EXISTS `{name}` {COLUMNS[name]}" for name in sorted(missing))
-            await self._client.command(f"ALTER TABLE {TABLE} {added}")
+            await tables.add_columns(self._client, TABLE, {name: COLUMNS[name] for name in sorted(missing)})
 
 
 def _masked(columns: tuple[Derived, ...]) -> tuple[Derived, ...]:

@@ -103,7 +103,7 @@ async def size_bytes(rows: Numbered) -> int:
     Every user of a server may read `system.tables`, and needs a grant for `system.parts`.
     """
     found = await rows.copy._context.client.rows(
-        "SELECT total_bytes_uncompressed FROM system.tables WHERE database = currentDatabase()"  # noqa: S608 (quoted, and compiled)
+        f"SELECT total_bytes_uncompressed FROM {rows.copy._context.client.tables.sizes}"  # noqa: S608 (quoted, and compiled)
         f" AND name = {sql.text(rows.copy.table)}"
     )
     return int(found.columns[0][0] or 0)
@@ -201,7 +201,7 @@ async def fill(made: Object, parts: Sequence[Part]) -> Object:
     Where columns and types are the same, the files of a part are shared, not copied.
     """
     context, wanted = made._context, made.schema
-    few = len(parts) <= ATTACHED_MAX
+    few = len(parts) <= ATTACHED_MAX and context.client.tables.shares_pieces
     waiting: list[Part] = []
     for part in parts:
         if few and not part.untyped and _is_same(part.rows.schema, wanted):

@@ -25,6 +25,9 @@ VALUE = "value"
 ORDER = "aai_id"
 """The hidden column that keeps the order of rows, where it was asked for."""
 
+IN_PLACE = f"{ORDER} UInt64 DEFAULT generateSnowflakeID()"
+"""Its definition: rows that are added come after those that are there."""
+
 FORMAT = 1
 """The version of what stands in a table's comment."""
 
@@ -97,7 +100,7 @@ class Schema:
         Types are read once more: whatever was put together by hand, nothing unread reaches a statement.
         """
         kind = {"fieldtype": "s" if self.shape in _ONE_ROW else "a"}
-        lines = [f"{ORDER} UInt64 DEFAULT generateSnowflakeID()"] if self.ordered else []
+        lines = [IN_PLACE] if self.ordered else []
         for field in self.fields:
             comment = sql.text(json.dumps({**kind, "comment": field.comment} if field.comment else kind))
             lines.append(f"{sql.name(field.name)} {read_type(field.type)} COMMENT {comment}")

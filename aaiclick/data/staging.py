@@ -19,6 +19,7 @@ from aaiclick.urls import did_you_mean, shown
 
 if TYPE_CHECKING:
     from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.clients.tables import NewTable
 
 CELLS = {"CSV": "CSV", "TSV": "TSVRaw", "TabSeparated": "TSVRaw"}
 NAMED = ("JSONEachRow", "JSONLines", "NDJSON", "JSON")
@@ -297,8 +298,8 @@ def _typed_cell(number: int, field: Field, given: str, options: Options) -> Cell
 
 async def _make(client: DataClient, source: Source, table: str, query: str, settings: Mapping[str, Any]) -> None:
     mark = new_mark()
-    creation = f"CREATE TABLE {sql.name(table)} ENGINE = MergeTree ORDER BY row COMMENT {sql.text(mark)} AS {query}"
+    new = NewTable(table, "row", mark)
     try:
-        await make_anew(client, table, mark, lambda: client.command(creation, settings))
+        await make_anew(client, table, mark, lambda: client.tables.make(client, new, query, settings))
     except DataRefused as error:
         raise unreadable(source, error) from error

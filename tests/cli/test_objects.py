@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aaiclick.data import browsing, create_object_from_value, data_context
+from aaiclick.data import browsing, create_object_from_value, data_context, open_object
 from tests.cli.conftest import Cli
 from tests.cli.test_output import Terminal
 
@@ -98,6 +98,25 @@ def test_what_costs_too_much_is_refused(cli: Cli, people: None, monkeypatch: pyt
     monkeypatch.setitem(browsing.LIMITS, "max_result_bytes", 1)
     assert cli("data", "query", "SELECT * FROM p_people").code == 2
     assert cli("data", "query", "SELECT 1", "--limit", "10001").code == 2
+
+
+def test_versions_and_the_way_back(cli: Cli, people: None) -> None:
+    (first,) = cli("data", "versions", "people", "--json").data["versions"]
+    assert (first["version"], first["operation"]) == (1, "create")
+
+    async def change() -> None:
+        async with data_context():
+            found = await open_object("people")
+            await found.materialize("people", full_refresh=True)
+
+    asyncio.run(change())
+    assert "2 versions" in cli("data", "versions", "people").err
+    said = cli("data", "rollback", "people", "1")
+    assert said == (0, "", "Object people is as in version 1; that is version 3 now.\n")
+    assert cli("data", "rollback", "people", "2", "--json").data == {"name": "people", "version": 2, "latest": 4}
+    assert [each["version"] for each in cli("data", "versions", "people", "--json").data["versions"]] == [1, 2, 3, 4]
+    assert [each["table"] for each in cli("data", "list", "--json").data["objects"]] == ["p_people@4"]
+    assert cli("data", "versions", "nobody").code == cli("data", "rollback", "people", "9").code == 3
 
 
 def test_delete(cli: Cli, people: None) -> None:

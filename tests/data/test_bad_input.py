@@ -22,7 +22,7 @@ REFUSED: dict[str, tuple[Verb, str]] = {
     "a list as a column": (lambda o, p: o.with_columns(z=[1, 2]), "a list is no column"),
     "rows of another Object": (lambda o, p: o.concat(p), "the first has the columns"),
     "a list to concat": (lambda o, p: o.concat([1]), "an Object, a View or a query"),
-    "texts below numbers": (lambda o, p: o[["a"]].concat(p[["c"]]), "Int64 and String.*Cast"),
+    "texts below numbers": (lambda o, p: o[["a"]].concat(p[["c"]]), "Int64 beside String.*Cast"),
     "a number as a condition": (lambda o, p: o.where(5), "true or false of no row"),
     "None as a condition": (lambda o, p: o.where(None), "true or false of no row"),
     "a mapping as a condition": (lambda o, p: o.where({"a": 1}), "true or false of no row"),

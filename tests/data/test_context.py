@@ -122,3 +122,9 @@ async def test_a_scope_without_a_name_is_refused(context: Context) -> None:
         await context.create_object_from_value([1], scope="job")
     with pytest.raises(InputError, match="scope"):
         await made.materialize(scope="job")
+
+
+async def test_rows_that_are_added_to_an_ordered_table_of_a_query_come_last(context: Context) -> None:
+    made = await (await context.create_object_from_value([1, 2], order=True)).copy()
+    await made.insert([5, 4])
+    assert await made.data() == [1, 2, 5, 4]

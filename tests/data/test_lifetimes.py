@@ -16,6 +16,7 @@ import pytest
 
 from aaiclick.data import Context, Object, data_context, lifetimes
 from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.clients.tables import ALONE
 from aaiclick.data.context import _directory, sweep_contexts
 from aaiclick.data.lifetimes import Lifetime, make_anew, new_mark, sweep, swept
 from aaiclick.errors import DataUnreachable
@@ -107,6 +108,8 @@ async def test_a_table_that_is_kept_stays(context: Context, tmp_path: Path) -> N
 
 class Unreachable:
     """Where nothing can be dropped."""
+
+    tables = ALONE
 
     async def command(self, sql: str) -> None:
         raise DataUnreachable(cause="gone")

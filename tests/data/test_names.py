@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from aaiclick.data import Context
-from aaiclick.data.names import NAME_LENGTH_MAX, name_of, persistent_table
+from aaiclick.data.names import (
+    NAME_LENGTH_MAX,
+    name_of,
+    persistent_table,
+    scope_of,
+    version_in,
+    version_table,
+    without_version,
+)
 from aaiclick.errors import InputError
 
 LONGEST = ["a" * NAME_LENGTH_MAX, "a" + "." * 49, "_" + "-" * 49]
@@ -36,3 +44,12 @@ async def test_clickhouse_takes_the_longest_names(context: Context, name: str) -
     made = await context.create_object_from_value([1], name=name)
     assert await (await context.open_object(name)).data() == [1]
     await context.client.command(f"DROP TABLE `{made.table}` SYNC")
+
+
+def test_a_version_has_its_number_behind_a_sign_that_no_name_has() -> None:
+    table = version_table(persistent_table("a.b", "global", None), 12)
+    assert (table, version_in(table), without_version(table), name_of(table)) == ("p_a.b@12", 12, "p_a.b", "a.b")
+    assert scope_of(version_table("j7_x", 1)) == "job"
+    assert [version_in(each) for each in ("p_a", "p_a@", "p_a@x", "p_a@01", "p_a@1@2")] == [None] * 5
+    with pytest.raises(InputError):
+        persistent_table("a@1", "global", None)

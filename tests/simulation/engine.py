@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from aaiclick.data.clients.contract import Rows
+from aaiclick.data.clients.tables import ALONE
 from aaiclick.errors import DataUnreachable
 from aaiclick.orchestration.rules.marks import marks_of
 from aaiclick.orchestration.rules.run_tables import tables_named
@@ -44,6 +45,8 @@ class Engine:
 
 class Client:
     """Whoever drops and sweeps tables, on a network that loses things."""
+
+    tables = ALONE
 
     def __init__(self, engine: Engine, party: Party) -> None:
         self.engine, self.party = engine, party

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from aaiclick.data.clients.tables import Tables
+
 Settings = Mapping[str, Any]
 
 
@@ -21,6 +23,9 @@ class Rows(NamedTuple):
 
 class DataClient(Protocol):
     """Runs statements, several at once; none of its calls blocks the event loop."""
+
+    tables: Tables
+    """How tables are made where it leads."""
 
     async def command(self, sql: str, settings: Settings | None = None) -> None:
         """Run a statement that answers nothing."""

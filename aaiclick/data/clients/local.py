@@ -6,13 +6,14 @@ import asyncio
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from aaiclick.data.clients.contract import DataClient, Rows, Settings
 from aaiclick.data.clients.pool import PooledClient
+from aaiclick.data.clients.tables import ALONE, Tables
 from aaiclick.data.clients.trouble import is_unseen, is_unsent
 from aaiclick.errors import DataRefused, DataUnreachable
 
@@ -49,6 +50,9 @@ class LocalClient:
     from a query: it may cut them into other blocks the next time.
     """
 
+    tables: Tables = ALONE
+    _elsewhere = frozenset({AUTHENTICATION_FAILED})
+
     def __init__(self, opening: Open) -> None:
         self._opening = opening
         self._client: PooledClient | None = None
@@ -76,13 +80,13 @@ class LocalClient:
             return await self.rows(look)
 
     def rows_now(self, sql: str, settings: Settings | None = None) -> Rows:
-        patience = _Patience()
+        patience = self._patience()
         while True:
             used = self._used_now()
             try:
                 return used.rows_now(sql, settings)
             except (DataUnreachable, DataRefused) as error:
-                _raise_refusal(error)
+                _raise_refusal(error, self._elsewhere)
                 self._move_now(used)
                 pause_s = patience.pause_s(error, again=True)
             time.sleep(pause_s)
@@ -92,7 +96,7 @@ class LocalClient:
 
     async def batches(self, sql: str, settings: Settings | None = None) -> AsyncIterator[pa.RecordBatch]:
         """Asked again until the first piece has come: the next owner may give the rows in another order."""
-        patience = _Patience()
+        patience = self._patience()
         while True:
             used, began = await self._used(), False
             try:
@@ -102,7 +106,7 @@ class LocalClient:
                         yield batch
                 return
             except (DataUnreachable, DataRefused) as error:
-                _raise_refusal(error)
+                _raise_refusal(error, self._elsewhere)
                 await self._move(used)
                 pause_s = patience.pause_s(error, again=not began)
             await asyncio.sleep(pause_s)
@@ -134,13 +138,13 @@ class LocalClient:
 
     async def _ask(self, ask: Callable[[DataClient], Awaitable[T]], *, again: bool = True) -> T:
         """Ask whoever owns the engine; with `again`, also if an answer may have been lost."""
-        patience = _Patience()
+        patience = self._patience()
         while True:
             used = await self._used()
             try:
                 return await ask(used)
             except (DataUnreachable, DataRefused) as error:
-                _raise_refusal(error)
+                _raise_refusal(error, self._elsewhere)
                 await self._move(used)
                 pause_s = patience.pause_s(error, again=again)
             await asyncio.sleep(pause_s)
@@ -166,6 +170,9 @@ class LocalClient:
                 self._leave()
                 self.open()
 
+    def _patience(self) -> Patience:
+        return Patience(REPEATED_S_MAX)
+
     def _leave(self) -> None:
         client, self._client = self._client, None
         end, self._end = self._end, lambda: None
@@ -174,17 +181,17 @@ class LocalClient:
             end()
 
 
-def _raise_refusal(error: DataUnreachable | DataRefused) -> None:
-    """What the engine refuses is no reason to look for another."""
-    if isinstance(error, DataRefused) and error.facts["code"] != AUTHENTICATION_FAILED:
+def _raise_refusal(error: DataUnreachable | DataRefused, elsewhere: Container[int]) -> None:
+    """What is refused is no reason to look for another who answers, but for these codes."""
+    if isinstance(error, DataRefused) and error.facts["code"] not in elsewhere:
         raise error
 
 
-class _Patience:
+class Patience:
     """How often and how long one statement is tried again."""
 
-    def __init__(self) -> None:
-        self._until = time.monotonic() + REPEATED_S_MAX
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
         self._pause_s = PAUSE_S_MIN / 2
         self._lost = 0
 

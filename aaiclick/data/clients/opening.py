@@ -17,12 +17,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from aaiclick.backend import get_ch_url
+from aaiclick.config import settings
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.local import LocalClient
 from aaiclick.data.clients.pool import THREADS, PooledClient
+from aaiclick.data.clients.servers import open_servers
 from aaiclick.data.ownership import Endpoint, find_gateway, refuse_foreign
 from aaiclick.errors import DataUnreachable
 from aaiclick.module_path import our_python
@@ -151,29 +153,11 @@ def _stay_open() -> bool:
 
 def _connect(url: str) -> LocalClient | PooledClient:
     if not url.startswith("chdb://"):
-        return _server(url)
+        return open_servers(url, settings().ch_cluster if url == get_ch_url() else "", SETTINGS)
     directory = Path(url.removeprefix("chdb://"))
     client = LocalClient(lambda: _open_directory(directory))
     client.open()
     return client
-
-
-def _server(url: str) -> PooledClient:
-    parts = urlsplit(url)
-    where: dict[str, Any] = {
-        "host": parts.hostname or "localhost",
-        "port": parts.port or 8123,
-        "username": unquote(parts.username or "default"),
-        "password": unquote(parts.password or ""),
-        "database": unquote(parts.path.lstrip("/")) or "default",
-    }
-
-    def connect() -> Client:
-        import clickhouse_connect  # here, to keep start-up light
-
-        return clickhouse_connect.get_client(**where, settings=dict(SETTINGS), autogenerate_session_id=False)
-
-    return PooledClient(connect, keep_after_error=True)
 
 
 # ---------------------------------------------------------------- a directory of this machine
@@ -207,11 +191,11 @@ def _asked_for(directory: Path) -> Endpoint | None:
     return None
 
 
-def _embedded(directory: Path, settings: Mapping[str, int]) -> PooledClient:
+def _embedded(directory: Path, spilling: Mapping[str, int]) -> PooledClient:
     def connect() -> Client:
         import clickhouse_connect  # here, to keep start-up light
 
-        return clickhouse_connect.get_client(dsn=f"chdb://{directory}", settings={**SETTINGS, **settings})
+        return clickhouse_connect.get_client(dsn=f"chdb://{directory}", settings={**SETTINGS, **spilling})
 
     return PooledClient(connect, keep_after_error=False)
 

@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from aaiclick.data.clients import times
 from aaiclick.data.clients.contract import Rows, Settings
+from aaiclick.data.clients.tables import ALONE, Tables
 from aaiclick.data.clients.trouble import in_our_words, unreachable_is
 from aaiclick.data.packing import packed
 from aaiclick.data.sql import name as quoted
@@ -49,10 +50,16 @@ class PooledClient:
     """Statements on threads, each with a client of its own."""
 
     def __init__(
-        self, connect: Callable[[], Client], *, keep_after_error: bool, tagged_by: str = "log_comment"
+        self,
+        connect: Callable[[], Client],
+        *,
+        keep_after_error: bool,
+        tagged_by: str = "log_comment",
+        tables: Tables = ALONE,
     ) -> None:
         """A statement can be told from others in ClickHouse by the setting that it is tagged by."""
         self._connect = connect
+        self.tables = tables
         self._tagged_by = tagged_by
         self._keep_after_error = keep_after_error
         self._idle: list[_Tagged] = []

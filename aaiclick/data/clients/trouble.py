@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 from aaiclick.data.beyond import BEYOND, CHECKED, NARROWED, TOLD
-from aaiclick.errors import AaiclickError, DataRefused, DataUnreachable, StaleObject
+from aaiclick.errors import AaiclickError, DataRefused, DataUnreachable, ObjectNotFound, StaleObject
 from aaiclick.telemetry.masks import mask_text
 
 _CODE = re.compile(r"[Cc]ode:\s*(\d+)")
@@ -18,6 +18,8 @@ _UNKNOWN_TABLE = "60"
 _REFUSED_BY_US = "395"
 """The code of what our own queries throw."""
 
+_NAMED = re.compile(r"['`.]((?:p|j\d+)_[A-Za-z0-9_.-]+(?:@\d+)?)['`]", re.ASCII)
+_OPEN_ANEW = "It was deleted, or newer versions took its place: open it anew."
 _TEMPORARY = re.compile(r"\bc\d+_\d+\b")
 MESSAGE_MAX = 2_000
 _THEIRS = ("clickhouse_connect", "chdb", "urllib3", "builtins")
@@ -57,6 +59,8 @@ def in_our_words() -> Iterator[None]:
         code = _CODE.search(str(error))
         if code and code[1] == _UNKNOWN_TABLE and (table := _TEMPORARY.search(str(error))):
             raise StaleObject(what=f"The table {table[0]}") from error
+        if code and code[1] == _UNKNOWN_TABLE and (table := _NAMED.search(str(error))):
+            raise ObjectNotFound(name=table[1], hint=_OPEN_ANEW) from error
         if code is None and _is_network(error):
             raise _unreachable(error) from error
         if code is None and type(error).__module__ == "builtins" and not isinstance(error, RuntimeError):

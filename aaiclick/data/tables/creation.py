@@ -1,39 +1,27 @@
-"""The statement that makes the table of an Object."""
+"""The table of an Object, as it is to be made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from aaiclick.data import sql
+from aaiclick.data.clients.tables import NewTable
 from aaiclick.data.schema import Schema
 from aaiclick.data.tables.storage import PLAINLY, Storage
 from aaiclick.errors import ValueExposed
 from aaiclick.telemetry.masks import is_mentioned
 
 
-def creation(
-    table: str,
-    schema: Schema,
-    comment: Mapping[str, Any],
-    *,
-    columns: str = "",
-    granule: int = 0,
-    storage: Storage = PLAINLY,
-) -> str:
-    """CREATE TABLE. A name that is taken is refused: no two Objects share a table unknowingly.
+def new_table(table: str, schema: Schema, comment: str, *, granule: int = 0, storage: Storage = PLAINLY) -> NewTable:
+    """The table of an Object. A name that is taken is refused: no two share a table unknowingly.
 
-    With a granule, it is sorted by its first column, and so many rows are read at least.
+    With a granule, it is sorted by its first column, and so many rows are read at least. Without columns, it has those
+    of the query that fills it.
     """
-    options = "non_replicated_deduplication_window = 1000"
-    if granule:
-        storage = Storage(order_by=(schema.names[0],))
-        options = f"index_granularity = {granule}"
-    inside = f"({columns}) " if columns else ""
-    text = f"CREATE TABLE {sql.name(table)} {inside}{storage.clauses(schema.ordered)}"
-    if is_mentioned(text):
+    order = sql.name(schema.names[0]) if granule else storage.order(schema.ordered)
+    columns = schema.column_definitions() if schema.names and not granule else ""
+    if is_mentioned(f"{table} {columns} {order} {storage.engine} {storage.partition}"):
         raise exposed()
-    return f"{text} SETTINGS {options} COMMENT {sql.text(schema.table_comment(**comment))}"
+    names = schema.names
+    return NewTable(table, order, comment, columns, names, not granule, granule, storage.engine, storage.partition)
 
 
 def exposed() -> ValueExposed:

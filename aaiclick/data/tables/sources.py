@@ -169,7 +169,7 @@ async def _chosen(context: Context, reading: Reading, load: Callable[[str | None
         found = found.limit(reading.limit)
     if reading.columns is not None:
         found = found[list(reading.columns)]
-    made = await context.materialize(found._relation, "table", reading.name, reading.scope, AS_READ)
+    made = await context.materialize(found._relation, "table", reading.name, reading.scope, settings=AS_READ)
     made.rejected = whole.rejected
     return made
 

@@ -44,15 +44,16 @@ class Storage:
         """Whether of rows with the same key only the last is kept."""
         return is_replacing(self.engine)
 
-    def clauses(self, ordered: bool) -> str:
-        """ENGINE, PARTITION BY and ORDER BY."""
-        partitions = f" PARTITION BY ({', '.join(self.partition_by)})" if self.partition_by else ""
-        keys = ", ".join(map(sql.name, self.order_by or ((ORDER,) if ordered else ())))
-        return (
-            f"ENGINE = {self.engine}{partitions} ORDER BY ({keys})"
-            if keys
-            else f"ENGINE = {self.engine}{partitions} ORDER BY tuple()"
-        )
+    @property
+    def partition(self) -> str:
+        """What stands after PARTITION BY; nothing where all is one."""
+        return f"({', '.join(self.partition_by)})" if self.partition_by else ""
+
+    def order(self, ordered: bool) -> str:
+        """What stands after ORDER BY."""
+        if self.order_by:
+            return f"({', '.join(map(sql.name, self.order_by))})"
+        return sql.name(ORDER) if ordered else "tuple()"
 
 
 PLAINLY = Storage()

@@ -100,11 +100,12 @@ async def _sweep(database: Database, installation: str, age_s: float) -> int:
 
 async def _list(client: DataClient, installation: str, age_s: float, after: str) -> list[str]:
     """Tables that carry the name of this installation, and are not young; chdb does not tell the age of a table."""
-    found = await client.rows(
-        "SELECT name FROM system.tables WHERE database = currentDatabase()"  # noqa: S608 (quoted)
-        f" AND startsWith(name, 't') AND JSONExtractString(comment, 'installation') = {text(installation)}"
+    found = await client.tables.look(
+        client,
+        "name",
+        f"startsWith(name, 't') AND JSONExtractString(comment, 'installation') = {text(installation)}"
         f" AND metadata_modification_time <= now() - toIntervalSecond({round(age_s)})"
-        f" AND name > {text(after)} ORDER BY name LIMIT {LISTED_AT_ONCE}"
+        f" AND name > {text(after)} ORDER BY name LIMIT {LISTED_AT_ONCE}",
     )
     return list(found.columns[0]) if found.columns else []
 

@@ -9,11 +9,12 @@ import pytest
 from aaiclick.data.clients.contract import DataClient, Rows
 from aaiclick.data.clients.local import LocalClient
 from aaiclick.data.clients.pool import PooledClient
+from aaiclick.data.clients.servers import ReplicasClient
 
 VERBS = ["command", "rows", "make", "rows_now", "arrow", "batches", "save", "insert", "close"]
 
 
-@pytest.mark.parametrize("kind", [PooledClient, LocalClient])
+@pytest.mark.parametrize("kind", [PooledClient, LocalClient, ReplicasClient])
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_client_has_the_verbs_of_the_contract(kind: type, verb: str) -> None:
     wanted, found = (inspect.signature(getattr(each, verb)) for each in (DataClient, kind))

@@ -1,0 +1,48 @@
+"""How an Object that may be there is brought up to date: what was asked, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from aaiclick.errors import InputError
+
+
+class Refresh(NamedTuple):
+    """How an Object that may be there is brought up to date."""
+
+    full_refresh: bool = False
+    incremental_by: str | None = None
+    lookback: Any = None
+    partition: Any = None
+    key: str | Sequence[str] | None = None
+    keep: int | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether any of it was said."""
+        return self != Refresh()
+
+    @property
+    def operation(self) -> str:
+        """What the log of operations, and the list of versions, call it."""
+        if self.full_refresh or (self.incremental_by is None and self.key is None):
+            return "full refresh"
+        if self.partition is not None:
+            return "partition"
+        return "incremental" if self.incremental_by is not None else "upsert"
+
+    def check(self, name: str | None) -> None:
+        """Refuse what does not go together."""
+        wrong = ""
+        if name is None:
+            wrong = "it is for an Object with a name"
+        elif not (self.full_refresh or self.incremental_by is not None or self.key is not None):
+            wrong = "it goes with full_refresh, incremental_by or key"
+        elif self.incremental_by is None and (self.lookback is not None or self.partition is not None):
+            wrong = "lookback and partition go with incremental_by, which names their column"
+        elif self.partition is not None and (self.lookback is not None or self.key is not None or self.full_refresh):
+            wrong = "a partition is replaced as it is: it goes with incremental_by alone"
+        if wrong:
+            given = ", ".join(name for name, value in self._asdict().items() if value not in (None, False))
+            raise InputError(field="materialize", value=given, rule=wrong, hint="")

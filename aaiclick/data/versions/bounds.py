@@ -1,0 +1,161 @@
+"""From where on, or in which interval, rows are new: bounds of a column, as conditions that ClickHouse reads.
+
+Times are said with the zone UTC, whatever they mean: rows are deleted in the background, where nobody knows the zone of
+the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Context as Digits
+from decimal import Decimal
+from typing import Any
+
+from aaiclick.data import sql
+from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.clocks import check_alike, clock_of
+from aaiclick.data.compiling import to_sql
+from aaiclick.data.display import glimpse
+from aaiclick.data.grammar import Type, parse
+from aaiclick.data.relations import Project, column_of
+from aaiclick.data.schema import Schema
+from aaiclick.data.stored import table_of
+from aaiclick.data.types import clock_of_type
+from aaiclick.errors import InputError
+from aaiclick.urls import did_you_mean, shown
+
+DAYS = ("Date", "Date32")
+TIMES = ("DateTime", "DateTime64")
+LOOKBACKS: tuple[tuple[tuple[str, ...], type | tuple[type, ...], str], ...] = (
+    ((*DAYS, *TIMES), timedelta, "a timedelta"),
+    (("Int", "UInt"), int, "a whole number"),
+    (("Decimal",), (int, Decimal), "a whole number or a Decimal"),
+    (("Float",), (int, float), "a number"),
+)
+FIRST_DAY, FIRST_MOMENT = date(1900, 1, 1), datetime(1900, 1, 1)  # noqa: DTZ001 (ClickHouse's first, in any zone)
+FIRST_NUMBER = -(2**255)
+_EXACTLY = Digits(prec=200)
+
+
+class Axis:
+    """The column along which rows come."""
+
+    def __init__(self, name: str, schema: Schema) -> None:
+        if name not in schema:
+            hint = did_you_mean(name, schema.names) or f"Its columns: {shown(', '.join(schema.names))}."
+            raise InputError(field="incremental_by", value=shown(repr(name)), rule="there is no such column", hint=hint)
+        self.name = name
+        self.type = schema[name].type
+        self.kind: Type = parse(self.type).bare
+        self.quoted = sql.name(name)
+        if not self.kind.name.startswith(("Int", "UInt", "Float", "Decimal", "Date", "String")):
+            rule = f"its type is {self.kind.name}: rows come along times, numbers or texts"
+            raise InputError(field="incremental_by", value=shown(repr(name)), rule=rule, hint="Choose another column.")
+
+    @property
+    def absent(self) -> str:
+        """The condition that a row has no place along it: it has NULL there, or NaN."""
+        return f"ifNull({self.quoted} != {self.quoted}, 1)"
+
+    def since(self, bound: object) -> str:
+        """The condition that a row is not before a bound, or has no place."""
+        return f"ifNull(NOT ({self.quoted} < {self.written(bound)}), 1)"
+
+    def within(self, start: object, end: object) -> str:
+        """The condition that a row is in the interval, which has a start and no end, or has no place."""
+        inside = f"{self.quoted} >= {self.written(start)} AND {self.quoted} < {self.written(end)}"
+        return f"ifNull(({inside}) OR {self.quoted} != {self.quoted}, 1)"
+
+    def written(self, bound: object) -> str:
+        """A bound, beside the column."""
+        if isinstance(bound, datetime):
+            moment = bound if bound.tzinfo is None else bound.astimezone(UTC)
+            return f"toDateTime64('{moment:%Y-%m-%d %H:%M:%S.%f}', 6, 'UTC')"
+        return sql.literal(bound)
+
+    def checked(self, bound: object) -> object:
+        """A bound that was given, as a value of the column; refused if it means another, or several."""
+        told, name = f"partition, column {shown(self.name)}", self.kind.name
+        if name in DAYS and isinstance(bound, datetime):
+            if bound.time() != time.min:
+                raise _refused("partition", bound, f"{self.name} has days: it is not the beginning of one", "")
+            return bound.date()
+        if name in TIMES and isinstance(bound, date):
+            clock = clock_of_type(self.type)
+            if not isinstance(bound, datetime):
+                if clock == "aware":
+                    hint = "Give a datetime with a zone."
+                    raise _refused("partition", bound, "a day begins at another moment in each zone", hint)
+                bound = datetime.combine(bound, time.min)
+            check_alike(told, clock, clock_of(bound))
+            return bound
+        wanted: tuple[type, ...] = (int, float, Decimal)
+        if name in DAYS:
+            wanted = (date,)
+        elif name in TIMES:
+            wanted = (datetime,)
+        elif name == "String":
+            wanted = (str,)
+        if not isinstance(bound, wanted) or isinstance(bound, bool) or bound != bound:
+            raise _refused("partition", bound, f"it is no value of {self.name}, which has {self.type}", "")
+        return bound
+
+    def interval(self, given: Any) -> tuple[object, object]:
+        """Start and end of a partition, in this order."""
+        if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
+            raise _refused("partition", given, "it is (start, end), and the end is not part of it", "")
+        start, end = map(self.checked, given)
+        if not start < end:  # type: ignore[operator]
+            raise _refused("partition", given, "it ends before it begins, or at once", "")
+        return start, end
+
+    def check_lookback(self, lookback: Any) -> None:
+        """Refuse what cannot be taken off a value of the column."""
+        for names, wanted, told in LOOKBACKS:
+            if self.kind.name.startswith(names):
+                is_one = isinstance(lookback, wanted) and not isinstance(lookback, bool)
+                if not is_one or not lookback >= type(lookback)(0):
+                    raise _refused("lookback", lookback, f"beside {self.type} it is {told}, and not negative", "")
+                if self.kind.name in DAYS and lookback % timedelta(days=1):
+                    raise _refused("lookback", lookback, f"{self.name} has days: give whole days", "")
+                return
+        raise _refused("lookback", lookback, f"nothing can be taken off {self.type}", "Leave it out.")
+
+    async def last(self, client: DataClient, table: str, schema: Schema) -> object:
+        """The greatest value in a table; None if there is none."""
+        relation = table_of(table, schema)
+        inner = to_sql(Project(relation, {self.name: column_of(relation, self.name)}))
+        value = f"max({self.quoted})"
+        if self.kind.name in TIMES:  # digits beyond are cut: a moment earlier is no harm
+            value = f"toString(toDateTime64({value}, 6, 'UTC') - toIntervalMicrosecond({int(self._is_fine)}))"
+        found = await client.rows(f"SELECT count({self.quoted}), {value} FROM ({inner})")  # noqa: S608 (compiled)
+        count, last = (column[0] for column in found.columns)
+        if not count:
+            return None
+        return datetime.fromisoformat(last) if self.kind.name in TIMES else last
+
+    @property
+    def _is_fine(self) -> bool:
+        return self.kind.name == "DateTime64" and int(self.kind.numbers[0]) > 6
+
+
+def before(last: Any, lookback: Any) -> Any:
+    """So much before the last value; never before what ClickHouse holds."""
+    if lookback is None:
+        return last
+    try:
+        match last:
+            case datetime():
+                return max(last - lookback, FIRST_MOMENT)
+            case date():
+                return max(last - lookback, FIRST_DAY)
+            case Decimal():
+                return _EXACTLY.subtract(last, Decimal(lookback))
+    except OverflowError:
+        return FIRST_MOMENT if isinstance(last, datetime) else FIRST_DAY
+    return max(last - lookback, FIRST_NUMBER) if isinstance(last, int) else last - lookback
+
+
+def _refused(field: str, value: object, rule: str, hint: str) -> InputError:
+    return InputError(field=field, value=glimpse(value), rule=rule, hint=hint)

@@ -1,0 +1,171 @@
+"""Which versions of an Object there are, and what is known of each: it stands in the names and comments of tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from aaiclick.data import sql
+from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.clients.tables import ALONE
+from aaiclick.data.names import name_of, scope_of, version_in, without_version
+from aaiclick.data.schema import Schema
+from aaiclick.data.stored import read_schemas
+from aaiclick.errors import InputError, ObjectNotFound
+from aaiclick.urls import shown
+
+KEPT = 5
+"""How many versions are kept, unless it is said otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a named Object."""
+
+    number: int
+    made_at: datetime | None
+    """When it was made; None of one that was made as an Object without versions."""
+    operation: str
+    """What made it: full refresh, incremental, partition, upsert, insert, rollback; or create."""
+    rows: int | None
+    bytes: int | None
+    """What its files take; those that it shares with other versions are counted with each."""
+    table: str
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is the table of an Object without versions, into which rows are inserted as they come."""
+        return version_in(self.table) is None
+
+    @property
+    def mark(self) -> str:
+        """What tells it from any other table of its name."""
+        return str(self.facts.get("made", ""))
+
+    @property
+    def before(self) -> list[str]:
+        """The marks of the versions that it came from, the nearest last."""
+        return list(self.facts.get("before", ()))
+
+    @property
+    def tokens(self) -> list[str]:
+        """The tokens that were used for it, and for those before it."""
+        return list(self.facts.get("tokens", ()))
+
+    @property
+    def keep(self) -> int:
+        """How many versions are kept."""
+        return int(self.facts.get("keep", KEPT))
+
+
+async def versions_of(client: DataClient, table: str) -> list[Version]:
+    """The versions of an Object, whose table would be called so without versions; the oldest first."""
+    which = f"(name = {sql.text(table)} OR startsWith(name, {sql.text(f'{table}@')}))"
+    return _counted(await _all_versions(client, ALONE.sizes, which))  # each machine of a cluster knows all names
+
+
+async def latest_versions(client: DataClient, prefix: str) -> dict[str, Version]:
+    """The latest version of each Object whose table begins so; by the table that it would have without versions."""
+    found: dict[str, list[Version]] = {}
+    for each in await _all_versions(client, client.tables.sizes, f"startsWith(name, {sql.text(prefix)})"):
+        found.setdefault(without_version(each.table), []).append(each)
+    return {table: _counted(versions)[-1] for table, versions in found.items()}
+
+
+async def _all_versions(client: DataClient, tables: str, which: str) -> list[Version]:
+    rows = await client.rows(f"SELECT name, comment, total_rows, total_bytes FROM {tables} AND {which}")  # noqa: S608 (quoted)
+    found = zip(*rows.columns, strict=True)
+    return [_version(*row) for row in found if "@" not in row[0] or version_in(row[0]) is not None]
+
+
+def _counted(found: list[Version]) -> list[Version]:
+    """In their order; a table without a number beside them is about to be withdrawn."""
+    numbered = [each for each in found if not each.is_plain]
+    return sorted(numbered or found, key=lambda each: each.number)
+
+
+def _version(table: str, comment: str, rows: int | None, size: int | None) -> Version:
+    facts = facts_in(comment)
+    at = facts.get("at")
+    made_at = datetime.fromisoformat(at) if isinstance(at, str) else None
+    number = version_in(table) or 1
+    counted = rows if number == 1 else facts.get("rows", rows)  # into the first, rows may have been inserted
+    return Version(number, made_at, str(facts.get("operation", "create")), counted, size, table, facts)
+
+
+def facts_in(comment: str) -> dict[str, Any]:
+    """What stands in the comment of a table of ours."""
+    try:
+        found = json.loads(comment or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def now() -> str:
+    """The time, as it stands in a comment."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# ---------------------------------------------------------------- find
+
+
+class Located(NamedTuple):
+    """A table that is there, and its schema."""
+
+    table: str
+    schema: Schema
+
+
+LOOKS_MAX = 20
+"""So often it is looked again when a version is gone before its columns are read."""
+
+
+async def locate(client: DataClient, table: str, number: int | None = None) -> Located | None:
+    """The table of a version of an Object, or of its latest; None if there is none."""
+    for _ in range(LOOKS_MAX):
+        versions = await versions_of(client, table)
+        chosen = [each for each in versions if number in (None, each.number)]
+        if not chosen:
+            if number is not None and versions:
+                raise _no_version(table, number, versions)
+            return None
+        if (found := (await read_schemas(client, [chosen[-1].table])).get(chosen[-1].table)) is not None:
+            return Located(chosen[-1].table, found)
+    return None
+
+
+def _no_version(table: str, number: int, versions: Sequence[Version]) -> ObjectNotFound:
+    hint = f"Its versions are {', '.join(str(each.number) for each in versions)}."
+    return ObjectNotFound(name=f"{name_of(table) or table}, version {number}", hint=hint)
+
+
+async def schema_of(client: DataClient, table: str) -> Schema:
+    """The columns of a version that was there just now."""
+    found = (await read_schemas(client, [table])).get(table)
+    if found is None:
+        raise ObjectNotFound(name=table, hint="Newer versions took its place: open it anew.")
+    return found
+
+
+async def locate_all(client: DataClient, tables: Sequence[str]) -> dict[str, Located]:
+    """Those of these tables that are there; instead of one that was renamed as it got versions, the latest."""
+    schemas = await read_schemas(client, tables)
+    found = {table: Located(table, schema) for table, schema in schemas.items()}
+    for table in tables:
+        if table not in found and scope_of(table) != "temporary" and table == without_version(table):
+            latest = await locate(client, table)
+            found |= {} if latest is None else {table: latest}
+    return found
+
+
+def check_version(number: object) -> int:
+    """A number of a version, or a refusal."""
+    if type(number) is not int or number < 1:
+        rule = "versions are counted from 1"
+        raise InputError(field="version", value=shown(repr(number)), rule=rule, hint="list_versions(name) tells them.")
+    return number

@@ -1,0 +1,13 @@
+CREATE TABLE `p_x` (aai_id UInt64 DEFAULT generateSnowflakeID(), `it\'s` Nullable(Int64) COMMENT '{"fieldtype": "a"}', `b` Map(String, Array(Int8)) COMMENT '{"fieldtype": "a"}') ENGINE = MergeTree ORDER BY `aai_id` SETTINGS non_replicated_deduplication_window = 1000 COMMENT '{"aaiclick": 1, "shape": "table", "ordered": true}';
+CREATE TABLE `c1_1` ENGINE = MergeTree ORDER BY tuple() SETTINGS non_replicated_deduplication_window = 1000 COMMENT '{}' AS SELECT 1 AS `it's`;
+DESCRIBE TABLE `c1_1`;
+CREATE TABLE `c1_2` ENGINE = MergeTree ORDER BY `row` SETTINGS index_granularity = 64 COMMENT '{}' AS SELECT 1 AS `it's`;
+CREATE TABLE IF NOT EXISTS `aai_oplog` (`at` DateTime64(6, 'UTC'), `operation` LowCardinality(String), `result` String, `sources` Array(String), `query` String, `job_id` Nullable(Int64), `task_id` Nullable(Int64), `columns.column` Array(LowCardinality(String)), `columns.table` Array(LowCardinality(String)), `columns.source` Array(LowCardinality(String)), `columns.how` Array(LowCardinality(String))) ENGINE = MergeTree ORDER BY (result, at) SETTINGS non_replicated_deduplication_window = 1000;
+DESCRIBE TABLE `aai_oplog`;
+ALTER TABLE `aai_oplog` ADD COLUMN IF NOT EXISTS `columns.how` Array(String);
+ALTER TABLE `c1_1` MODIFY COLUMN aai_id UInt64 DEFAULT generateSnowflakeID();
+CREATE TABLE `c1_3` AS `p_x` COMMENT '{}';
+CREATE TABLE `t1_1` CLONE AS `p_x` COMMENT '{}';
+SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, 'c1_');
+SELECT name, comment, total_rows FROM system.tables WHERE database = currentDatabase() AND name = 'p_x';
+DROP TABLE IF EXISTS `p_x` SYNC;
