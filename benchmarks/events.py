@@ -21,7 +21,7 @@ from fastapi import FastAPI
 from sqlalchemy import event, insert
 
 from aaiclick.config import reset_settings
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events
@@ -98,10 +98,10 @@ async def bench(kind: str, seconds: float) -> None:
         os.environ["AAICLICK_SQL_URL"] = url
         reset_settings()
         app = create_app()
-        async with app.router.lifespan_context(app), connected() as coordinator:
+        async with app.router.lifespan_context(app), connected() as database:
             token = (await create_token("bench")).text
             for count in STREAMS:
-                await _measure(kind, app, token, coordinator.database, count, seconds)
+                await _measure(kind, app, token, database, count, seconds)
 
 
 async def _measure(kind: str, app: FastAPI, token: str, database: Database, count: int, seconds: float) -> None:

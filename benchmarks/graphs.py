@@ -12,9 +12,9 @@ import time
 import tracemalloc
 from itertools import pairwise
 
-from aaiclick.orchestration.context import gather
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.factories import new_job
+from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Done, Job, Task
 from aaiclick.orchestration.store.database import Database
 from benchmarks.setting import fresh_database, machine

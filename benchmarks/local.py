@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 
 from aaiclick.config import reset_settings
 from aaiclick.orchestration import create_job, get_job, list_workers
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from benchmarks.rest_callers import Caller
 from benchmarks.setting import machine
 

@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from aaiclick.config import reset_settings
 from aaiclick.orchestration import create_job, orch_context
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from benchmarks.latency import start_worker, until_ended
 from benchmarks.setting import fresh_database, machine
 
@@ -78,8 +78,8 @@ async def soak(pid: int, minutes: float) -> None:
         count = 2_000
         found = await rate(count)
         done += count
-        async with connected() as coordinator:
-            connections = await coordinator.database.read(lambda session: session.scalar(text(CONNECTIONS)))
+        async with connected() as database:
+            connections = await database.read(lambda session: session.scalar(text(CONNECTIONS)))
         memory, descriptors, processes = state_of(pid)
         print(
             f"{done:>8,} tasks: {found:,.0f}/s, {memory:,.0f} MB, {descriptors} descriptors, {processes} processes,"

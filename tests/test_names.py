@@ -77,6 +77,7 @@ def test_the_models_keep_their_older_names(model: str, name: str) -> None:
         "from aaiclick.orchestration import Task; Task('some.where', {'a': 1}) >> Task('else.where')",
         "from aaiclick.orchestration.models import Job, Task, Group, Worker",
         "from aaiclick.orchestration import JobStatus, RetryPolicy, CircularDependencyError",
+        "from aaiclick.orchestration import task, job, map, create_job, create_task, orch_context, Context, Group",
         "from aaiclick.backend import is_local; is_local()",
         "import aaiclick.errors, aaiclick.config",
     ],
@@ -90,6 +91,6 @@ def test_building_a_graph_loads_no_database_library(statement: str) -> None:
 
 def test_a_worker_loads_no_data_library_before_a_body_needs_one() -> None:
     heavy = ("numpy", "pyarrow", "pandas", "polars", "pydantic", "chdb", "clickhouse_connect")
-    code = f"import sys\nimport aaiclick.orchestration.execution.main\nprint(sorted(set({heavy!r}) & set(sys.modules)))"
+    code = f"import sys\nimport aaiclick.orchestration.launchers.main\nprint(sorted(set({heavy!r}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -23,6 +23,7 @@ UNTESTED_LINES_MAX = 40
 
 STORE = "aaiclick/orchestration/store/"
 MIGRATIONS = "aaiclick/orchestration/store/migrations/"  # written once and never touched again: limits do not serve
+OWNERS_OF_CONNECTIONS = {f"{STORE}{name}.py" for name in ("connecting", "database", "inline", "schema")}
 SQL_PACKAGES = {"sqlalchemy", "alembic"}
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
 VAGUE_NAMES = {"utils", "helpers", "common", "base", "manager", "handler", "core"}
@@ -96,6 +97,18 @@ def sql_outside_the_store(file: File) -> Iterator[Complaint]:
                 yield at(node), f"{package} imported outside {STORE}"
 
 
+def transactions_in_the_store(file: File) -> Iterator[Complaint]:
+    """Its functions take a session: whoever calls them says what belongs together, and what may be tried again."""
+    if not file.is_under(STORE) or file.is_under(MIGRATIONS) or file.path in OWNERS_OF_CONNECTIONS:
+        return
+    for node in file.nodes:
+        match node:
+            case ast.ImportFrom(module="aaiclick.orchestration.store.database"):
+                yield at(node), "a store function takes a session, and no database"
+            case ast.Call(func=ast.Attribute(attr="transact" | "write_one" | "commit" | "rollback" | "begin" as name)):
+                yield at(node), f"{name}() in the store: transactions belong to whoever calls it"
+
+
 def unsafe_calls(file: File) -> Iterator[Complaint]:
     """Tests may run what documentation prints; nothing else runs text or loads code from bytes."""
     if file.is_under("tests/"):
@@ -152,6 +165,7 @@ RULES: tuple[Callable[[File], Iterable[Complaint]], ...] = (
     wide_classes,
     imports_inside_functions,
     sql_outside_the_store,
+    transactions_in_the_store,
     unsafe_calls,
     swallowed_exceptions,
     vague_names,
@@ -242,6 +256,9 @@ ANYWHERE = "aaiclick/place.py"
         (imports_inside_functions, ANYWHERE, "def f():\n    from . import x\n"),
         (sql_outside_the_store, "aaiclick/orchestration/jobs.py", "from sqlalchemy.orm import Session\n"),
         (sql_outside_the_store, ANYWHERE, "def f():\n    import alembic\n"),
+        (transactions_in_the_store, STORE + "x.py", "from aaiclick.orchestration.store.database import Database\n"),
+        (transactions_in_the_store, STORE + "x.py", "async def f(database):\n    await database.transact(g)\n"),
+        (transactions_in_the_store, STORE + "x.py", "async def f(session):\n    await session.connection.commit()\n"),
         (unsafe_calls, ANYWHERE, "import pickle\n"),
         (unsafe_calls, ANYWHERE, "eval('1')\n"),
         (unsafe_calls, ANYWHERE, "exec('1')\n"),
@@ -270,6 +287,7 @@ def test_a_rule_finds_what_breaks_it(rule: Callable[[File], Iterable[Complaint]]
         (ANYWHERE, "def f():\n    from aaiclick.ids import x  # keeps start-up light\n"),
         (ANYWHERE, "def f():\n    import json\n"),
         (STORE + "claims.py", "from sqlalchemy import select\n"),
+        (STORE + "database.py", "await connection.commit()\n"),
         (MIGRATIONS + "versions/0001.py", "def upgrade():\n" + "    x = 1\n" * 500),
         (ANYWHERE, "try:\n    x()\nexcept Exception:\n    log()\n"),
         (ANYWHERE, "try:\n    x()\nexcept OSError:\n    pass\n"),

@@ -38,8 +38,8 @@ def task_logs(
 
 
 async def _task_logs(task_id: int, epoch: int | None, tail: int | None, follow: bool, as_json: bool) -> None:
-    from aaiclick.orchestration.execution import log_following  # here, to keep start-up light
-    from aaiclick.orchestration.execution.log_following import Place  # here, to keep start-up light
+    from aaiclick.orchestration import log_following  # here, to keep start-up light
+    from aaiclick.orchestration.log_following import Place  # here, to keep start-up light
     from aaiclick.orchestration.tasks import get_traceback  # here, to keep start-up light
 
     await _check_epoch(await _get_task(task_id), epoch)
@@ -103,7 +103,7 @@ def job_logs(
 
 
 async def _job_logs(job_id: int, failed: bool, tail: int | None, follow: bool, as_json: bool) -> None:
-    from aaiclick.orchestration.execution import log_following  # here, to keep start-up light
+    from aaiclick.orchestration import log_following  # here, to keep start-up light
     from aaiclick.orchestration.rules.states import TaskStatus  # here, to keep start-up light
     from aaiclick.orchestration.tasks import get_traceback  # here, to keep start-up light
 

@@ -35,13 +35,13 @@ def prune(
 
 async def _prune(dry_run: bool) -> Counts:
     from aaiclick.config import settings  # here, to keep start-up light
-    from aaiclick.orchestration.context import connected  # here, to keep start-up light
+    from aaiclick.orchestration.connections import connected  # here, to keep start-up light
     from aaiclick.orchestration.control import pruning  # here, to keep start-up light
 
-    async with connected() as coordinator:
+    async with connected() as database:
         if dry_run:
-            return await pruning.look(coordinator.database, settings().log_dir)
-        return await pruning.prune(coordinator.database, settings().log_dir, _tell)
+            return await pruning.look(database, settings().log_dir)
+        return await pruning.prune(database, settings().log_dir, _tell)
 
 
 def _tell(counts: Counts) -> None:

@@ -49,7 +49,7 @@ def start(
 ) -> None:
     """Run tasks until stopped: once with Ctrl-C or SIGTERM to finish first, twice to stop now."""
     from aaiclick.cli.paths import find_modules_in  # here, to keep start-up light
-    from aaiclick.orchestration.execution.main import (  # here, to keep start-up light
+    from aaiclick.orchestration.launchers.main import (  # here, to keep start-up light
         check_concurrency,
         worker_main_loop,
     )
@@ -76,7 +76,7 @@ def start_background(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
 ) -> None:
     """Run the control loop until stopped. Any number may run: one of them leads."""
-    from aaiclick.orchestration.execution.main import background_main_loop  # here, to keep start-up light
+    from aaiclick.orchestration.launchers.main import background_main_loop  # here, to keep start-up light
 
     _log_to_stderr(verbose)
     wait_for(background_main_loop(lambda: _introduce("Control loop", "it repairs what breaks, and runs no tasks")))

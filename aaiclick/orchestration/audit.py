@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from aaiclick.errors import AaiclickError
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.models.token import AuditEntry, Token
 from aaiclick.orchestration.rules.names import check_id, check_paging, mask_secrets
 from aaiclick.orchestration.store import audit as store
@@ -36,8 +36,8 @@ async def audited(actor: Token, verb: str, target: str) -> AsyncIterator[Change]
     These are commits of their own. An entry without an outcome was cut off: it may have happened or not.
     """
     change = Change(target[:TARGET_LENGTH_MAX])
-    async with connected() as coordinator:
-        entry = await coordinator.database.transact(
+    async with connected() as database:
+        entry = await database.transact(
             lambda session: store.add_entry(
                 session, actor_id=actor.id, actor=actor.name, verb=verb, target=target[:TARGET_LENGTH_MAX]
             )
@@ -55,15 +55,15 @@ async def audited(actor: Token, verb: str, target: str) -> AsyncIterator[Change]
             raise
         finally:
             outcome, final = change.outcome[:OUTCOME_LENGTH_MAX], change.target[:TARGET_LENGTH_MAX]
-            await coordinator.database.transact(lambda session: store.end_entry(session, entry, outcome, final))
+            await database.transact(lambda session: store.end_entry(session, entry, outcome, final))
 
 
 async def list_audit(before: int | None = None, limit: int | None = None) -> list[AuditEntry]:
     """What was changed from outside, the newest first; `before` is the id of the last entry of the page before."""
     below = None if before is None else check_id(before, "before")
     count, _ = check_paging(limit)
-    async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.list_entries(session, below, count))
+    async with connected() as database:
+        return await database.read(lambda session: store.list_entries(session, below, count))
 
 
 async def add_count(actor_id: int | None, actor: str, target: str, outcome: str) -> int:
@@ -74,11 +74,11 @@ async def add_count(actor_id: int | None, actor: str, target: str, outcome: str)
             session, actor_id=actor_id, actor=actor, verb=REFUSED, target=target, outcome=outcome
         )
 
-    async with connected() as coordinator:
-        return await coordinator.database.transact(work)
+    async with connected() as database:
+        return await database.transact(work)
 
 
 async def end_count(entry_id: int, outcome: str) -> None:
     """How often it was by now."""
-    async with connected() as coordinator:
-        await coordinator.database.transact(lambda session: store.end_entry(session, entry_id, outcome))
+    async with connected() as database:
+        await database.transact(lambda session: store.end_entry(session, entry_id, outcome))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from aaiclick.config import settings
 from aaiclick.errors import Conflict, InputError
 from aaiclick.orchestration.checks import check_kwargs, find_entrypoint, unexposed
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.models import Backfill, RegisteredJob
 from aaiclick.orchestration.params import check_call
 from aaiclick.orchestration.rules.cron import find_zone, parse_schedule, with_offset
@@ -58,8 +58,8 @@ async def plan_backfill(
             for time, found in ((time, known.get(time, NEW)) for time in times)
         ]
 
-    async with connected() as coordinator:
-        return await coordinator.database.read(work)
+    async with connected() as database:
+        return await database.read(work)
 
 
 async def backfill_job(
@@ -102,8 +102,8 @@ async def backfill_job(
         _check_call(entry, given)
         return await store.add_backfill(session, facts)
 
-    async with connected() as coordinator:
-        return await coordinator.database.transact(work)
+    async with connected() as database:
+        return await database.transact(work)
 
 
 def _how(force: object, failed: object) -> dict[str, bool]:
@@ -145,8 +145,8 @@ def _check_call(entry: RegisteredJob, given: Mapping[str, object]) -> None:
 async def get_backfill(backfill_id: int) -> Backfill | None:
     """A backfill as it is now; None if there is none."""
     wanted = check_id(backfill_id, "backfill id")
-    async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.get_backfill(session, wanted))
+    async with connected() as database:
+        return await database.read(lambda session: store.get_backfill(session, wanted))
 
 
 async def list_backfills(
@@ -162,12 +162,12 @@ async def list_backfills(
             raise no_such_job(wanted)
         return await store.list_backfills(session, entry.id, count, first, below)
 
-    async with connected() as coordinator:
-        return await coordinator.database.read(work)
+    async with connected() as database:
+        return await database.read(work)
 
 
 async def cancel_backfill(backfill_id: int) -> bool:
     """Start no more runs of a backfill; those that began go on. False if it had ended."""
     wanted = check_id(backfill_id, "backfill id")
-    async with connected() as coordinator:
-        return await coordinator.database.transact(lambda session: store.cancel_backfill(session, wanted))
+    async with connected() as database:
+        return await database.transact(lambda session: store.cancel_backfill(session, wanted))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.rules.names import check_id, check_paging
 from aaiclick.orchestration.store import dead_letters as store
@@ -15,8 +15,8 @@ async def list_dead_letters(
     only = None if job_id is None else check_id(job_id, "job id")
     below = None if before is None else (check_id(before[0], "before"), check_id(before[1], "before"))
     count, _ = check_paging(limit)
-    async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.list_dead_letters(session, below, count, only))
+    async with connected() as database:
+        return await database.read(lambda session: store.list_dead_letters(session, below, count, only))
 
 
 async def replay_dead_letter(task_id: int) -> list[int]:
@@ -25,5 +25,5 @@ async def replay_dead_letter(task_id: int) -> list[int]:
     Raises Conflict for one that is not given up, or is so no more: of two that replay it, one is told.
     """
     wanted = check_id(task_id, "task id")
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         return await coordinator.replay(wanted)

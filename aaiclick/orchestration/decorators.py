@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack, overl
 
 from aaiclick.config import settings
 from aaiclick.errors import EntrypointError, GraphError, InputError, RunningLoop
+from aaiclick.orchestration.blocking import in_running_loop
 from aaiclick.orchestration.checks import refuse_during_import
-from aaiclick.orchestration.context import connected, in_running_loop, staging_around
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.factories import digest, new_job, submit_job
+from aaiclick.orchestration.gathering import staging_around
 from aaiclick.orchestration.models import Job, PreservationMode, Task
 from aaiclick.orchestration.models.node import Node, collector, current_group
 from aaiclick.orchestration.params import bind, entrypoint_of, kind_of

@@ -11,8 +11,8 @@ from aaiclick.data.parts import Numbered, number_rows, size_bytes
 from aaiclick.data.views import View
 from aaiclick.errors import InputError
 from aaiclick.orchestration.callbacks import Loaded, load_callback, returned_fields
-from aaiclick.orchestration.context import staging_around
 from aaiclick.orchestration.decorators import TaskFactory, task
+from aaiclick.orchestration.gathering import staging_around
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.parts import (
     Types,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.rules.names import check_id, check_paging
 from aaiclick.orchestration.rules.states import UNMET
 from aaiclick.orchestration.store import jobs as store
@@ -30,8 +30,8 @@ class Unmet(NamedTuple):
 async def list_job_expectations(job_id: int, limit: int = SHOWN) -> list[Unmet]:
     """What the tasks of a job expected and did not find; so many of the newest, the oldest of these first."""
     wanted, (count, _) = check_id(job_id, "job id"), check_paging(limit)
-    async with connected() as coordinator:
-        return _told(await coordinator.database.read(lambda session: read_unmet(session, wanted, None, count)))
+    async with connected() as database:
+        return _told(await database.read(lambda session: read_unmet(session, wanted, None, count)))
 
 
 async def list_task_expectations(task_id: int, limit: int = SHOWN) -> list[Unmet]:
@@ -42,8 +42,8 @@ async def list_task_expectations(task_id: int, limit: int = SHOWN) -> list[Unmet
         task = await store.get_task(session, wanted)
         return [] if task is None or task.job_id is None else await read_unmet(session, task.job_id, wanted, count)
 
-    async with connected() as coordinator:
-        return _told(await coordinator.database.read(work))
+    async with connected() as database:
+        return _told(await database.read(work))
 
 
 def _told(rows: Sequence[Any]) -> list[Unmet]:

@@ -13,7 +13,8 @@ from aaiclick.config import settings
 from aaiclick.errors import InputError
 from aaiclick.ids import new_id
 from aaiclick.orchestration.checks import check_entrypoints, refuse_during_import
-from aaiclick.orchestration.context import connected, gather
+from aaiclick.orchestration.connections import coordinated
+from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.given import submit_given
 from aaiclick.orchestration.models import Group, Job, PreservationMode, RegisteredJob, RunType, Task
 from aaiclick.orchestration.models.node import Node
@@ -183,7 +184,7 @@ async def submit_job(job: Job, nodes: Iterable[Node], *, whole: bool = False) ->
         task.priority = task.priority or job.priority
     check_entrypoints(submission.tasks)
     began_ns = time.time_ns()  # for people who look at traces
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         stored = await submit_given(coordinator, submission)
     if stored.id == job.id:
         trace_submit(job, len(submission.tasks), began_ns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.models import Event
 from aaiclick.orchestration.rules.names import check_id, check_paging
 from aaiclick.orchestration.store import feed as store
@@ -12,14 +12,14 @@ from aaiclick.orchestration.store.feed import FeedPage
 
 async def newest_event() -> int:
     """The id of the newest event; what was begun before it, and is committed later, has an earlier one."""
-    async with connected() as coordinator:
-        return await coordinator.database.read(store.newest)
+    async with connected() as database:
+        return await database.read(store.newest)
 
 
 async def settled_event() -> int:
     """The id after which all that is committed from now on comes; also some of what was just before."""
-    async with connected() as coordinator:
-        return await coordinator.database.read(store.newest_settled)
+    async with connected() as database:
+        return await database.read(store.newest_settled)
 
 
 def refuse_future(after: int, newest: int, field: str) -> int:
@@ -36,8 +36,8 @@ async def read_feed(after: int = 0, *, job_id: int | None = None, limit: int | N
     start = 0 if after == 0 else check_id(after, "after")
     wanted = None if job_id is None else check_id(job_id, "job id")
     count, _ = check_paging(limit)
-    async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.read_page(session, start, count, wanted))
+    async with connected() as database:
+        return await database.read(lambda session: store.read_page(session, start, count, wanted))
 
 
 async def read_job_events(job_id: int, after: int = 0, *, limit: int | None = None, last: bool = False) -> list[Event]:
@@ -48,7 +48,5 @@ async def read_job_events(job_id: int, after: int = 0, *, limit: int | None = No
     """
     start = 0 if after == 0 else check_id(after, "after")
     wanted, (count, _) = check_id(job_id, "job id"), check_paging(limit)
-    async with connected() as coordinator:
-        return await coordinator.database.read(
-            lambda session: store.read_job_page(session, wanted, start, count, last=last)
-        )
+    async with connected() as database:
+        return await database.read(lambda session: store.read_job_page(session, wanted, start, count, last=last))

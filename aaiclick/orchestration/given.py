@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from aaiclick.backend import get_ch_url
 from aaiclick.config import settings
 from aaiclick.ids import new_id
-from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.coordinator.contract import Submitter
 from aaiclick.orchestration.models import Job, Task
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.blobs import arguments_with, is_too_large, large_arguments, value_with
@@ -22,11 +22,6 @@ from aaiclick.orchestration.rules.run_tables import (
     value_with_tables,
     with_tables,
 )
-from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_drops import mark_given
-from aaiclick.orchestration.store.table_holds import name_of_installation, register_given
-from aaiclick.orchestration.store.table_inputs import of_other_jobs
 
 if TYPE_CHECKING:
     from aaiclick.data.oplog import Oplog
@@ -34,13 +29,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("aaiclick")
 
 
-async def submit_given(coordinator: DirectCoordinator, submission: Submission) -> Job:
+async def submit_given(coordinator: Submitter, submission: Submission) -> Job:
     """Submit a graph. Tables that would end with a `data_context`, or with another job, are copied for it first.
 
     The copies are known before they are made, and are pinned for who needs them with the graph, or they go again.
     """
     texts = list(_texts(submission))
-    sources = await _sources(coordinator.database, submission.job_id, texts) if texts else []
+    sources = await _sources(coordinator, submission.job_id, texts) if texts else []
     if not sources and not any(text.is_heavy for text in texts):
         return await coordinator.submit(submission)
     submission.refuse_exposed()  # before anything of it is written elsewhere
@@ -50,15 +45,15 @@ async def submit_given(coordinator: DirectCoordinator, submission: Submission) -
     try:
         for text in texts:
             text.change(copies, names, blobs)
-        await _make(coordinator.database, submission, copies, blobs)
+        await _make(coordinator, submission, copies, blobs)
         job = await coordinator.submit(submission)
     except BaseException:
         for text in texts:
             text.put(text.before)
-        await _leave(coordinator.database, [*copies.values(), *blobs])
+        await _leave(coordinator, [*copies.values(), *blobs])
         raise
     if job.id != submission.job_id:  # its key is known: nothing was added
-        await _leave(coordinator.database, [*copies.values(), *blobs])
+        await _leave(coordinator, [*copies.values(), *blobs])
     return job
 
 
@@ -105,17 +100,17 @@ def _texts(submission: Submission) -> Iterator[_Text]:
                 yield _Text(holder, text, naming, heavy)
 
 
-async def _sources(database: Database, job_id: int, texts: Sequence[_Text]) -> list[str]:
+async def _sources(coordinator: Submitter, job_id: int, texts: Sequence[_Text]) -> list[str]:
     """The tables that do not live as long as the job needs them."""
     written = [text.before for text in texts if text.names_tables]
     foreign = set().union(*map(tables_named, written))
     if foreign:
-        foreign = await database.read(lambda session: of_other_jobs(session, foreign, job_id))
+        foreign = await coordinator.tables_of_others(job_id, foreign)
     return sorted(set().union(foreign, *map(temporary_tables_named, written)))
 
 
 async def _make(
-    database: Database, submission: Submission, copies: Mapping[str, str], blobs: Mapping[str, str]
+    coordinator: Submitter, submission: Submission, copies: Mapping[str, str], blobs: Mapping[str, str]
 ) -> None:
     """Make copies of tables, and tables of texts; they are known before they are there."""
     from aaiclick.data.blobs import write_blob  # here, to keep start-up light
@@ -124,12 +119,7 @@ async def _make(
     from aaiclick.data.oplog import Oplog  # here, to keep start-up light
 
     mode = None if submission.new_job is None else submission.new_job.preservation_mode
-
-    async def work(session: Session) -> str:
-        await register_given(session, submission.job_id, [*copies.values(), *blobs], mode)
-        return await name_of_installation(session)
-
-    installation = await database.transact(work)
+    installation = await coordinator.register_tables(submission.job_id, [*copies.values(), *blobs], mode)
     url = get_ch_url()
     client = await open_client(url)
     try:
@@ -152,9 +142,9 @@ async def _note(oplog: Oplog, copies: Mapping[str, str]) -> None:
         await oplog.flush()
 
 
-async def _leave(database: Database, tables: Sequence[str]) -> None:
+async def _leave(coordinator: Submitter, tables: Sequence[str]) -> None:
     """Leave these to whoever drops tables."""
     try:
-        await database.transact(lambda session: mark_given(session, tables))
+        await coordinator.leave_tables(tables)
     except Exception as error:  # what led here is told; they are found by their age
         log.warning("copies of Objects are left for later: %s", error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aaiclick.errors import NotFound
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.rules.names import check_id
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.store.progress import count_tasks_in_group
@@ -34,8 +34,8 @@ class GroupProgress:
 async def get_group_progress(group_id: int) -> GroupProgress:
     """Count the tasks inside a group: of an operator's, how many parts there are and how many are done."""
     wanted = check_id(group_id, "group id")
-    async with connected() as coordinator:
-        found = await coordinator.database.read(lambda session: count_tasks_in_group(session, wanted))
+    async with connected() as database:
+        found = await database.read(lambda session: count_tasks_in_group(session, wanted))
     if found is None:
         raise NotFound(what="group", field="id", value=wanted, hint="")
     name, counts = found

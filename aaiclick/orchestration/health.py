@@ -13,7 +13,7 @@ from aaiclick.backend import get_db_url
 from aaiclick.clock import SYSTEM_CLOCK
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, SchemaError
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.store import health as store
 from aaiclick.orchestration.store.connecting import explain
 from aaiclick.orchestration.store.database import Database
@@ -68,8 +68,8 @@ async def health_check() -> Health:
 
 async def _check_state(url: str) -> list[Check]:
     try:
-        async with asyncio.timeout(ANSWER_S_MAX), connected() as coordinator:
-            return await _look(coordinator.database)
+        async with asyncio.timeout(ANSWER_S_MAX), connected() as database:
+            return await _look(database)
     except SchemaError as error:
         schema = Check("schema", False, f"{error.facts['found']}; needed is {HEAD}", error.facts["hint"])
         return [Check("database", True, f"{mask_url(url)} answers"), schema, *_unknown("the schema cannot be used")]

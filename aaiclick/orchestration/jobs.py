@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from aaiclick.errors import Conflict, NotFound, WaitTimeout
-from aaiclick.orchestration.context import blocking, connected, in_running_loop
+from aaiclick.orchestration.blocking import blocking, in_running_loop
+from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.models import Dependency, Event, Group, Job, JobStatus, Task
 from aaiclick.orchestration.references import opened_here
 from aaiclick.orchestration.rules.names import check_id, check_paging, check_seconds, check_status, escape_for_terminal
@@ -32,7 +33,7 @@ LOOK_S_MIN, LOOK_S_MAX = 0.02, 1.0
 async def get_job(job_id: int) -> Job | None:
     """The job as it is now, with `completed_tasks` and `total_tasks`; None if there is none."""
     wanted = check_id(job_id, "job id")
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         return await coordinator.job(wanted)
 
 
@@ -51,23 +52,21 @@ async def list_jobs(
     wanted = None if status is None else check_status(status, JobStatus)
     count, start = check_paging(limit, offset)
     below = None if before is None else check_id(before, "before")
-    async with connected() as coordinator:
-        return await coordinator.database.read(
-            lambda session: store.list_jobs(session, wanted, name_like, count, start, below)
-        )
+    async with connected() as database:
+        return await database.read(lambda session: store.list_jobs(session, wanted, name_like, count, start, below))
 
 
 async def count_jobs(status: JobStatus | str | None = None, name_like: str | None = None) -> int:
     """How many jobs `list_jobs` would give without a limit."""
     wanted = None if status is None else check_status(status, JobStatus)
-    async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.count_jobs(session, wanted, name_like))
+    async with connected() as database:
+        return await database.read(lambda session: store.count_jobs(session, wanted, name_like))
 
 
 async def cancel_job(job_id: int) -> bool:
     """End a job with all that has not ended of it; False if there is none, or it ended before."""
     wanted = check_id(job_id, "job id")
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         return await coordinator.cancel(wanted)
 
 
@@ -83,7 +82,7 @@ async def wait_for_job(
         check_seconds(timeout_s, "timeout_s", "Leave it out to wait for as long as it takes.")
     began, pause_s = time.monotonic(), LOOK_S_MIN
     seen: tuple[JobStatus, int] | None = None
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         while True:
             job = await coordinator.job(wanted)
             if job is None:
@@ -117,37 +116,37 @@ async def retry_failed_tasks(job_id: int, *, dry_run: bool = False, upstream: bo
     nothing failed. With `dry_run`, nothing changes; with `upstream`, what made tables that are gone runs again too.
     """
     wanted = check_id(job_id, "job id")
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         return await coordinator.retry_failed(wanted, dry_run=dry_run, upstream=upstream)
 
 
 async def get_tasks_for_job(job_id: int) -> list[Task]:
     """All tasks of a job, in the order in which they were made."""
     wanted = check_id(job_id, "job id")
-    async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.get_tasks(session, wanted))
+    async with connected() as database:
+        return await database.read(lambda session: store.get_tasks(session, wanted))
 
 
 async def get_groups_for_job(job_id: int) -> list[Group]:
     """All groups of a job, in the order in which they were made."""
     wanted = check_id(job_id, "job id")
-    async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.get_groups(session, wanted))
+    async with connected() as database:
+        return await database.read(lambda session: store.get_groups(session, wanted))
 
 
 async def get_events_for_job(job_id: int) -> list[Event]:
     """What happened to a job and its tasks, in order."""
     wanted = check_id(job_id, "job id")
-    async with connected() as coordinator:
-        rows = await coordinator.database.read(lambda session: store.get_events(session, wanted))
+    async with connected() as database:
+        rows = await database.read(lambda session: store.get_events(session, wanted))
     return [Event.from_row(row) for row in rows]
 
 
 async def get_dependencies_for_job(job_id: int) -> list[Dependency]:
     """Who waits for whom in a job."""
     wanted = check_id(job_id, "job id")
-    async with connected() as coordinator:
-        rows = await coordinator.database.read(lambda session: store.get_dependencies(session, wanted))
+    async with connected() as database:
+        rows = await database.read(lambda session: store.get_dependencies(session, wanted))
     return [Dependency.from_row(row) for row in rows]
 
 
@@ -169,8 +168,8 @@ async def list_job_errors(job_id: int, limit: int = ERRORS_SHOWN) -> list[TaskEr
         traces = await store.last_tracebacks(session, [task.id for task in failed])
         return [TaskError(task.id, task.name, task.error, traces.get(task.id)) for task in failed]
 
-    async with connected() as coordinator:
-        return await coordinator.database.read(work)
+    async with connected() as database:
+        return await database.read(work)
 
 
 # ---------------------------------------------------------------- results
@@ -191,8 +190,8 @@ async def get_job_result(job: Job | int) -> Any:
 
 
 async def _result(job_id: int, *, importing: bool) -> Any:
-    async with connected() as coordinator:
-        text, found = await coordinator.database.read(lambda session: _read_result(session, job_id))
+    async with connected() as database:
+        text, found = await database.read(lambda session: _read_result(session, job_id))
     opened = await opened_here([text, *found.texts.values()])
     return Results(found.texts, found.members, found.outputs, opened, importing).decode(text)
 
@@ -248,8 +247,8 @@ async def compute_job_stats(job_id: int) -> JobStats:
             duration_s=_seconds(job.started_at, job.completed_at),
         )
 
-    async with connected() as coordinator:
-        return await coordinator.database.read(work)
+    async with connected() as database:
+        return await database.read(work)
 
 
 def _seconds(start: Any, end: Any) -> float | None:

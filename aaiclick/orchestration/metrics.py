@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.rules.metrics import ALL, METRICS, Histogram, Kind, Metric, Metrics, WorkerMetrics
 from aaiclick.orchestration.store.metrics import read_metrics
 
@@ -25,8 +25,8 @@ _VALUES: Mapping[str, Callable[[WorkerMetrics], float]] = {
 
 async def collect_metrics() -> Metrics:
     """All numbers as they are now. The cost does not grow with the number of jobs and tasks."""
-    async with connected() as coordinator:
-        return await coordinator.database.read(read_metrics)
+    async with connected() as database:
+        return await database.read(read_metrics, stale_ok=True)
 
 
 async def render_metrics() -> str:

@@ -14,9 +14,10 @@ from typing import Any
 from aaiclick.data.schema import VALUE, Schema
 from aaiclick.errors import InputError
 from aaiclick.orchestration.callbacks import Callback, name_callback, refuse_nothing
-from aaiclick.orchestration.context import Context, staging_around
+from aaiclick.orchestration.context import Context
 from aaiclick.orchestration.decorators import TaskFactory
 from aaiclick.orchestration.expansions import _expand_map, _expand_reduce
+from aaiclick.orchestration.gathering import staging_around
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.parts import Types, _gather_results, _map_part, _reduce_part
 from aaiclick.orchestration.rules.names import shorten

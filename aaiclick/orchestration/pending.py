@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from aaiclick.errors import NotFound
-from aaiclick.orchestration.context import connected, refuse_staged
+from aaiclick.orchestration.connections import connected
+from aaiclick.orchestration.gathering import refuse_staged
 from aaiclick.orchestration.rules.names import check_id
 from aaiclick.orchestration.rules.pending import Pending, judge
 from aaiclick.orchestration.store.pending import read_facts
@@ -17,8 +18,8 @@ async def why_pending(task_id: int) -> Pending:
     """
     wanted = check_id(task_id, "task id")
     refuse_staged(wanted)
-    async with connected() as coordinator:
-        facts = await coordinator.database.read(lambda session: read_facts(session, wanted))
+    async with connected() as database:
+        facts = await database.read(lambda session: read_facts(session, wanted))
     if facts is None:
         raise NotFound(what="task", field="id", value=wanted, hint="")
     return judge(facts)

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, Unpack
 from aaiclick.config import settings
 from aaiclick.errors import InputError
 from aaiclick.orchestration.checks import check_defaults, check_kwargs, find_entrypoint, refuse_during_import, unexposed
-from aaiclick.orchestration.context import connected
-from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.connections import connected, coordinated
+from aaiclick.orchestration.coordinator import registered_jobs as catalogue
+from aaiclick.orchestration.coordinator.contract import Submitter
 from aaiclick.orchestration.factories import digest, new_job, resolve_job_config, trace_submit
 from aaiclick.orchestration.given import submit_given
 from aaiclick.orchestration.models import Fire, Job, PreservationMode, RegisteredJob, RunType, Task
@@ -60,8 +61,8 @@ async def register_job(
     refuse_during_import("Registering a job")
     facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, {**options})
     facts["enabled"] = _flag(enabled, "enabled")
-    async with connected() as coordinator:
-        return await store.add_registered_job(coordinator.database, facts)
+    async with connected() as database:
+        return await catalogue.add_registered_job(database, facts)
 
 
 async def upsert_registered_job(
@@ -78,21 +79,21 @@ async def upsert_registered_job(
     facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, {**options})
     if enabled is not None:
         facts["enabled"] = _flag(enabled, "enabled")
-    async with connected() as coordinator:
-        return await store.upsert_registered_job(coordinator.database, facts)
+    async with connected() as database:
+        return await catalogue.upsert_registered_job(database, facts)
 
 
 async def get_registered_job(name: str) -> RegisteredJob | None:
     """The entry of that name; None if there is none."""
     wanted = check_name(name, "Job name")
-    async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.get_registered_job(session, wanted))
+    async with connected() as database:
+        return await database.read(lambda session: store.get_registered_job(session, wanted))
 
 
 async def list_registered_jobs(enabled_only: bool = False) -> list[RegisteredJob]:
     """All entries, or those that are enabled, in the order of their names."""
-    async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.list_registered_jobs(session, enabled_only))
+    async with connected() as database:
+        return await database.read(lambda session: store.list_registered_jobs(session, enabled_only))
 
 
 async def enable_job(name: str) -> RegisteredJob:
@@ -107,16 +108,16 @@ async def disable_job(name: str) -> RegisteredJob:
 
 async def _set_enabled(name: str, enabled: bool) -> RegisteredJob:
     wanted = check_name(name, "Job name")
-    async with connected() as coordinator:
-        return await coordinator.database.transact(lambda session: store.set_enabled(session, wanted, enabled))
+    async with connected() as database:
+        return await database.transact(lambda session: store.set_enabled(session, wanted, enabled))
 
 
 async def next_runs(name: str, count: int = SHOWN) -> list[datetime]:
     """The next times of an entry, each with the offset that its zone has then; none if it does not fire."""
     wanted, (limit, _) = check_name(name, "Job name"), check_paging(count)
-    async with connected() as coordinator:
-        entry = await coordinator.database.read(lambda session: store.get_registered_job(session, wanted))
-        now = await coordinator.database.read(Session.now)
+    async with connected() as database:
+        entry = await database.read(lambda session: store.get_registered_job(session, wanted))
+        now = await database.read(Session.now)
     if entry is None:
         raise store.no_such_job(wanted)
     if entry.schedule is None or entry.next_run_at is None:
@@ -138,8 +139,8 @@ async def list_fires(
             raise store.no_such_job(wanted)
         return await schedules.list_fires(session, entry.id, count, start, before)
 
-    async with connected() as coordinator:
-        return await coordinator.database.read(work)
+    async with connected() as database:
+        return await database.read(work)
 
 
 # ---------------------------------------------------------------- what an entry says, checked
@@ -292,7 +293,7 @@ async def run_job_from_json(
     return await _run(_submit_small, name, entrypoint, kwargs, **options)
 
 
-Submitted = Callable[[DirectCoordinator, Submission], Awaitable[Job]]
+Submitted = Callable[[Submitter, Submission], Awaitable[Job]]
 
 
 async def _run(
@@ -308,8 +309,8 @@ async def _run(
 ) -> Job:
     refuse_during_import("run_job(…)")
     wanted, given = check_name(name, "Job name"), check_kwargs(kwargs, "kwargs")
-    async with connected() as coordinator:
-        entry = await coordinator.database.read(lambda session: store.get_registered_job(session, wanted))
+    async with connected() as database, coordinated() as coordinator:
+        entry = await database.read(lambda session: store.get_registered_job(session, wanted))
         if entry is None and entrypoint is None:
             raise store.no_such_job(wanted)
         path, arguments = _path(entrypoint, entry), (entry.default_kwargs if entry is not None else {}) | given
@@ -349,7 +350,7 @@ def _path(entrypoint: Entrypoint | None, entry: RegisteredJob | None) -> str:
     return path_of(entrypoint)
 
 
-async def _submit_small(coordinator: DirectCoordinator, submission: Submission) -> Job:
+async def _submit_small(coordinator: Submitter, submission: Submission) -> Job:
     return await coordinator.submit(_small(submission))
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from aaiclick.errors import InputError, NotFound
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.rules.names import ID_MAX, check_id, shorten
 from aaiclick.orchestration.store import short_ids as store
 
@@ -31,19 +31,17 @@ async def find_id(kind: Kind, text: str) -> int:
         raise InputError(field="ID", value=shorten(text, 50), rule="an id is a whole number", hint=_HINTS[kind])
     if not text.startswith("0"):
         check_id(int(text), f"{kind} id")
-    async with connected() as coordinator:
+    async with connected() as database:
         if not text.startswith("0"):
             whole = int(text)
-            if await coordinator.database.read(lambda session: store.is_there(session, kind, whole)):
+            if await database.read(lambda session: store.is_there(session, kind, whole)):
                 return whole
         if len(text) < DIGITS_MIN:
             rule = f"an id, or at least its last {DIGITS_MIN} digits"
             raise InputError(field="ID", value=text, rule=rule, hint=_HINTS[kind])
         found: list[int] = []
         if len(text) < len(str(ID_MAX)):
-            found = await coordinator.database.read(
-                lambda session: store.find_by_end(session, kind, text, CANDIDATES_SHOWN + 1)
-            )
+            found = await database.read(lambda session: store.find_by_end(session, kind, text, CANDIDATES_SHOWN + 1))
     if len(found) == 1:
         return found[0]
     if not found:

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aaiclick.errors import Conflict, NotFound
+from aaiclick.orchestration.blocking import blocking
 from aaiclick.orchestration.checks import refuse_during_import
-from aaiclick.orchestration.context import Context, blocking, connected, get_current_job_id, refuse_staged
+from aaiclick.orchestration.connections import connected, coordinated
+from aaiclick.orchestration.context import Context, get_current_job_id
 from aaiclick.orchestration.factories import create_task
+from aaiclick.orchestration.gathering import refuse_staged
 from aaiclick.orchestration.models import Group, Run, Task
 from aaiclick.orchestration.references import opened_here
 from aaiclick.orchestration.rules.names import check_id
@@ -23,8 +26,8 @@ async def get_task(task_id: int) -> Task | None:
     """The task as it is now; None if there is none."""
     wanted = check_id(task_id, "task id")
     refuse_staged(wanted)
-    async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.get_task(session, wanted))
+    async with connected() as database:
+        return await database.read(lambda session: store.get_task(session, wanted))
 
 
 async def get_task_result(task_id: int) -> Any:
@@ -35,8 +38,8 @@ async def get_task_result(task_id: int) -> Any:
     """
     wanted = check_id(task_id, "task id")
     refuse_staged(wanted)
-    async with connected() as coordinator:
-        text, found = await coordinator.database.read(lambda session: _read_result(session, wanted))
+    async with connected() as database:
+        text, found = await database.read(lambda session: _read_result(session, wanted))
     opened = await opened_here([text, *found.texts.values()])
     return Results(found.texts, found.members, found.outputs, opened).decode(text)
 
@@ -59,16 +62,16 @@ async def _read_result(session: Session, task_id: int) -> tuple[str | None, Foun
 async def get_traceback(task_id: int) -> str | None:
     """Where the last attempt at a task failed that left a traceback; None if none has."""
     wanted = check_id(task_id, "task id")
-    async with connected() as coordinator:
-        found = await coordinator.database.read(lambda session: store.last_tracebacks(session, [wanted]))
+    async with connected() as database:
+        found = await database.read(lambda session: store.last_tracebacks(session, [wanted]))
     return found.get(wanted)
 
 
 async def get_runs_for_task(task_id: int) -> list[Run]:
     """The attempts at a task that ended, oldest first."""
     wanted = check_id(task_id, "task id")
-    async with connected() as coordinator:
-        rows = await coordinator.database.read(lambda session: store.get_runs(session, wanted))
+    async with connected() as database:
+        rows = await database.read(lambda session: store.get_runs(session, wanted))
     return [Run.from_row(row) for row in rows]
 
 
@@ -81,7 +84,7 @@ async def clear_task(task_id: int, *, dry_run: bool = False, upstream: bool = Fa
     Refused with InputsGone where tables that it needs are gone; with `upstream`, what made them runs again too.
     """
     wanted = check_id(task_id, "task id")
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         return await coordinator.clear(wanted, dry_run=dry_run, upstream=upstream)
 
 
@@ -117,15 +120,15 @@ async def add_task_to_current_job(
 
 def load_group_tasks(group_id: int) -> list[Task]:
     async def work() -> list[Task]:
-        async with connected() as coordinator:
-            return await coordinator.database.read(lambda session: store.get_group_tasks(session, group_id))
+        async with connected() as database:
+            return await database.read(lambda session: store.get_group_tasks(session, group_id))
 
     return blocking(work)
 
 
 def load_child_groups(group_id: int) -> list[Group]:
     async def work() -> list[Group]:
-        async with connected() as coordinator:
-            return await coordinator.database.read(lambda session: store.get_child_groups(session, group_id))
+        async with connected() as database:
+            return await database.read(lambda session: store.get_child_groups(session, group_id))
 
     return blocking(work)

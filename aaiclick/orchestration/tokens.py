@@ -9,7 +9,7 @@ import secrets
 from typing import NamedTuple
 
 from aaiclick.errors import NotAuthenticated, NotFound
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.models.token import Token
 from aaiclick.orchestration.rules.names import ID_MAX, check_id, check_name, check_seconds, check_status
 from aaiclick.orchestration.rules.roles import Role
@@ -45,15 +45,15 @@ async def create_token(
         await audit.add_entry(session, actor_id=None, actor=actor, verb="create", target=target, outcome="done")
         return token
 
-    async with connected() as coordinator:
-        token = await coordinator.database.transact(work)
+    async with connected() as database:
+        token = await database.transact(work)
     return NewToken(token, f"aai_{token.id}_{secret}")
 
 
 async def list_tokens() -> list[Token]:
     """All tokens, the newest first; also those that count no more."""
-    async with connected() as coordinator:
-        return await coordinator.database.read(store.list_tokens)
+    async with connected() as database:
+        return await database.read(store.list_tokens)
 
 
 async def revoke_token(token_id: int, *, actor: str = COMMAND_LINE) -> bool:
@@ -68,14 +68,14 @@ async def revoke_token(token_id: int, *, actor: str = COMMAND_LINE) -> bool:
         await audit.add_entry(session, actor_id=None, actor=actor, verb="revoke", target=target, outcome=outcome)
         return revoked
 
-    async with connected() as coordinator:
-        return await coordinator.database.transact(work)
+    async with connected() as database:
+        return await database.transact(work)
 
 
 async def has_valid_token() -> bool:
     """Whether anybody may come in at all."""
-    async with connected() as coordinator:
-        return await coordinator.database.read(store.has_valid_token)
+    async with connected() as database:
+        return await database.read(store.has_valid_token)
 
 
 async def authenticate(text: str) -> Token:
@@ -84,8 +84,8 @@ async def authenticate(text: str) -> Token:
     token_id = int(form[1]) if form else 0
     if form is None or not 0 < token_id <= ID_MAX:
         raise NotAuthenticated(cause="it is none of ours", hint=MAKE_ONE)
-    async with connected() as coordinator:
-        found = await coordinator.database.read(lambda session: store.find_token(session, token_id))
+    async with connected() as database:
+        found = await database.read(lambda session: store.find_token(session, token_id))
         if found is None or not hmac.compare_digest(found.digest, _digest(form[2])):
             raise NotAuthenticated(cause="it is none of ours", hint=MAKE_ONE)
         if found.token.revoked_at is not None:
@@ -93,14 +93,14 @@ async def authenticate(text: str) -> Token:
         if found.expired:
             raise NotAuthenticated(cause="it has expired", hint=MAKE_ONE)
         if not found.use_is_noted:
-            await coordinator.database.transact(lambda session: store.note_use(session, token_id))
+            await database.transact(lambda session: store.note_use(session, token_id))
     return found.token
 
 
 async def still_counts(token_id: int) -> bool:
     """Whether a token that opened the door would still open it."""
-    async with connected() as coordinator:
-        found = await coordinator.database.read(lambda session: store.find_token(session, token_id))
+    async with connected() as database:
+        found = await database.read(lambda session: store.find_token(session, token_id))
     return found is not None and found.token.revoked_at is None and not found.expired
 
 

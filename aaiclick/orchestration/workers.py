@@ -7,7 +7,7 @@ import socket
 from collections.abc import Sequence
 
 from aaiclick.errors import Conflict, InputError, NotFound
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.models import Claim, Worker, WorkerStatus
 from aaiclick.orchestration.rules.names import check_id, check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.store import health
@@ -19,7 +19,7 @@ async def register_worker(hostname: str | None = None, pid: int | None = None, n
     host = check_name(socket.gethostname() if hostname is None else hostname, "hostname")
     process = _check_pid(os.getpid() if pid is None else pid)
     label = None if name is None else check_name(name, "Worker name")
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         return await coordinator.register(hostname=host, pid=process, name=label)
 
 
@@ -32,22 +32,24 @@ def _check_pid(pid: object) -> int:
 async def worker_heartbeat(worker_id: int) -> bool:
     """Renew a worker's session; False if it is over."""
     wanted = check_id(worker_id, "worker id")
-    async with connected() as coordinator:
-        return (await coordinator.beat(wanted)).alive
+    async with coordinated() as coordinator:
+        alive = (await coordinator.beat(wanted)).alive
+        await coordinator.grant_ids()  # such a process has no other beside it that asks for them
+        return alive
 
 
 async def deregister_worker(worker_id: int) -> bool:
     """End a worker's session; False if it was over."""
     wanted = check_id(worker_id, "worker id")
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         return await coordinator.deregister(wanted)
 
 
 async def drain_worker(worker_id: int) -> bool:
     """Ask a worker to finish what it runs and to leave; False if its session is over already."""
     wanted = check_id(worker_id, "worker id")
-    async with connected() as coordinator:
-        before = await coordinator.database.transact(lambda session: store.drain_worker(session, wanted))
+    async with connected() as database:
+        before = await database.transact(lambda session: store.drain_worker(session, wanted))
     if before is None:
         raise NotFound(what="worker", field="id", value=wanted, hint="See: aaiclick worker list")
     return before != WorkerStatus.STOPPED
@@ -60,21 +62,21 @@ async def list_workers(
     wanted = None if status is None else check_status(status, WorkerStatus)
     count, _ = check_paging(limit, None)
     below = None if before is None else check_id(before, "before")
-    async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.list_workers(session, wanted, count, below))
+    async with connected() as database:
+        return await database.read(lambda session: store.list_workers(session, wanted, count, below))
 
 
 async def count_live_workers() -> int:
     """How many workers there are whose session is not over, by the database's time."""
-    async with connected() as coordinator:
-        return await coordinator.database.read(health.count_live_workers)
+    async with connected() as database:
+        return await database.read(health.count_live_workers)
 
 
 async def get_worker(worker_id: int) -> Worker | None:
     """The worker as it is now; None if there is none."""
     wanted = check_id(worker_id, "worker id")
-    async with connected() as coordinator:
-        return await coordinator.database.read(lambda session: store.get_worker(session, wanted))
+    async with connected() as database:
+        return await database.read(lambda session: store.get_worker(session, wanted))
 
 
 async def claim_next_task(worker_id: int) -> Claim | None:
@@ -83,7 +85,7 @@ async def claim_next_task(worker_id: int) -> Claim | None:
     Raises Conflict if there is no such session: the task would wait for a worker that is not there.
     """
     wanted = check_id(worker_id, "worker id")
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         if not (await coordinator.beat(wanted)).alive:
             cause = "it has no session, or its session is over"
             raise Conflict(what=f"Worker {wanted}", verb="given a task", cause=cause, hint="Call register_worker().")

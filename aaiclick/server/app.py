@@ -15,9 +15,8 @@ from starlette.exceptions import HTTPException
 from aaiclick.config import settings
 from aaiclick.data.clients.opening import kept_open
 from aaiclick.errors import AaiclickError
-from aaiclick.orchestration.context import connected
-from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.machine_ids import provide_ids
+from aaiclick.orchestration.connections import coordinated
+from aaiclick.orchestration.execution.id_supply import keep_ids
 from aaiclick.server import (
     audit,
     backfills,
@@ -40,10 +39,8 @@ from aaiclick.server.problems import on_error, on_http_error, on_validation_erro
 from aaiclick.server.refusals import Refusals
 from aaiclick.server.streams import Streams
 from aaiclick.server.who import Viewer
-from aaiclick.trouble import Trouble
 
 PREFIX = "/api/v1"
-IDS_EVERY_S = 20.0
 ROOMS = (jobs, tasks, workers, registered_jobs, backfills, objects, dead_letters, events, audit, health)
 
 
@@ -79,10 +76,10 @@ def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) ->
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Keep the state's connection, and the data's once it was used, open for all requests."""
     app.state.streams, app.state.reader = Streams(), Reader()
-    async with connected() as coordinator, kept_open(), mcp.opened(app):
+    async with coordinated() as coordinator, kept_open(), mcp.opened(app):
         app.state.surroundings = contextvars.copy_context()
         refusals: Refusals = app.state.refusals
-        beside = asyncio.gather(_keep_ids(coordinator.database), app.state.reader.run(), refusals.run())
+        beside = asyncio.gather(keep_ids(coordinator), app.state.reader.run(), refusals.run())
         try:
             yield
         finally:
@@ -90,19 +87,6 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             with suppress(asyncio.CancelledError):
                 await beside  # before the connection is closed
             await refusals.end()
-
-
-async def _keep_ids(database: Database) -> None:
-    """A right to make ids lasts two minutes: what a worker's heartbeat does for it, the server does for itself."""
-    trouble = Trouble()
-    while True:
-        await asyncio.sleep(IDS_EVERY_S)
-        try:
-            await provide_ids(database)
-        except Exception as error:  # the database may be away for a while; requests tell of it
-            trouble.met("getting ids for new jobs", error)
-        else:
-            trouble.over()
 
 
 def _document() -> APIRouter:

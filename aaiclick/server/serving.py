@@ -12,7 +12,7 @@ from types import FrameType
 
 import uvicorn
 
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.server.access import mask_access_log
 from aaiclick.server.addresses import is_any, listen, refuse_without_token, url_of
 from aaiclick.server.app import create_app

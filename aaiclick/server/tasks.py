@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from aaiclick.errors import NotFound
-from aaiclick.orchestration.execution.log_following import Place, follow_log
 from aaiclick.orchestration.execution.log_reading import LogPart, read_log
 from aaiclick.orchestration.expectations import list_task_expectations
+from aaiclick.orchestration.log_following import Place, follow_log
 from aaiclick.orchestration.pending import why_pending
 from aaiclick.orchestration.tasks import get_runs_for_task, get_traceback
 from aaiclick.server import changes, models, requests

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from aaiclick.orchestration import create_job, create_task, get_tasks_for_job
-from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.launchers.debug import ajob_test
 from aaiclick.orchestration.models import Task
 from tests.cli.conftest import Cli
 from tests.cli.test_task import submit

@@ -10,8 +10,8 @@ import pytest
 
 import aaiclick.cli.job as job_commands
 from aaiclick.backend import get_db_url, get_logs_dir
-from aaiclick.orchestration.execution.debug import ajob_test
 from aaiclick.orchestration.factories import create_job
+from aaiclick.orchestration.launchers.debug import ajob_test
 from aaiclick.orchestration.models import Job
 from tests.cli.conftest import Cli
 from tests.migrations.pictures import run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -9,28 +10,45 @@ from dataclasses import replace
 import pytest
 
 from aaiclick.errors import CircularDependencyError, JobEnded, NotFound
-from aaiclick.orchestration.context import gather
-from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.ids import new_ids
+from aaiclick.orchestration.bus.local import LocalBus
+from aaiclick.orchestration.coordinator.contract import JobCoordinator as Coordinator
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.factories import new_job
+from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Claim, Group, Job
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.rules.hints import READY
 from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.rules.run_tables import run_table
 from aaiclick.orchestration.store.database import Database
+from tests.support.carried import CarriedCoordinator
 from tests.support.orchestra import done, failure, make
 
 
 @asynccontextmanager
 async def direct(url: str) -> AsyncIterator[Coordinator]:
     database = await Database.open(url)
+    bus = LocalBus(url)
     try:
-        yield DirectCoordinator(database, draw=lambda: 1.0)
+        yield DirectCoordinator(database, draw=lambda: 1.0, bus=bus)
     finally:
+        await bus.close()
         await database.close()
 
 
-IMPLEMENTATIONS: dict[str, Callable[[str], AbstractAsyncContextManager[Coordinator]]] = {"direct": direct}
+@asynccontextmanager
+async def carried(url: str) -> AsyncIterator[Coordinator]:
+    """Nothing goes to it, or comes from it, that could not travel between processes."""
+    async with direct(url) as there:
+        yield CarriedCoordinator(there)
+
+
+IMPLEMENTATIONS: dict[str, Callable[[str], AbstractAsyncContextManager[Coordinator]]] = {
+    "carried": carried,
+    "direct": direct,
+}
 
 
 @pytest.fixture(params=sorted(IMPLEMENTATIONS))
@@ -206,6 +224,36 @@ async def test_reconcile_says_how_long_until_something_is_due(coordinator: Coord
     due_s = await coordinator.reconcile()
     assert due_s is not None
     assert 0 < due_s <= 100
+
+
+# ---------------------------------------------------------------- ids, hints and tables
+
+
+async def test_ids_are_granted_again_and_again(coordinator: Coordinator) -> None:
+    for _ in range(2):
+        await coordinator.grant_ids()
+        assert len(set(new_ids(100))) == 100
+
+
+async def test_a_hint_is_heard_once_and_none_when_the_time_is_up(coordinator: Coordinator) -> None:
+    assert await coordinator.wait_for_hints(0.001) == frozenset()
+    await coordinator.submit(submission(make("a")))
+    heard: set[str] = set()
+    async with asyncio.timeout(20):
+        while READY not in heard:
+            heard |= await coordinator.wait_for_hints(5)
+    assert await coordinator.wait_for_hints(0.001) == frozenset()
+
+
+async def test_tables_that_are_given_are_registered_and_belong_to_their_job(coordinator: Coordinator) -> None:
+    job = await coordinator.submit(submission(make("a")))
+    tables = [run_table(job.id, 0, number) for number in (1, 2)]
+    assert await coordinator.register_tables(job.id, tables, None)
+    assert await coordinator.tables_of_others(job.id, tables) == set()
+    assert await coordinator.tables_of_others(12345, [*tables, "nobodys"]) == set(tables)
+    await coordinator.leave_tables(tables)
+    with pytest.raises(NotFound):
+        await coordinator.register_tables(12345, tables, None)
 
 
 # ---------------------------------------------------------------- jobs as a whole

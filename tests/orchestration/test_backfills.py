@@ -23,7 +23,7 @@ from aaiclick.orchestration import (
     register_job,
     upsert_registered_job,
 )
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.control.schedules import Scheduler
 from aaiclick.orchestration.rules.entrypoints import arguments_from_outside, has_outside_arguments
 from aaiclick.telemetry import masks
@@ -40,8 +40,8 @@ async def entry(**options: Any) -> None:
 
 
 async def fire() -> None:
-    async with connected() as coordinator:
-        await Scheduler(coordinator.database).fire()
+    async with connected() as database:
+        await Scheduler(database).fire()
 
 
 async def test_every_past_time_runs_with_its_own_time(state: str) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import sys
-from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,10 +35,7 @@ from aaiclick.orchestration import (
     get_task,
     get_tasks_for_job,
 )
-from aaiclick.orchestration.context import (
-    gather,
-    orch_context,
-)
+from aaiclick.orchestration.context import orch_context
 from aaiclick.orchestration.models.node import Node
 from tests.orchestration import data_flows
 from tests.support.front_door import local, state
@@ -297,22 +293,6 @@ async def test_a_refusal_leaves_the_nodes_as_they_were_so_that_they_can_be_mende
     other.parent_group_id = None
     await context.apply(inside)
     assert await names_of(job) == ["first", "inside"]
-
-
-def test_gathering_a_long_chain_is_not_recursive() -> None:
-    nodes = [Task("some.module.f") for _ in range(20_000)]
-    for previous, following in pairwise(nodes):
-        previous >> following
-    submission = gather(1, [nodes[-1]])
-    assert len(submission.tasks) == 20_000
-    assert len(submission.edges) == 19_999
-
-
-def test_gathering_deep_nesting_is_not_recursive() -> None:
-    groups = [Group("outermost")]
-    for _ in range(5_000):
-        groups.append(Group("inner", parent_group_id=groups[-1].id))
-    assert len(gather(1, [make(group_id=groups[-1].id)]).groups) == 5_001
 
 
 async def test_a_context_makes_objects_where_data_is_at_hand(local: Path) -> None:

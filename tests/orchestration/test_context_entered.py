@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from aaiclick.errors import NoContext, RunningLoop
+from aaiclick.errors import NoContext
 from aaiclick.orchestration import (
     Context,
     Group,
@@ -21,7 +21,8 @@ from aaiclick.orchestration import (
     get_groups_for_job,
     get_tasks_for_job,
 )
-from aaiclick.orchestration.context import _open, blocking, connected, orch_context, refuse_running_loop
+from aaiclick.orchestration.connections import _open, connected, coordinated
+from aaiclick.orchestration.context import orch_context
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.store.tables import tasks
 from tests.support.front_door import local, state
@@ -54,7 +55,7 @@ async def test_inside_a_context_everything_shares_one_connection() -> None:
     assert _open.get() is None
     async with orch_context() as context:
         assert get_current_context() is context
-        async with connected() as first, connected() as second:
+        async with coordinated() as first, coordinated() as second:
             assert first is second
     assert _open.get() is None
     with pytest.raises(NoContext):
@@ -64,9 +65,9 @@ async def test_inside_a_context_everything_shares_one_connection() -> None:
 async def test_contexts_nest_and_come_back() -> None:
     one, other = await new_job(), await new_job()
     async with Context(one.id) as outer:
-        async with connected() as around, Context(other.id) as inner:
+        async with coordinated() as around, Context(other.id) as inner:
             assert get_current_job_id() == other.id
-            async with connected() as within:
+            async with coordinated() as within:
                 assert within is around
             assert get_current_context() is inner
         assert get_current_context() is outer
@@ -79,11 +80,11 @@ async def test_a_context_may_be_entered_inside_itself() -> None:
     job = await new_job()
     context = Context(job.id)
     async with context:
-        async with connected() as outer:
+        async with coordinated() as outer:
             async with context:
                 await context.apply(make("inner"))
             assert get_current_context() is context
-            async with connected() as again:
+            async with coordinated() as again:
                 assert again is outer
         await context.apply(make("outer"))
     assert _open.get() is None, "the connection of the outer block was left open"
@@ -141,7 +142,7 @@ async def test_a_context_that_cannot_be_entered_leaves_nothing_behind(
     job = await new_job()
     context = Context(job.id)
     with monkeypatch.context() as patch:
-        patch.setattr("aaiclick.orchestration.context.get_db_url", lambda: f"sqlite+aiosqlite:///{tmp_path}")
+        patch.setattr("aaiclick.orchestration.connections.get_db_url", lambda: f"sqlite+aiosqlite:///{tmp_path}")
         with pytest.raises(Exception, match="not a file"):
             await context.__aenter__()
     assert _open.get() is None
@@ -172,46 +173,12 @@ async def in_context(context: Context, *items: Node) -> None:
         await context.apply(list(items))
 
 
-async def test_a_thread_without_a_loop_has_a_connection_of_its_own() -> None:
-    job = await new_job()
-    async with Context(job.id) as context:
-        async with connected() as ours:
-
-            async def theirs() -> bool:
-                async with connected() as found:
-                    await context.apply(make("from the thread"))
-                    return found is ours
-
-            assert await asyncio.to_thread(lambda: asyncio.run(theirs())) is False
-        await context.apply(make("from the loop"))
-    assert await names_of(job) == ["first", "from the thread", "from the loop"]
-
-
 def test_a_plain_thread_may_apply() -> None:
     job = asyncio.run(new_job())
     thread = threading.Thread(target=lambda: asyncio.run(in_context(Context(job.id), make("from the thread"))))
     thread.start()
     thread.join()
     assert asyncio.run(names_of(job)) == ["first", "from the thread"]
-
-
-async def work() -> str:
-    await asyncio.sleep(0)
-    return threading.current_thread().name
-
-
-async def test_blocking_inside_a_running_loop_uses_a_thread_of_its_own() -> None:
-    assert blocking(work).startswith("aaiclick-blocking")
-
-
-def test_blocking_outside_of_a_loop_runs_here() -> None:
-    assert blocking(work) == threading.current_thread().name
-    refuse_running_loop("call()", "await call()")
-
-
-async def test_what_must_not_block_says_what_to_await() -> None:
-    with pytest.raises(RunningLoop, match=r"await call\(\)"):
-        refuse_running_loop("call()", "await call()")
 
 
 async def test_many_tasks_of_one_loop_apply_at_once() -> None:
@@ -221,8 +188,8 @@ async def test_many_tasks_of_one_loop_apply_at_once() -> None:
         group = Group("g")
         await context.apply(group)
         await asyncio.gather(*(context.apply(make(f"t{index}", group_id=group.id)) for index in range(12)))
-        async with connected() as coordinator:
-            found = await coordinator.database.read(lambda session: session.rows(select(tasks.c.id)))
+        async with connected() as database:
+            found = await database.read(lambda session: session.rows(select(tasks.c.id)))
     assert len(found) == 13
     stored = {found.name: found for found in await get_groups_for_job(job.id)}
     assert stored["g"].open_count == 12

@@ -7,7 +7,7 @@ import pytest
 from aaiclick.errors import Conflict, InputError, NotFound
 from aaiclick.orchestration import create_job, create_task, get_task, get_tasks_for_job
 from aaiclick.orchestration.dead_letters import list_dead_letters, replay_dead_letter
-from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.launchers.debug import ajob_test
 from tests.support.front_door import local, state
 
 __all__ = ["local", "state"]

@@ -9,7 +9,7 @@ from sqlalchemy import insert
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration import cancel_job, create_job, get_events_for_job
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.feed import newest_event, read_feed, read_job_events, settled_event
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events
@@ -40,8 +40,8 @@ async def test_pages_join_without_gaps(state: str) -> None:
 @pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
 async def test_an_event_that_commits_later_is_not_left_out(state: str) -> None:
     """Its id is smaller than that of one that was committed before it (RULINGS of events)."""
-    async with connected() as coordinator:
-        database = coordinator.database
+    async with connected() as database:
+        database = database
         await database.transact(note)
         start = await newest_event()
         inserted, go_on = asyncio.Event(), asyncio.Event()

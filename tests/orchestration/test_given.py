@@ -12,7 +12,8 @@ from sqlalchemy import select
 from aaiclick.data import create_object_from_value, data_context
 from aaiclick.errors import Conflict, InputsGone, ObjectNotFound
 from aaiclick.orchestration import ajob_test, create_job, create_task, get_job_result
-from aaiclick.orchestration.context import Context, connected
+from aaiclick.orchestration.connections import connected
+from aaiclick.orchestration.context import Context
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.rules.run_tables import is_run_table, tables_named
@@ -27,8 +28,8 @@ READ = "tests.orchestration.data_flows.read"
 
 
 async def pinned() -> set[tuple[int, str]]:
-    async with connected() as coordinator:
-        rows = await coordinator.database.read(lambda session: session.rows(select(table_pin_refs)))
+    async with connected() as database:
+        rows = await database.read(lambda session: session.rows(select(table_pin_refs)))
         return {(row.task_id, row.table_name) for row in rows}
 
 
@@ -165,6 +166,6 @@ async def test_copies_follow_the_preservation_of_their_job(local: Path) -> None:
     async with data_context():
         rows = await create_object_from_value([1])
         await create_job("full", READ, kwargs={"rows": rows}, preservation_mode="full")
-    async with connected() as coordinator:
-        (row,) = await coordinator.database.read(lambda session: session.rows(select(table_context_refs)))
+    async with connected() as database:
+        (row,) = await database.read(lambda session: session.rows(select(table_context_refs)))
         assert row.preserved

@@ -39,7 +39,7 @@ from aaiclick.orchestration import (
     retry_failed_tasks,
     wait_for_job,
 )
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.store.tables import jobs
 from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local, state
@@ -379,11 +379,11 @@ async def test_waiting_too_long_is_told_and_the_job_goes_on(local: object) -> No
 
 async def test_jobs_are_listed_by_creation_whatever_their_ids_say(state: str) -> None:
     made = [(await create_job(str(number), flows.add(1, 2))).id for number in range(5)]
-    async with connected() as coordinator:
+    async with connected() as database:
         for number, job_id in enumerate(made):
             moment = datetime(2026, 1, 1, tzinfo=UTC) - timedelta(days=number // 2)  # two at a time are as old
             older = update(jobs).where(jobs.c.id == job_id).values(created_at=moment)
-            await coordinator.database.transact(lambda session, older=older: session.run(older))  # type: ignore[misc]
+            await database.transact(lambda session, older=older: session.run(older))  # type: ignore[misc]
     expected = [made[1], made[0], made[3], made[2], made[4]]
     assert [job.id for job in await list_jobs()] == expected
     seen: list[int] = []

@@ -12,7 +12,7 @@ from aaiclick import operators as older
 from aaiclick.data import create_object_from_value, data_context
 from aaiclick.errors import EntrypointError, InputError, SignatureMismatch, ValueNotPortable
 from aaiclick.orchestration import Group, filter, foreach, map, operators, reduce
-from aaiclick.orchestration.context import Staging, staged_in
+from aaiclick.orchestration.gathering import Staging, staged_in
 from tests.orchestration import operator_flows as flows
 from tests.support.front_door import local
 

@@ -13,8 +13,8 @@ import pytest
 from aaiclick.config import reset_settings
 from aaiclick.errors import EntrypointError, InputError
 from aaiclick.orchestration import outside
-from aaiclick.orchestration.execution.debug import ajob_test
 from aaiclick.orchestration.jobs import get_job_result
+from aaiclick.orchestration.launchers.debug import ajob_test
 from aaiclick.orchestration.outside import already_trusted, from_outside, look_at
 from aaiclick.orchestration.registered_jobs import run_job
 from aaiclick.orchestration.tasks import get_task

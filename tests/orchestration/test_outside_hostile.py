@@ -11,7 +11,7 @@ import pytest
 from aaiclick.config import reset_settings
 from aaiclick.errors import AaiclickError, EntrypointError
 from aaiclick.orchestration import outside
-from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.launchers.debug import ajob_test
 from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.outside import already_trusted, from_outside
 from aaiclick.orchestration.params import resolve

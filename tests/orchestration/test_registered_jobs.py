@@ -30,7 +30,7 @@ from aaiclick.orchestration import (
     run_job,
     upsert_registered_job,
 )
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.models.node import collector
 from aaiclick.orchestration.registered_jobs import scheduled_run
 from aaiclick.orchestration.rules.entrypoints import arguments_from_outside
@@ -46,9 +46,9 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 async def set_next_run(name: str, moment: datetime | None) -> None:
-    async with connected() as coordinator:
+    async with connected() as database:
         mine = update(registered_jobs).where(registered_jobs.c.name == name).values(next_run_at=moment)
-        await coordinator.database.transact(lambda session: session.run(mine))
+        await database.transact(lambda session: session.run(mine))
 
 
 # ---------------------------------------------------------------- entries
@@ -321,7 +321,7 @@ async def test_a_scheduled_run_says_so_and_gets_its_time(local: object) -> None:
     submission = scheduled_run(entry, datetime(2026, 7, 1, 6, tzinfo=UTC), {"label": "on "})
     assert submission.new_job is not None
     assert submission.new_job.run_type is RunType.SCHEDULED
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         job = await coordinator.submit(submission)
     await ajob_test(job)
     assert await get_job_result(job) == "on 2026-07-01T08:00:00+02:00"

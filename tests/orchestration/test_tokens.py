@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 
 from aaiclick.errors import InputError, NotAuthenticated, NotFound
 from aaiclick.orchestration.audit import list_audit
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.store.access_tables import audit, tokens
 from aaiclick.orchestration.store.session import Session
@@ -29,8 +29,8 @@ __all__ = ["local", "state"]
 
 
 async def change(**values: Any) -> None:
-    async with connected() as coordinator:
-        await coordinator.database.transact(lambda session: session.run(update(tokens).values(**values)))
+    async with connected() as database:
+        await database.transact(lambda session: session.run(update(tokens).values(**values)))
 
 
 async def test_a_token_opens_the_door_and_its_use_is_noted(state: str) -> None:
@@ -47,9 +47,9 @@ async def test_a_token_opens_the_door_and_its_use_is_noted(state: str) -> None:
 async def test_the_secret_is_in_no_table(state: str) -> None:
     made = await create_token("dashboard")
     secret = made.text.split("_", 2)[2]  # the secret may have such a stroke, too
-    async with connected() as coordinator:
+    async with connected() as database:
         for table in (tokens, audit):
-            rows = await coordinator.database.read(partial(Session.rows, statement=select(table)))
+            rows = await database.read(partial(Session.rows, statement=select(table)))
             assert rows
             assert secret not in str(rows)
 

@@ -9,7 +9,8 @@ import pytest
 
 from aaiclick.config import reset_settings
 from aaiclick.errors import BackendUnreachable
-from aaiclick.server import app as application
+from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.execution import id_supply
 from aaiclick.server.app import create_app
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import Client, problem_in
@@ -24,18 +25,18 @@ async def test_many_ask_at_once(each_client: Client) -> None:
 
 async def test_the_right_to_make_ids_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it a server that runs for minutes would make ids that another process makes, too."""
-    monkeypatch.setattr(application, "IDS_EVERY_S", 0.001)
+    monkeypatch.setattr(id_supply, "EVERY_S", 0.001)
     asked: asyncio.Queue[object] = asyncio.Queue()
 
-    async def failing_first(database: object) -> None:
-        asked.put_nowait(database)
-        if asked.qsize() == 1:
+    async def failing_second(coordinator: object) -> None:
+        asked.put_nowait(coordinator)
+        if asked.qsize() == 2:  # the first is asked for by whoever connects
             raise OSError("away")
 
-    monkeypatch.setattr(application, "provide_ids", failing_first)
+    monkeypatch.setattr(DirectCoordinator, "grant_ids", failing_second)
     app = create_app()
     async with app.router.lifespan_context(app):
-        while asked.qsize() < 3:  # noqa: ASYNC110 (it counts)
+        while asked.qsize() < 4:  # noqa: ASYNC110 (it counts)
             await asyncio.sleep(0.001)
 
 

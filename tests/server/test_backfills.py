@@ -8,9 +8,9 @@ import pytest
 
 from aaiclick.orchestration import list_jobs
 from aaiclick.orchestration.audit import list_audit
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.control.schedules import Scheduler
-from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.launchers.debug import ajob_test
 from tests.server.conftest import Client, problem_in
 
 ECHO = {"entrypoint": "tests.server.outside_flows.echo", "default_kwargs": {"value": 1}, "schedule": "@daily"}
@@ -19,8 +19,8 @@ HERE = "/registered-jobs/nightly"
 
 
 async def fire() -> None:
-    async with connected() as coordinator:
-        await Scheduler(coordinator.database).fire()
+    async with connected() as database:
+        await Scheduler(database).fire()
 
 
 async def test_a_range_is_planned_run_and_shown(each_client: Client) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from aaiclick.orchestration import create_job, get_tasks_for_job
-from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.launchers.debug import ajob_test
 from aaiclick.orchestration.models import Task
 from tests.server.conftest import Client, problem_in
 

@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from aaiclick.orchestration import cancel_job, create_job, get_events_for_job
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import coordinated
 from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.tokens import create_token
 from aaiclick.server import events, following, streams
@@ -65,7 +65,7 @@ async def test_events_come_in_pages(each_client: Client) -> None:
 
 async def test_a_report_that_came_too_late_is_told_with_its_run(client: Client) -> None:
     job = await new_job()
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         worker = (await coordinator.register(hostname="here", pid=1)).id
         (claim,) = await coordinator.claim(worker, limit=1)
         await coordinator.release(worker, [claim])

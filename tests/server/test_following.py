@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import insert
 
 from aaiclick.errors import BackendUnreachable
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.feed import newest_event, read_feed
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
@@ -48,11 +48,11 @@ async def note(session: Session, job_id: int = 1) -> None:
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[Setting]:
-    async with connected() as coordinator:
+    async with connected() as database:
         reader = Reader()
         running = asyncio.create_task(reader.run())
         try:
-            yield Setting(reader, running, coordinator.database)
+            yield Setting(reader, running, database)
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from aaiclick.config import reset_settings
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.store.access_tables import tokens
 from aaiclick.orchestration.tokens import create_token, list_tokens, revoke_token
 from aaiclick.server import jobs as room
@@ -44,8 +44,8 @@ async def test_an_expired_and_a_revoked_token(each_client: Client) -> None:
     assert (await each_client.get("/jobs", headers=headers)).status_code == 200
     await revoke_token(made.token.id)
     assert "revoked" in problem_in(await each_client.get("/jobs", headers=headers), 401)["detail"]
-    async with connected() as coordinator:
-        await coordinator.database.transact(lambda session: session.run(update(tokens).values(expires_at=LONG_AGO)))
+    async with connected() as database:
+        await database.transact(lambda session: session.run(update(tokens).values(expires_at=LONG_AGO)))
     assert "expired" in problem_in(await each_client.get("/jobs"), 401)["detail"]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from aaiclick.orchestration import create_job, get_job, get_job_result, get_tasks_for_job
 from aaiclick.orchestration.audit import list_audit
-from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.launchers.debug import ajob_test
 from tests.orchestration import data_flows
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import FLOWS, Client, problem_in

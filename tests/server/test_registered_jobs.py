@@ -7,7 +7,7 @@ import pytest
 from aaiclick.config import reset_settings
 from aaiclick.orchestration import get_job, get_job_result, register_job
 from aaiclick.orchestration.audit import list_audit
-from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.launchers.debug import ajob_test
 from tests.server.conftest import Client, problem_in
 
 ECHO = {"entrypoint": "tests.server.outside_flows.echo", "default_kwargs": {"value": 1}}

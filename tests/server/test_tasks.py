@@ -8,10 +8,9 @@ import os
 import pytest
 
 from aaiclick.backend import get_logs_dir
-from aaiclick.orchestration import cancel_job, create_job, get_task, get_tasks_for_job
-from aaiclick.orchestration.context import connected
-from aaiclick.orchestration.execution import log_following
-from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration import cancel_job, create_job, get_task, get_tasks_for_job, log_following
+from aaiclick.orchestration.connections import connected
+from aaiclick.orchestration.launchers.debug import ajob_test
 from aaiclick.orchestration.models import Task
 from tests.server.conftest import Client, problem_in
 from tests.server.outside_flows import chain, echo

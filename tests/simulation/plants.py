@@ -15,13 +15,12 @@ from unittest import mock
 from sqlalchemy import Column, Row, select, update
 
 from aaiclick.orchestration.control import leader, loop, reconcilers
-from aaiclick.orchestration.coordinator import direct
+from aaiclick.orchestration.coordinator import batches, direct
 from aaiclick.orchestration.execution import cutoff
 from aaiclick.orchestration.execution.holdings import Holdings
 from aaiclick.orchestration.models import Done, Orders, Receipt, Stop
 from aaiclick.orchestration.rules.states import LIVE_TASK
 from aaiclick.orchestration.store import (
-    batches,
     clear_inputs,
     clears,
     counters,

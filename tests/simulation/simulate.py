@@ -17,7 +17,6 @@ from aaiclick.config import Settings, reset_settings
 from aaiclick.orchestration.control import schedules as control_schedules
 from aaiclick.orchestration.control import sweeper
 from aaiclick.orchestration.control import tables as control_tables
-from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.models import node
 from aaiclick.orchestration.store import ripples
 from tests.simulation.engine import Client
@@ -86,7 +85,6 @@ def _controlled() -> Iterator[None]:
     with ExitStack() as patches:
         patches.enter_context(mock.patch.object(Settings, "from_env", return_value=chosen))
         patches.enter_context(mock.patch.object(ids, "_maker", _Counting()))
-        patches.enter_context(mock.patch.object(direct, "provide_ids", _no_ids))
         patches.enter_context(mock.patch.object(control_schedules, "provide_ids", _no_ids))
         patches.enter_context(mock.patch.object(ripples, "STEP", 3))
         patches.enter_context(mock.patch.object(node, "_groups_in_memory", weakref.WeakValueDictionary()))

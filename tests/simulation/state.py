@@ -112,15 +112,17 @@ class SimulatedDatabase(Database):
         self.party = party
         self.on_hints = lambda hints: world.spread(sorted(hints))
 
-    async def read(self, work: Callable[[Session], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[Session], Awaitable[T]], *, stale_ok: bool = False) -> T:
         await self._travel("before", _name(work))
         with self.world.watched(self.party, _name(work), refusals=(AaiclickError,)):
-            answer = await super().read(work)
+            answer = await super().read(work, stale_ok=stale_ok)
         await self._travel("after", _name(work))
         return answer
 
-    async def transact(self, work: Callable[[Session], Awaitable[T]], *, at_once: bool = False) -> T:
-        assert not at_once, "SQLite claims in several statements"
+    async def write_one(self, work: Callable[[Session], Awaitable[T]]) -> T:
+        raise AssertionError("SQLite claims in several statements")
+
+    async def transact(self, work: Callable[[Session], Awaitable[T]]) -> T:
         asked = self.world.loop.time()
         await self._travel("before", _name(work))
         with self.world.watched(self.party, _name(work), refusals=(AaiclickError,)):

@@ -40,11 +40,11 @@ class SlowDatabase(Database):
 
     is_asked = False
 
-    async def read(self, work: Callable[[Session], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[Session], Awaitable[T]], *, stale_ok: bool = False) -> T:
         self.is_asked = True
         await asyncio.sleep(0.5)
         self.is_asked = False
-        return await super().read(work)
+        return await super().read(work, stale_ok=stale_ok)
 
 
 @pytest.mark.parametrize("in_a_round", [False, True], ids=["between rounds", "in the middle of a round"])

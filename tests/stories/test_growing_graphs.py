@@ -7,15 +7,18 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from unittest import mock
 
 import pytest
 from sqlalchemy import select
 
 from aaiclick.errors import AlreadyStarted, CircularDependencyError, Conflict, GroupComplete, JobEnded
+from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.models import Claim, Group, Job, JobStatus, Report, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK
 from aaiclick.orchestration.store import ripples
+from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.tables import events
 from tests.support.orchestra import Orchestra, done, failure, make, orchestra
 
@@ -84,17 +87,16 @@ class Grower:
 
 
 @contextmanager
-def ripples_left_at_times(band: Orchestra, draw: random.Random) -> Iterator[None]:
+def ripples_left_at_times(draw: random.Random) -> Iterator[None]:
     """Half of the time, whoever should work off what was postponed dies before."""
-    work_ripples = band.coordinator._work_ripples
+    work_ripples = direct.work_ripples
 
-    async def perhaps(job_id: int | None) -> None:
+    async def perhaps(database: Database, job_id: int | None) -> None:
         if draw.random() < 0.5:
-            await work_ripples(job_id)
+            await work_ripples(database, job_id)
 
-    band.coordinator._work_ripples = perhaps  # type: ignore[method-assign]
-    yield
-    band.coordinator._work_ripples = work_ripples  # type: ignore[method-assign]
+    with mock.patch.object(direct, "work_ripples", perhaps):
+        yield
 
 
 async def ended_once(band: Orchestra, job: Job) -> Job:
@@ -116,7 +118,7 @@ async def test_a_job_that_grows_between_claims_ends_once(band: Orchestra, seed: 
     grower = Grower(draw)
     job = await band.submit(make("keeper"), *grower.begin())
     (kept,) = await band.claim(limit=1)
-    with ripples_left_at_times(band, draw):
+    with ripples_left_at_times(draw):
         for _ in range(25):
             await band.stay()
             touched = grower.think()

@@ -33,7 +33,7 @@ from aaiclick.orchestration import (
     job_test,
     register_worker,
 )
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import coordinated
 from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local, state
 
@@ -304,7 +304,7 @@ async def test_what_is_added_while_the_job_is_reserved_belongs_to_its_reservatio
     worker = await register_worker()
 
     async def reserve() -> None:
-        async with connected() as coordinator:
+        async with coordinated() as coordinator:
             await coordinator.reserve(made.id, worker.id)
 
     added, _ = await asyncio.gather(add_task_to_job(made.id, f"{HERE}.nothing"), reserve())
@@ -317,7 +317,7 @@ async def test_what_was_claimed_before_the_job_was_reserved_comes_back_to_its_re
     """A live worker took a task, the job is reserved, the worker gives the task back: to whom it is reserved."""
     made = await flows.single.submit(1)
     other, owner = await register_worker(), await register_worker()
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         claims = await coordinator.claim(other.id, limit=1)
         await coordinator.reserve(made.id, owner.id)
         await coordinator.release(other.id, claims)

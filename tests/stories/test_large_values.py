@@ -28,7 +28,7 @@ from aaiclick.orchestration import (
     task,
     worker_main_loop,
 )
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.control.tables import drop_unneeded_tables
 from aaiclick.orchestration.registered_jobs import run_job_from_json
 from aaiclick.orchestration.rules.values import encode_value
@@ -57,8 +57,8 @@ async def tables() -> list[str]:
 
 
 async def drop_unneeded() -> None:
-    async with connected() as coordinator:
-        await drop_unneeded_tables(coordinator.database)
+    async with connected() as database:
+        await drop_unneeded_tables(database)
 
 
 @task

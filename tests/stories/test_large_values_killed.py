@@ -25,7 +25,7 @@ from aaiclick.orchestration import (
     run_job,
     task,
 )
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.control import pruning
 from aaiclick.orchestration.control.sweeper import TableSweeper
 from aaiclick.orchestration.rules.run_tables import tables_named
@@ -133,11 +133,11 @@ def all_kinds(n: int, mark: str) -> Any:
 
 async def go_over(*, later: bool = False) -> None:
     """What whoever leads does about tables; or would do later, when they all have been known for long."""
-    async with connected() as coordinator:
+    async with connected() as database:
         if later:
             old = update(table_context_refs).values(created_at=LONG_AGO)
-            await coordinator.database.transact(lambda session: session.run(old))
-        sweeper = TableSweeper(coordinator.database)
+            await database.transact(lambda session: session.run(old))
+        sweeper = TableSweeper(database)
         await sweeper.expire()
         await sweeper.sweep()
     await tidy()
@@ -145,15 +145,15 @@ async def go_over(*, later: bool = False) -> None:
 
 async def grow_old(job_id: int) -> None:
     """This job ended long ago, and all is counted."""
-    async with connected() as coordinator:
+    async with connected() as database:
         ended = update(jobs).where(jobs.c.id == job_id).values(completed_at=LONG_AGO, created_at=LONG_AGO)
         for change in (ended, update(events).values(at=LONG_AGO)):
-            await coordinator.database.transact(lambda session, change=change: session.run(change))  # type: ignore[misc]
+            await database.transact(lambda session, change=change: session.run(change))  # type: ignore[misc]
 
 
 async def prune() -> None:
-    async with connected() as coordinator:
-        await pruning.prune(coordinator.database, None)
+    async with connected() as database:
+        await pruning.prune(database, None)
 
 
 async def test_what_a_retry_needs_stays_and_all_goes_with_the_job(local: Path, tmp_path: Path) -> None:

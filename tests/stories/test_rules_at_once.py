@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 from sqlalchemy import select
 
-from aaiclick.orchestration.context import gather
+from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Claim, Group, Job, Report
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.triggers import When

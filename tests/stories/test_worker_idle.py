@@ -13,11 +13,11 @@ from sqlalchemy import event
 from aaiclick.ids import set_id_source
 from aaiclick.orchestration.control.loop import Control
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.coordinator.machine_ids import provide_ids
 from aaiclick.orchestration.execution.heart import Heart
 from aaiclick.orchestration.execution.worker import Worker
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.postgres import PostgresDialect
-from aaiclick.orchestration.store.machine_ids import provide_ids
 from tests.servers.databases import MariadbDatabases, PostgresDatabases, SqliteDatabases
 from tests.support.crewing import ScriptedExecutor
 

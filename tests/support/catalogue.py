@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import func, select, update
 
+from aaiclick.orchestration.coordinator.registered_jobs import add_registered_job
 from aaiclick.orchestration.models import Fire, RegisteredJob
 from aaiclick.orchestration.store import registered_jobs as store
 from aaiclick.orchestration.store.session import Session
@@ -23,7 +24,7 @@ DAILY = f"0 {HOUR} * * *"
 async def register(band: Orchestra, name: str = "a", schedule: str | None = DAILY, **facts: Any) -> RegisteredJob:
     """A new entry, from its row."""
     row = {"name": name, "entrypoint": PLAIN, "schedule": schedule, "timezone": "UTC", "default_kwargs": "{}"}
-    return await store.add_registered_job(band.database, row | facts)
+    return await add_registered_job(band.database, row | facts)
 
 
 async def come(band: Orchestra, moment: datetime, name: str = "a") -> None:

@@ -15,8 +15,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 
-from aaiclick.orchestration.context import gather
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Claim, Report
 from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.store.database import Database

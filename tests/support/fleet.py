@@ -22,11 +22,11 @@ from sqlalchemy import Row, select
 
 from aaiclick.orchestration.bus import open_bus
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.coordinator.machine_ids import provide_ids
 from aaiclick.orchestration.models import Job, Task
 from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.store import tables
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.machine_ids import provide_ids
 from tests.support.orchestra import Orchestra
 
 __all__ = ["Fleet", "LONG", "Member", "Note", "fleet", "servers_only", "eventually"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aaiclick.orchestration.context import gather
+from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Claim, Done
 from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.models.node import Node

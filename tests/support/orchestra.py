@@ -12,9 +12,9 @@ from typing import Any
 
 from sqlalchemy import Executable, Row, select, text, update
 
-from aaiclick.orchestration.context import gather
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.factories import new_job
+from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Claim, Done, Failure, Job, Receipt, Report, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.models.submission import Submission

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from aaiclick.data import data_context
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.control.tables import TableDropper
 from aaiclick.orchestration.store.tables import table_context_refs, table_pin_refs, table_run_refs
 
@@ -28,10 +28,10 @@ async def comments() -> dict[str, str]:
 
 async def references() -> int:
     """How many rows there are about tables."""
-    async with connected() as coordinator:
+    async with connected() as database:
         return sum(
             [
-                len(await coordinator.database.read(lambda session, table=table: session.rows(select(table))))  # type: ignore[misc]
+                len(await database.read(lambda session, table=table: session.rows(select(table))))  # type: ignore[misc]
                 for table in REFERENCES
             ]
         )
@@ -39,8 +39,8 @@ async def references() -> int:
 
 async def tidy() -> None:
     """What whoever leads does about tables, all of it."""
-    async with connected() as coordinator:
-        dropper = TableDropper(coordinator.database)
+    async with connected() as database:
+        dropper = TableDropper(database)
         while await dropper.free_strays() or await dropper.free_idle_pins():
             pass
         await dropper.drop_unneeded()

@@ -67,7 +67,7 @@ def start(
     from aaiclick.cli.local.reloading import check_watched  # here, to keep start-up light
     from aaiclick.cli.local.seat import seat_on  # here, to keep start-up light
     from aaiclick.cli.paths import find_modules_in  # here, to keep start-up light
-    from aaiclick.orchestration.execution.main import check_concurrency  # here, to keep start-up light
+    from aaiclick.orchestration.launchers.main import check_concurrency  # here, to keep start-up light
 
     if concurrency is None and executor == "process":
         concurrency = -(-(os.cpu_count() or 1) // workers)

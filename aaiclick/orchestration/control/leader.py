@@ -6,7 +6,8 @@ import logging
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.terms import CONTROL, leave_term, take_term, term_left_s
+from aaiclick.orchestration.store.rejections import is_duplicate
+from aaiclick.orchestration.store.terms import CONTROL, Term, leave_term, take_term, term_left_s
 
 log = logging.getLogger("aaiclick")
 
@@ -40,7 +41,7 @@ class Leader:
             return False
         led = self.leads
         left_s = 0.0 if led else await self.database.read(lambda session: term_left_s(session, CONTROL, self.holder))
-        term = None if left_s > 0 else await take_term(self.database, CONTROL, self.holder, self.ttl_s)
+        term = None if left_s > 0 else await try_for_term(self.database, CONTROL, self.holder, self.ttl_s)
         if term is None:
             self._trusted_until = float("-inf")
             self._look_at = self.clock.monotonic() + min(max(left_s, self.ttl_s / 10), self.ttl_s)
@@ -56,3 +57,13 @@ class Leader:
         if self.leads:
             self._trusted_until = float("-inf")
             await self.database.transact(lambda session: leave_term(session, CONTROL, self.holder))
+
+
+async def try_for_term(database: Database, role: str, holder: int, ttl_s: float) -> Term | None:
+    """Renew the term, or begin a new one if there is none or it has expired; None while another holds it."""
+    try:
+        return await database.transact(lambda session: take_term(session, role, holder, ttl_s))
+    except Exception as error:
+        if not is_duplicate(error):
+            raise
+        return None  # another made the first row a moment ago

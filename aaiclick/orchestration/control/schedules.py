@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from aaiclick.errors import InputError
+from aaiclick.orchestration.coordinator.machine_ids import provide_ids
 from aaiclick.orchestration.factories import trace_submit
 from aaiclick.orchestration.models import RegisteredJob
 from aaiclick.orchestration.models.submission import Submission
@@ -22,7 +23,6 @@ from aaiclick.orchestration.rules.entrypoints import arguments_from_outside
 from aaiclick.orchestration.rules.schedules import COUNTED_MAX
 from aaiclick.orchestration.store import backfills, schedules
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.machine_ids import provide_ids
 from aaiclick.orchestration.store.schedules import Fired
 from aaiclick.orchestration.store.session import Session
 from aaiclick.trouble import Trouble

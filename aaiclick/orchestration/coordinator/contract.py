@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Worker
@@ -10,10 +10,7 @@ from aaiclick.orchestration.models.submission import Submission
 
 
 class Coordinator(Protocol):
-    """What a worker, and `job_test`, may ask."""
-
-    async def submit(self, submission: Submission) -> Job:
-        """Store a graph: all of it, or nothing."""
+    """What a worker may ask."""
 
     async def register(self, *, hostname: str, pid: int, name: str | None = None, concurrency: int = 1) -> Worker:
         """Begin a session."""
@@ -73,14 +70,46 @@ class Coordinator(Protocol):
     async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
         """Say that the bodies of these runs, (task, epoch), are dead, and report nothing."""
 
-    async def reserve(self, job_id: int, placement: int) -> None:
-        """Keep a job for whoever claims from this placement."""
-
     async def reconcile(self, job_id: int | None = None) -> float | None:
         """Promote what is due, work off what was postponed, end the job if its time is up.
 
         Gives the seconds until something is due again.
         """
+
+    async def grant_ids(self) -> None:
+        """Let this process make ids that no other makes, for a minute or two: ask again within that time."""
+
+    async def wait_for_hints(self, timeout_s: float) -> frozenset[str]:
+        """What was told by others since the last call (`rules/hints`), at once if there is something.
+
+        Nothing when the time is up. A hint may get lost: what it tells of is found by looking, too.
+        """
+
+
+class Submitter(Protocol):
+    """What whoever submits a graph may ask."""
+
+    async def submit(self, submission: Submission) -> Job:
+        """Store a graph: all of it, or nothing."""
+
+    async def tables_of_others(self, job_id: int, tables: Collection[str]) -> set[str]:
+        """Those of these tables that belong to other jobs than this one."""
+
+    async def register_tables(self, job_id: int, tables: Sequence[str], mode: str | None) -> str:
+        """Say which tables are about to be made of what the job is given, and how it keeps them.
+
+        Without a mode, the stored job's counts. Gives what this installation is called.
+        """
+
+    async def leave_tables(self, tables: Sequence[str]) -> None:
+        """Let tables that were registered go again, unless somebody needs them."""
+
+
+class JobCoordinator(Coordinator, Submitter, Protocol):
+    """What `job_test` may ask: it submits a job, works for it, and sees to its end."""
+
+    async def reserve(self, job_id: int, placement: int) -> None:
+        """Keep a job for whoever claims from this placement."""
 
     async def job(self, job_id: int) -> Job | None:
         """The job as it is now."""

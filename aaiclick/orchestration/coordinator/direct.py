@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -9,8 +10,10 @@ from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.config import settings
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.bus.contract import Bus
+from aaiclick.orchestration.coordinator.batches import take_each
+from aaiclick.orchestration.coordinator.machine_ids import provide_ids
+from aaiclick.orchestration.coordinator.submissions import DirectSubmitter
 from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Stop, Worker
-from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.store import (
     clears,
     dead_letters,
@@ -19,23 +22,20 @@ from aaiclick.orchestration.store import (
     jobs,
     queue,
     ripples,
-    submissions,
     timeouts,
     workers,
 )
 from aaiclick.orchestration.store import held as held_runs
-from aaiclick.orchestration.store.batches import take_each
 from aaiclick.orchestration.store.claims import QueueFront, claim_tasks
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import ReadyKey
-from aaiclick.orchestration.store.machine_ids import provide_ids
 from aaiclick.orchestration.store.reports import release_claims
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_holds import Hold, hold_tables, name_of_installation
 from aaiclick.orchestration.store.table_refs import free_runs
 
 
-class DirectCoordinator:
+class DirectCoordinator(DirectSubmitter):
     """Answers from the database itself."""
 
     def __init__(
@@ -46,21 +46,18 @@ class DirectCoordinator:
         clock: Clock = SYSTEM_CLOCK,
         bus: Bus | None = None,
     ) -> None:
-        self.database = database
-        self.bus = bus
+        super().__init__(database)
+        self._bus = bus
+        self._listens = False
         if bus is not None:
             database.on_hints = bus.tell
         self._draw = draw
         self._clock = clock
         self._fronts: dict[int, QueueFront] = {}
-        self._ids_asked_for = float("-inf")
         self._freed_for: dict[int, float] = {}
         """When each worker was last freed of what it never knew that it held."""
         self._claimed = 0
         """Tasks claimed since the queue was swept."""
-
-    async def submit(self, submission: Submission) -> Job:
-        return await submissions.submit(self.database, submission)
 
     async def register(self, *, hostname: str, pid: int, name: str | None = None, concurrency: int = 1) -> Worker:
         async def work(session: Session) -> Worker:
@@ -88,17 +85,15 @@ class DirectCoordinator:
         renewed: Callable[[], None] = lambda: None,
     ) -> Orders:
         began = self._clock.monotonic()
-        orders = await self.database.transact(
+        # its row stays locked by no line that goes silent half-way
+        renewing = self.database.transact if self.database.dialect.one_writer else self.database.write_one
+        orders = await renewing(
             lambda session: workers.renew_session(
                 session, worker_id, settings().session_s, completed=completed, failed=failed, unreported_s=unreported_s
-            ),
-            at_once=not self.database.dialect.one_writer,  # its row stays locked by no line that goes silent half-way
+            )
         )
         if orders.alive:
             renewed()
-        if began >= self._ids_asked_for + ASK_FOR_IDS_EVERY_S:
-            await provide_ids(self.database)
-            self._ids_asked_for = self._clock.monotonic()
         if orders.alive and held is not None:
             orders.stop = await _compare(self.database, worker_id, known_call, held)
             if began >= self._freed_for.setdefault(worker_id, began) + FREE_EVERY_S:
@@ -136,7 +131,8 @@ class DirectCoordinator:
                 on_taken=lambda: looked.append(self._clock.monotonic()),
             )
 
-        claims = await self.database.transact(work, at_once=self.database.dialect.claims_at_once)
+        claiming = self.database.write_one if self.database.dialect.claims_at_once else self.database.transact
+        claims = await claiming(work)
         _remember(started, {claim.job_id for claim in claims})
         self._claimed += len(claims)
         if self.database.dialect.dead_rows_linger:
@@ -148,7 +144,7 @@ class DirectCoordinator:
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
         receipt = await take_each(self.database, worker_id, reports, self._draw)
         if receipt.rippling:
-            await self._work_ripples(None)
+            await work_ripples(self.database, None)
         return receipt
 
     async def release(self, worker_id: int, claims: Sequence[Claim]) -> set[int]:
@@ -157,10 +153,8 @@ class DirectCoordinator:
 
     async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
         asked = Hold(claim.task_id, claim.epoch, tables)
-        held = await self.database.transact(
-            lambda session: hold_tables(session, claim.worker_id, [asked]),
-            at_once=self.database.dialect.tables.at_once,
-        )
+        holding = self.database.write_one if self.database.dialect.tables.at_once else self.database.transact
+        held = await holding(lambda session: hold_tables(session, claim.worker_id, [asked]))
         if not held:
             raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
         return await _installation(self.database)
@@ -171,13 +165,25 @@ class DirectCoordinator:
     async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
         await self.database.transact(lambda session: free_runs(session, runs))
 
+    async def grant_ids(self) -> None:
+        await provide_ids(self.database)
+
+    async def wait_for_hints(self, timeout_s: float) -> frozenset[str]:
+        if self._bus is None:  # nobody tells anything
+            await asyncio.sleep(timeout_s)
+            return frozenset()
+        if not self._listens:
+            await self._bus.listen()
+            self._listens = True
+        return await self._bus.wait(timeout_s)
+
     async def reserve(self, job_id: int, placement: int) -> None:
         await self.database.transact(lambda session: jobs.reserve_job(session, job_id, placement))
 
     async def reconcile(self, job_id: int | None = None) -> float | None:
         while await self.database.transact(queue.promote_due):
             pass
-        await self._work_ripples(job_id)
+        await work_ripples(self.database, job_id)
         if job_id is not None:
             await self.database.transact(lambda session: timeouts.fail_overdue_jobs(session, job_id))
         await self._sweep_queue()
@@ -190,11 +196,6 @@ class DirectCoordinator:
             async with self.database.connection() as connection:
                 await self.database.dialect.sweep_queue(connection)
 
-    async def _work_ripples(self, job_id: int | None) -> None:
-        """A step a transaction, so that nobody waits long for the rows."""
-        while await self.database.transact(lambda session: ripples.work_one_ripple(session, job_id)):
-            pass
-
     async def job(self, job_id: int) -> Job | None:
         return await self.database.read(lambda session: jobs.get_job(session, job_id))
 
@@ -203,20 +204,18 @@ class DirectCoordinator:
 
     async def clear(self, task_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
         how = {"dry_run": dry_run, "upstream": upstream}
-        return await _clear(self, lambda session: clears.clear_tasks(session, [task_id], **how), dry_run)
+        return await _clear(self.database, lambda session: clears.clear_tasks(session, [task_id], **how), dry_run)
 
     async def retry_failed(self, job_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
         how = {"dry_run": dry_run, "upstream": upstream}
-        return await _clear(self, lambda session: clears.retry_failed_tasks(session, job_id, **how), dry_run)
+        return await _clear(self.database, lambda session: clears.retry_failed_tasks(session, job_id, **how), dry_run)
 
     async def replay(self, task_id: int) -> list[int]:
-        return await _clear(self, lambda session: dead_letters.replay(session, task_id), dry_run=False)
+        return await _clear(self.database, lambda session: dead_letters.replay(session, task_id), dry_run=False)
 
 
 STARTED_JOBS_MAX = 10_000
 SWEEP_EVERY = 20_000
-ASK_FOR_IDS_EVERY_S = 20.0
-"""A process takes its ids a minute or two ahead; see store/machine_ids."""
 FREE_EVERY_S = 60.0
 """What a worker never knew that it held is looked for this often: it is rare, and nobody waits for it."""
 
@@ -256,10 +255,14 @@ async def _free_unknown(database: Database, worker_id: int, known_call: int, hel
         await database.transact(lambda session: free_runs(session, unknown))
 
 
-async def _clear(
-    coordinator: DirectCoordinator, work: Callable[[Session], Awaitable[clears.Cleared]], dry_run: bool
-) -> list[int]:
-    cleared = await (coordinator.database.read if dry_run else coordinator.database.transact)(work)
+async def work_ripples(database: Database, job_id: int | None) -> None:
+    """A step a transaction, so that nobody waits long for the rows."""
+    while await database.transact(lambda session: ripples.work_one_ripple(session, job_id)):
+        pass
+
+
+async def _clear(database: Database, work: Callable[[Session], Awaitable[clears.Cleared]], dry_run: bool) -> list[int]:
+    cleared = await (database.read if dry_run else database.transact)(work)
     if cleared.rippling:
-        await coordinator._work_ripples(cleared.job_id)
+        await work_ripples(database, cleared.job_id)
     return cleared.task_ids

@@ -1,131 +1,13 @@
-"""`job_test`: run a job here and now, through the same coordinator and runner that workers use."""
+"""Where `job_test` was, and where it is still looked for: it is in `launchers/debug`, which has a database."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import pdb  # noqa: T100 (this is where people ask for it)
-import socket
-import sys
-from functools import partial
-from typing import Any, overload
-
-from aaiclick.data.clients.opening import kept_open
-from aaiclick.errors import InputError, NotFound
-from aaiclick.orchestration.checks import refuse_during_import
-from aaiclick.orchestration.context import connected, refuse_running_loop
-from aaiclick.orchestration.control.tables import TableDropper
-from aaiclick.orchestration.coordinator.contract import Coordinator
-from aaiclick.orchestration.coordinator.direct import DirectCoordinator
-from aaiclick.orchestration.decorators import JobFactory
-from aaiclick.orchestration.execution.failures import describe
-from aaiclick.orchestration.execution.loop import JobLoop
-from aaiclick.orchestration.execution.progress import ProgressLine
-from aaiclick.orchestration.execution.runner import run_claim
-from aaiclick.orchestration.execution.service import Service
-from aaiclick.orchestration.factories import submit_job
-from aaiclick.orchestration.models import Claim, Job
-from aaiclick.orchestration.params import bind
-from aaiclick.orchestration.rules.names import shorten
-from aaiclick.orchestration.rules.scripts import running_here
-from aaiclick.orchestration.rules.variables import P, R
-
-CONCURRENCY = 8
+import importlib
+from typing import Any
 
 
-@overload
-def job_test(job: Job[R], /, *, debugger: bool = False) -> Job[R]: ...
-@overload
-def job_test(job: JobFactory[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Job[R]: ...
-@overload  # nothing can stand between P.args and P.kwargs: with this option, arguments are not checked
-def job_test(job: JobFactory[..., R], /, *args: Any, debugger: bool, **kwargs: Any) -> Job[R]: ...
-def job_test(job: Any, /, *args: Any, debugger: Any = False, **kwargs: Any) -> Job:
-    """Run a job to its end in this process and return it; a failed job is returned too, not raised.
-
-    `job_test(pipeline(x=3))` or `job_test(pipeline, x=3)`. A Job that is given is brought up to date, and is what is
-    returned. No worker takes the job meanwhile. With `debugger=True`
-    tasks run one at a time and an exception in one opens a debugger where it happened.
-    """
-    refuse_during_import("job_test(…)")
-    refuse_running_loop("job_test(…)", "await ajob_test(…)")
-    return asyncio.run(ajob_test(job, *args, debugger=debugger, **kwargs))
-
-
-@overload
-async def ajob_test(job: Job[R], /, *, debugger: bool = False) -> Job[R]: ...
-@overload
-async def ajob_test(job: JobFactory[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Job[R]: ...
-@overload
-async def ajob_test(job: JobFactory[..., R], /, *args: Any, debugger: bool, **kwargs: Any) -> Job[R]: ...
-async def ajob_test(job: Any, /, *args: Any, debugger: Any = False, **kwargs: Any) -> Job:
-    """`job_test`, to be awaited."""
-    refuse_during_import("ajob_test(…)")
-    async with connected() as coordinator:
-        with running_here():
-            return await _test(coordinator, job, args, kwargs, debugger)
-
-
-async def _test(
-    coordinator: DirectCoordinator, job: Job | JobFactory, args: Any, kwargs: dict[str, object], debugger: bool
-) -> Job:
-    host, pid, slots = socket.gethostname(), os.getpid(), 0  # it takes no tasks but its own
-    worker = await coordinator.register(hostname=host, pid=pid, name="job_test", concurrency=slots)
-    try:
-        job_id = await _reserve(coordinator, worker.id, job, args, kwargs)
-        async with kept_open():
-            ended = await _run(coordinator, worker.id, job_id, debugger)
-            await TableDropper(coordinator.database).drop_unneeded()
-        return job.update(ended) if isinstance(job, Job) else ended
-    finally:
-        await coordinator.deregister(worker.id)
-
-
-async def _reserve(
-    coordinator: Coordinator, placement: int, job: Job | JobFactory, args: Any, kwargs: dict[str, object]
-) -> int:
-    """Put the job where only this run looks for work."""
-    if isinstance(job, JobFactory):
-        made, nodes = await job.build(bind(job.function, args, kwargs), placement=placement)
-        stored = await submit_job(made, nodes, whole=True)
-        if stored.id != made.id:
-            await coordinator.reserve(stored.id, placement)
-        return stored.id
-    if not isinstance(job, Job):
-        raise InputError(
-            field="job_test", value=shorten(job), rule="it takes a Job, or a function marked @job", hint=""
-        )
-    if args or kwargs:
-        raise InputError(
-            field="job_test",
-            value=f"arguments for {job.name!r}",
-            rule="the job has been submitted with its own",
-            hint="",
-        )
-    if await coordinator.job(job.id) is None:
-        raise NotFound(what="job", field="id", value=job.id, hint="Was it submitted to this database?")
-    await coordinator.reserve(job.id, placement)
-    return job.id
-
-
-async def _run(coordinator: Coordinator, placement: int, job_id: int, debugger: bool) -> Job:
-    run = partial(run_claim, threads=not debugger, watcher=_post_mortem if debugger else None)
-    loop = JobLoop(
-        coordinator,
-        run,
-        worker_id=placement,
-        job_id=job_id,
-        concurrency=1 if debugger else CONCURRENCY,
-        seen=ProgressLine(),
-        logs=not debugger,
-    )
-    try:
-        async with Service(loop.worker, control=False):
-            return await loop.until_ended()
-    except BaseException:  # whatever ended this run: nobody else may take the job
-        await asyncio.shield(coordinator.cancel(job_id))
-        raise
-
-
-def _post_mortem(claim: Claim, error: BaseException) -> None:
-    sys.stderr.write(f"\n{claim.name} (task {claim.task_id}) raised {describe(error)}\n")
-    pdb.post_mortem(error.__traceback__)
+def __getattr__(name: str) -> Any:
+    """Joined by name, at call time: execution itself knows nothing of databases."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return getattr(importlib.import_module("aaiclick.orchestration.launchers.debug"), name)

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.orchestration.coordinator.contract import JobCoordinator
 from aaiclick.orchestration.execution import capture
 from aaiclick.orchestration.execution.current import RUNNING, Running
 from aaiclick.orchestration.execution.cutoff import Cutoff
@@ -94,7 +94,7 @@ class JobLoop:
 
     def __init__(
         self,
-        coordinator: Coordinator,
+        coordinator: JobCoordinator,
         run: Callable[[Claim], Awaitable[Report]],
         *,
         worker_id: int,

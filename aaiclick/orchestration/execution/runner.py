@@ -13,7 +13,6 @@ from typing import Any, Protocol
 from aaiclick.config import settings
 from aaiclick.data.context import provided_by
 from aaiclick.errors import TaskTimeout
-from aaiclick.orchestration.context import staged_in
 from aaiclick.orchestration.execution.current import RUNNING
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.narrowing import narrowed
@@ -28,6 +27,7 @@ from aaiclick.orchestration.execution.run_data import (
 )
 from aaiclick.orchestration.execution.secrets import hands_on_secrets, mask_values, may_name_secrets, reveal
 from aaiclick.orchestration.execution.staging import completed, new_staging
+from aaiclick.orchestration.gathering import staged_in
 from aaiclick.orchestration.models import Claim, Report
 from aaiclick.orchestration.params import check_call, resolve, unwrap
 from aaiclick.orchestration.rules.entrypoints import arguments_from_outside, has_outside_arguments

@@ -5,9 +5,9 @@ from __future__ import annotations
 from aaiclick.config import settings
 from aaiclick.errors import ValueExposed, ValueNotPortable
 from aaiclick.orchestration.checks import check_entrypoints
-from aaiclick.orchestration.context import Staging, gather
 from aaiclick.orchestration.execution.current import current_desk
 from aaiclick.orchestration.execution.failures import failure_of
+from aaiclick.orchestration.gathering import Staging, gather
 from aaiclick.orchestration.models import Claim, Done, Report, Task
 from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.models.node import Node

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from aaiclick.orchestration.models.group import Group
 from aaiclick.orchestration.models.node import Edge, Node
@@ -64,38 +64,63 @@ class Children:
         """What was gathered in memory; what is in no group joins this one, which is that of the run's task."""
         return cls(
             submission.job_id,
-            tasks=[_new_task(task, group_id) for task in submission.tasks],
-            groups=[
-                NewGroup(group.id, group.name, group.parent_group_id or group_id, group.output_task_id, group.when)
-                for group in submission.groups
-            ],
-            edges=[
-                NewEdge(edge.previous.id, edge.previous.kind, edge.next.id, edge.next.kind) for edge in submission.edges
-            ],
+            tasks=[new_task(task, group_id) for task in submission.tasks],
+            groups=[new_group(group, group_id) for group in submission.groups],
+            edges=new_edges(submission),
             returned=list(dict.fromkeys((node.kind, node.id) for node in returned)),
         )
 
     def submission(self, job_id: int, parent_task_id: int, parent_epoch: int) -> Submission:
         """The same as nodes, for the store."""
-        nodes: dict[int, Node] = {}
-        for row in self.groups:
-            nodes[row.id] = Group.from_new(row, parent_task_id)
-        for new in self.tasks:
-            nodes[new.id] = Task.from_new(new, parent_task_id, parent_epoch)
-        edges: list[Edge] = []
-        for edge in self.edges:
-            previous = nodes.get(edge.previous_id) or stored_node(edge.previous_type, edge.previous_id)
-            following = nodes.get(edge.next_id) or stored_node(edge.next_type, edge.next_id)
-            edges.append(Edge(previous, following))
-        return Submission(
-            job_id,
-            tasks=[node for node in nodes.values() if isinstance(node, Task)],
-            groups=[node for node in nodes.values() if isinstance(node, Group)],
-            edges=edges,
-        )
+        return revived(self, job_id, {}, parent_task_id, parent_epoch)
 
 
-def _new_task(task: Task, group_id: int | None) -> NewTask:
+class Sent(Protocol):
+    """Tasks, groups and edges as they travel."""
+
+    @property
+    def tasks(self) -> list[NewTask]: ...
+    @property
+    def groups(self) -> list[NewGroup]: ...
+    @property
+    def edges(self) -> list[NewEdge]: ...
+
+
+def revived(
+    sent: Sent, job_id: int, names: Mapping[int, str], parent_task_id: int | None, parent_epoch: int | None
+) -> Submission:
+    """What was sent, as nodes; `names` are those of nodes that are stored already."""
+    nodes: dict[int, Node] = {}
+    for row in sent.groups:
+        nodes[row.id] = Group.from_new(row, parent_task_id)
+    for new in sent.tasks:
+        nodes[new.id] = Task.from_new(new, parent_task_id, parent_epoch)
+
+    def end(kind: str, node_id: int) -> Node:
+        return nodes.get(node_id) or stored_node(kind, node_id, names.get(node_id))
+
+    return Submission(
+        job_id,
+        tasks=[node for node in nodes.values() if isinstance(node, Task)],
+        groups=[node for node in nodes.values() if isinstance(node, Group)],
+        edges=[
+            Edge(end(edge.previous_type, edge.previous_id), end(edge.next_type, edge.next_id)) for edge in sent.edges
+        ],
+    )
+
+
+def new_group(group: Group, group_id: int | None) -> NewGroup:
+    """A group as it travels; one that is in no other joins the one given here."""
+    return NewGroup(group.id, group.name, group.parent_group_id or group_id, group.output_task_id, group.when)
+
+
+def new_edges(submission: Submission) -> list[NewEdge]:
+    """The edges as they travel."""
+    return [NewEdge(edge.previous.id, edge.previous.kind, edge.next.id, edge.next.kind) for edge in submission.edges]
+
+
+def new_task(task: Task, group_id: int | None) -> NewTask:
+    """A task as it travels; one that is in no group joins the one given here."""
     return NewTask(
         task.id,
         task.name,
@@ -112,9 +137,9 @@ def _new_task(task: Task, group_id: int | None) -> NewTask:
     )
 
 
-def stored_node(kind: str, node_id: int) -> Node:
+def stored_node(kind: str, node_id: int, name: str | None = None) -> Node:
     """A node of which only the id is known, to hang an edge on."""
     node: Node = Task.__new__(Task) if kind == "task" else Group.__new__(Group)
     node._restore()
-    node.id, node.name, node.job_id, node._group_id = node_id, str(node_id), None, None
+    node.id, node.name, node.job_id, node._group_id = node_id, name or str(node_id), None, None
     return node

@@ -16,5 +16,5 @@ def front_door(name: str) -> Any:
 
 def ask(name: str, *arguments: object) -> Any:
     """Call such a function that is to be awaited, and wait for its answer, inside a running loop too."""
-    blocking = importlib.import_module("aaiclick.orchestration.context").blocking
+    blocking = importlib.import_module("aaiclick.orchestration.blocking").blocking
     return blocking(lambda: front_door(name)(*arguments))

@@ -91,8 +91,8 @@ class Group(Node, AnyValue):
         return group
 
     @classmethod
-    def from_new(cls, new: NewGroup, parent_task_id: int) -> Group:
-        """A group that a run has made, on its way to the database."""
+    def from_new(cls, new: NewGroup, parent_task_id: int | None) -> Group:
+        """A group that was made elsewhere, by a run or by a client, on its way to the database."""
         group = cls.__new__(cls)
         group._restore()
         group.applied = group._read = False

@@ -133,8 +133,8 @@ class Task(Node, Generic[Given]):
             setattr(self, field, value)
 
     @classmethod
-    def from_new(cls, new: NewTask, parent_task_id: int, parent_epoch: int) -> Task:
-        """A task that a run has made, on its way to the database."""
+    def from_new(cls, new: NewTask, parent_task_id: int | None, parent_epoch: int | None) -> Task:
+        """A task that was made elsewhere, by a run or by a client, on its way to the database."""
         task = cls.__new__(cls)
         task._restore()
         task._fresh()

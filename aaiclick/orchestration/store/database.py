@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
 
 from aaiclick.config import settings
@@ -165,23 +165,33 @@ class Database:
             raise
         return connection
 
-    async def read(self, work: Callable[[Session], Awaitable[T]]) -> T:
-        """Run statements that only read, each seeing what is committed by then."""
+    async def read(self, work: Callable[[Session], Awaitable[T]], *, stale_ok: bool = False) -> T:
+        """Run statements that only read, each seeing what is committed by then; its session refuses to write.
+
+        `stale_ok`: the caller can do with what was committed a little while ago, as a replica would have it.
+        """
         async with self.connection() as connection:
-            answer = await work(Session(connection, self.dialect))
+            answer = await work(Session(connection, self.dialect, reads_only=True))
         self._answered()
         return answer
 
-    async def transact(self, work: Callable[[Session], Awaitable[T]], *, at_once: bool = False) -> T:
-        """Run `work` in one transaction, all of it again if the database says that it may pass then.
+    async def write_one(self, work: Callable[[Session], Awaitable[T]]) -> T:
+        """Run a write whose first statement does all that must happen together: each statement commits by itself.
 
-        With `at_once`, its first statement does all that must happen together: it commits by itself.
+        Again if the database says that it may pass then.
         """
+        return await self._insist(work, self._not_begun)
+
+    async def transact(self, work: Callable[[Session], Awaitable[T]]) -> T:
+        """Run `work` in one transaction, all of it again if the database says that it may pass then."""
+        return await self._insist(work, self._transaction)
+
+    async def _insist(
+        self, work: Callable[[Session], Awaitable[T]], opened: Callable[[], AbstractAsyncContextManager[Session]]
+    ) -> T:
         for attempt in range(1, TRIES + 1):
             try:
-                if at_once:
-                    return await self.read(work)
-                async with self._transaction() as session:
+                async with opened() as session:
                     answer = await work(session)
                 if session.hints:
                     self.on_hints(session.hints)
@@ -198,6 +208,11 @@ class Database:
     def _answered(self) -> None:
         for hear in self.on_answer:
             hear()
+
+    @asynccontextmanager
+    async def _not_begun(self) -> AsyncIterator[Session]:
+        async with self.connection() as connection:
+            yield Session(connection, self.dialect)
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Session]:

@@ -3,75 +3,19 @@
 from __future__ import annotations
 
 import random
-import time
 
 from sqlalchemy import insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from aaiclick.id_grants import ALLOTTED_MACHINE_IDS, Grant
-from aaiclick.ids import ROUND_TRIP_S_MAX, granted_until_ms, offer_grant, tell_time, use_slots_of
-from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import machine_ids
-from aaiclick.urls import sqlite_file
 
 WINDOW_MS = 2 * 60 * 1000
-"""How far ahead a machine id is taken; the heartbeat takes the next window in time."""
-
-TRIES = 20
-"""Two processes may reach for the same unused machine id, and the primary key lets one pass."""
+"""How far ahead a machine id is taken; who holds it takes the next window in time."""
 
 
-ASKS_MAX = 5
-"""How often the time is asked for while the answers are slow: one is wrong by up to half of what it took to arrive."""
-
-_asking = False
-
-
-async def provide_ids(database: Database) -> None:
-    """Let this process make ids that no other makes, by the database's time, wherever it runs."""
-    file = sqlite_file(database.url)
-    if file is not None:
-        use_slots_of(file)
-        return
-    global _asking
-    now_ms = await database.read(_learn_time)
-    left_ms = granted_until_ms() - now_ms
-    if left_ms >= WINDOW_MS // 2 or (_asking and left_ms > 0):  # one asks for the whole process
-        return
-    _asking = True
-    try:
-        await _take(database)
-    finally:
-        _asking = False
-
-
-async def _take(database: Database) -> None:
-    for attempt in range(1, TRIES + 1):
-        try:
-            grant = await database.transact(take_window)
-        except IntegrityError:
-            if attempt == TRIES:
-                raise
-        else:
-            if grant is not None:
-                offer_grant(grant)
-            return
-
-
-async def _learn_time(session: Session) -> int:
-    """Tell the maker of ids the database's time, by an answer that was not long on its way if there is one."""
-    asks = 0
-    while True:
-        asked_at_s = time.monotonic()
-        now_ms = await _now_ms(session)
-        tell_time(now_ms, asked_at_s)
-        asks += 1
-        if time.monotonic() - asked_at_s <= ROUND_TRIP_S_MAX or asks == ASKS_MAX:
-            return now_ms
-
-
-async def _now_ms(session: Session) -> int:
+async def now_ms(session: Session) -> int:
+    """The database's time in milliseconds."""
     return int((await session.now()).timestamp() * 1000)
 
 
@@ -83,14 +27,14 @@ async def take_window(session: Session) -> Grant | None:
         .limit(1)
         .with_for_update(skip_locked=True)
     )
-    now_ms = await _now_ms(session)
-    if row is not None and row.high_water_ms <= now_ms:
-        from_ms, machine_id = now_ms, row.machine_id
+    moment_ms = await now_ms(session)
+    if row is not None and row.high_water_ms <= moment_ms:
+        from_ms, machine_id = moment_ms, row.machine_id
         await session.run(
             update(machine_ids).where(machine_ids.c.machine_id == machine_id).values(high_water_ms=from_ms + WINDOW_MS)
         )
         return Grant(machine_id, from_ms, from_ms + WINDOW_MS)
-    return await _take_new(session, now_ms)
+    return await _take_new(session, moment_ms)
 
 
 async def _take_new(session: Session, now_ms: int) -> Grant | None:

@@ -7,15 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import insert, select, update
-from sqlalchemy.exc import IntegrityError
 
-from aaiclick.errors import Conflict, NotFound
+from aaiclick.errors import NotFound
 from aaiclick.ids import new_id
 from aaiclick.orchestration.models import RegisteredJob
 from aaiclick.orchestration.rules.cron import find_zone, next_fire, parse_schedule
 from aaiclick.orchestration.rules.names import shorten
 from aaiclick.orchestration.rules.schedules import FireOutcome
-from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import fires, registered_jobs
 
@@ -60,30 +58,19 @@ def no_such_job(name: str) -> NotFound:
 # ---------------------------------------------------------------- changes
 
 
-async def add_registered_job(database: Database, facts: Mapping[str, Any]) -> RegisteredJob:
-    """A new entry; refused if the name is taken."""
-    try:
-        return await database.transact(lambda session: _add(session, facts))
-    except IntegrityError:
-        raise Conflict(
-            what=f"Registered job {shorten(facts['name'])}",
-            verb="registered",
-            cause="there is one of that name",
-            hint="Change it with upsert_registered_job.",
-        ) from None
+async def add_registered_job(session: Session, facts: Mapping[str, Any]) -> RegisteredJob:
+    """A new entry; a unique index refuses a name that is taken."""
+    now = await session.now()
+    row = {"enabled": True} | dict(facts) | {"id": new_id(), "created_at": now, "updated_at": now}
+    row["next_run_at"] = next_time(row["schedule"], row["timezone"], now) if row["enabled"] else None
+    await session.run(insert(registered_jobs).values(row))
+    return await _read(session, row["id"])
 
 
-async def upsert_registered_job(database: Database, facts: Mapping[str, Any]) -> RegisteredJob:
+async def upsert_registered_job(session: Session, facts: Mapping[str, Any]) -> RegisteredJob:
     """A new entry, or all of an old one anew. Without `enabled` among the facts, an old entry stays as it is."""
-
-    async def work(session: Session) -> RegisteredJob:
-        entry = await lock_registered_job(session, name=facts["name"])
-        return await (_add(session, facts) if entry is None else _change(session, entry, facts))
-
-    try:
-        return await database.transact(work)
-    except IntegrityError:  # another made it a moment ago
-        return await database.transact(work)
+    entry = await lock_registered_job(session, name=facts["name"])
+    return await (add_registered_job(session, facts) if entry is None else _change(session, entry, facts))
 
 
 async def set_enabled(session: Session, name: str, enabled: bool) -> RegisteredJob:
@@ -92,14 +79,6 @@ async def set_enabled(session: Session, name: str, enabled: bool) -> RegisteredJ
     if entry is None:
         raise no_such_job(name)
     return entry if entry.enabled == enabled else await _change(session, entry, {"enabled": enabled})
-
-
-async def _add(session: Session, facts: Mapping[str, Any]) -> RegisteredJob:
-    now = await session.now()
-    row = {"enabled": True} | dict(facts) | {"id": new_id(), "created_at": now, "updated_at": now}
-    row["next_run_at"] = next_time(row["schedule"], row["timezone"], now) if row["enabled"] else None
-    await session.run(insert(registered_jobs).values(row))
-    return await _read(session, row["id"])
 
 
 async def _change(session: Session, entry: RegisteredJob, facts: Mapping[str, Any]) -> RegisteredJob:

@@ -1,4 +1,4 @@
-"""One open transaction. Store functions take it and never commit."""
+"""What store functions take: one open transaction, or a connection that only reads. They never commit."""
 
 from __future__ import annotations
 
@@ -16,15 +16,29 @@ _built: dict[tuple[Callable[[Dialect], Any], str], Any] = {}
 
 
 class Session:
-    """One open transaction on one connection."""
+    """One open transaction on one connection; or statements that only read, each by itself."""
 
-    __slots__ = ("connection", "dialect", "hints")
+    __slots__ = ("connection", "dialect", "hints", "reads_only")
 
-    def __init__(self, connection: Connection, dialect: Dialect) -> None:
+    def __init__(self, connection: Connection, dialect: Dialect, *, reads_only: bool = False) -> None:
         self.connection = connection
         self.dialect = dialect
+        self.reads_only = reads_only
         self.hints: set[str] = set()
         """What others may want to hear of once this is committed; see `bus`."""
+
+    @property
+    def writing(self) -> Connection:
+        """The connection, for a statement that writes: refused where only reads are meant to come.
+
+        What only reads may be answered by a replica one day, and a write there would be lost or refused.
+        """
+        if self.reads_only:
+            raise AssertionError("a session that only reads was handed a write: use transact, or write_one")
+        return self.connection
+
+    def _for(self, statement: Executable) -> Connection:
+        return self.writing if self.reads_only and getattr(statement, "is_dml", False) else self.connection
 
     def built(self, build: Callable[[Dialect], S]) -> S:
         """A statement that is built once for each dialect: building costs more than SQLite needs to run it."""
@@ -35,25 +49,25 @@ class Session:
         return statement
 
     async def rows(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Row[Any]]:
-        return (await self.connection.execute(statement, values)).all()
+        return (await self._for(statement).execute(statement, values)).all()
 
     async def first(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Row[Any] | None:
-        return (await self.connection.execute(statement, values)).first()
+        return (await self._for(statement).execute(statement, values)).first()
 
     async def scalar(self, statement: Executable) -> Any:
-        return (await self.connection.execute(statement)).scalar()
+        return (await self._for(statement).execute(statement)).scalar()
 
     async def run(self, statement: Executable, values: Mapping[str, Any] | None = None) -> int:
         """Execute a write; gives the number of rows it changed."""
-        result = await self.connection.execute(statement, values)
+        result = await self.writing.execute(statement, values)
         return int(result.rowcount)
 
     async def run_many(self, statement: Executable, rows: Sequence[Mapping[str, Any]]) -> None:
         if rows:
-            await self.connection.execute(statement, list(rows))
+            await self.writing.execute(statement, list(rows))
 
     async def insert(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        if rows:
+        if rows and self.writing:
             await self.dialect.insert_rows(self, table, rows)
 
     async def now(self) -> datetime:

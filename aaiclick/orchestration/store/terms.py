@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import select, update
-from sqlalchemy.exc import IntegrityError
 
-from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import terms
 
@@ -30,15 +28,11 @@ class Term:
     expires_at: datetime
 
 
-async def take_term(database: Database, role: str, holder: int, ttl_s: float) -> Term | None:
-    """Renew the term, or begin a new one if there is none or it has expired; None while another holds it."""
-    try:
-        return await database.transact(lambda session: _take(session, role, holder, ttl_s))
-    except IntegrityError:  # another made the first row a moment ago
-        return None
+async def take_term(session: Session, role: str, holder: int, ttl_s: float) -> Term | None:
+    """Renew the term, or begin a new one if there is none or it has expired; None while another holds it.
 
-
-async def _take(session: Session, role: str, holder: int, ttl_s: float) -> Term | None:
+    Two may begin the first one at once: the primary key refuses one of them.
+    """
     until = session.dialect.later(ttl_s)
     mine = update(terms).where(terms.c.role == role, terms.c.holder == holder)
     changed = await session.run(mine.values(expires_at=until))

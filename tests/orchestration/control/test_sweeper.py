@@ -13,7 +13,7 @@ from aaiclick.data import data_context
 from aaiclick.data.context import Context
 from aaiclick.errors import DataUnreachable
 from aaiclick.ids import new_id
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.control import sweeper as module
 from aaiclick.orchestration.control.loop import Control
 from aaiclick.orchestration.control.sweeper import EXPIRE_EVERY_S, SWEEP_EVERY_S, TableSweeper
@@ -34,8 +34,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def database(local: Path) -> AsyncIterator[Database]:
-    async with connected() as coordinator:
-        yield coordinator.database
+    async with connected() as database:
+        yield database
 
 
 @pytest.fixture

@@ -68,10 +68,10 @@ async def test_what_was_left_by_another_is_worked_off_by_reconcile(
     job = await stage.submit(first, *(make(f"t{number}").depends_on(first) for number in range(7)))
     (claim,) = await stage.claim()
 
-    async def dies(_: int | None) -> None:
+    async def dies(*_: object) -> None:
         raise SystemError("the process ended here")
 
-    monkeypatch.setattr(stage.coordinator, "_work_ripples", dies)
+    monkeypatch.setattr(direct, "work_ripples", dies)
     with pytest.raises(SystemError):
         await stage.complete(claim)
     monkeypatch.undo()
@@ -114,7 +114,7 @@ async def test_claims_that_take_long_to_register_their_tables_do_not_make_others
 async def test_a_session_is_renewed_before_anything_that_may_take_long(
     stage: Orchestra, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody has locked a task of the worker's, or its ids cannot be had: it lives, and is told so."""
+    """Somebody has locked a task of the worker's: it lives, and is told so."""
     await stage.submit(make())
     (claim,) = await stage.claim()
     held = [Held(claim.task_id, claim.epoch, started=True)]
@@ -126,16 +126,6 @@ async def test_a_session_is_renewed_before_anything_that_may_take_long(
         await stage.until_waiting()
         assert not beating.done()
     assert (await beating).alive
-
-    async def none(database: object) -> None:
-        raise ConnectionResetError("no ids")
-
-    monkeypatch.setattr(direct, "provide_ids", none)
-    monkeypatch.setattr(stage.coordinator, "_ids_asked_for", float("-inf"))
-    renewed.clear()
-    with pytest.raises(ConnectionResetError):
-        await stage.coordinator.beat(stage.worker, renewed=renewed.set)
-    assert renewed.is_set()
 
 
 async def test_what_could_not_be_freed_is_tried_again_with_the_next_beat(

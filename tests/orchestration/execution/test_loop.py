@@ -19,11 +19,11 @@ from aaiclick.orchestration import (
     job,
     list_workers,
 )
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import coordinated
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.execution.loop import JobLoop
 from aaiclick.orchestration.execution.runner import run_claim
-from aaiclick.orchestration.execution.service import Service
+from aaiclick.orchestration.launchers.service import Service
 from aaiclick.orchestration.models import Claim, Report
 from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local, state
@@ -37,7 +37,7 @@ Run = Callable[[Claim], Awaitable[Report]]
 @asynccontextmanager
 async def loop_of(made: Job, run: Run = run_claim, concurrency: int = 4) -> AsyncIterator[JobLoop]:
     """A loop that runs the job, and what it saw of the job."""
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         worker = await coordinator.register(hostname="here", pid=1)
         await coordinator.reserve(made.id, worker.id)
         loop = JobLoop(
@@ -116,7 +116,7 @@ async def test_a_report_that_comes_too_late_changes_nothing(local: object) -> No
     """The body cancels its own job and then returns as if nothing were."""
 
     async def run(claim: Claim) -> Report:
-        async with connected() as coordinator:
+        async with coordinated() as coordinator:
             await coordinator.cancel(claim.job_id)
         return await run_claim(claim)
 
@@ -183,7 +183,7 @@ async def test_an_error_of_our_own_ends_the_loop_and_stops_the_bodies(local: obj
 async def test_what_the_loop_saw_is_told_step_by_step(local: object) -> None:
     seen: list[tuple[int, str]] = []
     made = await flows.fan.submit(3)
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         assert isinstance(coordinator, DirectCoordinator)
         worker = await coordinator.register(hostname="here", pid=1)
         await coordinator.reserve(made.id, worker.id)

@@ -21,8 +21,9 @@ from aaiclick.orchestration import (
     get_job,
     get_task_result,
 )
-from aaiclick.orchestration.context import Context, staged_in, staging_around
+from aaiclick.orchestration.context import Context
 from aaiclick.orchestration.execution.staging import completed, new_staging
+from aaiclick.orchestration.gathering import staged_in, staging_around
 from aaiclick.orchestration.models import Claim, Done, Failure
 from tests.orchestration import growing_flows as flows
 from tests.support.front_door import local

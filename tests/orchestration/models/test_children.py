@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from aaiclick.orchestration.context import gather
+from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.children import Children, stored_node
 from aaiclick.orchestration.rules.retries import RetryPolicy

@@ -323,9 +323,8 @@ async def test_what_was_taken_is_not_forgotten_when_the_second_look_meets_a_dead
         return await looking(self, session, **options)
 
     monkeypatch.setattr(PostgresDialect, "claim_ready", deadlocked)
-    claims = await stage.database.transact(
-        lambda session: claim_tasks(session, worker_id=stage.worker, placement=0, limit=2, after=place, started=set()),
-        at_once=True,
+    claims = await stage.database.write_one(
+        lambda session: claim_tasks(session, worker_id=stage.worker, placement=0, limit=2, after=place, started=set())
     )
     assert [claim.name for claim in claims] == ["behind"]
 

@@ -293,7 +293,7 @@ async def end_all_connections(stage: Orchestra) -> None:
     rows = await other.read(lambda session: session.rows(text(statement)))
     if other.dialect.name == "mariadb":
         for row in rows:
-            await other.read(partial(kill, connection=row.id))
+            await other.write_one(partial(kill, connection=row.id))
     await other.close()
 
 
@@ -310,10 +310,10 @@ async def test_a_database_set_to_repeatable_read_changes_nothing(migrated_sql_ur
     async with orchestra(migrated_sql_url) as before:
         name = await before.scalar(text("SELECT current_database()"))
         setting = f'ALTER DATABASE "{name}" SET default_transaction_isolation TO "repeatable read"'
-        await before.database.read(lambda session: session.run(text(setting)))
+        await before.database.write_one(lambda session: session.run(text(setting)))
         try:
             async with orchestra(migrated_sql_url) as stage, stage.transaction() as session:
                 assert await session.scalar(text("SHOW transaction_isolation")) == "read committed"
         finally:
             undone = f'ALTER DATABASE "{name}" RESET default_transaction_isolation'
-            await before.database.read(lambda session: session.run(text(undone)))
+            await before.database.write_one(lambda session: session.run(text(undone)))

@@ -9,9 +9,10 @@ import pytest
 from sqlalchemy import func, select
 
 from aaiclick.config import reset_settings
+from aaiclick.orchestration.coordinator import batches
 from aaiclick.orchestration.models import Done, Group, Receipt, Task
 from aaiclick.orchestration.models.children import NewEdge
-from aaiclick.orchestration.store import batches, expansions
+from aaiclick.orchestration.store import expansions
 from aaiclick.orchestration.store.results import read_named
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, groups, tasks

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from aaiclick.orchestration.coordinator import batches
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.children import stored_node
-from aaiclick.orchestration.store import batches
 from tests.support.band import band, member
 from tests.support.clearing import finish
 from tests.support.growing import grown

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import func, select
 
 from aaiclick.errors import CircularDependencyError, CrossJobDependency, UnknownNode
-from aaiclick.orchestration.context import gather
+from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Group, JobStatus, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.models.submission import Submission

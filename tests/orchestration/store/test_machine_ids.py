@@ -16,9 +16,10 @@ from sqlalchemy.exc import IntegrityError
 
 from aaiclick.id_grants import ALLOTTED_MACHINE_IDS, LocalSlots
 from aaiclick.ids import ROUND_TRIP_S_MAX, _maker, granted_until_ms, id_time, new_id, set_id_source
-from aaiclick.orchestration.store import machine_ids
+from aaiclick.orchestration.coordinator import machine_ids
+from aaiclick.orchestration.coordinator.machine_ids import provide_ids
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.machine_ids import WINDOW_MS, provide_ids, take_window
+from aaiclick.orchestration.store.machine_ids import WINDOW_MS, now_ms, take_window
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import machine_ids as table
 
@@ -109,8 +110,7 @@ async def test_connecting_again_and_again_takes_one_window(database):
 @servers
 async def test_of_ten_who_ask_at_once_one_asks_for_the_whole_process(database, monkeypatch):
     """Ten hearts of one process may find at once that the window is soon over."""
-    now_ms = await database.read(machine_ids._now_ms)
-    until = [now_ms + WINDOW_MS // 4]
+    until = [await database.read(now_ms) + WINDOW_MS // 4]
     monkeypatch.setattr(machine_ids, "granted_until_ms", lambda: until[-1])
     monkeypatch.setattr(machine_ids, "offer_grant", lambda grant: until.append(grant.until_ms))
     await asyncio.gather(*(provide_ids(database) for _ in range(10)))
@@ -133,14 +133,14 @@ async def test_a_time_that_was_long_on_its_way_is_asked_for_again(database, monk
     asked: list[float] = []
 
     async def slow_answer(session: Session) -> int:
-        now_ms = await in_time(session)
+        answer = await in_time(session)
         asked.append(time.monotonic())
         if waits_s:
             await asyncio.sleep(waits_s.pop())
-        return now_ms
+        return answer
 
-    in_time = machine_ids._now_ms
-    monkeypatch.setattr(machine_ids, "_now_ms", slow_answer)
+    in_time = now_ms
+    monkeypatch.setattr(machine_ids, "now_ms", slow_answer)
     await database.read(machine_ids._learn_time)
     assert (len(asked), waits_s) == (3, [])
     told = id_time(new_id())
@@ -155,8 +155,8 @@ async def test_where_every_answer_is_slow_the_time_is_asked_for_a_few_times_only
         answers.append(await in_time(session))
         return answers[-1]
 
-    in_time = machine_ids._now_ms
-    monkeypatch.setattr(machine_ids, "_now_ms", slow_answer)
+    in_time = now_ms
+    monkeypatch.setattr(machine_ids, "now_ms", slow_answer)
     monkeypatch.setattr(machine_ids, "ROUND_TRIP_S_MAX", -1.0)
     assert await database.read(machine_ids._learn_time) == answers[-1]
     assert len(answers) == machine_ids.ASKS_MAX

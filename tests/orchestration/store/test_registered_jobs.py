@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from aaiclick.errors import NotFound
+from aaiclick.orchestration.coordinator.registered_jobs import upsert_registered_job
 from aaiclick.orchestration.rules.schedules import FireOutcome
 from aaiclick.orchestration.store import registered_jobs as store
 from aaiclick.orchestration.store.schedules import note_fire
@@ -52,7 +53,7 @@ async def test_changes_of_one_entry_wait_for_each_other(band: Orchestra) -> None
     facts = {"name": "a", "entrypoint": PLAIN, "schedule": "5 5 * * *", "timezone": "UTC", "default_kwargs": "{}"}
     async with band.transaction() as disabling:
         await store.set_enabled(disabling, "a", False)
-        changing = asyncio.create_task(store.upsert_registered_job(band.database, facts))
+        changing = asyncio.create_task(upsert_registered_job(band.database, facts))
         await band.until_waiting()
     await changing
     entry = await entry_of(band)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Table
 
-from aaiclick.orchestration.context import gather
 from aaiclick.orchestration.factories import new_job
+from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Group, RunType, Task
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.graph import Plan, Stored, make_plan

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from aaiclick.orchestration.coordinator.registered_jobs import upsert_registered_job
 from aaiclick.orchestration.models import RegisteredJob
 from aaiclick.orchestration.registered_jobs import scheduled_run
 from aaiclick.orchestration.rules.schedules import FireOutcome
@@ -157,7 +158,7 @@ async def test_what_waits_runs_at_once_when_overlap_is_allowed_later(band: Orche
     await come(band, await days_ago(band, 1))
     await fire(band, entry)
     facts = {"name": "a", "overlap": "allow"}
-    await registered_jobs.upsert_registered_job(band.database, facts)
+    await upsert_registered_job(band.database, facts)
     assert await run_queued(band, entry)
     assert await outcomes(band) == [RUN, RUN]
 

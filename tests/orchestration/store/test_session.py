@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
+from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.store.claims import claim_tasks
+from aaiclick.orchestration.store.reports import take_reports
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, events
-from tests.support.orchestra import Orchestra, orchestra
+from tests.support.orchestra import Orchestra, done, make, orchestra
 
 
 @pytest.fixture
@@ -95,3 +99,50 @@ async def test_one_of_many_ids_is_one_statement(stage: Orchestra, count: int) ->
         await session.insert(claims, [{"worker_id": 1, "task_id": task, "epoch": 1} for task in (*wanted[:3], 5)])
         chosen = select(func.count()).select_from(claims).where(session.any_of(claims.c.task_id, wanted))
         assert await session.scalar(chosen) == len(wanted[:3])
+
+
+async def test_a_session_that_only_reads_cannot_be_handed_a_claim(stage: Orchestra) -> None:
+    """What only reads may be answered by a replica."""
+    await stage.submit(make("a"))
+
+    async def claim(session: Session) -> list[Claim]:
+        return await claim_tasks(session, worker_id=stage.worker, placement=0, limit=1, after=None, started=set())
+
+    for stale_ok in (False, True):
+        with pytest.raises(AssertionError, match="only reads"):
+            await stage.database.read(claim, stale_ok=stale_ok)
+    (claimed,) = await stage.claim()
+    assert claimed.name == "a"
+    with pytest.raises(AssertionError, match="only reads"):
+        await stage.database.read(lambda session: take_reports(session, stage.worker, [done(claimed)], random.random))
+    assert (await stage.complete(claimed)).accepted
+    assert not await stage.violations()
+
+
+WRITES: dict[str, Callable[[Session], Awaitable[object]]] = {
+    "insert": lambda session: session.insert(claims, rows(1)),
+    "run": lambda session: session.run(delete(claims)),
+    "run_many": lambda session: session.run_many(insert(claims), rows(1)),
+    "first": lambda session: session.first(update(events).values(detail="x").returning(events.c.id)),
+    "rows": lambda session: session.rows(delete(events).returning(events.c.id)),
+    "scalar": lambda session: session.scalar(delete(events).returning(events.c.id)),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+async def test_a_session_that_only_reads_refuses_to_write(stage: Orchestra, write: str) -> None:
+    with pytest.raises(AssertionError, match="use transact, or write_one"):
+        await stage.database.read(WRITES[write])
+
+
+async def test_a_write_of_one_statement_is_there_at_once_and_tells_its_hints(stage: Orchestra) -> None:
+    told: list[str] = []
+    stage.database.on_hints = told.extend
+
+    async def work(session: Session) -> int:
+        await session.insert(claims, rows(1))
+        session.hints.add("x")
+        return await stage.database.read(lambda other: other.scalar(select(func.count()).select_from(claims)))
+
+    assert await stage.database.write_one(work) == 1
+    assert told == ["x"]

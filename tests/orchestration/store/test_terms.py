@@ -6,6 +6,7 @@ import asyncio
 
 from sqlalchemy import select, update
 
+from aaiclick.orchestration.control.leader import try_for_term
 from aaiclick.orchestration.store import terms
 from aaiclick.orchestration.store.tables import terms as rows
 from tests.support.band import SERVERS, band
@@ -16,7 +17,7 @@ __all__ = ["band"]
 
 async def take(band: Orchestra, holder: int) -> int | None:
     """The number of the term that this holder got."""
-    term = await terms.take_term(band.database, "control", holder, 30)
+    term = await try_for_term(band.database, "control", holder, 30)
     return None if term is None else term.term
 
 
@@ -67,7 +68,7 @@ async def test_how_long_another_may_lead(band: Orchestra) -> None:
 
 async def test_roles_are_apart(band: Orchestra) -> None:
     assert await take(band, 1) == 1
-    assert await terms.take_term(band.database, "other", 2, 30) is not None
+    assert await try_for_term(band.database, "other", 2, 30) is not None
 
 
 @SERVERS

@@ -17,7 +17,7 @@ from aaiclick.orchestration import (
     register_worker,
 )
 from aaiclick.orchestration.audit import list_audit
-from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.launchers.debug import ajob_test
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import FLOWS
 from tests.server.mcp.conftest import Agent

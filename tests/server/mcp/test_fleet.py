@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from aaiclick.orchestration import backfill_job, create_job, register_job, register_worker
-from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.launchers.debug import ajob_test
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import FLOWS
 from tests.server.mcp.conftest import Agent

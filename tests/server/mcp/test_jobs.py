@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aaiclick.orchestration import Job, create_job
-from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.launchers.debug import ajob_test
 from tests.orchestration import sample_flows as flows
 from tests.server.mcp.conftest import Agent
 from tests.server.outside_flows import chain, fail

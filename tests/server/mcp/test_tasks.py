@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aaiclick.orchestration import as_task, create_job
-from aaiclick.orchestration.execution.debug import ajob_test
+from aaiclick.orchestration.launchers.debug import ajob_test
 from aaiclick.orchestration.models import Task
 from aaiclick.server.mcp.bounds import TEXT_LENGTH_MAX
 from tests.orchestration import sample_flows as flows

@@ -20,7 +20,6 @@ from typing import Any, NoReturn
 from aaiclick.data.clients.opening import borrow_only
 from aaiclick.errors import ClaimLost, ValueTooLarge
 from aaiclick.ids import borrow_ids, forget_borrowed_ids
-from aaiclick.orchestration.context import Staging, staged_in
 from aaiclick.orchestration.execution.current import Running, cancel_requested, occupy
 from aaiclick.orchestration.execution.executors.page import Page
 from aaiclick.orchestration.execution.executors.surroundings import Growth, Stdio, Surroundings
@@ -60,6 +59,7 @@ from aaiclick.orchestration.execution.runner import prepare
 from aaiclick.orchestration.execution.scope import fields_of, in_scope_of
 from aaiclick.orchestration.execution.secrets import mask_passwords
 from aaiclick.orchestration.execution.staging import completed, new_staging
+from aaiclick.orchestration.gathering import Staging, staged_in
 from aaiclick.orchestration.models import Claim, Done, Failure, Report
 from aaiclick.orchestration.rules.entrypoints import arguments_from_outside, has_outside_arguments
 from aaiclick.telemetry import masks

@@ -8,44 +8,31 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
-from aaiclick.data.clients.opening import start_owner
-from aaiclick.errors import AaiclickError, ClaimLost
-from aaiclick.ids import BLOCK_MAX, new_ids
+from aaiclick.errors import AaiclickError
 from aaiclick.module_path import our_python, usual_place
 from aaiclick.orchestration.execution.desk import Desk
+from aaiclick.orchestration.execution.executors.run_answers import RunAnswers
 from aaiclick.orchestration.execution.executors.wire import (
     CHUNK_BYTES,
     Born,
     Broken,
     Died,
     Ended,
-    EngineWanted,
     Fork,
-    Ids,
-    IdsWanted,
     Inbox,
     Message,
     Ready,
     Run,
-    SecretsFound,
-    SecretsMasked,
     Signal,
-    Slots,
-    SlotsWanted,
     Spare,
     Stop,
-    TablesHeld,
-    TablesWanted,
     offer,
     packed,
     report_bytes_max,
 )
-from aaiclick.orchestration.models import Claim
-from aaiclick.telemetry import masks
 
 NURSERY = "aaiclick.orchestration.execution.executors.nursery"
 START_S_MAX = 60.0
@@ -240,9 +227,7 @@ class ChildHandle:
         self._inbox = Inbox(bytes_max=report_bytes_max())
         self._answer: asyncio.Future[Ended | Death] | None = None
         self._sending: asyncio.Task[None] | None = None
-        self._claim: Claim | None = None
-        self._desk: Desk | None = None
-        self._asking: set[asyncio.Task[None]] = set()
+        self._answers = RunAnswers(self._say)
         self._unsent: list[bytes] = []
         """What waits until the line takes more."""
         self._loop.add_reader(line, self._read)
@@ -250,7 +235,7 @@ class ChildHandle:
     def begin(self, run: Run, fd: int, desk: Desk | None = None) -> asyncio.Future[Ended | Death]:
         """Send a run; the future gives what it came to, or how the child died of it."""
         self._answer = answer = self._loop.create_future()
-        self._claim, self._desk = run.claim, desk
+        self._answers.begin(run.claim, desk)
         try:
             rest = offer(self._line, run, [fd])
         except OSError:
@@ -328,42 +313,11 @@ class ChildHandle:
 
     def _take(self, message: Message) -> None:
         match message:
-            case EngineWanted():
-                start_owner()
-            case IdsWanted(serial=serial, count=count):
-                self._say(Ids(serial, new_ids(min(max(count, 1), BLOCK_MAX))))
-            case SecretsFound(serial=serial, values=values):
-                masks.remember(values)
-                self._say(SecretsMasked(serial))
-            case TablesWanted() if self._claim is not None:
-                self._ask_desk(self._hold(message, self._claim))
-            case SlotsWanted(serial=serial):
-                self._ask_desk(self._count_slots(serial))
             case Ended():
                 self.spent = self.spent or message.spent
                 self._settle(message)
             case _:
-                raise Broken(f"a child does not say {type(message).__name__}")
-
-    def _ask_desk(self, work: Coroutine[Any, Any, None]) -> None:
-        asking = self._loop.create_task(work)
-        self._asking.add(asking)
-        asking.add_done_callback(self._asking.discard)
-
-    async def _count_slots(self, serial: int) -> None:
-        self._say(Slots(serial, 0 if self._desk is None else await self._desk.slots()))
-
-    async def _hold(self, wanted: TablesWanted, claim: Claim) -> None:
-        """Ask the desk for the child, which has no way to the state of its own."""
-        if self._desk is None:
-            self._say(TablesHeld(wanted.serial, ""))
-            return
-        try:
-            named = await self._desk.hold(claim, wanted.tables)
-        except ClaimLost as lost:
-            self._say(TablesHeld(wanted.serial, "", str(lost)))
-        else:
-            self._say(TablesHeld(wanted.serial, named))
+                self._answers.answer(message)
 
     def _hang_up(self) -> None:
         """Its line is dead. Most likely so is the child; if not, it is killed."""
@@ -381,8 +335,6 @@ class ChildHandle:
         if self._spared:
             self._spared = False
             self._nursery.spare(self.pid, False)
-        self._claim = self._desk = None
-        for asking in self._asking:  # nobody waits for it any more
-            asking.cancel()
+        self._answers.end()
         if answer is not None and not answer.done():
             answer.set_result(outcome)

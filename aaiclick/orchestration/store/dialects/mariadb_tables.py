@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from aaiclick.orchestration.store.dialects.contract import driver_of
+from aaiclick.orchestration.store.dialects.contract import Connection, driver_of
 from aaiclick.orchestration.store.dialects.table_moves import (
     AROUND,
     Changes,
@@ -80,7 +80,7 @@ class MariadbTables:
 
     async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], *, refer: bool = True) -> set[Key]:
         ids = sorted(hold.task_id for hold in holds)
-        rows = await _ask(session, _FENCE.format(ids=_listed(ids)), [worker_id])
+        rows = await _ask(session.writing, _FENCE.format(ids=_listed(ids)), [worker_id])
         fenced = {(row[0], row[1]) for row in rows}
         passed = [hold for hold in holds if hold[:2] in fenced]
         wanted = [(hold.task_id, hold.epoch, table) for hold in passed for table in hold.tables]
@@ -95,12 +95,12 @@ class MariadbTables:
         if not any(which.values()):
             return []
         sql = looking(**{name: f"IN ({_listed(ids)})" if ids else "" for name, ids in which.items()})
-        seen = [Seen._make(row) for row in await _ask(session, sql)]
+        seen = [Seen._make(row) for row in await _ask(session.connection, sql)]
         groups = groups_of(seen)
         if not groups:
             return seen
         wanted = f"IN ({_listed(groups)})"
-        return with_groups(seen, await _ask(session, AROUND.format(groups="`groups`", wanted=wanted)))
+        return with_groups(seen, await _ask(session.connection, AROUND.format(groups="`groups`", wanted=wanted)))
 
     async def change(self, session: Session, changes: Changes) -> None:
         steps: dict[str, Sequence[Any]] = {
@@ -127,12 +127,14 @@ async def _together(session: Session, steps: dict[str, Sequence[Any]]) -> None:
     wanted = {sql: packed(rows) for sql, rows in steps.items() if rows}
     if wanted:
         body = "; ".join(wanted)
-        await _ask(session, body if len(wanted) == 1 else f"BEGIN NOT ATOMIC {body}; END", list(wanted.values()))
+        await _ask(
+            session.writing, body if len(wanted) == 1 else f"BEGIN NOT ATOMIC {body}; END", list(wanted.values())
+        )
 
 
-async def _ask(session: Session, sql: str, values: Sequence[Any] | None = None) -> Sequence[Sequence[Any]]:
+async def _ask(connection: Connection, sql: str, values: Sequence[Any] | None = None) -> Sequence[Sequence[Any]]:
     """Ask the driver itself: SQLAlchemy's way takes as long as the statement."""
-    async with driver_of(session.connection).cursor() as cursor:
+    async with driver_of(connection).cursor() as cursor:
         await cursor.execute(sql, values)
         rows: Sequence[Sequence[Any]] = await cursor.fetchall() if cursor.description else ()
         return rows

@@ -198,7 +198,7 @@ class PostgresDialect:
             await session.run_many(insert(table), rows)
             return
         columns = list(rows[0])
-        driver = driver_of(session.connection)
+        driver = driver_of(session.writing)
         records = [tuple(row.values()) for row in rows]
         await driver.copy_records_to_table(table.name, columns=columns, records=records)
 
@@ -222,7 +222,7 @@ class PostgresDialect:
         call: int = 0,
         begins: int = 0,
     ) -> list[ClaimedTask]:
-        driver = driver_of(session.connection)
+        driver = driver_of(session.writing)
         await self._plan_anew(driver)
         if after is None:
             rows = await driver.fetch(_CLAIM_FRONT, placement, limit, worker_id, call, begins)
@@ -240,7 +240,7 @@ class PostgresDialect:
     async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
         """The arrays are in the order of the ids, and so the rows are locked in it."""
         items = sorted(done, key=lambda item: item.task_id)
-        driver = driver_of(session.connection)
+        driver = driver_of(session.writing)
         await self._plan_anew(driver)
         rows = await driver.fetch(
             _COMPLETE,

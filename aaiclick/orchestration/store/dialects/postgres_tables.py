@@ -103,7 +103,7 @@ class PostgresTables:
         wanted = [(hold.task_id, table) for hold in holds for table in hold.tables]
         runs = [hold[:2] for hold in holds]
         said = (worker_id, *_columns(runs, 2), *_columns(wanted, 2), refer)
-        rows = await driver_of(session.connection).fetch(_HOLD, *said)
+        rows = await driver_of(session.writing).fetch(_HOLD, *said)
         return {(row[0], row[1]) for row in rows}
 
     async def look(
@@ -119,10 +119,10 @@ class PostgresTables:
         refs = (changes.ended, changes.gone)
         values = [column for rows in pins for column in _columns(rows, 2)]
         values += [column for rows in refs for column in _columns(rows, 3)]
-        await driver_of(session.connection).execute(_CHANGE, *values, changes.forgotten)
+        await driver_of(session.writing).execute(_CHANGE, *values, changes.forgotten)
 
     async def delete_freed(self, session: Session, refs: Sequence[Ref], pins: Sequence[Pin]) -> None:
-        await driver_of(session.connection).execute(_DELETE_FREED, *_columns(refs, 3), *_columns(pins, 2))
+        await driver_of(session.writing).execute(_DELETE_FREED, *_columns(refs, 3), *_columns(pins, 2))
 
 
 def _columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:

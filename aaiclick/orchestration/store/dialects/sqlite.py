@@ -131,7 +131,7 @@ class SqliteDialect:
         if len(rows) < ON_A_THREAD:
             await session.run_many(insert(table), rows)
         else:
-            connection = session.connection.sync_connection
+            connection = session.writing.sync_connection
             assert connection is not None, "the connection is closed"
             await _on_a_thread(partial(connection.execute, insert(table), list(rows)))
 
@@ -146,14 +146,14 @@ class SqliteDialect:
         call: int = 0,
         begins: int = 0,
     ) -> list[ClaimedTask]:
-        driver = driver_of(session.connection)
+        driver = driver_of(session.writing)
         return sqlite_moves.claim(driver, self._moment(), worker_id, placement, limit, after, call, begins)
 
     async def sweep_queue(self, connection: Connection) -> None:
         """Nothing to do: it clears them away by itself."""
 
     async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
-        return sqlite_moves.complete(driver_of(session.connection), self._moment(), worker_id, done)
+        return sqlite_moves.complete(driver_of(session.writing), self._moment(), worker_id, done)
 
     async def leave_lane(self, session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
         await portable.leave_lane(session, placement, rank, job_id, ids)

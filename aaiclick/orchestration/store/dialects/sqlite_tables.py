@@ -73,7 +73,7 @@ class SqliteTables:
     at_once: ClassVar[bool] = False
 
     async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], *, refer: bool = True) -> set[Key]:
-        driver = driver_of(session.connection)
+        driver = driver_of(session.writing)
         if not refer:
             rows = [(table, hold.task_id, hold.epoch, worker_id) for hold in holds for table in hold.tables]
             return {row[1:3] for row in rows if driver.execute(_REGISTER_FENCED, row).rowcount}
@@ -98,7 +98,7 @@ class SqliteTables:
         return with_groups(seen, driver.execute(_AROUND, (json.dumps(groups),)).fetchall()) if groups else seen
 
     async def change(self, session: Session, changes: Changes) -> None:
-        driver = driver_of(session.connection)
+        driver = driver_of(session.writing)
         steps: tuple[tuple[str, Sequence[Sequence[object]]], ...] = (
             (_PIN, changes.pinned),
             (_UNPIN, changes.unpinned),
@@ -112,6 +112,6 @@ class SqliteTables:
                 driver.executemany(sql, rows)
 
     async def delete_freed(self, session: Session, refs: Sequence[Ref], pins: Sequence[Pin]) -> None:
-        driver = driver_of(session.connection)
+        driver = driver_of(session.writing)
         driver.executemany(f"{_GONE} AND freed", refs)
         driver.executemany(f"{_UNPIN} AND freed", pins)

@@ -16,10 +16,12 @@ from aaiclick.orchestration.execution.executors.page import Page
 from aaiclick.orchestration.execution.executors.wire import Ended, Inbox, Run
 from aaiclick.orchestration.models import Done
 from tests.orchestration import growing_flows as flows
-from tests.support import bodies, hostile
+from tests.support import bodies, hostile, light_flow
 from tests.support.bodies import claim_of, failure_in, result_in, until
 
 PAGE = Page()
+MODULES_MAX = 450
+"""They were 563 with the store among them, and are 390 or so without."""
 
 
 @pytest.fixture
@@ -120,3 +122,14 @@ async def test_the_next_run_of_a_child_is_not_judged_for_the_last(child: ChildHa
         named = f"{mark}{flows.__name__}.names_a_function"
         report = (await ended(begin(child, named, name=f"{bodies.__name__}.nothing", where="here"))).report
         assert isinstance(report, Done) is done
+
+
+async def test_it_knows_of_no_database(child: ChildHandle) -> None:
+    """What runs bodies asks its worker: nothing that speaks SQL is imported, copied with each fork, and paid for."""
+    report = (await ended(begin(child, light_flow.loaded.function))).report
+    assert report is not None
+    loaded = result_in(report)
+    assert "aaiclick.orchestration.decorators" in loaded, "the flow was imported"
+    speaking = ("sqlalchemy", "alembic", "aiosqlite", "asyncpg", "asyncmy", "sqlite3", "aaiclick.orchestration.store")
+    assert [name for name in loaded if f"{name}.".startswith(tuple(f"{each}." for each in speaking))] == []
+    assert len(loaded) < MODULES_MAX

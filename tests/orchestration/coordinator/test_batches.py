@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from aaiclick.orchestration.coordinator import batches
 from aaiclick.orchestration.models import Done, Failure
-from aaiclick.orchestration.store import batches
 from tests.support.band import SERVERS, band
 from tests.support.orchestra import Orchestra, done, failure, make
 

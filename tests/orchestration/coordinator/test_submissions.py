@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import func, select
 
 from aaiclick.errors import CircularDependencyError, Conflict, TransientStoreError
-from aaiclick.orchestration.context import gather
+from aaiclick.orchestration.coordinator.submissions import submit
 from aaiclick.orchestration.factories import new_job
+from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Group, Job
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.store.database import TRIES, Database
-from aaiclick.orchestration.store.submissions import submit
 from aaiclick.orchestration.store.tables import jobs, tasks
 from tests.support.band import SERVERS, band
 from tests.support.contents import contents, refused

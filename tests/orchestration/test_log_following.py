@@ -10,9 +10,9 @@ import pytest
 
 from aaiclick.backend import get_db_url, get_logs_dir
 from aaiclick.errors import NotFound
-from aaiclick.orchestration import cancel_job, clear_task, create_job, create_task
-from aaiclick.orchestration.execution import log_following, log_reading
-from aaiclick.orchestration.execution.log_following import (
+from aaiclick.orchestration import cancel_job, clear_task, create_job, create_task, log_following
+from aaiclick.orchestration.execution import log_reading
+from aaiclick.orchestration.log_following import (
     Place,
     follow_job_logs,
     follow_log,

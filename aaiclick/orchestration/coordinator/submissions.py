@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import logging
-
-from sqlalchemy.exc import IntegrityError
+from collections.abc import Collection, Sequence
 
 from aaiclick.errors import Conflict
 from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.graph import Plan
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.dialects.contract import causes
 from aaiclick.orchestration.store.extensions import extend_job
 from aaiclick.orchestration.store.graphs import add_job
 from aaiclick.orchestration.store.jobs import find_stored, get_job, get_job_by_key
+from aaiclick.orchestration.store.rejections import is_duplicate
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.table_drops import mark_given
+from aaiclick.orchestration.store.table_holds import name_of_installation, register_given
+from aaiclick.orchestration.store.table_inputs import of_other_jobs
 
 log = logging.getLogger("aaiclick")
+
+
+class DirectSubmitter:
+    """Takes graphs in, and knows the tables that they are given."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    async def submit(self, submission: Submission) -> Job:
+        return await submit(self.database, submission)
+
+    async def tables_of_others(self, job_id: int, tables: Collection[str]) -> set[str]:
+        return await self.database.read(lambda session: of_other_jobs(session, tables, job_id))
+
+    async def register_tables(self, job_id: int, tables: Sequence[str], mode: str | None) -> str:
+        async def work(session: Session) -> str:
+            await register_given(session, job_id, tables, mode)
+            return await name_of_installation(session)
+
+        return await self.database.transact(work)
+
+    async def leave_tables(self, tables: Sequence[str]) -> None:
+        await self.database.transact(lambda session: mark_given(session, tables))
 
 
 async def submit(database: Database, submission: Submission) -> Job:
@@ -30,7 +55,9 @@ async def submit(database: Database, submission: Submission) -> Job:
             return _same(known, job)
         try:
             return await _store(database, submission)
-        except IntegrityError:
+        except Exception as error:
+            if not is_duplicate(error):
+                raise
             known = await database.read(lambda session: get_job_by_key(session, job.key or ""))
             if known is None:
                 raise
@@ -46,7 +73,7 @@ async def _store(database: Database, submission: Submission) -> Job:
     try:
         plan, job = await database.transact(work)
     except Exception as error:
-        if not _is_duplicate(error):
+        if not is_duplicate(error):
             raise
         await _refuse_stored(database, submission, error)
         raise
@@ -54,11 +81,6 @@ async def _store(database: Database, submission: Submission) -> Job:
     _warn_about_empty_groups(submission, plan)
     submission.hand_over()
     return job
-
-
-def _is_duplicate(error: Exception) -> bool:
-    """A primary key or a unique index refused it; asyncpg's own error where rows were copied in."""
-    return isinstance(error, IntegrityError) or any(getattr(step, "sqlstate", "") == "23505" for step in causes(error))
 
 
 async def _refuse_stored(database: Database, submission: Submission, error: Exception) -> None:

@@ -12,12 +12,14 @@ from typing import Any
 
 from aaiclick.config import settings
 from aaiclick.ids import new_id
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.control.loop import Control
-from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.heart import Heart
+from aaiclick.orchestration.execution.id_supply import keep_ids
 from aaiclick.orchestration.execution.worker import Worker
 from aaiclick.orchestration.models import Orders
+from aaiclick.orchestration.store.database import Database
 from aaiclick.telemetry.fields import bound
 from aaiclick.trouble import Trouble
 
@@ -94,17 +96,20 @@ class Service:
         self._up.set()
         while not self._stopped.is_set():
             try:
-                async with connected() as coordinator:
+                async with connected() as database, coordinated() as coordinator:
                     trouble.over()
-                    await self._serve(coordinator)
+                    await self._serve(database, coordinator)
             except Exception as error:
                 trouble.met("connecting the thread that beats for the worker", error)
                 await self._pause(RETRY_S)
 
-    async def _serve(self, coordinator: DirectCoordinator) -> None:
-        tasks: list[asyncio.Task[Any]] = [asyncio.create_task(self._stopped.wait())]
+    async def _serve(self, database: Database, coordinator: Coordinator) -> None:
+        tasks: list[asyncio.Task[Any]] = [
+            asyncio.create_task(self._stopped.wait()),
+            asyncio.create_task(keep_ids(coordinator)),
+        ]
         if self.control:
-            tasks.append(asyncio.create_task(self._control(coordinator)))
+            tasks.append(asyncio.create_task(self._control(database)))
         if self.worker is not None:
             tasks.append(asyncio.create_task(self._beat_forever(self.worker, coordinator)))
         try:
@@ -116,16 +121,16 @@ class Service:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _control(self, coordinator: DirectCoordinator) -> None:
+    async def _control(self, database: Database) -> None:
         """Lead under the worker's own id, so that people find the leader among the workers."""
         if self.worker is not None:
             await self._begun.wait()
         holder = self._worker_id or new_id()
         with bound(control=holder):
-            control = Control(coordinator.database, holder, session_s=settings().session_s, log_dir=settings().log_dir)
+            control = Control(database, holder, session_s=settings().session_s, log_dir=settings().log_dir)
             await control.run()
 
-    async def _beat_forever(self, worker: Worker, coordinator: DirectCoordinator) -> None:
+    async def _beat_forever(self, worker: Worker, coordinator: Coordinator) -> None:
         if self._worker_id:  # this begins again: so does the heart
             self._session.set()
         while True:

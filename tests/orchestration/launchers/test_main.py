@@ -11,7 +11,7 @@ import pytest
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration import background_main_loop, get_job, register_worker, worker_main_loop
-from aaiclick.orchestration.execution.main import COLLECT_EVERY, check_concurrency, rare_collections
+from aaiclick.orchestration.launchers.main import COLLECT_EVERY, check_concurrency, rare_collections
 from aaiclick.orchestration.workers import list_workers
 from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local, state

@@ -14,13 +14,13 @@ from typing import Any
 from aaiclick.config import settings
 from aaiclick.data.clients.opening import kept_open
 from aaiclick.errors import InputError
-from aaiclick.orchestration.bus.contract import Bus
-from aaiclick.orchestration.context import connected
+from aaiclick.orchestration.connections import connected, coordinated
+from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.executors.contract import Executor
 from aaiclick.orchestration.execution.executors.inline import InlineExecutor
 from aaiclick.orchestration.execution.executors.process import ProcessExecutor
-from aaiclick.orchestration.execution.service import Service
 from aaiclick.orchestration.execution.worker import Worker
+from aaiclick.orchestration.launchers.service import Service
 from aaiclick.orchestration.rules.hints import ORDERS, READY
 from aaiclick.orchestration.rules.names import check_name, shorten
 from aaiclick.telemetry.fields import bound
@@ -70,7 +70,7 @@ async def _work(
         rare_collections(),
         ExitStack() as last,
     ):  # signals to the very end: a second one may come while connections are closed
-        async with kept_open(), connected() as coordinator:
+        async with kept_open(), coordinated() as coordinator:
             begun()
             worker = Worker(
                 coordinator,
@@ -83,7 +83,7 @@ async def _work(
             )
             last.enter_context(stopped_by_signals(worker))
             async with Service(worker, control=control) as service:
-                hearing = asyncio.create_task(_hear(coordinator.bus, worker, service))
+                hearing = asyncio.create_task(_hear(coordinator, worker, service))
                 try:
                     with bound(worker=lambda: worker.id or None):
                         await worker.run()
@@ -108,13 +108,10 @@ def rare_collections() -> Iterator[None]:
         gc.unfreeze()
 
 
-async def _hear(bus: Bus | None, worker: Worker, service: Service) -> None:
+async def _hear(coordinator: Coordinator, worker: Worker, service: Service) -> None:
     """Pass on what others tell; what is lost on the way is found by looking."""
-    if bus is None:
-        return
-    await bus.listen()
     while True:
-        hints = await bus.wait(HEAR_S)
+        hints = await coordinator.wait_for_hints(HEAR_S)
         if READY in hints:
             worker.wake()
         if ORDERS in hints:

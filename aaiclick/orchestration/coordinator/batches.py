@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from sqlalchemy.exc import DataError, IntegrityError
-
 from aaiclick.errors import ClaimLost, Conflict, GraphError, InputError, NotFound, TooManyTasks
 from aaiclick.orchestration.models import Done, Failure, Receipt, Report
 from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.dialects.contract import causes
 from aaiclick.orchestration.store.expansions import complete_with_children
+from aaiclick.orchestration.store.rejections import is_rejected
 from aaiclick.orchestration.store.reports import take_reports
 from aaiclick.orchestration.store.stale_reports import Refused, answer_lost
 from aaiclick.trouble import one_line
@@ -24,9 +22,6 @@ GROWTH_MAX = 2_000
 
 UNFIT = (GraphError, Conflict, NotFound, InputError, TooManyTasks)
 """Why what a run made cannot be added to the graph."""
-
-REFUSALS = ("22", "23", "54")
-"""Classes of SQLSTATE: data that is no such data, a constraint, a limit of the program."""
 
 
 async def take_each(
@@ -74,7 +69,7 @@ async def _take_growing(
         except (ClaimLost, *UNFIT):
             log.debug("of %d runs that made tasks, one cannot be taken: each by itself", len(dones))
         except Exception as error:
-            if not _is_refusal(error):
+            if not is_rejected(error):
                 raise
     receipt = Receipt()
     for done in dones:
@@ -91,7 +86,7 @@ async def _take_one(database: Database, worker_id: int, done: Done, draw: Callab
     except UNFIT as error:
         said = f"{type(error).__name__}: {error}"
     except Exception as error:
-        if not _is_refusal(error):
+        if not is_rejected(error):
             raise
         return await _refuse(database, worker_id, done, draw, error)
     failure = Refused(
@@ -107,7 +102,7 @@ async def _take_all(
     try:
         return await database.transact(lambda session: take_reports(session, worker_id, reports, draw))
     except Exception as error:
-        if not _is_refusal(error):
+        if not is_rejected(error):
             raise
         if len(reports) == 1:
             return await _refuse(database, worker_id, reports[0], draw, error)
@@ -137,13 +132,3 @@ async def _refuse(
     said = Refused(report.task_id, report.epoch, words, permanent=True, holds=report.holds, report=report)
     receipt = await database.transact(lambda session: take_reports(session, worker_id, [said], draw))
     return receipt
-
-
-def _is_refusal(error: Exception) -> bool:
-    """The database is there and says no to what it was given, rather than being away or in a deadlock."""
-    return any(
-        isinstance(step, DataError | IntegrityError)
-        or type(step).__name__ in ("DataError", "IntegrityError")  # of a driver that was asked itself
-        or str(getattr(step, "sqlstate", ""))[:2] in REFUSALS
-        for step in causes(error)
-    )

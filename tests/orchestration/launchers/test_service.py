@@ -9,9 +9,9 @@ import time
 import pytest
 
 from aaiclick.config import reset_settings
-from aaiclick.orchestration.context import connected
-from aaiclick.orchestration.execution.service import Service
+from aaiclick.orchestration.connections import coordinated
 from aaiclick.orchestration.execution.worker import Worker
+from aaiclick.orchestration.launchers.service import Service
 from aaiclick.orchestration.models import Claim, Done, Report
 from aaiclick.orchestration.workers import list_workers
 from tests.orchestration import sample_flows as flows
@@ -37,7 +37,7 @@ async def test_a_body_that_blocks_the_loop_does_not_stop_the_heart(state: str, s
         return Done(claim.task_id, claim.epoch)
 
     made = await flows.single.submit(1)
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         worker = Worker(coordinator, ScriptedExecutor(body), concurrency=1, max_tasks=1)
         async with asyncio.timeout(60), Service(worker, control=True):
             await worker.run()
@@ -50,7 +50,7 @@ async def test_a_body_that_blocks_the_loop_does_not_stop_the_heart(state: str, s
 
 async def test_the_thread_ends_with_the_block(local: object) -> None:
     before = threading.active_count()
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         worker = Worker(coordinator, ScriptedExecutor(), concurrency=1)
         async with Service(worker, control=True):
             names = [thread.name for thread in threading.enumerate()]
@@ -60,7 +60,7 @@ async def test_the_thread_ends_with_the_block(local: object) -> None:
 
 
 async def test_asked_it_beats_at_once(local: object) -> None:
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         worker = Worker(coordinator, ScriptedExecutor(), concurrency=1)
         async with Service(worker, control=False) as service:
             running = asyncio.create_task(worker.run())
@@ -80,7 +80,7 @@ async def test_asked_it_beats_at_once(local: object) -> None:
 async def test_an_order_reaches_the_worker(local: object, short_session: None) -> None:
     from aaiclick.orchestration.workers import drain_worker
 
-    async with connected() as coordinator:
+    async with coordinated() as coordinator:
         worker = Worker(coordinator, ScriptedExecutor(), concurrency=1)
         async with Service(worker, control=False):
             running = asyncio.create_task(worker.run())

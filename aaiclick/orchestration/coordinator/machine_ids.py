@@ -1,0 +1,63 @@
+"""The right to make ids: each process takes it a minute or two ahead, by the database's time."""
+
+from __future__ import annotations
+
+import time
+
+from aaiclick.ids import ROUND_TRIP_S_MAX, granted_until_ms, offer_grant, tell_time, use_slots_of
+from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.machine_ids import WINDOW_MS, now_ms, take_window
+from aaiclick.orchestration.store.rejections import is_duplicate
+from aaiclick.orchestration.store.session import Session
+from aaiclick.urls import sqlite_file
+
+TRIES = 20
+"""Two processes may reach for the same unused machine id, and the primary key lets one pass."""
+
+ASKS_MAX = 5
+"""How often the time is asked for while the answers are slow: one is wrong by up to half of what it took to arrive."""
+
+_asking = False
+
+
+async def provide_ids(database: Database) -> None:
+    """Let this process make ids that no other makes, by the database's time, wherever it runs."""
+    file = sqlite_file(database.url)
+    if file is not None:
+        use_slots_of(file)
+        return
+    global _asking
+    moment_ms = await database.read(_learn_time)
+    left_ms = granted_until_ms() - moment_ms  # another may have been granted one meanwhile
+    if left_ms >= WINDOW_MS // 2 or (_asking and left_ms > 0):  # one asks for the whole process
+        return
+    _asking = True
+    try:
+        await _take(database)
+    finally:
+        _asking = False
+
+
+async def _take(database: Database) -> None:
+    for attempt in range(1, TRIES + 1):
+        try:
+            grant = await database.transact(take_window)
+        except Exception as error:
+            if attempt == TRIES or not is_duplicate(error):
+                raise
+        else:
+            if grant is not None:
+                offer_grant(grant)
+            return
+
+
+async def _learn_time(session: Session) -> int:
+    """Tell the maker of ids the database's time, by an answer that was not long on its way if there is one."""
+    asks = 0
+    while True:
+        asked_at_s = time.monotonic()
+        moment_ms = await now_ms(session)
+        tell_time(moment_ms, asked_at_s)
+        asks += 1
+        if time.monotonic() - asked_at_s <= ROUND_TRIP_S_MAX or asks == ASKS_MAX:
+            return moment_ms

@@ -1,0 +1,39 @@
+"""Entries of the catalogue: two may write one name at once, and a unique index refuses one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aaiclick.errors import Conflict
+from aaiclick.orchestration.models import RegisteredJob
+from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.store import registered_jobs as store
+from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.rejections import is_duplicate
+
+
+async def add_registered_job(database: Database, facts: Mapping[str, Any]) -> RegisteredJob:
+    """A new entry; refused if the name is taken."""
+    try:
+        return await database.transact(lambda session: store.add_registered_job(session, facts))
+    except Exception as error:
+        if not is_duplicate(error):
+            raise
+    raise Conflict(
+        what=f"Registered job {shorten(facts['name'])}",
+        verb="registered",
+        cause="there is one of that name",
+        hint="Change it with upsert_registered_job.",
+    )
+
+
+async def upsert_registered_job(database: Database, facts: Mapping[str, Any]) -> RegisteredJob:
+    """A new entry, or all of an old one anew. Without `enabled` among the facts, an old entry stays as it is."""
+    try:
+        return await database.transact(lambda session: store.upsert_registered_job(session, facts))
+    except Exception as error:
+        if not is_duplicate(error):
+            raise
+    # another made it a moment ago
+    return await database.transact(lambda session: store.upsert_registered_job(session, facts))

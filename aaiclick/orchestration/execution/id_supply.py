@@ -1,0 +1,28 @@
+"""A right to make ids lasts two minutes: whoever runs for longer asks for the next one in time."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aaiclick.clock import SYSTEM_CLOCK, Clock
+from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.trouble import Trouble
+
+EVERY_S = 20.0
+
+ANSWER_S_MAX = 10.0
+"""After so long a call is given up, and made again on another connection: the network may have swallowed it."""
+
+
+async def keep_ids(coordinator: Coordinator, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Ask for ids again and again, until cancelled; while none can be had, say so, and go on."""
+    trouble = Trouble(clock)
+    while True:
+        await clock.sleep(trouble.pause_s or EVERY_S)
+        try:
+            async with asyncio.timeout(ANSWER_S_MAX):
+                await coordinator.grant_ids()
+        except Exception as error:  # the state may be away for a while
+            trouble.met("getting the right to make ids", error)
+        else:
+            trouble.over()

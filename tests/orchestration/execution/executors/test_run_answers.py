@@ -1,0 +1,108 @@
+"""What a run asks is answered whatever its messages travel over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from aaiclick.errors import ClaimLost
+from aaiclick.orchestration.execution.executors.run_answers import RunAnswers
+from aaiclick.orchestration.execution.executors.wire import (
+    Broken,
+    Ids,
+    IdsWanted,
+    Message,
+    Ready,
+    SecretsFound,
+    SecretsMasked,
+    Slots,
+    SlotsWanted,
+    TablesHeld,
+    TablesWanted,
+)
+from aaiclick.orchestration.models import Claim
+from aaiclick.telemetry.masks import is_mentioned
+from tests.support import bodies
+from tests.support.bodies import claim_of
+
+
+class Desk:
+    """Holds tables of one task only, and never knows how many slots there are."""
+
+    def __init__(self, task_id: int) -> None:
+        self.task_id = task_id
+        self.given_up = asyncio.Event()
+
+    async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
+        if claim.task_id != self.task_id:
+            raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
+        return f"held {len(tables)}"
+
+    async def slots(self) -> int:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.given_up.set()
+        return 0
+
+
+class Line(asyncio.Queue[Message]):
+    """What was said to the child."""
+
+
+@pytest.fixture
+def line() -> Line:
+    return Line()
+
+
+@pytest.fixture
+def answers(line: Line) -> RunAnswers:
+    return RunAnswers(line.put_nowait)
+
+
+def test_ids_and_masks_are_there_at_once(answers: RunAnswers, line: Line) -> None:
+    answers.answer(IdsWanted(1, 20))
+    ids = line.get_nowait()
+    assert isinstance(ids, Ids)
+    assert (ids.serial, len(set(ids.ids))) == (1, 20)
+    answers.answer(SecretsFound(2, ["a-value-that-nobody-shows"]))
+    assert line.get_nowait() == SecretsMasked(2)
+    assert is_mentioned("a-value-that-nobody-shows")
+
+
+async def test_the_desk_is_asked_for_the_run_that_goes_on(answers: RunAnswers, line: Line) -> None:
+    mine, others = claim_of(bodies.nothing), claim_of(bodies.nothing)
+    answers.begin(mine, Desk(mine.task_id))
+    answers.answer(TablesWanted(3, ["a", "b"]))
+    assert await line.get() == TablesHeld(3, "held 2")
+    answers.begin(others, Desk(mine.task_id))
+    answers.answer(TablesWanted(4, ["a"]))
+    refused = await line.get()
+    assert isinstance(refused, TablesHeld)
+    assert str(others.task_id) in refused.refusal
+
+
+async def test_without_a_desk_all_is_granted(answers: RunAnswers, line: Line) -> None:
+    answers.begin(claim_of(bodies.nothing), None)
+    answers.answer(TablesWanted(5, ["a"]))
+    answers.answer(SlotsWanted(6))
+    assert [await line.get(), await line.get()] == [TablesHeld(5, ""), Slots(6, 0)]
+
+
+async def test_what_is_on_its_way_ends_with_the_run(answers: RunAnswers, line: Line) -> None:
+    claim = claim_of(bodies.nothing)
+    desk = Desk(claim.task_id)
+    answers.begin(claim, desk)
+    answers.answer(SlotsWanted(7))
+    await asyncio.sleep(0)
+    answers.end()
+    await desk.given_up.wait()
+    assert line.empty()
+
+
+@pytest.mark.parametrize("message", [Ready(), TablesWanted(8, ["of no run"])])
+def test_what_no_child_says_is_refused(answers: RunAnswers, message: Message) -> None:
+    with pytest.raises(Broken):
+        answers.answer(message)

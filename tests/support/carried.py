@@ -1,0 +1,117 @@
+"""A coordinator at the other end of a wire: what is asked and answered is plain data that msgspec carries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from aaiclick.orchestration.coordinator.contract import JobCoordinator
+from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Worker
+from aaiclick.orchestration.models.claim import Done, Failure
+from aaiclick.orchestration.models.sent_submission import SentSubmission
+from aaiclick.orchestration.models.submission import Submission
+
+T = TypeVar("T")
+
+
+def over(kind: Any, value: T) -> T:
+    """The value as it arrives at the other end."""
+    there: T = msgspec.msgpack.decode(msgspec.msgpack.encode(value), type=kind)
+    return there
+
+
+def report_over(report: Report) -> Report:
+    return over(Done if isinstance(report, Done) else Failure, report)
+
+
+class CarriedCoordinator:
+    """Asks another coordinator, and hands it nothing but what arrives of the arguments."""
+
+    def __init__(self, there: JobCoordinator) -> None:
+        self.there = there
+
+    async def submit(self, submission: Submission) -> Job:
+        job = await self.there.submit(over(SentSubmission, SentSubmission.of(submission)).submission())
+        submission.hand_over()
+        return job
+
+    async def tables_of_others(self, job_id: int, tables: Collection[str]) -> set[str]:
+        return over(set[str], await self.there.tables_of_others(job_id, over(list[str], list(tables))))
+
+    async def register_tables(self, job_id: int, tables: Sequence[str], mode: str | None) -> str:
+        return over(
+            str, await self.there.register_tables(job_id, over(list[str], list(tables)), over(str | None, mode))
+        )
+
+    async def leave_tables(self, tables: Sequence[str]) -> None:
+        await self.there.leave_tables(over(list[str], list(tables)))
+
+    async def register(self, *, hostname: str, pid: int, name: str | None = None, concurrency: int = 1) -> Worker:
+        return over(Worker, await self.there.register(hostname=hostname, pid=pid, name=name, concurrency=concurrency))
+
+    async def beat(
+        self,
+        worker_id: int,
+        *,
+        known_call: int = 0,
+        held: Sequence[Held] | None = None,
+        completed: int = 0,
+        failed: int = 0,
+        unreported_s: int = 0,
+        renewed: Callable[[], None] = lambda: None,
+    ) -> Orders:
+        orders = await self.there.beat(
+            worker_id,
+            known_call=known_call,
+            held=over(list[Held] | None, None if held is None else list(held)),
+            completed=completed,
+            failed=failed,
+            unreported_s=unreported_s,
+        )
+        if orders.alive:
+            renewed()
+        return over(Orders, orders)
+
+    async def deregister(self, worker_id: int) -> bool:
+        return await self.there.deregister(worker_id)
+
+    async def claim(
+        self, worker_id: int, *, limit: int, placement: int = 0, call: int = 0, begins: int = 0
+    ) -> list[Claim]:
+        claims = await self.there.claim(worker_id, limit=limit, placement=placement, call=call, begins=begins)
+        return over(list[Claim], claims)
+
+    async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
+        return over(Receipt, await self.there.report(worker_id, [report_over(report) for report in reports]))
+
+    async def release(self, worker_id: int, claims: Sequence[Claim]) -> set[int]:
+        return over(set[int], await self.there.release(worker_id, over(list[Claim], list(claims))))
+
+    async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
+        return await self.there.hold(over(Claim, claim), over(list[str], list(tables)))
+
+    async def slots(self) -> int:
+        return await self.there.slots()
+
+    async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
+        await self.there.let_go(worker_id, over(list[tuple[int, int]], list(runs)))
+
+    async def reconcile(self, job_id: int | None = None) -> float | None:
+        return await self.there.reconcile(job_id)
+
+    async def grant_ids(self) -> None:
+        await self.there.grant_ids()
+
+    async def wait_for_hints(self, timeout_s: float) -> frozenset[str]:
+        return over(frozenset[str], await self.there.wait_for_hints(timeout_s))
+
+    async def reserve(self, job_id: int, placement: int) -> None:
+        await self.there.reserve(job_id, placement)
+
+    async def job(self, job_id: int) -> Job | None:
+        return await self.there.job(job_id)
+
+    async def cancel(self, job_id: int) -> bool:
+        return await self.there.cancel(job_id)
