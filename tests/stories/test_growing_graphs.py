@@ -20,7 +20,7 @@ from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK
 from aaiclick.orchestration.store import ripples
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.tables import events
-from tests.support.orchestra import Orchestra, done, failure, make, orchestra
+from tests.support.orchestra import Orchestra, done, failure, make, orchestra, stay
 
 SEEDS = range(60 if os.environ.get("TEST_LONG") == "1" else 2)
 SERVERS = pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
@@ -120,7 +120,7 @@ async def test_a_job_that_grows_between_claims_ends_once(band: Orchestra, seed: 
     (kept,) = await band.claim(limit=1)
     with ripples_left_at_times(draw):
         for _ in range(25):
-            await band.stay()
+            await stay(band)
             touched = grower.think()
             with suppress(*REFUSALS):
                 await band.apply(job, *touched)
@@ -153,7 +153,7 @@ async def test_a_job_that_grows_while_others_work_on_it_ends_once(band: Orchestr
 
     async def grow(grower: Grower) -> None:
         for _ in range(12):
-            await band.stay()
+            await stay(band)
             touched = grower.think()
             with suppress(*REFUSALS):
                 await band.apply(job, *touched)

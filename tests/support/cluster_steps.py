@@ -13,6 +13,7 @@ from aaiclick.data import (
     lineage,
     list_versions,
     open_object,
+    raw,
     rollback,
 )
 from aaiclick.data.blobs import read_blob, write_blob
@@ -63,7 +64,7 @@ async def lives() -> dict[str, Any]:
         except AaiclickError as error:
             found["taken"] = str(error)
         try:
-            await (orders.order_by("id") + "x").materialize(name="never")
+            await orders.with_columns(bad=raw("throwIf(id >= 0)")).materialize(name="never")
         except AaiclickError as error:
             found["refused"] = type(error).__name__
         found["deleted"] = await context.delete_object("dear")

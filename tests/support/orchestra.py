@@ -119,16 +119,10 @@ class Orchestra:
                 claims = await self.claim(limit)
                 if not claims and due_s is None:
                     return taken
-            await self.stay()
+            await stay(self)
             taken += claims
             reports = [behaviour(claim) for claim in claims]
             await self.report(*(report for report in reports if report is not None))
-
-    async def stay(self) -> None:
-        """Keep the session, however slow the machine is: to be called in loops."""
-        if time.monotonic() >= self.beaten_at + BEAT_EVERY_S:
-            assert (await self.coordinator.beat(self.worker)).alive
-            self.beaten_at = time.monotonic()
 
     async def let_time_pass(self) -> None:
         """Whatever is delayed is due now."""
@@ -232,3 +226,10 @@ async def orchestra(url: str, **options: Any) -> AsyncIterator[Orchestra]:
         yield Orchestra(database, coordinator, worker.id)
     finally:
         await database.close()
+
+
+async def stay(band: Orchestra) -> None:
+    """Keep the session, however slow the machine is: to be called in loops."""
+    if time.monotonic() >= band.beaten_at + BEAT_EVERY_S:
+        assert (await band.coordinator.beat(band.worker)).alive
+        band.beaten_at = time.monotonic()

@@ -7,7 +7,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
 from urllib3.exceptions import ProtocolError
 
 from aaiclick.data.clients.trouble import MESSAGE_MAX, NotTaken, in_our_words, is_unsent, unreachable_is
-from aaiclick.errors import DataRefused, DataUnreachable, InputError, StaleObject
+from aaiclick.errors import DataRefused, DataUnreachable, InputError, ObjectNotFound, StaleObject
 
 
 def caught(error: BaseException) -> BaseException:
@@ -60,7 +60,12 @@ def test_whoever_knows_more_tells_it() -> None:
 def test_a_temporary_table_that_is_gone_belonged_to_a_context_that_has_ended() -> None:
     told = "Code: 60. DB::Exception: Unknown table expression identifier 'c12_3'. (UNKNOWN_TABLE)"
     assert isinstance(caught(DatabaseError(told)), StaleObject)
-    assert isinstance(caught(DatabaseError(told.replace("c12_3", "p_mine"))), DataRefused)
+    assert isinstance(caught(DatabaseError(told.replace("c12_3", "mine"))), DataRefused)
+
+
+def test_an_object_that_is_gone_is_not_there_under_its_name() -> None:
+    told = "Code: 60. DB::Exception: Unknown table expression identifier 'p_mine'. (UNKNOWN_TABLE)"
+    assert isinstance(caught(DatabaseError(told)), ObjectNotFound)
 
 
 @pytest.mark.parametrize(
