@@ -23,7 +23,7 @@ from aaiclick.config import reset_settings
 from tests.servers import SERVERS
 from tests.servers.databases import Databases, MariadbDatabases, PostgresDatabases, SqliteDatabases
 from tests.servers.process import NO_SYNC
-from tests.support import warm
+from tests.support import compiled, warm
 from tests.support.cpu_times import CpuTimes
 
 if threading.current_thread() is threading.main_thread():
@@ -117,6 +117,25 @@ def warm_processes() -> Iterator[None]:
     """What the package starts of itself begins with its modules imported; see `tests.support.warm`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocess, "Popen", warm.OwnPopen)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ready_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Local databases of tests are made from the statements of the first."""
+    try:
+        from tests.support.ready_schema import ready
+    except ImportError:  # tests that need no schema also run where the store cannot be imported
+        yield
+        return
+    with ready(tmp_path_factory.mktemp("schema", numbered=True) / "template.db"):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_statements() -> Iterator[None]:
+    """Each test has engines of its own; what one compiled, others need not."""
+    with compiled.sharing():
         yield
 
 
