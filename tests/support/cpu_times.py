@@ -1,35 +1,50 @@
 """Books the CPU time that each file of tests takes, with all processes that it starts, and prints it at the end.
 
 CPU time hardly depends on what else the machine does, so that it shows what a change made quicker or slower. What a
-server of databases takes is not in it: `tests.servers` tells that.
+server of databases takes is not in it: `scripts/test` prints the total with that.
+
+    python -m tests.support.cpu_times DIRECTORY
+
+prints what several runs booked, which found this directory in TEST_CPU_DIRECTORY, and remembers it for `shares`.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import resource
+import sys
+import time
 from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.support.shares import TIMES, known
+
 SHOWN = 10
 COLLECTING = "(collecting)"
+DIRECTORY = "TEST_CPU_DIRECTORY"
 
 
 class CpuTimes:
-    """A plugin of pytest: seconds of CPU by file."""
+    """A plugin of pytest: seconds of CPU by file, and by test without what processes take that go on."""
 
     def __init__(self) -> None:
         self.by_file: defaultdict[str, float] = defaultdict(float)
         self.by_test: defaultdict[str, float] = defaultdict(float)
-        self.booked = 0.0
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.booked, self.began = 0.0, time.monotonic()
 
     def book(self, file: str) -> None:
         """Book for a file what was taken since the last booking."""
-        now = cpu_seconds()
+        now, at = cpu_seconds(), time.monotonic()
         self.by_file[file] += max(0.0, now - self.booked)
-        self.booked = max(now, self.booked)
+        self.seconds[file] += at - self.began
+        self.booked, self.began = max(now, self.booked), at
 
     def pytest_collection_finish(self) -> None:
         self.book(COLLECTING)
@@ -45,11 +60,20 @@ class CpuTimes:
                 self.book(item.nodeid.partition("::")[0])
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        total = cpu_seconds()
         terminalreporter.section(f"most CPU seconds, with what was started: {SHOWN} files, {SHOWN} tests")
-        for taken in (self.by_file, self.by_test):
-            for name, seconds in sorted(taken.items(), key=lambda pair: -pair[1])[:SHOWN]:
-                terminalreporter.write_line(f"{seconds:8.2f}  {name}")
-        terminalreporter.write_line(f"{cpu_seconds():8.2f}  CPU seconds of this run, without servers of databases")
+        for line in most(self.by_file, self.by_test):
+            terminalreporter.write_line(line)
+        terminalreporter.write_line(f"{total:8.2f}  CPU seconds of this run, without servers of databases")
+        if place := os.environ.get(DIRECTORY):
+            booked = {"cpu": total, "files": self.by_file, "tests": self.by_test, "seconds": self.seconds}
+            Path(place, f"{os.getpid()}.json").write_text(json.dumps(booked))
+
+
+def most(*booked: Mapping[str, float]) -> list[str]:
+    """The largest of each, as lines."""
+    largest = (sorted(each.items(), key=lambda pair: -pair[1])[:SHOWN] for each in booked)
+    return [f"{seconds:8.2f}  {name}" for each in largest for name, seconds in each]
 
 
 def own_seconds() -> float:
@@ -66,3 +90,26 @@ def cpu_seconds() -> float:
             taken = process.cpu_times()
             total += taken.user + taken.system + taken.children_user + taken.children_system
     return total
+
+
+def tell(directory: Path) -> None:
+    """Print what the parts of a run booked, and remember how long each file took."""
+    files: dict[str, float] = {}
+    tests: dict[str, float] = {}
+    seconds = known()
+    total = 0.0
+    for part in sorted(directory.glob("*.json")):
+        booked = json.loads(part.read_text())
+        total += booked["cpu"]
+        files |= {name: taken + files.get(name, 0.0) for name, taken in booked["files"].items()}
+        tests |= booked["tests"]
+        seconds |= {name: taken for name, taken in booked["seconds"].items() if name != COLLECTING}
+    print(f"== most CPU seconds, with what was started: {SHOWN} files, {SHOWN} tests")
+    print(*most(files, tests), sep="\n")
+    print(f"{total:8.2f}  CPU seconds of all parts, without servers of databases")
+    TIMES.parent.mkdir(exist_ok=True)
+    TIMES.write_text(json.dumps(seconds))
+
+
+if __name__ == "__main__":
+    tell(Path(sys.argv[1]))
