@@ -31,7 +31,7 @@ def test_every_file_of_tests_is_in_a_share() -> None:
 def test_what_parts_took_is_told_and_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cpu_times, "TIMES", tmp_path / "cache" / "times.json")
+    monkeypatch.setattr(shares, "TIMES", tmp_path / "cache" / "times.json")
     for number in (1, 2):
         booked = {
             "cpu": number * 10.0,
@@ -48,4 +48,4 @@ def test_what_parts_took_is_told_and_remembered(
         ["8.00", "test_1.py::test_x"],
         ["30.00", "CPU", "seconds", "of", "all", "parts,", "without", "servers", "of", "databases"],
     ]
-    assert json.loads(cpu_times.TIMES.read_text()) == {"test_1.py": 7.0, "test_2.py": 14.0}
+    assert json.loads(shares.TIMES.read_text()) == {"test_1.py": 7.0, "test_2.py": 14.0}

@@ -23,7 +23,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.shares import TIMES, known
+from tests.support import shares
 
 SHOWN = 10
 COLLECTING = "(collecting)"
@@ -96,7 +96,7 @@ def tell(directory: Path) -> None:
     """Print what the parts of a run booked, and remember how long each file took."""
     files: dict[str, float] = {}
     tests: dict[str, float] = {}
-    seconds = known()
+    seconds = shares.known()
     total = 0.0
     for part in sorted(directory.glob("*.json")):
         booked = json.loads(part.read_text())
@@ -107,8 +107,8 @@ def tell(directory: Path) -> None:
     print(f"== most CPU seconds, with what was started: {SHOWN} files, {SHOWN} tests")
     print(*most(files, tests), sep="\n")
     print(f"{total:8.2f}  CPU seconds of all parts, without servers of databases")
-    TIMES.parent.mkdir(exist_ok=True)
-    TIMES.write_text(json.dumps(seconds))
+    shares.TIMES.parent.mkdir(exist_ok=True)
+    shares.TIMES.write_text(json.dumps(seconds))
 
 
 if __name__ == "__main__":
