@@ -37,9 +37,15 @@ json.dump({
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def really_run(*given: Any, **options: Any) -> subprocess.CompletedProcess[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "Popen", warm.RealPopen)
+        return subprocess.run(*given, **options)
+
+
 def both(*command: str, **options: Any) -> list[subprocess.CompletedProcess[str]]:
     """What comes of a command that is really started, and of one that is forked."""
-    runs: tuple[Run, Run] = subprocess.run, warm.run
+    runs: tuple[Run, Run] = really_run, warm.run
     return [run([sys.executable, *command], text=True, capture_output=True, **options) for run in runs]
 
 
@@ -103,6 +109,14 @@ def test_signals_that_are_ignored_or_blocked_and_the_umask_are_handed_on() -> No
 def test_it_ends_as_it_would_have_ended(forked: list[dict[str, Any]], code: str) -> None:
     real, ours = both("-c", code)
     assert (real.returncode, real.stdout, real.stderr) == (ours.returncode, ours.stdout, ours.stderr)
+    assert len(forked) == 1
+
+
+@pytest.mark.parametrize("module", ["executors.nursery", "executors.child", "main"])
+def test_a_module_that_is_imported_already_begins_as_ever(forked: list[dict[str, Any]], module: str) -> None:
+    real, ours = both("-P", "-m", f"aaiclick.orchestration.execution.{module}", "x")
+    assert (real.returncode, len(real.stderr.splitlines())) == (ours.returncode, len(ours.stderr.splitlines()))
+    assert "RuntimeWarning" not in ours.stderr
     assert len(forked) == 1
 
 

@@ -33,7 +33,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 IMPORTED = (
     *("aaiclick.cli", "aaiclick.orchestration.context", "aaiclick.orchestration.jobs"),
-    *("aaiclick.orchestration.execution.main", "aaiclick.orchestration.execution.executors.nursery"),
+    *("aaiclick.orchestration.execution.main", "aaiclick.orchestration.execution.executors.child"),
     *("aaiclick.orchestration.execution.debug", "aaiclick.orchestration.decorators", "aaiclick.data.context"),
     *("aaiclick.orchestration.store.schema", "alembic.command", "alembic.migration", "alembic.operations"),
     *("aaiclick.server.app", "asyncpg", "asyncmy", "redis.asyncio", "rich.table"),
@@ -223,6 +223,8 @@ def call(request: dict[str, Any]) -> None:
     sys.argv = [called["program"] if called["kind"] == "file" else called["kind"], *called["arguments"]]
     sys.excepthook = show_exception
     if called["kind"] == "-m":
+        if not hasattr(sys.modules.get(called["program"]), "__path__"):
+            sys.modules.pop(called["program"], None)  # runpy would warn that it is there already
         runpy._run_module_as_main(called["program"])  # type: ignore[attr-defined]
         return
     main.__dict__["__builtins__"] = __builtins__
