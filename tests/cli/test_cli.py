@@ -127,3 +127,29 @@ def test_alone_it_shows_its_help(cli: Cli) -> None:
 def test_importing_the_package_loads_nothing_else() -> None:
     done = start("-c", "import sys, aaiclick; sys.exit(any(name.startswith('aaiclick.') for name in sys.modules))")
     assert done.returncode == 0
+
+
+LISTS = """
+import sys
+before = set(sys.modules)
+from aaiclick.cli import main
+sys.argv = ["aaiclick", "job", "list"]
+try:
+    main()
+except SystemExit as ended:
+    assert ended.code == 0
+print("loaded", *sorted(set(sys.modules) - before), file=sys.stderr)
+"""
+STATE = {"greenlet", "sqlalchemy", "typing_extensions"}
+"""What a look at the state needs besides."""
+LIST_MODULES_MAX = 480
+
+
+def test_a_list_of_jobs_loads_the_state_and_nothing_else(cli: Cli) -> None:
+    assert cli("job", "list").code == 0  # makes the database, which takes more
+    done = start("-c", LISTS)
+    assert done.returncode == 0, done.stderr
+    loaded = done.stderr.partition("loaded ")[2].split()
+    packages = {name.partition(".")[0] for name in loaded if not name.startswith("_")} - sys.stdlib_module_names
+    assert packages <= MAY_LOAD | STATE | {"cython_runtime"}
+    assert len(loaded) <= LIST_MODULES_MAX
