@@ -11,6 +11,7 @@ A server that is missing fails the tests that need it. `--without=NAME` leaves t
 import gc
 import os
 import signal
+import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ from aaiclick.config import reset_settings
 from tests.servers import SERVERS
 from tests.servers.databases import Databases, MariadbDatabases, PostgresDatabases, SqliteDatabases
 from tests.servers.process import NO_SYNC
+from tests.support import compiled, warm
+from tests.support.cpu_times import CpuTimes
 
 if threading.current_thread() is threading.main_thread():
     signal.signal(
@@ -51,6 +54,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=sorted(SERVERS),
         help="leave out the tests that need this server (may be given several times)",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(CpuTimes(), "cpu times")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -103,6 +110,39 @@ def surroundings_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         patch.setenv("AAICLICK_LOCAL_ROOT", str(tmp_path_factory.mktemp("root")))
         reset_settings()  # a module that was collected may have looked at them
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_processes() -> Iterator[None]:
+    """What the package starts of itself begins with its modules imported; see `tests.support.warm`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "Popen", warm.OwnPopen)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ready_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Local databases of tests are made from the statements of the first."""
+    try:
+        from tests.support.ready_schema import ready
+    except ImportError:  # tests that need no schema also run where the store cannot be imported
+        yield
+        return
+    with ready(tmp_path_factory.mktemp("schema", numbered=True) / "template.db"):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_statements() -> Iterator[None]:
+    """Each test has engines of its own; what one compiled, others need not."""
+    with compiled.sharing():
+        yield
+
+
+@pytest.fixture
+def really_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test in which the package starts its processes as it does outside of tests."""
+    monkeypatch.setattr(subprocess, "Popen", warm.RealPopen)
 
 
 @pytest.fixture(scope="session")

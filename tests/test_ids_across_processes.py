@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from aaiclick.id_grants import RANDOM_MACHINE_IDS, Grant
+from tests.support import warm
 from tests.support.ids import HOUR_S, NOON, NOON_MS, HandClock, assert_rising, machine_of, slots_maker
 
 PROJECT = Path(__file__).parents[1]
@@ -21,7 +22,7 @@ def python(code: str, root: Path, *arguments: object) -> subprocess.Popen[bytes]
     env = {name: value for name, value in os.environ.items() if not name.startswith(("AAICLICK_", "POSTGRES_"))}
     env |= {"AAICLICK_LOCAL_ROOT": str(root), "PYTHONPATH": str(PROJECT)}
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return warm.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def ids_in(files: list[Path]) -> list[int]:

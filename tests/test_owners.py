@@ -17,6 +17,7 @@ from aaiclick.orchestration import ajob_test, list_jobs
 from aaiclick.orchestration.store import schema
 from aaiclick.owners import fault_around, fault_of
 from tests.orchestration import sample_flows
+from tests.support import warm
 
 OTHER = 4_242
 """A user and a group that this process has nothing to do with."""
@@ -36,7 +37,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def aaiclick(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-P", "-m", "aaiclick", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    return warm.run(command, capture_output=True, text=True, timeout=100, check=False)
 
 
 def spoil(place: Path, how: str) -> None:
@@ -75,7 +76,7 @@ def test_what_is_wrong_with_a_place_and_what_mends_it(tmp_path: Path, how: str, 
     cause, command = FAULTS[how]
     assert fault.cause.startswith(cause)
     assert fault.command.startswith(command)
-    subprocess.run(["/bin/sh", "-c", fault.command], check=True)
+    warm.run(["/bin/sh", "-c", fault.command], check=True)
     assert fault_of(asked) is None
 
 
@@ -116,7 +117,7 @@ def test_a_link_of_another_user_is_a_fault(tmp_path: Path) -> None:
         fault = fault_of(link)
         assert fault is not None
         assert fault.cause.startswith("it is a link of user 4242")
-        subprocess.run(["/bin/sh", "-c", fault.command], check=True)
+        warm.run(["/bin/sh", "-c", fault.command], check=True)
     assert fault_of(link) is None
 
 

@@ -20,9 +20,6 @@ ROOT = Path(__file__).parents[2]
 MAY_LOAD = {"aaiclick", "annotated_doc", "click", "colorama", "shellingham", "typer"}
 """Packages outside the standard library that `aaiclick --help` may load: a parser, and nothing that works."""
 
-PARSES = {"annotated_types", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection"}
-"""What typer 0.29 itself loads as soon as it reads an option, also one before the command."""
-
 SLOW = {"asyncio", "email", "importlib.metadata", "logging", "multiprocessing", "sqlite3", "ssl", "unittest"}
 """Of the standard library."""
 
@@ -60,7 +57,7 @@ def test_help_loads_nothing_heavy(which: str) -> None:
     assert done.stdout.count("--help") >= len(asked)
     loaded = set(done.stderr.split())
     packages = {name.partition(".")[0] for name in loaded if not name.startswith("_")} - sys.stdlib_module_names
-    assert packages <= (MAY_LOAD if which == "its own" else MAY_LOAD | PARSES)
+    assert packages <= MAY_LOAD
     assert not loaded & SLOW or which != "its own"
     rooms = ("aaiclick.orchestration", "aaiclick.config", "aaiclick.data", "aaiclick.server")
     assert not [name for name in loaded if name.startswith(rooms)]
@@ -130,3 +127,29 @@ def test_alone_it_shows_its_help(cli: Cli) -> None:
 def test_importing_the_package_loads_nothing_else() -> None:
     done = start("-c", "import sys, aaiclick; sys.exit(any(name.startswith('aaiclick.') for name in sys.modules))")
     assert done.returncode == 0
+
+
+LISTS = """
+import sys
+before = set(sys.modules)
+from aaiclick.cli import main
+sys.argv = ["aaiclick", "job", "list"]
+try:
+    main()
+except SystemExit as ended:
+    assert ended.code == 0
+print("loaded", *sorted(set(sys.modules) - before), file=sys.stderr)
+"""
+STATE = {"greenlet", "sqlalchemy", "typing_extensions"}
+"""What a look at the state needs besides."""
+LIST_MODULES_MAX = 480
+
+
+def test_a_list_of_jobs_loads_the_state_and_nothing_else(cli: Cli) -> None:
+    assert cli("job", "list").code == 0  # makes the database, which takes more
+    done = start("-c", LISTS)
+    assert done.returncode == 0, done.stderr
+    loaded = done.stderr.partition("loaded ")[2].split()
+    packages = {name.partition(".")[0] for name in loaded if not name.startswith("_")} - sys.stdlib_module_names
+    assert packages <= MAY_LOAD | STATE | {"cython_runtime"}
+    assert len(loaded) <= LIST_MODULES_MAX

@@ -15,11 +15,12 @@ from aaiclick.cli import data
 from aaiclick.config import reset_settings
 from aaiclick.data.ownership import acquire, find_gateway
 from tests.cli.conftest import Cli
+from tests.support import warm
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "aaiclick", "data", "serve", *arguments]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    return warm.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])

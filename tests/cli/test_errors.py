@@ -11,6 +11,7 @@ from aaiclick.cli import errors, setup
 from aaiclick.config import reset_settings
 from aaiclick.errors import AaiclickError, MissingExtra
 from tests.cli.conftest import Cli
+from tests.support import warm
 
 PIPE = """
 import sys
@@ -169,8 +170,8 @@ def test_the_exit_code_counts_although_nobody_reads(
     try:
         command = [sys.executable, "-m", "aaiclick", "job", *typed.split()]
         around = environment() | {"PYTHONUNBUFFERED": unbuffered}
-        unread = subprocess.run(command, env=around, stdout=writing, stderr=subprocess.PIPE, timeout=60)
-        unheard = subprocess.run(command, env=around, stdout=subprocess.DEVNULL, stderr=writing, timeout=60)
+        unread = warm.run(command, env=around, stdout=writing, stderr=subprocess.PIPE, timeout=60)
+        unheard = warm.run(command, env=around, stdout=subprocess.DEVNULL, stderr=writing, timeout=60)
     finally:
         os.close(writing)
     assert (unread.returncode, unheard.returncode) == (code, code_unheard)
@@ -183,7 +184,7 @@ def test_a_full_disk_is_no_fault_of_ours(unbuffered: str) -> None:
     around = environment() | {"PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-c", script]
-        ended = subprocess.run(command, env=around, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        ended = warm.run(command, env=around, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert ended.returncode == 74
     assert ended.stderr == "aaiclick: The output cannot be written: No space left on device\n"
 
@@ -194,13 +195,13 @@ def test_closed_stdout_and_odd_encodings() -> None:
     process = start(script, PYTHONIOENCODING="ascii", stderr=subprocess.PIPE)
     assert process.communicate(timeout=30) == ("\\xe9\n", "")
     shell = ["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, script]
-    closed = subprocess.run(shell, env=environment(), capture_output=True, text=True, timeout=30)
+    closed = warm.run(shell, env=environment(), capture_output=True, text=True, timeout=30)
     assert (closed.returncode, closed.stderr) == (0, "")
 
 
 def start(script: str, *, stderr: int, **variables: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", script]
-    return subprocess.Popen(command, env=environment() | variables, stdout=subprocess.PIPE, stderr=stderr, text=True)
+    return warm.Popen(command, env=environment() | variables, stdout=subprocess.PIPE, stderr=stderr, text=True)
 
 
 def environment() -> dict[str, str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from aaiclick.cli.loop import wait_for
+from tests.support import warm
 
 SLOW_TO_CLOSE = """
 import asyncio
@@ -60,7 +61,7 @@ def test_the_first_ctrl_c_lets_it_close() -> None:
 def test_a_second_ctrl_c_does_not_wait_for_that() -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-c", SLOW_TO_CLOSE]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = warm.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     for line in ("on\n", "closing\n"):
         assert process.stdout.readline() == line

@@ -19,6 +19,7 @@ import pytest
 
 from aaiclick.orchestration.tokens import create_token
 from tests.cli.conftest import Cli
+from tests.support import warm
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +31,7 @@ def serving(*options: str, open_files: int | None = None) -> Iterator[tuple[subp
     command = [sys.executable, "-m", "aaiclick", "server", "start", "--port", "0", *options]
     if open_files is not None:
         command = ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh", *command]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    process = warm.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         line = process.stderr.readline()

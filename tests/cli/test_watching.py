@@ -14,6 +14,7 @@ from aaiclick.orchestration import cancel_job
 from tests.cli.conftest import Cli
 from tests.cli.test_job import submit
 from tests.cli.test_output import Terminal
+from tests.support import warm
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +66,7 @@ def test_a_job_is_watched_to_its_end(cli: Cli) -> None:
 def test_lists_are_watched_until_ctrl_c(noun: str, root: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "AAICLICK_LOCAL_ROOT": str(root)}
     command = [sys.executable, "-m", "aaiclick", noun, "list", "--watch", "--json"]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = warm.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline().startswith(f'{{"{noun}s": []')
     process.send_signal(signal.SIGINT)

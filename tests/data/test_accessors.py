@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from aaiclick.data import Term, col
+from aaiclick.data import Query, Term, col
 from aaiclick.data.accessors import ACCESSORS
 
 
@@ -18,7 +18,7 @@ def test_each_name_of_an_accessor_is_answered_with_ours(accessor: str) -> None:
 
 
 def test_what_is_answered_with_a_function_has_one() -> None:
-    known = {*dir(Term), *dir(col("a"))}
+    known = {*dir(Query), *dir(Term), *dir(col("a"))}
     for names in ACCESSORS.values():
         for ours in names.values():
             verb = re.match(r"\w+", ours)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ import pytest
 
 from aaiclick.data.engine import IDLE_MAX, Engine, machine_memory_bytes, spilling
 from aaiclick.errors import EngineUnavailable
+from tests.support import warm
 
 FAILS_MIDWAY = "SELECT throwIf(number = 3000000) FROM numbers(10000000)"
 
@@ -102,7 +102,7 @@ engine = Engine.open(Path({str(tmp_path / "data")!r}), memory_bytes_max=600_000_
 with engine.connection(settings={{"max_memory_usage": "0"}}) as connection:
     connection.query("SELECT groupArray(number) FROM numbers(500000000)")
 """  # in a process of its own: chdb reads this limit once
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
+    ended = warm.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
     assert "Code: 241" in ended.stderr
 
 
@@ -161,7 +161,7 @@ def test_a_closed_engine_lends_nothing(engine: Engine) -> None:
 def test_another_process_is_told_that_the_directory_is_in_use(engine: Engine) -> None:
     script = "import sys, pathlib; from aaiclick.data.engine import Engine; Engine.open(pathlib.Path(sys.argv[1]))"
     command = [sys.executable, "-c", script, str(engine.directory)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    ended = warm.run(command, capture_output=True, text=True, timeout=100)
     assert ended.returncode != 0
     assert "EngineUnavailable" in ended.stderr
 
@@ -193,7 +193,7 @@ with engine.connection() as connection:
     print(connection.query({SORTS!r}, "TabSeparated"))
 engine.close()
 """
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    told = warm.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert told.stdout.strip() == "7999999", told.stderr
 
 

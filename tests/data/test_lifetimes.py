@@ -20,6 +20,7 @@ from aaiclick.data.clients.tables import ALONE
 from aaiclick.data.context import _directory, sweep_contexts
 from aaiclick.data.lifetimes import Lifetime, make_anew, new_mark, sweep, swept
 from aaiclick.errors import DataUnreachable
+from tests.support import warm
 
 WAIT_S_MAX = 30.0
 
@@ -168,7 +169,7 @@ async def test_a_missing_directory_has_nothing_to_sweep(context: Context, tmp_pa
 def test_the_tables_of_a_killed_process_go_at_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In processes of their own: one engine is open in this one."""
     surroundings = {**os.environ, "AAICLICK_LOCAL_ROOT": str(tmp_path)}
-    first = subprocess.Popen(
+    first = warm.Popen(
         [sys.executable, "-c", MAKES_TABLES_AND_WAITS], stdout=subprocess.PIPE, env=surroundings, text=True
     )
     assert first.stdout is not None
@@ -185,7 +186,7 @@ async def main():
 
 asyncio.run(main())
 """
-    second = subprocess.run([sys.executable, "-c", asks], capture_output=True, env=surroundings, text=True, check=True)
+    second = warm.run([sys.executable, "-c", asks], capture_output=True, env=surroundings, text=True, check=True)
     assert second.stdout.split() == ["p_lifetimes_named"]
 
 

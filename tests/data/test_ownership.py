@@ -16,6 +16,7 @@ import pytest
 
 from aaiclick.data.ownership import Endpoint, Ownership, acquire, find_gateway, owner_pid
 from aaiclick.errors import EngineUnavailable
+from tests.support import warm
 
 OWNER = """
 import sys
@@ -48,7 +49,7 @@ class Process:
 
     def __init__(self, *arguments: str) -> None:
         command = [sys.executable, "-c", OWNER, *arguments]
-        self.inner = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.inner = warm.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.inner.stdout is not None
         self.owns = self.inner.stdout.readline() == "True\n"
 
@@ -222,7 +223,7 @@ if os.fork() == 0:
     print(os.getpid(), flush=True)
     sys.stdin.read()
 """
-    parent = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    parent = warm.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     assert int(parent.stdout.readline())
     assert parent.wait() == 0  # the child lives on

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import warm
+
 ROOT = Path(__file__).parents[2]
 
 
 def run_demo(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     surroundings = {**os.environ, "AAICLICK_LOCAL_ROOT": str(tmp_path / "root"), "PYTHONPATH": str(ROOT)}
     surroundings["TMPDIR"] = str(tmp_path)
-    return subprocess.run(
+    return warm.run(
         [sys.executable, str(ROOT / "examples" / "demo.py"), "--rows=200", *options],
         capture_output=True,
         text=True,

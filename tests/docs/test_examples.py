@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support import warm
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "aaiclick" / "orchestration" / "examples"
@@ -18,7 +19,7 @@ PRINTED = {"orchestration_basic": "completed [7, 12]\n"}
 def test_an_example_runs_and_prints_what_it_should(name: str, tmp_path: Path) -> None:
     module = f"aaiclick.orchestration.examples.{name}"
     assert f"python -m {module}" in (FOLDER / f"{name}.py").read_text(encoding="utf-8")
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, "-m", module],
         capture_output=True,
         text=True,

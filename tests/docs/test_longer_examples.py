@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support import warm
 
 ROOT = Path(__file__).parents[2]
 LONG = "TEST_LONG" in os.environ
@@ -21,7 +22,7 @@ SAID = {
 
 @pytest.mark.parametrize("command", SAID, ids=lambda command: str(command[0]))
 def test_an_example_runs_and_says_what_it_found(command: tuple[str, ...], tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, str(ROOT / "examples" / command[0]), *command[1:]],
         capture_output=True,
         text=True,

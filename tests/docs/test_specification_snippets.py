@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -51,6 +50,7 @@ from aaiclick.orchestration import (
     task,
     worker_heartbeat,
 )
+from tests.support import warm
 from tests.support.front_door import local
 from tests.support.myapp import myapp
 
@@ -104,7 +104,7 @@ def test_002_the_basic_example_runs_as_printed(myapp: Path) -> None:
     assert [line.strip() for line in BASIC_EXAMPLE.splitlines() if line] == PRINTED.split("\n")
     (myapp / "basic.py").write_text(BASIC_EXAMPLE + "print(job_test(j).status, job_test(j).result)\n")
     env = {**os.environ, "PYTHONPATH": os.getcwd()}
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, "basic.py"], cwd=myapp, env=env, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout == "completed [7, 12]\n"

@@ -19,6 +19,7 @@ from aaiclick.orchestration.store import connecting, schema
 from aaiclick.urls import sqlite_url
 from tests.migrations.pictures import picture, run
 from tests.migrations.test_schema import environment
+from tests.support import warm
 
 ENSURE = """
 import asyncio, sys
@@ -86,7 +87,7 @@ async def test_a_server_is_never_migrated_unasked(postgres_databases) -> None:
 
 def test_processes_that_make_the_file_at_once_agree(file: Path) -> None:
     command = [sys.executable, "-c", ENSURE, sqlite_url(file)]
-    at_once = [subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    at_once = [warm.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) for _ in range(3)]
     answers = [process.communicate(timeout=60)[0].strip() for process in at_once]
     assert [process.returncode for process in at_once] == [0, 0, 0]
     assert answers.count("True") == 1

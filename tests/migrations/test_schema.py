@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -23,6 +22,7 @@ from aaiclick.orchestration.store import connecting, schema
 from aaiclick.orchestration.store.tables import metadata
 from tests.migrations.pictures import picture, run
 from tests.servers.databases import Databases, without_driver
+from tests.support import warm
 
 LONG = "TEST_LONG" in os.environ
 
@@ -69,7 +69,7 @@ async def test_upgrading_again_changes_nothing(sql_url: str) -> None:
 
 
 def test_two_processes_may_upgrade_at_once(sql_url: str) -> None:
-    at_once = [subprocess.Popen([sys.executable, "-c", UPGRADE, sql_url], env=environment()) for _ in range(2)]
+    at_once = [warm.Popen([sys.executable, "-c", UPGRADE, sql_url], env=environment()) for _ in range(2)]
     assert [process.wait(60) for process in at_once] == [0, 0]
     asyncio.run(schema.check(sql_url))
 
@@ -179,7 +179,7 @@ def test_the_newest_version_is_read_from_the_names_of_the_files() -> None:
 
 def test_reading_a_version_loads_no_alembic() -> None:
     script = "import sys; from aaiclick.orchestration.store import schema; sys.exit('alembic' in sys.modules)"
-    subprocess.run([sys.executable, "-c", script], env=environment(), check=True, timeout=60)
+    warm.run([sys.executable, "-c", script], env=environment(), check=True, timeout=60)
 
 
 # ---------------------------------------------------------------- how it is done
@@ -209,7 +209,7 @@ def killed(self, table, **options):
 DefaultImpl.create_table = killed
 {UPGRADE}
 """
-    return subprocess.run([sys.executable, "-c", script, url], env=environment(), timeout=60).returncode
+    return warm.run([sys.executable, "-c", script, url], env=environment(), timeout=60).returncode
 
 
 class CutOff(BaseException):

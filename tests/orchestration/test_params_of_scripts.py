@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import aaiclick
+from tests.support import warm
 
 ROOT = Path(aaiclick.__path__[0]).parent
 
 
 def run(*args: str, cwd: Path, stdin: str | None = None) -> str:
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, *args],
         cwd=cwd,
         input=stdin,

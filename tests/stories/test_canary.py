@@ -7,7 +7,6 @@ import json
 import os
 import re
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -39,7 +38,7 @@ from aaiclick.orchestration import (
 from aaiclick.orchestration.tokens import create_token
 from aaiclick.server.app import create_app
 from aaiclick.telemetry import masks
-from tests.support import secretive
+from tests.support import secretive, warm
 
 ROOT = Path(__file__).parents[2]
 SQL, DATA, SECRET = "bird-one-in-sql", "bird-two-in-data", 'bird "three"/é in secret'
@@ -181,7 +180,7 @@ async def fill(cage: Cage) -> None:
 def work(cage: Cage, executor: str, tasks: int = 10) -> None:
     """A real worker, that leaves when half of all is done."""
     command = ["-m", "aaiclick", "worker", "start", "--executor", executor, "--max-tasks", str(tasks), "--verbose"]
-    ran = subprocess.run(
+    ran = warm.run(
         [sys.executable, *command, "--concurrency", "2"],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         cwd=ROOT,

@@ -13,6 +13,7 @@ import pytest
 
 from aaiclick.config import reset_settings
 from tests.cli.conftest import Cli, cli
+from tests.support import warm
 
 __all__ = ["cli"]
 
@@ -48,7 +49,7 @@ def machine(tmp_path: Path, migrated_sql_url: str, monkeypatch: pytest.MonkeyPat
     reset_settings()
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-m", "aaiclick", "worker", "start", "--concurrency", "1"]
-    worker = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    worker = warm.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     yield worker
     if worker.poll() is None:
         worker.send_signal(signal.SIGINT)

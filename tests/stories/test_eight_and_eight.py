@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import func, select
 
+from aaiclick.config import reset_settings
 from aaiclick.orchestration.models import Group, Job, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.retries import RetryPolicy
@@ -66,6 +67,13 @@ def failing(width: int) -> list[Node]:
     inside = [make("plain doomed", group_id=group.id) for _ in range(width)]
     bad >> group >> after
     return [bad, group, *inside, after, *(make("plain free") for _ in range(width))]
+
+
+@pytest.fixture(autouse=True)
+def long_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody beats here: on a busy machine a session would end before the jobs do."""
+    monkeypatch.setenv("AAICLICK_SESSION_SECONDS", "3600")
+    reset_settings()
 
 
 async def crews(stage: Orchestra, jobs: list[Job], hands: int, *, processes: int) -> list[Deeds]:

@@ -16,6 +16,7 @@ from aaiclick.config import reset_settings
 from aaiclick.data import Context, data_context
 from aaiclick.data.clients import opening
 from aaiclick.data.ownership import find_gateway
+from tests.support import warm
 
 LONG = "TEST_LONG" in os.environ
 pytestmark = pytest.mark.timeout(600 if LONG else 120)
@@ -76,7 +77,7 @@ async def test_writers_that_come_and_go_hand_the_engine_over_without_a_failed_ca
 
     def come_and_go(writer: int) -> str:
         command = [sys.executable, "-c", WRITES_A_WHILE, str(writer), str(CONTEXTS)]
-        return subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False).stderr
+        return warm.run(command, stderr=subprocess.PIPE, text=True, check=False).stderr
 
     said = await asyncio.gather(*(asyncio.to_thread(come_and_go, writer) for writer in range(PROCESSES)))
     assert said == [""] * PROCESSES
@@ -94,7 +95,7 @@ class Owner:
     def ask(self) -> None:
         if self.process is None or self.process.poll() is not None:
             command = [sys.executable, "-m", "aaiclick", "data", "serve"]
-            self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            self.process = warm.Popen(command, stderr=subprocess.DEVNULL)
 
     async def end(self, how: signal.Signals) -> None:
         assert self.process is not None

@@ -15,6 +15,7 @@ from clickhouse_connect.driver.exceptions import Error
 
 from aaiclick.data.clients.unix import pool_of
 from aaiclick.data.ownership import Endpoint, find_gateway
+from tests.support import warm
 
 WRITERS = 4
 ROWS = 500
@@ -36,7 +37,7 @@ class Owner:
 
     def start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "aaiclick", "data", "serve", "--path", str(self.directory)]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE)
+        self.process = warm.Popen(command, stderr=subprocess.PIPE)
         assert self.process.stderr is not None
         assert b"serving" in self.process.stderr.readline()
         return self.process

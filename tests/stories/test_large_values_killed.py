@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -30,7 +29,7 @@ from aaiclick.orchestration.control import pruning
 from aaiclick.orchestration.control.sweeper import TableSweeper
 from aaiclick.orchestration.rules.run_tables import tables_named
 from aaiclick.orchestration.store.tables import events, jobs, table_context_refs
-from tests.support import heavy
+from tests.support import heavy, warm
 from tests.support.fleet import Fleet, eventually
 from tests.support.front_door import local
 from tests.support.orchestra import LONG_AGO
@@ -98,7 +97,7 @@ asyncio.run(run_job("large", "tests.support.heavy.summed", {"values": list(range
 
 async def test_a_program_is_killed_between_the_blob_and_its_job(local: Path) -> None:
     kept = await run_job("kept", heavy.summed, {"values": list(range(N))})
-    killed = await asyncio.create_subprocess_exec(sys.executable, "-c", SUBMITS, cwd=ROOT)
+    killed = await warm.create_subprocess_exec(sys.executable, "-c", SUBMITS, cwd=ROOT)
     assert await killed.wait() == -9
     assert len(await tables()) == 2
     await go_over()

@@ -27,6 +27,7 @@ from aaiclick.orchestration import (
     list_jobs,
 )
 from tests.orchestration import sample_flows as flows
+from tests.support import warm
 from tests.support.front_door import local
 
 __all__ = ["local"]
@@ -68,7 +69,7 @@ def python(*arguments: str, cwd: Path, root: Path, ok: bool = True, stdin: str |
     """What a Python of its own prints, run there with that local root."""
     env = {**os.environ, "AAICLICK_LOCAL_ROOT": str(root), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     env.pop("AAICLICK_SQL_URL", None)
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, *arguments], cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode == 0) is ok, done.stderr
@@ -201,7 +202,7 @@ def test_an_interrupt_ends_the_script_at_once_and_cancels_its_job(here: Path, lo
     """At once: not when the body on its thread, which cannot be stopped, comes to its end."""
     (here / "flow.py").write_text(INTERRUPTED)
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
+    with warm.Popen(
         [sys.executable, "flow.py"], cwd=here, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as script:
         assert script.stdout is not None

@@ -16,6 +16,7 @@ import pytest
 
 from aaiclick.data.ownership import owner_pid
 from aaiclick.orchestration import get_job, get_job_result, list_workers
+from tests.support import warm
 from tests.support.fleet import eventually
 from tests.support.harvest import expected, harvest
 from tests.support.local_fleet import LocalFleet, Place, machine
@@ -55,7 +56,7 @@ class Notebook:
         self.out = machine.home / f"notebook{first}"
         with open(self.out, "wb") as out:
             command = [sys.executable, "-c", NOTEBOOK, str(first), str(machine.place)]
-            self.process = subprocess.Popen(command, stdout=out, stderr=out)
+            self.process = warm.Popen(command, stdout=out, stderr=out)
         self.running.append(self.process)
 
     @property
@@ -88,7 +89,7 @@ def token_of(fleet: LocalFleet) -> str:
 
 async def command(*arguments: str) -> str:
     """An `aaiclick` command, which must end well."""
-    run = await asyncio.create_subprocess_exec(
+    run = await warm.create_subprocess_exec(
         sys.executable, "-m", "aaiclick", *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     out, err = await run.communicate()

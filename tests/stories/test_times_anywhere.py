@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 from aaiclick.data import data_context
+from tests.support import warm
 from tests.support.front_door import local
 
 __all__ = ["local"]
@@ -20,7 +20,7 @@ ZONES = ["Asia/Kolkata", "America/New_York", *(["UTC", "Pacific/Apia"] if LONG e
 def walk(zone: str, folder: Path) -> dict[str, object]:
     """All roads, in a process of this zone."""
     command = [sys.executable, "-m", "tests.support.roads", str(folder)]
-    done = subprocess.run(command, env={**os.environ, "TZ": zone}, capture_output=True, text=True, check=False)
+    done = warm.run(command, env={**os.environ, "TZ": zone}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return found

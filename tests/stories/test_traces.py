@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 from aaiclick.telemetry.traces import trace_id_of
+from tests.support import warm
 from tests.support.traced import Received, receiving
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ print(asyncio.run(create_job("traced", entry)).id)
 
 
 def run(*command: str, env: dict[str, str]) -> str:
-    ran = subprocess.run([sys.executable, *command], env=env, cwd=ROOT, capture_output=True, text=True, timeout=100)
+    ran = warm.run([sys.executable, *command], env=env, cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 

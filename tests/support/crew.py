@@ -20,6 +20,7 @@ from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Claim, Report
 from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.store.database import Database
+from tests.support import warm
 from tests.support.orchestra import done, failure, make
 
 BEAT_EVERY_S = 3.0
@@ -143,7 +144,7 @@ async def other_process(url: str, job_ids: list[int], claimers: int, completers:
     """The same in a process of its own."""
     asked = json.dumps([url, job_ids, claimers, completers, seed])
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("AAICLICK_TEST_")}
-    process = await asyncio.create_subprocess_exec(
+    process = await warm.create_subprocess_exec(
         sys.executable, "-m", "tests.support.crew", asked, stdout=asyncio.subprocess.PIPE, env=surroundings
     )
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import json
 import os
 import signal
@@ -27,6 +26,7 @@ from aaiclick.orchestration.models import Job, Task
 from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.store import tables
 from aaiclick.orchestration.store.database import Database
+from tests.support import warm
 from tests.support.orchestra import Orchestra
 
 __all__ = ["Fleet", "LONG", "Member", "Note", "fleet", "servers_only", "eventually"]
@@ -68,7 +68,8 @@ class Member:
     def family(self) -> list[psutil.Process]:
         """All processes below this one."""
         with suppress(psutil.NoSuchProcess):
-            return psutil.Process(self.pid).children(recursive=True)
+            found = psutil.Process(self.pid).children(recursive=True)
+            return [each for each in found if each.name() != warm.CALLED]
         return []
 
     async def ended(self) -> int:
@@ -104,14 +105,13 @@ class Fleet(Orchestra):
         log = self.home / f"member-{len(self.members)}.log"
         command = [sys.executable, *(program or ("-m", "aaiclick")), *options]
         with open(log, "wb") as said:
-            process = subprocess.Popen(
+            process = warm.Popen(
                 command,
                 cwd=cwd or self.home,
                 env=self.env | env,
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,
-                preexec_fn=_die_with_parent,
             )
         member = Member(process, log)
         self.members.append(member)
@@ -246,15 +246,6 @@ async def eventually(
         if asyncio.get_running_loop().time() > until:
             pytest.fail(f"waited in vain for {seconds:g} s\n{explain()}")
         await asyncio.sleep(0.03)
-
-
-def _die_with_parent() -> None:
-    """Whatever happens to the tests, no worker stays behind (on Linux)."""
-    if _libc is not None:
-        _libc.prctl(1, signal.SIGKILL, 0, 0, 0)
-
-
-_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def surroundings(url: str, home: Path, session_s: float) -> dict[str, str]:

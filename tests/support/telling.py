@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from aaiclick.orchestration.bus import open_bus
+from tests.support import warm
 
 WAIT_S_MAX = 30.0
 
@@ -34,7 +35,7 @@ async def _hear(url: str) -> None:
 
 async def _start(*arguments: str) -> asyncio.subprocess.Process:
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("AAICLICK_TEST_")}
-    return await asyncio.create_subprocess_exec(
+    return await warm.create_subprocess_exec(
         *(sys.executable, "-m", "tests.support.telling", *arguments), stdout=asyncio.subprocess.PIPE, env=surroundings
     )
 

@@ -26,6 +26,7 @@ from aaiclick.data.clients.pool import PooledClient
 from aaiclick.data.gateway import serve_directory
 from aaiclick.data.gateway.serving import Serving
 from aaiclick.data.ownership import find_gateway
+from tests.support import warm
 
 OWNS_AND_WAITS = """
 import sys
@@ -52,7 +53,7 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture
 def owner(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that owns the engine."""
-    process = subprocess.Popen(
+    process = warm.Popen(
         [sys.executable, "-c", OWNS_AND_WAITS, str(tmp_path / "data")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -194,7 +195,7 @@ def test_what_a_process_asked_for_ends_with_it(url: str, tmp_path: Path, how: si
             return str(connection.query(asked, "TabSeparated")).strip() != "0"
 
     command = [sys.executable, "-c", ASKS_FOREVER, url, made + FOREVER]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    process = warm.Popen(command, stderr=subprocess.DEVNULL)
     while not is_running():
         time.sleep(0.01)
     process.send_signal(how)

@@ -22,6 +22,7 @@ from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.machine_ids import WINDOW_MS, now_ms, take_window
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import machine_ids as table
+from tests.support import warm
 
 servers = pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)
 
@@ -191,7 +192,7 @@ async def test_ids_of_processes_with_wrong_clocks_follow_creation(database, mach
     await provide_ids(database)
     made: list[int] = []
     for wrong_by in ("-7200", "7200"):
-        child = await asyncio.create_subprocess_exec(
+        child = await warm.create_subprocess_exec(
             *(sys.executable, "-c", WRONG, wrong_by),
             env=surroundings,
             stdin=asyncio.subprocess.PIPE,
