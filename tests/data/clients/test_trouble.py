@@ -7,7 +7,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
 from urllib3.exceptions import ProtocolError
 
 from aaiclick.data.clients.trouble import MESSAGE_MAX, NotTaken, in_our_words, is_unsent, unreachable_is
-from aaiclick.errors import DataRefused, DataUnreachable, InputError, StaleObject
+from aaiclick.errors import DataRefused, DataUnreachable, InputError, ObjectNotFound, StaleObject
 
 
 def caught(error: BaseException) -> BaseException:
@@ -60,7 +60,15 @@ def test_whoever_knows_more_tells_it() -> None:
 def test_a_temporary_table_that_is_gone_belonged_to_a_context_that_has_ended() -> None:
     told = "Code: 60. DB::Exception: Unknown table expression identifier 'c12_3'. (UNKNOWN_TABLE)"
     assert isinstance(caught(DatabaseError(told)), StaleObject)
-    assert isinstance(caught(DatabaseError(told.replace("c12_3", "p_mine"))), DataRefused)
+    assert isinstance(caught(DatabaseError(told.replace("c12_3", "mine"))), DataRefused)
+
+
+@pytest.mark.parametrize("table", ["p_mine", "p_mine@2", "j7_mine"])
+def test_a_table_of_an_object_that_is_gone_is_to_be_opened_anew(table: str) -> None:
+    found = caught(DatabaseError(f"Code: 60. DB::Exception: Unknown table expression identifier '{table}'."))
+    assert isinstance(found, ObjectNotFound)
+    assert found.facts["name"] == table
+    assert "open it anew" in str(found)
 
 
 @pytest.mark.parametrize(
