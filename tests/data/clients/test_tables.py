@@ -109,6 +109,10 @@ def test_a_cluster_that_the_server_does_not_know_is_refused() -> None:
     assert "It knows: other, prod" in str(refused.value)
 
 
+def test_objects_have_versions_where_one_machine_has_all_tables() -> None:
+    assert [place for place, tables in PLACES.items() if tables.keeps_versions] == ["alone"]
+
+
 async def test_what_was_made_of_a_table_that_is_refused_goes() -> None:
     client: Any = Recorder(PLACES["cluster"], refuses="CREATE TABLE `local_", comment="mine")
     with pytest.raises(DataRefused):
