@@ -65,7 +65,9 @@ class Version:
 async def versions_of(client: DataClient, table: str) -> list[Version]:
     """The versions of an Object, whose table would be called so without versions; the oldest first."""
     which = f"(name = {sql.text(table)} OR startsWith(name, {sql.text(f'{table}@')}))"
-    return _counted(await _all_versions(client, ALONE.sizes, which))  # each machine of a cluster knows all names
+    found = await _all_versions(client, ALONE.sizes, which)  # each machine of a cluster knows all names
+    # ClickHouse lists the names first, and leaves out a table that is renamed meanwhile, as one with its first version
+    return _counted(found or await _all_versions(client, ALONE.sizes, which))
 
 
 async def latest_versions(client: DataClient, prefix: str) -> dict[str, Version]:
