@@ -43,10 +43,11 @@ def test_a_value_of_another_library_is_a_table(value: object, rows: list[dict[st
     assert tabulate(value).data.to_pylist() == rows
 
 
-def test_nan_among_floats_stays_nan() -> None:
-    found = tabulate(pd.DataFrame({"f": [1.5, float("nan")]}))
-    assert found.schema.types == {"f": "Float64"}
-    assert found.data["f"].null_count == 0
+def test_nan_of_pandas_is_none_unless_it_is_wanted() -> None:
+    frame = pd.DataFrame({"f": [1.5, float("nan")]})
+    found, kept = tabulate(frame), tabulate(frame, nan_to_null=False)
+    assert (found.schema.types, found.data["f"].null_count) == ({"f": "Nullable(Float64)"}, 1)
+    assert (kept.schema.types, kept.data["f"].null_count) == ({"f": "Float64"}, 0)
 
 
 def test_an_index_with_names_becomes_columns() -> None:

@@ -67,6 +67,6 @@ class RenamedMeanwhile:
 
 async def test_an_object_that_gets_its_first_version_meanwhile_is_found(context: Context, name: str) -> None:
     await context.create_object_from_value([1, 2], name=name)
-    found = await locate(RenamedMeanwhile(context.client), f"p_{name}")  # type: ignore[arg-type]
+    found = await locate(RenamedMeanwhile(context.client), f"p_{name}")
     assert found is not None
     assert found.table == f"p_{name}"

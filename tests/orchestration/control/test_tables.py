@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from aaiclick.data.clients.tables import ALONE
 from aaiclick.errors import DataRefused, DataUnreachable
 from aaiclick.orchestration.control import tables as module
 from aaiclick.orchestration.control.loop import Control
@@ -25,8 +26,10 @@ __all__ = ["band"]
 class Shelf:
     """An engine that is only a set of tables."""
 
+    tables = ALONE
+
     def __init__(self) -> None:
-        self.tables: set[str] = set()
+        self.names: set[str] = set()
         self.away = False
         self.refused: set[str] = set()
         self.dropped: list[str] = []
@@ -37,7 +40,7 @@ class Shelf:
         name = sql.split("`")[1]
         if name in self.refused:
             raise DataRefused(cause="too large to drop")
-        self.tables.discard(name)
+        self.names.discard(name)
         self.dropped.append(name)
 
 
@@ -68,7 +71,7 @@ async def made(band: Orchestra, shelf: Shelf, count: int = 1, **options: Any) ->
     await band.submit(make("a"), **options)
     (claim,) = await band.claim()
     names = await hold(band, claim, outputs=count)
-    shelf.tables |= set(names)
+    shelf.names |= set(names)
     await band.report(returned(claim))
     return names
 
@@ -76,7 +79,7 @@ async def made(band: Orchestra, shelf: Shelf, count: int = 1, **options: Any) ->
 async def test_what_nobody_needs_is_dropped_and_forgotten(band: Orchestra, shelf: Shelf, dropper: TableDropper) -> None:
     await made(band, shelf, 3)
     assert await dropper.drop_unneeded() == 3
-    assert shelf.tables == set()
+    assert shelf.names == set()
     assert await references_left(band) == 0
     assert await dropper.drop_unneeded() == 0
 
@@ -122,9 +125,9 @@ async def test_a_crash_at_any_step_is_taken_up(
             monkeypatch.setattr(band.database, "read", read)
             monkeypatch.setattr(module, "drop", drop)
             if await registered(band):
-                assert shelf.tables
+                assert shelf.names
     assert nth > 6
-    assert shelf.tables == set()
+    assert shelf.names == set()
     assert await references_left(band) == 0
 
 
@@ -148,7 +151,7 @@ async def test_a_table_that_cannot_be_dropped_does_not_hold_up_the_others(
     names = await made(band, shelf, 5)
     shelf.refused = set(names[:3])
     assert await dropper.drop_unneeded() == 2
-    assert shelf.tables == set(names[:3])
+    assert shelf.names == set(names[:3])
     shelf.refused = set()
     assert await dropper.drop_unneeded() == 3
 
@@ -166,7 +169,7 @@ async def test_the_loop_drops_what_it_finds(band: Orchestra, shelf: Shelf) -> No
     await made(band, shelf)
     control = Control(band.database, 1, session_s=30)
     await control.round()
-    assert shelf.tables == set()
+    assert shelf.names == set()
     assert await references_left(band) == 0
 
 
@@ -230,6 +233,6 @@ async def test_pins_of_tasks_that_did_not_use_them_end_with_them(
 async def test_what_is_preserved_is_looked_at_and_left(band: Orchestra, shelf: Shelf, dropper: TableDropper) -> None:
     (table,) = await made(band, shelf, preservation_mode="full")
     assert await dropper.drop_unneeded() == 0
-    assert shelf.tables == {table}
+    assert shelf.names == {table}
     assert [row.table_name for row in await band.rows(select(table_context_refs))] == [table]
     assert await references_left(band) == 1

@@ -124,7 +124,7 @@ async def test_the_next_run_of_a_child_is_not_judged_for_the_last(child: ChildHa
         assert isinstance(report, Done) is done
 
 
-async def test_it_knows_of_no_database(child: ChildHandle) -> None:
+async def test_it_knows_of_no_database(really_started: None, child: ChildHandle) -> None:
     """What runs bodies asks its worker: nothing that speaks SQL is imported, copied with each fork, and paid for."""
     report = (await ended(begin(child, light_flow.loaded.function))).report
     assert report is not None
