@@ -129,6 +129,7 @@ def request_of(command: list[str], asked: dict[str, Any]) -> dict[str, Any] | No
         and asked["executable"] in (None, sys.executable)
         and all(asked[name] in (None, -1, False) for name in ("gid", "gids", "uid", "umask", "process_group", "shell"))
         and asked["close_fds"]
+        and _is_program(called, cwd)
         and all(_is_open(fd) for fd, end in enumerate(("p2cread", "c2pwrite", "errwrite")) if asked[end] == -1)
     )
     try:
@@ -150,6 +151,11 @@ def request_of(command: list[str], asked: dict[str, Any]) -> dict[str, Any] | No
         "blocked": [int(each) for each in signal.pthread_sigmask(signal.SIG_BLOCK, [])],
         "client": os.getpid(),
     }
+
+
+def _is_program(called: dict[str, Any], cwd: str | None) -> bool:
+    """Whether it is a module, a text or a file; Python runs directories and archives in ways of their own."""
+    return called["kind"] != "file" or os.path.splitext(os.path.join(cwd or "", called["program"]))[1] == ".py"
 
 
 def parsed(words: list[str]) -> dict[str, Any] | None:

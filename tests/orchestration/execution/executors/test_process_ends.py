@@ -14,7 +14,7 @@ import pytest
 
 from aaiclick.orchestration.execution.executors.process import ProcessExecutor
 from aaiclick.orchestration.models import Claim
-from tests.support import bodies, hostile, warm
+from tests.support import bodies, hostile
 from tests.support.bodies import claim_of, failure_in, is_alive, pids_in, result_in, until, until_pid
 from tests.support.executors import Settings, child_of, nursery_of, run
 
@@ -123,7 +123,8 @@ asyncio.run(main())
 
 async def test_whatever_becomes_of_a_worker_its_processes_die(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WORKER, str(tmp_path / "pids"), str(tmp_path / "x")]
-    worker = await warm.create_subprocess_exec(*command, env=os.environ | {"PYTHONPATH": os.getcwd()})
+    surroundings = os.environ | {"PYTHONPATH": os.getcwd()}
+    worker = await asyncio.create_subprocess_exec(*command, env=surroundings)  # its own parent, and no fork of another
     try:
         await until((tmp_path / "pids").exists)
         pids = [*pids_in(tmp_path / "pids"), await until_pid(tmp_path / "x.began")]
