@@ -53,7 +53,7 @@ class _Deadly:
     """A client that makes tables, and dies of the first row."""
 
     def __init__(self, client: Any) -> None:
-        self.command = client.command
+        self.command, self.tables = client.command, client.tables
 
     async def insert(self, *_: object) -> NoReturn:
         _die()
