@@ -44,7 +44,6 @@ values = st.recursive(
 )
 retries = {"max_retries": st.integers(0, 9), "delay_s": st.floats(0.5, 9), "jitter": st.booleans()}
 policies = st.none() | st.builds(RetryPolicy, **retries)
-kinds = st.sampled_from(["task", "group"])
 
 
 @st.composite
@@ -88,7 +87,8 @@ def submissions(draw: st.DrawFn) -> Submission:
         if groups and not upstream and draw(st.booleans()):
             task.group_id = draw(st.sampled_from(groups)).id
         if draw(st.booleans()):
-            task.depends_on(stored_node(draw(kinds), draw(st.integers(1, 99)), draw(names)))
+            number = draw(st.integers(1, 99))
+            task.depends_on(stored_node(("task", "group")[number % 2], number, f"stored {number}"))
         nodes.append(task)
     tasks = [node for node in nodes if isinstance(node, Task)]
     if groups and tasks and draw(st.booleans()):
