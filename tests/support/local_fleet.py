@@ -16,7 +16,6 @@ import psutil
 import pytest
 
 from aaiclick.config import reset_settings
-from tests.support import warm
 from tests.support.fleet import ROOT, all_gone, eventually
 
 SETTINGS = {"AAICLICK_SESSION_SECONDS": "2", "AAICLICK_CANCEL_GRACE_SECONDS": "0.6"}
@@ -29,7 +28,7 @@ class LocalFleet:
         self._out, self._err = home / "told", home / "said"
         command = [sys.executable, "-m", "aaiclick", "local", "start", "--json", "--app-dir", str(ROOT), *options]
         with open(self._out, "wb") as out, open(self._err, "wb") as err:
-            self.process = warm.Popen(
+            self.process = subprocess.Popen(  # really started: who dies with whom is what is tried
                 command, cwd=home, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
             )
         self.seen: set[int] = set()
