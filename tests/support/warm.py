@@ -161,7 +161,7 @@ def _is_program(called: dict[str, Any], cwd: str | None) -> bool:
 def parsed(words: list[str]) -> dict[str, Any] | None:
     """A command line of Python: flags, how its program is told, the program, its arguments; None for what is rare."""
     flags = []
-    if any("sys.modules" in word for word in words):  # it asks what is loaded
+    if any("sys.modules" in word or "addaudithook" in word for word in words):  # it asks what is loaded, or when
         return None
     while words and words[0] in ("-u", "-P"):
         flags.append(words[0])
