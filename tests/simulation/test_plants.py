@@ -18,7 +18,7 @@ FOUND_BY = {
     "fence_by_status_only": 1,
     "late_reports_told_each_time": 6,
     "session_that_comes_back": 2,
-    "claims_of_the_dead": 3,
+    "claims_of_the_dead": 26,
     "bodies_that_outlast_the_session": 4,
     "outage_taken_for_a_crash": 3,
     "beat_that_asks_for_nothing": 2,
@@ -37,7 +37,6 @@ FOUND_BY = {
     "no_fence": 1,
     "claim_left_behind": 1,
     "scan_and_write_apart": 33,
-    "claims_of_the_dead": 26,
 }
 """Seeds that have found a mistake: they are tried first where time is short, then all others as without them.
 
