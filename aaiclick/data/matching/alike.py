@@ -137,11 +137,3 @@ class Steps:
 def _is_plain(value: object) -> bool:
     """Whether its text tells it."""
     return type(value).__module__ in ("builtins", "datetime", "decimal", "uuid")
-
-
-def are_same(one: Relation, other: Relation) -> bool:
-    """Whether two queries are one."""
-    if one is other:
-        return True
-    steps = Steps()
-    return steps.number(one) == steps.number(other)

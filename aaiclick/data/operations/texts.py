@@ -14,7 +14,6 @@ from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
 LONG = Type("Int64")
-TEXTS_OF = Type("Array", (TEXT,))
 
 _BLANK = "\\\\s\\\\x0b\\\\x1c-\\\\x1f\\\\x{{85}}\\\\p{{Z}}"
 _STRIP = (

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from aaiclick.data import Context, Frame, Object, col
-from aaiclick.data.matching.alike import are_same
+from aaiclick.data.matching.alike import Steps
 
 
 @pytest.fixture
@@ -16,7 +16,8 @@ async def rows(context: Context) -> Object:
 
 
 def same(one: Frame, other: Frame) -> bool:
-    return are_same(one._relation, other._relation)
+    steps = Steps()
+    return steps.number(one._relation) == steps.number(other._relation)
 
 
 async def test_the_same_steps_over_the_same_table_are_one_query(rows: Object) -> None:
@@ -57,3 +58,13 @@ async def test_long_queries_are_compared(rows: Object) -> None:
         return found
 
     assert same(long(), long())
+
+
+async def test_windows_of_other_rows_are_other_queries(rows: Object) -> None:
+    def rolled(count: int) -> Frame:
+        return rows.with_columns(r=col("p").rolling(count).sum().over(order_by="p"))
+
+    assert same(rolled(2), rolled(2))
+    assert not same(rolled(2), rolled(3))
+    ranks = [rows.with_columns(r=col("p").rank(descending=down).over()) for down in (False, True)]
+    assert not same(*ranks)
