@@ -67,10 +67,9 @@ def main() -> None:
     with TemporaryDirectory() as root:
         directory = Path(root) / "served"
         server = subprocess.Popen([sys.executable, "-m", "aaiclick", "data", "serve", "--path", str(directory)])
-        while (endpoint := find_gateway(directory, 1.0)) is None:
+        while find_gateway(directory, 1.0) is None:
             time.sleep(0.05)
-        address = f"{endpoint.user}:{endpoint.password}@{endpoint.url.removeprefix('http://')}"
-        urls = {"gateway": f"clickhouse://{address}/default", "in process": f"chdb://{Path(root) / 'here'}"}
+        urls = {"gateway": f"chdb://{directory}", "in process": f"chdb://{Path(root) / 'here'}"}
         asyncio.run(compare(given.rows, urls))
         server.terminate()
         server.wait(30)

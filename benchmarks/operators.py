@@ -179,10 +179,9 @@ def served(root: str) -> Any:
     directory = Path(root) / "served"
     server = subprocess.Popen([sys.executable, "-m", "aaiclick", "data", "serve", "--path", str(directory)])
     try:
-        while (endpoint := find_gateway(directory, 1.0)) is None:
+        while find_gateway(directory, 1.0) is None:
             time.sleep(0.05)
-        address = f"{endpoint.user}:{endpoint.password}@{endpoint.url.removeprefix('http://')}"
-        os.environ["AAICLICK_CH_URL"] = f"clickhouse://{address}/default"
+        os.environ["AAICLICK_CH_URL"] = f"chdb://{directory}"
         yield server.pid
     finally:
         server.terminate()
