@@ -125,7 +125,11 @@ def common(kinds: Sequence[Kind]) -> Kind:
 def joint(kinds: Sequence[Kind]) -> Kind:
     """The type that ClickHouse gives to a choice among these; not known where it has none that holds all of them."""
     known = [kind.bare for kind in kinds if kind is not None and kind != NULL]
-    if None in kinds or not known or not all(map(is_whole, known)) or len(set(known)) == 1:
+    if None in kinds or not known or len(set(known)) == 1:
+        return common(kinds)
+    if any(map(is_float, known)):
+        return _joint_float(known, kinds)
+    if not all(map(is_whole, known)):
         return common(kinds)
     if any(kind == BOOL for kind in known):
         return None
@@ -137,14 +141,31 @@ def joint(kinds: Sequence[Kind]) -> Kind:
     return like(Type(f"{'' if signed else 'U'}Int{bits}"), *kinds)
 
 
+def _joint_float(known: Sequence[Type], kinds: Sequence[Kind]) -> Kind:
+    """The float that holds floats and short whole numbers; beside longer ones ClickHouse has none."""
+    if not all(is_float(kind) or is_whole(kind) for kind in known):
+        return None
+    bits = max((8 if kind == BOOL else kind.bits for kind in known if is_whole(kind)), default=0)
+    if bits > 32:
+        return None
+    return like(FLOAT if bits == 32 or FLOAT in known else Type("Float32"), *kinds)
+
+
 def least_kind(kinds: Sequence[Kind]) -> Kind:
     """The type of the least of these: with UInt64 and Int64 it is never beyond Int64."""
-    return Type("Int64") if are_long(kinds) else joint(kinds)
+    return Type("Int64") if are_long(kinds) else _float_beside_decimal(kinds) or joint(kinds)
 
 
 def greatest_kind(kinds: Sequence[Kind]) -> Kind:
     """The type of the greatest of these: with UInt64 and Int64 it is never below 0."""
-    return COUNT if are_long(kinds) else joint(kinds)
+    return COUNT if are_long(kinds) else _float_beside_decimal(kinds) or joint(kinds)
+
+
+def _float_beside_decimal(kinds: Sequence[Kind]) -> Kind:
+    """Float64, if these are one decimal and one float."""
+    return (
+        like(FLOAT, *kinds) if len(kinds) == 2 and any(map(is_float, kinds)) and any(map(is_decimal, kinds)) else None
+    )
 
 
 def are_long(kinds: Sequence[Kind]) -> bool:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from aaiclick.data import Context, concat, sql
+from aaiclick.data import Context, col, concat, lit, sql
 from aaiclick.data.expressions import Value
 from aaiclick.data.grammar import parse
 from aaiclick.data.kinds import common, joint, kind_of_value, like, maybe
 from aaiclick.data.relations import column_of
 
 VALUES: list[Any] = [0, 255, 256, -1, -129, 2**32, 2**63, -(2**63), 2**70, True, 1.5, "x", Decimal("1.50"), None]
+SHORT = {"Float64", "Float32", "Int8", "Int16", "Int32", "UInt8", "UInt16", "UInt32", "Bool", "Decimal(9, 2)"}
 KINDS = {
     **{f"i{bits}": f"Int{bits}" for bits in (8, 16, 32, 64, 128, 256)},
     **{f"u{bits}": f"UInt{bits}" for bits in (8, 16, 32, 64, 128)},
@@ -92,6 +95,36 @@ async def test_choices_and_bits_have_the_types_that_clickhouse_gives_them(contex
     assert not {
         name for name, kind in told.items() if kind is None and not name.startswith(("least", "greatest", "round"))
     }
+
+
+async def test_choices_among_floats_and_others_have_the_types_that_clickhouse_gives_them(context: Context) -> None:
+    kinds = {name: kind for name, kind in KINDS.items() if kind in SHORT}
+    made = await context.create_object(kinds)
+    new: dict[str, Any] = {}
+    for one, other in itertools.product(("f", "g"), kinds):
+        a, b = made[one], made[other]
+        new |= {f"least {one} {other}": a.least(b), f"greatest {other} {one}": b.greatest(a)}
+        if other != "d":  # else ClickHouse has no words for it
+            new |= {f"{one} or {other}": a.coalesce(b), f"choose {one} {other}": (a > 1).choose(a, b)}
+    query = made.with_columns(**new)
+    found = await context.client.rows(f"DESCRIBE TABLE ({query.explain()})")
+    engine = dict(zip(found.columns[0], found.columns[1], strict=True))
+    assert {name: str(column_of(query._relation, name).kind) for name in new} == {name: engine[name] for name in new}
+
+
+async def test_what_is_chosen_is_nan_where_one_was_chosen_before(context: Context) -> None:
+    made = await context.create_object_from_value(
+        {"single": [2.5], "none": [0], "much": [2**256 - 1], "price": [Decimal("1.50")]},
+        fields={"single": "Float32", "none": "Int64", "much": "Nullable(UInt256)", "price": "Decimal(9, 2)"},
+    )
+    nan = lit(math.nan)
+    asked = {
+        "a": nan.greatest(col("single")).least(col("none") / col("much")),
+        "b": nan.least(col("price")).greatest(col("single")),
+        "c": col("single").coalesce(1).least(nan).greatest(0),
+    }
+    (row,) = (await made.select(**asked).arrow()).to_pylist()
+    assert [math.isnan(value) for value in row.values()] == [True] * 3
 
 
 async def test_totals_have_the_types_that_clickhouse_gives_them(context: Context) -> None:

@@ -39,14 +39,14 @@ def chosen(words: str, kind_of: Callable[[Sequence[Kind]], Kind]) -> Typing:
         floats = [number for number, kind in enumerate(kinds) if is_float(kind)]
         if floats:
             found = " OR ".join(f"ifNull(isNaN({{{number}}}), 0)" for number in floats)
-            text = f"if({found}, {_nan(kinds)}, {text})"
+            text = f"if({found}, {_nan([kind_of(kinds)])}, {text})"
         return Worded(text, kind_of(kinds))
 
     return typing
 
 
 def _nan(kinds: Sequence[Kind]) -> str:
-    """NaN as wide as these."""
+    """NaN as wide as values of these types."""
     return "toFloat32(nan)" if kinds and all(kind and kind.bare == SINGLE for kind in kinds) else "nan"
 
 
