@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aaiclick.data import sql
+from aaiclick.data import remainders, sql
 from aaiclick.data.beyond import BEYOND, TOLD
 from aaiclick.data.kinds import (
     BYTE,
@@ -153,6 +153,8 @@ def floor_divided(kinds: Sequence[Kind]) -> Worded | None:
     if _are_decimals(kinds):
         digits, scale = _side_by_side(kinds)
         return _of_decimals(FLOOR, kinds, digits + scale, scale, None)
+    if any(map(is_float, kinds)):
+        return Worded(remainders.FLOOR, like(named(64, True), *kinds) if None not in kinds else None)
     return Worded(FLOOR)
 
 
@@ -168,17 +170,8 @@ def remainder(kinds: Sequence[Kind]) -> Worded | None:
         digits, scale = _side_by_side(kinds)
         return _of_decimals(REMAINDER, kinds, digits + 1, scale, scale)
     if any(map(is_float, kinds)):
-        text = _beside_floats(_EXACTLY, kinds)
-        for place, given in enumerate(kinds):
-            text = text.replace(f"{{{place}}}", f"toFloat64({{{place}}})") if is_decimal(given) else text
-        return Worded(text, like(FLOAT, *kinds) if None not in kinds else None)
+        return Worded(remainders.REMAINDER, like(FLOAT, *kinds) if None not in kinds else None)
     return Worded(REMAINDER)
-
-
-_EXACTLY = (
-    f"if(throwIf(ifNull({{1}} = 0 OR isInfinite({{1}}) OR abs({{0}} / {{1}}) >= {2**53}, 0), "
-    f"'a remainder of floats by 0, by infinity, or that they are too large for') = 0, {REMAINDER}, nan)"
-)
 
 
 # ---------------------------------------------------------------- decimals
@@ -270,10 +263,20 @@ def divided(kinds: Sequence[Kind]) -> Worded | None:
     found = decimal(min(max(needed, _size(kinds[1])[0]), _MOST), scale)
     assert found is not None
     text = _as_decimals("({0} / {1})", kinds, CLASSES[found.numbers[0]], (scale, other))
+    is_longer = _size(kinds[1])[0] > _MOST
+    if is_longer and needed < _MOST and kinds[1] is not None:
+        text = text.replace("{1}", _within_digits(Whole(kinds[1])))
     text = null_or(text, kinds)
-    if needed > _MOST:
+    if needed > _MOST - is_longer:
         text = _limited(text, 10.0 ** (_MOST - scale - other), kinds)
     return Worded(text, like(found, *kinds))
+
+
+def _within_digits(number: Whole) -> str:
+    """A divisor that a decimal holds: by more than that, whatever has fewer digits is 0 all the same."""
+    kind, most = named(256, number.signed), "9" * _MOST
+    text = f"least({{1}}, to{kind}('{most}'))"
+    return f"greatest({text}, to{kind}('-{most}'))" if number.signed else text
 
 
 # ---------------------------------------------------------------- totals

@@ -231,3 +231,14 @@ async def test_the_least_and_the_greatest_of_long_numbers_are_known(context: Con
     for query in (made.least(LARGE) + LARGE, made.clip(0, LARGE) + LARGE, made.greatest(2**63) * 2):
         with pytest.raises(DataRefused, match="beyond the range"):
             await query.data()
+
+
+@pytest.mark.parametrize("kind", ["UInt256", "Int256"])
+async def test_a_decimal_by_more_than_a_decimal_holds_is_0(context: Context, kind: str) -> None:
+    _, most = limits(parse(kind))
+    least = -most if kind.startswith("I") else 10**76
+    made = await context.create_object_from_value(
+        {"a": [Decimal("-7.5"), Decimal(8), Decimal(9), None], "b": [most, least, 4, most]},
+        fields={"a": "Nullable(Decimal(9, 2))", "b": kind},
+    )
+    assert await (made["a"] / made["b"]).data() == [0, 0, Decimal("2.25"), None]

@@ -82,6 +82,7 @@ def _mapped(name: str, mapping: object, default: Any, *, keeps: bool) -> Applied
 
 
 _SOME = "[None, 2]"
+_FILLED = "if(isNaN({0}), {1}, {0})"
 _PAIR = '{"a": [1, None], "b": [3, 4]}'
 
 CHOICES = {
@@ -93,7 +94,7 @@ CHOICES = {
     "fill_null": Operation("ifNull({0}, {1})", 2, 2, alike=ALL, typed=first_known("ifNull({0}, {1})")).telling(
         "another value for None", _SOME, "fill_null(0)", "[0, 2]"
     ),
-    "fill_nan": Operation("if(isNaN({0}), {1}, {0})", 2, 2).telling(
+    "fill_nan": Operation(_FILLED, 2, 2, typed=same(_FILLED, ALL)).telling(
         "another value for NaN", "[nan, 1.0]", "fill_nan(0.0)", "[0.0, 1.0]"
     ),
     "choose": Operation(

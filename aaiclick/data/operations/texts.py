@@ -191,6 +191,21 @@ def _like_sizes(words: str, kind: Type) -> Operation:
     return Operation(words, 2, 2, typed=known_or_null(words, kind))
 
 
+def _of_few(operation: Operation) -> Operation:
+    """A number, also of texts that are kept as LowCardinality: numbers kept so would know one zero, not two."""
+    plain = operation.typed
+    assert plain is not None
+
+    def typing(kinds: Sequence[Kind]) -> Worded | None:
+        answer = plain(kinds)
+        is_few = any(kind is not None and kind.name == "LowCardinality" for kind in kinds)
+        if answer is None or not is_few:
+            return answer
+        return Worded(f"CAST({answer.sql}, {sql.text(str(answer.kind))})", answer.kind)
+
+    return operation._replace(typed=typing, timed=operation.timed and typing)
+
+
 TEXTS = {
     "upper": _text("upperUTF8({0})").telling("in capital letters", '["été", None]', "upper()", '["ÉTÉ", None]'),
     "lower": _text("lowerUTF8({0})").telling("in small letters", '["ÉTÉ"]', "lower()", '["été"]'),
@@ -220,7 +235,7 @@ TEXTS = {
     ),
     "zfill": made(zero_filled, "with zeros in front, behind a sign", '["7", "-7"]', "zfill(3)", '["007", "-07"]'),
     "repeat": made(repeated, "so many times", '["ab"]', "repeat(2)", '["abab"]'),
-    "length": gives("toInt64(lengthUTF8({0}))", LONG).telling(
+    "length": _of_few(gives("toInt64(lengthUTF8({0}))", LONG)).telling(
         "how many characters", '["été", ""]', "length()", "[3, 0]"
     ),
     "contains": condition("position({0}, {1}) > 0", 2).telling(
@@ -241,10 +256,10 @@ TEXTS = {
     "endswith": condition("endsWith({0}, {1})", 2).telling(
         "whether it ends so", '["abc"]', 'endswith("ab")', "[False]"
     ),
-    "find": gives("(toInt64(positionUTF8({0}, {1})) - 1)", LONG, 2).telling(
+    "find": _of_few(gives("(toInt64(positionUTF8({0}, {1})) - 1)", LONG, 2)).telling(
         "at which place this begins, or -1", '["été"]', 'find("t")', "[1]"
     ),
-    "occurrences": _like_sizes(_OCCURRENCES, LONG).telling(
+    "occurrences": _of_few(_like_sizes(_OCCURRENCES, LONG)).telling(
         "how often this stands in it, side by side", '["aaa"]', 'occurrences("aa")', "[1]"
     ),
     "replace": made(replaced, "all of one text by another", '["a.b"]', 'replace(".", "-")', '["a-b"]'),

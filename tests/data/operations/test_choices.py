@@ -40,3 +40,8 @@ async def test_values_are_replaced_and_the_others_stay(context: Context) -> None
 def test_what_is_no_mapping_is_refused(mapping: Any) -> None:
     with pytest.raises(InputError, match="mapping"):
         col("a").map_values(mapping)
+
+
+async def test_what_is_filled_for_nan_is_a_float_beside_long_numbers(context: Context) -> None:
+    made = await context.create_object_from_value({"a": [1.5, float("nan")], "b": [2, 3]}, fields={"b": "Int256"})
+    assert await (made["a"].fill_nan(0.5) + made["b"]).data() == [3.5, 3.5]

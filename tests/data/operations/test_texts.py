@@ -150,3 +150,13 @@ async def test_what_lies_under_none_is_not_looked_at(context: Context) -> None:
         arguments = ("", "x")[: 1 + (name == "replace")]
         with pytest.raises(DataRefused, match="empty text"):
             await getattr(hidden["s"], name)(*arguments).data()
+
+
+async def test_numbers_of_texts_of_few_kinds_know_both_zeros(context: Context) -> None:
+    """What ClickHouse keeps as LowCardinality knows one zero."""
+    made = await context.create_object_from_value({"a": ["", "b"]}, fields={"a": "LowCardinality(String)"})
+    counted = made.with_columns(length=col("a").length() / -3, place=col("a").find("") / -3)
+    found = await counted.with_columns(count=col("a").occurrences("b") / -3).data()
+    assert repr([found[name] for name in ("length", "place", "count")]) == repr(
+        [[-0.0, 1 / -3], [-0.0] * 2, [-0.0, 1 / -3]]
+    )

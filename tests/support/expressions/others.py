@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -29,9 +30,17 @@ def _over(kind: Kind, kinds: Any, a: float, b: float) -> float:
 
 def _modulo(kind: Kind, kinds: Any, a: float, b: float) -> Any:
     a, b = float(a), float(b)
-    if b == 0 or math.isinf(b) or abs(a / b if b else 0) >= 2**53:
+    return REFUSED if b == 0 or abs(a / b) >= 2**53 else a % b
+
+
+def _floor(kind: Kind, kinds: Any, a: float, b: float) -> Any:
+    """Rounded down exactly, an eighth of it; Python's own may be off by one where the quotient is long."""
+    a, b = float(a), float(b)
+    if b == 0 or not abs(a / b) < 2**53:
         return REFUSED
-    return a % b + 0.0
+    if math.isinf(b):
+        return -0.125 if a and (a < 0) != (b < 0) else 0.0
+    return Fraction(a) // Fraction(b) / 8.0
 
 
 def _as_floats(compute: Any) -> Any:
@@ -44,6 +53,7 @@ FLOAT_SIGNS = [
     binary("*", lambda a, b: a * b, _as_floats(lambda a, b: a * b)),
     binary("/", lambda a, b: a / b, _over),
     binary("%", lambda a, b: a % b, _modulo),
+    ("({0} // {1} / 8)", lambda a, b: a // b / 8, _floor),
 ]
 FLOAT_CONSTANTS = [0.0, -0.0, 0.5, -2.0, 1e300, math.inf, math.nan]
 
