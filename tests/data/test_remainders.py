@@ -29,7 +29,8 @@ def number(chance: Random) -> float:
 
 def pairs(count: int) -> list[tuple[float, float]]:
     """Numbers whose quotient is less than 2**53, many of them near a whole one."""
-    chance, found = Random(3), []  # no secret
+    chance = Random(3)  # no secret
+    found: list[tuple[float, float]] = []
     while len(found) < count:
         a, b = number(chance), number(chance)
         if chance.random() < 0.3 and math.isfinite(b):
