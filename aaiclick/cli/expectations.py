@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from aaiclick.cli.output import printable, show_text
 
@@ -11,12 +11,7 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.expectations import Unmet
 
 
-def unmet_to_json(found: Sequence[Unmet]) -> list[dict[str, Any]]:
-    """For programs; ids are strings."""
-    return [each._asdict() | {"task_id": str(each.task_id), "at": each.at.isoformat()} for each in found]
-
-
-def show_unmet(found: Sequence[Mapping[str, Any]]) -> None:
+def show_unmet(found: Sequence[Unmet]) -> None:
     """A line for each."""
     for each in found:
-        show_text(f"expectation {each['outcome']} (task {each['task_id']}): {printable(each['line'])}")
+        show_text(f"expectation {each.outcome} (task {each.task_id}): {printable(each.line)}")
