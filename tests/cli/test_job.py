@@ -45,7 +45,7 @@ def test_list_as_json_has_ids_that_no_program_rounds(cli: Cli) -> None:
     listed = cli("job", "list", "--json")
     assert listed.data["total"] == 1
     assert listed.data["jobs"][0]["id"] == str(job.id)
-    assert listed.data["jobs"][0]["created_at"].endswith("+00:00")
+    assert listed.data["jobs"][0]["created_at"].endswith("Z")
     assert listed.err == ""
 
 

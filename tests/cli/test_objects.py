@@ -30,12 +30,12 @@ def test_list(cli: Cli, people: None) -> None:
     assert header == ["name", "table", "rows", "bytes"]
     assert row[:3] == ["people", "p_people", "3"]
     assert listed.err == "1 Object\n"
-    assert cli("data", "list", "--json").data["objects"][0]["rows"] == 3
+    assert cli("data", "list", "--json").data["stored"][0]["rows"] == 3
 
 
 def test_no_objects(cli: Cli) -> None:
     assert cli("data", "list").err == "no Objects\n"
-    assert cli("data", "list", "--json").data == {"objects": []}
+    assert cli("data", "list", "--json").data == {"objects": [], "stored": []}
 
 
 def test_show(cli: Cli, people: None) -> None:
