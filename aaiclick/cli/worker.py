@@ -10,13 +10,15 @@ import typer
 
 from aaiclick.cli.job import Before
 from aaiclick.cli.loop import wait_for, with_id
-from aaiclick.cli.output import AsJson, printable, say, show_json, show_table
+from aaiclick.cli.output import AsJson, printable, say, show_facts, show_json, show_table
 from aaiclick.cli.watching import Watch, watch
+from aaiclick.errors import NotFound
 from aaiclick.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from aaiclick.orchestration.models import Worker
     from aaiclick.representations.workers import WorkerPage
 
 COLUMNS = ("id", "name", "host", "pid", "status", "slots", "completed", "failed", "last heartbeat")
@@ -139,6 +141,27 @@ def _ask(typed: str, how: Callable[[int], Coroutine[Any, Any, bool]], said: str,
         show_json({"id": str(wanted), "asked": asked})
     else:
         say(f"Worker {wanted} {said}." if asked else f"Worker {wanted} has stopped already.")
+
+
+@app.command()
+def get(worker_id: WorkerId, as_json: AsJson = False) -> None:
+    """Show a worker."""
+    from aaiclick.representations.workers import worker_answer  # here, to keep start-up light
+
+    facts = worker_answer(with_id("worker", worker_id, _get))
+    if as_json:
+        show_json(facts)
+    else:
+        show_facts(facts)
+
+
+async def _get(worker_id: int) -> Worker:
+    from aaiclick.orchestration.workers import get_worker  # here, to keep start-up light
+
+    found = await get_worker(worker_id)
+    if found is None:
+        raise NotFound(what="worker", field="id", value=worker_id, hint="See: aaiclick worker list")
+    return found
 
 
 @app.command("list")

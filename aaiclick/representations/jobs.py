@@ -75,6 +75,7 @@ class JobDetailWithResult(JobDetail):
 
     result: Any
     result_complete: bool
+    result_size: int
 
 
 class ResultAnswer(TypedDict):
@@ -126,7 +127,7 @@ def job_detail(job: Job, errors: JobErrors, result: ShownValue | None = None) ->
     detail = JobDetail(**job_answer(job), **errors)
     if result is None:
         return detail
-    return JobDetailWithResult(**detail, result=result.value, result_complete=result.complete)
+    return JobDetailWithResult(**detail, result=result.value, result_complete=result.complete, result_size=result.size)
 
 
 def result_answer(job_id: int, found: ShownValue) -> ResultAnswer:
