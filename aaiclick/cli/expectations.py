@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from aaiclick.cli.output import printable, show_text
 
 if TYPE_CHECKING:
-    from aaiclick.orchestration.expectations import Unmet
+    from aaiclick.representations.expectations import UnmetAnswer
 
 
-def show_unmet(found: Sequence[Unmet]) -> None:
+def show_unmet(found: Iterable[UnmetAnswer]) -> None:
     """A line for each."""
     for each in found:
-        show_text(f"expectation {each.outcome} (task {each.task_id}): {printable(each.line)}")
+        show_text(f"expectation {each['outcome']} (task {each['task_id']}): {printable(each['line'])}")

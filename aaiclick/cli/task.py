@@ -36,9 +36,9 @@ def get(task_id: TaskId, as_json: AsJson = False) -> None:
     if as_json:
         show_json(facts)
         return
-    del facts["traceback"], facts["expectations"]
+    traceback, told = facts.pop("traceback"), facts.pop("expectations")
     show_facts(facts | {"arguments": json.dumps(facts["arguments"], ensure_ascii=False)})
-    show_unmet(unmet)
+    show_unmet(told)
     if traceback:
         show_text("")
         show_text(harmless(traceback.rstrip("\n")))

@@ -71,7 +71,7 @@ def test_force_and_failed_do_not_go_together(cli: Cli) -> None:
 def test_times_are_listed(cli: Cli) -> None:
     cli("register-job", PLAIN, "--schedule", "@daily")
     assert cli("registered-job", "fires", "plain") == (0, "fire_at\toutcome\tjob_id\tbackfill_id\n", "no times\n")
-    assert cli("registered-job", "fires", "plain", "--json").data == {"fires": []}
+    assert cli("registered-job", "fires", "plain", "--json").data == {"fires": [], "next": None}
 
 
 def test_what_is_not_there(cli: Cli) -> None:

@@ -81,7 +81,7 @@ def test_a_list_on_a_terminal_is_no_longer_than_it(cli: Cli, monkeypatch: pytest
     shown = []
 
     def once(read, show, *, as_json: bool) -> None:
-        shown.extend(asyncio.run(read())[0])
+        shown.extend(asyncio.run(read())["jobs"])
 
     monkeypatch.setattr("aaiclick.cli.job.watch", once)
     monkeypatch.setattr("aaiclick.cli.job.is_terminal", lambda: True)
