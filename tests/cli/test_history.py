@@ -74,7 +74,9 @@ def test_what_was_changed_from_outside(cli: Cli) -> None:
     first = cli("audit", "--limit", "2", "--json").data
     assert [each["target"] for each in first["entries"]] == ["job 2", "job 1"]
     second = cli("audit", "--before", first["next"], "--json").data
+    token = second["entries"].pop()
     assert ([each["target"] for each in second["entries"]], second["next"]) == (["job 0"], None)
+    assert token["target"].startswith("token ")
     assert cli("audit").out.splitlines()[1].split("\t")[2:] == ["somebody", "cancel", "job 2", "done"]
 
 
