@@ -185,7 +185,13 @@ def test_every_route_is_asked() -> None:
     asked = {each if " " in each else f"GET {each}" for known in THINGS.values() for each in known.rest}
     covered = {route for route in routes if any(re.fullmatch(pattern_of(route), each) for each in asked)}
     others = {f"GET {path}" for path in ONLY_REST} | {each for each in CHANGES if "/" in each}
-    assert (covered | others, covered & others) == (routes, set())
+    check(routes, covered, others)
+
+
+def check(there: set[str], asked: set[str], others: set[str]) -> None:
+    assert there - asked - others == set(), "at one door only: put it into THINGS, or say why it is nowhere else"
+    assert (asked | others) - there == set(), "there is no such thing"
+    assert asked & others == set(), "it is asked for, and said to be nowhere else"
 
 
 def pattern_of(route: str) -> str:
@@ -198,7 +204,7 @@ def pattern_of(route: str) -> str:
 def test_every_tool_is_asked() -> None:
     asked = {name for known in THINGS.values() for name, _ in known.tools}
     others = ONLY_TOOLS.keys() | {each for each in CHANGES if "_" in each and "/" not in each}
-    assert (asked | others, asked & others) == (set(tools(write=True)), set())
+    check(set(tools(write=True)), asked, others)
 
 
 def test_every_command_that_prints_json_is_asked() -> None:
@@ -206,7 +212,7 @@ def test_every_command_that_prints_json_is_asked() -> None:
     printing = {" ".join(path) for path in commands(root) if prints_json(root, path)}
     asked = {path for known in THINGS.values() for path in printing if f"{known.command} ".startswith(f"{path} ")}
     others = ONLY_COMMANDS.keys() | {each for each in CHANGES if "/" not in each and "_" not in each}
-    assert (asked | others, asked & others) == (printing, set())
+    check(printing, asked, others)
 
 
 def prints_json(command: Any, path: tuple[str, ...]) -> bool:
