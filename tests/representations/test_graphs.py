@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
+
+import pytest
 
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.store.job_graphs import SHOWN, JobGraph
+from aaiclick.representations.fields import time_text
 from aaiclick.representations.graphs import GraphTask, graph_answer, graph_task_page
 
 Row = namedtuple("Row", "id name status group_id parent_task_id attempt started_at completed_at when")
@@ -22,6 +26,14 @@ def test_ids_are_strings_numbers_stay_and_times_have_their_offset() -> None:
     assert (first["id"], first["status"], first["group_id"], first["attempt"]) == (str(2**62), "pending", None, 1)
     assert (first["started_at"], second["started_at"]) == ("2026-01-02T03:04:05.000006Z", None)
     assert (second["group_id"], second["parent_task_id"]) == ("8", "9")
+
+
+@pytest.mark.parametrize("zone", [UTC, ZoneInfo("Europe/Berlin"), timezone(timedelta(hours=-3))], ids=str)
+@pytest.mark.parametrize("microsecond", [0, 6, 120_000])
+def test_times_are_written_as_elsewhere(zone: tzinfo, microsecond: int) -> None:
+    at = datetime(2026, 1, 2, 3, 4, 5, microsecond, tzinfo=zone)
+    (task,) = graph_task_page([Row(1, "a", "failed", None, None, 0, at, None, "always")], 10)["tasks"]
+    assert task["started_at"] == time_text(at)
 
 
 def test_the_columns_that_are_read_are_the_fields() -> None:
