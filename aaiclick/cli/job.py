@@ -106,6 +106,7 @@ def get(
 def _show(facts: dict[str, Any]) -> None:
     import json  # here, to keep start-up light
 
+    facts = dict(facts)  # whoever watches compares what was read
     errors, unmet = facts.pop("errors"), facts.pop("expectations")
     for field in ("arguments", "result"):
         if facts.get(field) is not None:
