@@ -33,5 +33,5 @@ class AuditPage(TypedDict):
 
 
 def audit_page(entries: Sequence[AuditEntry], limit: int | None) -> AuditPage:
-    """A page of the audit log."""
+    """Return a page of the audit log."""
     return AuditPage(entries=[facts_of(AuditAnswer, entry) for entry in entries], next=next_id(entries, limit))

@@ -61,17 +61,17 @@ class BackfillPlan(TypedDict):
 
 
 def backfill_answer(backfill: Backfill) -> BackfillAnswer:
-    """How a backfill was asked for, and how far it is."""
+    """Return how a backfill was asked for, and how far it is."""
     return facts_of(BackfillAnswer, backfill)
 
 
 def backfill_page(found: Sequence[Backfill], limit: int | None) -> BackfillPage:
-    """A page of backfills."""
+    """Return a page of backfills."""
     return BackfillPage(backfills=[backfill_answer(each) for each in found], next=next_id(found, limit))
 
 
 def backfill_plan(times: Sequence[PlannedTime]) -> BackfillPlan:
-    """Which times would run, and which not."""
+    """Return which times would run, and which would not."""
     left = Counter(str(planned.state) for planned in times if not planned.runs)
     return BackfillPlan(
         times=[_planned(each) for each in times],

@@ -22,7 +22,7 @@ class DeadLetterPage(TypedDict):
 
 
 def dead_letter_page(tasks: Sequence[Task], limit: int | None) -> DeadLetterPage:
-    """A page of dead letters."""
+    """Return a page of dead letters."""
     last = last_of(tasks, limit)
     following = None if last is None else f"{last.job_id}-{last.id}"
     return DeadLetterPage(tasks=[task_answer(task) for task in tasks], next=following)

@@ -35,10 +35,10 @@ class EventPage(TypedDict):
 
 
 def event_answer(event: Event) -> EventAnswer:
-    """What is shown of an event."""
+    """Return an event as JSON data."""
     return facts_of(EventAnswer, event)
 
 
 def event_page(events: Sequence[Event], cursor: int) -> EventPage:
-    """A page of events, up to this id."""
+    """Return a page of events, up to this id."""
     return EventPage(events=[event_answer(event) for event in events], next=str(cursor))

@@ -24,5 +24,5 @@ class UnmetAnswer(TypedDict):
 
 
 def unmet_answers(found: Sequence[Unmet]) -> list[UnmetAnswer]:
-    """All that was expected and not found."""
+    """Return what was expected and not found."""
     return [facts_of(UnmetAnswer, each) for each in found]

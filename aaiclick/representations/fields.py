@@ -30,13 +30,13 @@ Time = Annotated[str, Form(format="date-time")]
 
 
 def facts_of(kind: type[Facts], thing: object, **known: object) -> Facts:
-    """The fields of a thing, by the names of its attributes; `known` are those that it does not have so."""
+    """Return the fields of a thing, by the names of its attributes; `known` gives those that it does not have so."""
     names = kind.__annotations__
     return cast(Facts, {name: known[name] if name in known else plain(name, getattr(thing, name)) for name in names})
 
 
 def plain(name: str, value: Any) -> Any:
-    """A field as JSON has it."""
+    """Return a field as JSON has it."""
     if isinstance(value, str):
         return shown(value) if name == "entrypoint" else str(value)  # a status is a kind of str
     if isinstance(value, int) and is_id(name):
@@ -45,27 +45,27 @@ def plain(name: str, value: Any) -> Any:
 
 
 def is_id(name: str) -> bool:
-    """Whether a field of this name is an id."""
+    """Return whether a field of this name is an id."""
     return name == "id" or name.endswith("_id")
 
 
 def id_text(value: int | None) -> str | None:
-    """An id, or none."""
+    """Return an id as text, or None."""
     return None if value is None else str(value)
 
 
 def time_text(moment: datetime) -> str:
-    """A time in ISO form. UTC is Z: in an address, + is a blank."""
+    """Return a time in ISO form. UTC is Z: in an address, + is a blank."""
     text = moment.isoformat()
     return f"{text[:-6]}Z" if text.endswith("+00:00") else text
 
 
 def last_of(found: Sequence[Any], limit: int | None) -> Any:
-    """The last thing on a page that is full, behind which there may be another page; else None."""
+    """Return the last thing on a full page, behind which there may be another page; else None."""
     return found[-1] if len(found) == check_paging(limit)[0] else None
 
 
 def next_id(found: Sequence[Any], limit: int | None) -> str | None:
-    """Where the next page begins: the id of the last thing on a full page."""
+    """Return where the next page begins: the id of the last thing on a full page."""
     last = last_of(found, limit)
     return None if last is None else str(last.id)

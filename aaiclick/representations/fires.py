@@ -31,7 +31,7 @@ class FirePage(TypedDict):
 
 
 def fire_page(found: Sequence[Fire], limit: int | None) -> FirePage:
-    """A page of times."""
+    """Return a page of times."""
     last = last_of(found, limit)
     following = None if last is None else time_text(last.fire_at)
     return FirePage(fires=[facts_of(FireAnswer, each) for each in found], next=following)

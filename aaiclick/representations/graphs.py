@@ -64,7 +64,7 @@ class GraphTaskPage(TypedDict):
 
 
 def graph_answer(found: JobGraph) -> GraphAnswer:
-    """The graph of a job."""
+    """Return the graph of a job."""
     return GraphAnswer(
         tasks=facts_of_rows(GraphTask, found.tasks),
         groups=facts_of_rows(GraphGroup, found.groups),
@@ -73,12 +73,12 @@ def graph_answer(found: JobGraph) -> GraphAnswer:
 
 
 def graph_task_page(rows: Sequence[Any], limit: int | None) -> GraphTaskPage:
-    """A page of the tasks of a job."""
+    """Return a page of the tasks of a job."""
     return GraphTaskPage(tasks=facts_of_rows(GraphTask, rows), next=next_id(rows, limit))
 
 
 def facts_of_rows(kind: type[Facts], rows: Sequence[Any]) -> list[Facts]:
-    """What is shown of rows of the store, of which there may be a hundred thousand: their columns are the fields."""
+    """Return rows of the store as JSON data; their columns are the fields, and there may be a hundred thousand."""
     names = tuple(kind.__annotations__)
     ids = [place for place, name in enumerate(names) if is_id(name)]
     found = []

@@ -36,7 +36,7 @@ class Alive(TypedDict):
 
 
 def health_answer(health: Health) -> HealthAnswer:
-    """What was found."""
+    """Return what was found."""
     return HealthAnswer(ok=bool(health), checks=[_check(check) for check in health.checks])
 
 

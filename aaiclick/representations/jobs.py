@@ -108,22 +108,22 @@ class StatsAnswer(TypedDict):
 
 
 def job_answer(job: Job) -> JobAnswer:
-    """What is shown of a job."""
+    """Return a job as JSON data."""
     return facts_of(JobAnswer, job)
 
 
 def job_page(jobs: Sequence[Job], limit: int | None) -> JobPage:
-    """A page of jobs."""
+    """Return a page of jobs."""
     return JobPage(jobs=[job_answer(job) for job in jobs], next=next_id(jobs, limit))
 
 
 def job_errors(found: Sequence[TaskError], unmet: Sequence[Unmet]) -> JobErrors:
-    """Where the tasks of a job failed."""
+    """Return where the tasks of a job failed."""
     return JobErrors(errors=[facts_of(TaskErrorAnswer, each) for each in found], expectations=unmet_answers(unmet))
 
 
 def job_detail(job: Job, errors: JobErrors, result: ShownValue | None = None) -> JobDetail:
-    """A job with where it failed, and what it returned if that was asked for."""
+    """Return a job with where it failed, and with what it returned if that was asked for."""
     detail = JobDetail(**job_answer(job), **errors)
     if result is None:
         return detail
@@ -131,10 +131,10 @@ def job_detail(job: Job, errors: JobErrors, result: ShownValue | None = None) ->
 
 
 def result_answer(job_id: int, found: ShownValue) -> ResultAnswer:
-    """What a job returned."""
+    """Return what a job returned."""
     return ResultAnswer(job_id=str(job_id), result=found.value, complete=found.complete, size=found.size)
 
 
 def stats_answer(stats: JobStats) -> StatsAnswer:
-    """A job in numbers."""
+    """Return a job in numbers."""
     return facts_of(StatsAnswer, stats)

@@ -48,7 +48,7 @@ class LineageAnswer(TypedDict):
 
 
 def lineage_answer(found: Lineage, columns_max: int) -> LineageAnswer:
-    """What was traced, with so many edges between columns."""
+    """Return what was traced, with so many edges between columns."""
     return LineageAnswer(
         table=found.table,
         column=found.column,

@@ -34,22 +34,22 @@ class LogPiece(TypedDict):
 
 
 def log_end(data: bytes, size: int, begins_at: int) -> LogEnd:
-    """Some bytes of a log."""
+    """Return some bytes of a log."""
     return LogEnd(text=log_text(data), size=size, begins_at=begins_at)
 
 
 def task_log(task_id: int, epoch: int | None, end: LogEnd) -> TaskLog:
-    """The log of a task."""
+    """Return the log of a task."""
     return TaskLog(task_id=str(task_id), epoch=epoch, **end)
 
 
 def log_piece(task_id: int, text: str, task: Any = None) -> LogPiece:
-    """A piece of a task's log, with the task if logs of several are told."""
+    """Return a piece of a task's log, with the task where several are followed."""
     if task is None:
         return LogPiece(task_id=str(task_id), text=text)
     return LogPiece(task_id=str(task_id), name=task.name, status=str(task.status), text=text)
 
 
 def log_text(data: bytes) -> str:
-    """Bytes of a log as a text; what is no UTF-8 is written as escapes."""
+    """Return bytes of a log as a text; what is no UTF-8 is written as escapes."""
     return data.decode(errors="backslashreplace")

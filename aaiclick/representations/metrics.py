@@ -18,7 +18,7 @@ class MetricsAnswer(TypedDict):
 
 
 def metrics_numbers(found: Metrics) -> dict[str, Any]:
-    """All metrics by their names; those of each name of jobs are in `jobs`, of each live worker in `workers`."""
+    """Return all metrics by their names; `jobs` has those of each name of jobs, `workers` those of each live worker."""
     jobs = [{"job": job.name} | dict(job.counters) | _histograms(job.histograms) for job in found.jobs]
     workers = [
         {

@@ -80,35 +80,35 @@ class VersionList(TypedDict):
 
 
 def stored_list(found: Sequence[Stored]) -> StoredList:
-    """The Objects that stay, with their tables."""
+    """Return the Objects that stay, with their tables."""
     stored = [StoredAnswer(name=each.name, table=each.table, rows=each.rows, bytes=each.bytes) for each in found]
     return StoredList(objects=[each.name for each in found], stored=stored)
 
 
 def schema_answer(name: str, schema: Schema) -> SchemaAnswer:
-    """What an Object holds."""
+    """Return what an Object holds."""
     columns = _columns((field.name, field.type) for field in schema.fields)
     return SchemaAnswer(name=name, shape=schema.shape, ordered=schema.ordered, columns=columns)
 
 
 def rows_answer(found: Browsed) -> RowsAnswer:
-    """Rows as JSON can say them."""
+    """Return rows as JSON can say them."""
     columns = _columns(zip(found.names, found.types, strict=True))
     return RowsAnswer(columns=columns, rows=plain_rows(found), complete=found.complete)
 
 
 def plain_rows(found: Browsed) -> list[list[Any]]:
-    """The rows alone."""
+    """Return the rows alone, as JSON can say them."""
     return [[plain_value(value) for value in row] for row in found.rows]
 
 
 def version_list(name: str, found: Sequence[Version]) -> VersionList:
-    """The versions of an Object."""
+    """Return the versions of an Object."""
     return VersionList(name=name, versions=[_version(each) for each in found])
 
 
 def plain_value(value: Any) -> Any:
-    """A value of ClickHouse's as JSON can say it; what it cannot say is written as a string."""
+    """Return a value of ClickHouse's as JSON can say it; what it cannot say is written as a string."""
     match value:
         case None | bool() | int():
             return value

@@ -44,5 +44,5 @@ class PendingAnswer(TypedDict):
 
 
 def pending_answer(found: Pending) -> PendingAnswer:
-    """What holds a task back."""
+    """Return what holds a task back."""
     return facts_of(PendingAnswer, found, waits_for=[facts_of(BlockerAnswer, each) for each in found.waits_for])

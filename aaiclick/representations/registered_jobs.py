@@ -57,20 +57,20 @@ class RegisteredJobDetail(RegisteredJobHere):
 
 
 def registered_job_answer(entry: RegisteredJob) -> RegisteredJobAnswer:
-    """What is shown of an entry."""
+    """Return an entry as JSON data."""
     return facts_of(RegisteredJobAnswer, entry)
 
 
 def registered_job_list(entries: Sequence[RegisteredJob]) -> RegisteredJobList:
-    """All entries."""
+    """Return all entries."""
     return RegisteredJobList(registered_jobs=[registered_job_answer(entry) for entry in entries])
 
 
 def registered_job_here(entry: RegisteredJob) -> RegisteredJobHere:
-    """What commands show of an entry; arguments whose names say that they are secrets are masked."""
+    """Return an entry with its defaults; those whose names say that they are secrets are masked."""
     return facts_of(RegisteredJobHere, entry, default_kwargs=show_arguments(entry.default_kwargs, RESULT_BYTES_MAX))
 
 
 def registered_job_detail(entry: RegisteredJob, times: Sequence[datetime]) -> RegisteredJobDetail:
-    """An entry with its next times."""
+    """Return an entry with its next times."""
     return RegisteredJobDetail(**registered_job_here(entry), next_runs=[time_text(time) for time in times])

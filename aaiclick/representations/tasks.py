@@ -85,26 +85,26 @@ class Cleared(TypedDict):
 
 
 def task_answer(task: Task) -> TaskAnswer:
-    """What is shown of a task."""
+    """Return a task as JSON data."""
     return facts_of(TaskAnswer, task)
 
 
 def task_detail(task: Task, traceback: str | None, unmet: Sequence[Unmet]) -> TaskDetail:
-    """All of a task."""
+    """Return a task with its arguments and failures."""
     arguments = show_stored_arguments(task.kwargs_json)
     return facts_of(TaskDetail, task, arguments=arguments, traceback=traceback, expectations=unmet_answers(unmet))
 
 
 def only_here(task: Task) -> dict[str, Any]:
-    """What commands show of each task, too: they run where its log is, for whoever may read the database."""
+    """Return what only commands show of a task: they run for whoever may read the database and the logs."""
     return {"arguments": show_stored_arguments(task.kwargs_json), "log_path": task.log_path}
 
 
 def run_list(runs: Sequence[Run]) -> RunList:
-    """The attempts at a task."""
+    """Return the attempts at a task."""
     return RunList(runs=[facts_of(RunAnswer, run) for run in runs])
 
 
 def cleared(task_ids: Sequence[int], dry_run: bool = False) -> Cleared:
-    """The tasks that run again, or would."""
+    """Return which tasks run again, or would."""
     return Cleared(task_ids=[str(each) for each in task_ids], dry_run=dry_run)

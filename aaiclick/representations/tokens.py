@@ -38,10 +38,10 @@ class TokenList(TypedDict):
 
 
 def new_token(token: Token, text: str) -> NewToken:
-    """A token with its text."""
+    """Return a token with its text."""
     return facts_of(NewToken, token, token=text)
 
 
 def token_list(tokens: Sequence[Token]) -> TokenList:
-    """All tokens."""
+    """Return all tokens."""
     return TokenList(tokens=[facts_of(TokenAnswer, token) for token in tokens])

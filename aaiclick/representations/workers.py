@@ -43,10 +43,10 @@ class Asked(TypedDict):
 
 
 def worker_answer(worker: Worker) -> WorkerAnswer:
-    """What is shown of a worker."""
+    """Return a worker as JSON data."""
     return facts_of(WorkerAnswer, worker)
 
 
 def worker_page(workers: Sequence[Worker], limit: int | None) -> WorkerPage:
-    """A page of workers."""
+    """Return a page of workers."""
     return WorkerPage(workers=[worker_answer(worker) for worker in workers], next=next_id(workers, limit))

@@ -14,7 +14,7 @@ JSON = "application/json"
 
 
 def to_json(body: Mapping[str, Any]) -> bytes:
-    """A representation as JSON, in UTF-8. Nothing is checked: tens of thousands of our own rows would take long."""
+    """Return a representation as JSON, in UTF-8. Nothing is checked: that would take long for many rows."""
     return encoded(body, inf_nan_mode="null")
 
 
