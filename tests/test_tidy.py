@@ -49,7 +49,7 @@ TRIED_IN: dict[str, str] = {
     "aaiclick/orchestration/rules/scripts.py": "tests/orchestration/test_params_of_scripts.py",
     "aaiclick/orchestration/store/connecting.py": "tests/migrations/test_connecting.py",
     "aaiclick/orchestration/store/schema.py": "tests/migrations/test_schema.py",
-    "aaiclick/server/models/fleet.py": "tests/server/test_workers.py",
+    "aaiclick/representations/": "tests/stories/test_one_view.py",
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -22,6 +22,7 @@ from aaiclick.cli import (
     doctor,
     errors,
     graph,
+    history,
     job,
     local,
     logs,
@@ -53,10 +54,13 @@ app.command("setup")(setup.setup)
 app.command("doctor")(doctor.doctor)
 app.command("metrics")(metrics.metrics)
 app.command("prune")(prune.prune)
+app.command("audit")(history.audit)
 app.command("register-job")(registered_job.register_job)
 app.command("run-job")(run_job.run_job)
 job.app.command("logs")(logs.job_logs)
 job.app.command("graph")(graph.graph)
+job.app.command("tasks")(history.tasks)
+job.app.command("events")(history.events)
 job.app.command("enable")(registered_job.enable)
 job.app.command("disable")(registered_job.disable)
 registered_job.app.command("backfill")(backfills.backfill)
@@ -64,6 +68,7 @@ registered_job.app.command("backfills")(backfills.list_)
 registered_job.app.command("get-backfill")(backfills.get)
 registered_job.app.command("cancel-backfill")(backfills.cancel)
 registered_job.app.command("fires")(backfills.fires)
+task.app.command("runs")(history.runs)
 app.add_typer(migrate.app, name="migrate")
 app.add_typer(job.app, name="job")
 app.add_typer(registered_job.app, name="registered-job")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aaiclick.cli.job import to_time
+from aaiclick.cli.job import Before
 from aaiclick.cli.loop import wait_for, with_id
 from aaiclick.cli.output import AsJson, say, show_facts, show_json, show_table
 from aaiclick.cli.registered_job import Kwargs, Name, converted_kwargs, read_kwargs
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from aaiclick.orchestration.backfills import PlannedTime
-    from aaiclick.orchestration.models import Backfill, Fire
+    from aaiclick.orchestration.models import Backfill
 
 COLUMNS = ("id", "status", "start_at", "end_at", "next_at", "parallel_max", "created_at", "counts")
 TIMES = ("time", "state", "runs", "job_id")
@@ -56,29 +55,31 @@ def backfill(
 
 
 def _show_plan(times: list[PlannedTime], as_json: bool) -> None:
-    rows = [
-        (planned.fire_at.isoformat(), str(planned.state), planned.runs, planned.job_id and str(planned.job_id))
-        for planned in times
-    ]
-    counts = Counter(str(planned.state) for planned in times if not planned.runs)
-    number = sum(planned.runs for planned in times)
+    from aaiclick.representations.backfills import backfill_plan  # here, to keep start-up light
+
+    plan = backfill_plan(times)
     if as_json:
-        facts = [dict(zip(TIMES, row, strict=True)) for row in rows]
-        show_json({"times": facts, "would_run": number, "left_alone": dict(counts), "dry_run": True})
+        show_json(plan)
         return
-    show_table(TIMES, [(time, state, "yes" if runs else "no", job_id) for time, state, runs, job_id in rows])
+    shown = [(each["time"], each["state"], "yes" if each["runs"] else "no", each["job_id"]) for each in plan["times"]]
+    show_table(TIMES, shown)
+    number, counts = plan["would_run"], plan["left_alone"]
     left = f"; left alone: {_in_words(counts)}" if counts else ""
     say(f"{number} time{'' if number == 1 else 's'} would run{left}.")
 
 
-def list_(name: Name, limit: Limit = None, offset: Offset = None, as_json: AsJson = False) -> None:
+def list_(
+    name: Name, limit: Limit = None, offset: Offset = None, before: Before = None, as_json: AsJson = False
+) -> None:
     """List the backfills of a registered job, the newest first; all times before `next_at` are done with."""
     from aaiclick.orchestration.backfills import list_backfills  # here, to keep start-up light
+    from aaiclick.representations.backfills import backfill_page  # here, to keep start-up light
 
-    found = [to_json(each) for each in wait_for(list_backfills(name, limit, offset))]
+    page = backfill_page(wait_for(list_backfills(name, limit, offset, before=before)), limit)
     if as_json:
-        show_json({"backfills": found})
+        show_json(page)
         return
+    found: list[Any] = [*page["backfills"]]
     show_table(COLUMNS, [[each[column] for column in COLUMNS[:-1]] + [_in_words(each["counts"])] for each in found])
     say({0: "no backfills", 1: "1 backfill"}.get(len(found), f"{len(found)} backfills"))
 
@@ -111,14 +112,26 @@ def cancel(backfill_id: BackfillId, as_json: AsJson = False) -> None:
         say(f"Backfill {wanted} starts no more runs." if cancelled else f"Backfill {wanted} had ended already.")
 
 
-def fires(name: Name, limit: Limit = None, offset: Offset = None, as_json: AsJson = False) -> None:
+def fires(
+    name: Name,
+    limit: Limit = None,
+    offset: Offset = None,
+    before: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only those before this time: the `next` of the page before.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """List what became of the times of a registered job, the latest first; `job_id` is the last run of each."""
     from aaiclick.orchestration.registered_jobs import list_fires  # here, to keep start-up light
+    from aaiclick.orchestration.rules.schedules import read_time  # here, to keep start-up light
+    from aaiclick.representations.fires import fire_page  # here, to keep start-up light
 
-    found = [_fire_json(fire) for fire in wait_for(list_fires(name, limit, offset))]
+    until = None if before is None else read_time(before, "--before")
+    page = fire_page(wait_for(list_fires(name, limit, offset, before=until)), limit)
     if as_json:
-        show_json({"fires": found})
+        show_json(page)
         return
+    found: list[Any] = [*page["fires"]]
     show_table(FIRES, [[fire[column] for column in FIRES] for fire in found])
     say({0: "no times", 1: "1 time"}.get(len(found), f"{len(found)} times"))
 
@@ -127,42 +140,14 @@ def fires(name: Name, limit: Limit = None, offset: Offset = None, as_json: AsJso
 
 
 def _show(found: Backfill, as_json: bool) -> None:
-    facts = to_json(found)
+    from aaiclick.representations.backfills import backfill_answer  # here, to keep start-up light
+
+    facts = backfill_answer(found)
     if as_json:
         show_json(facts)
     else:
-        show_facts(facts | {"counts": _in_words(found.counts)})
+        show_facts({**facts, "counts": _in_words(found.counts)})
 
 
 def _in_words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {name}" for name, number in counts.items())
-
-
-def to_json(backfill: Backfill) -> dict[str, Any]:
-    """How it was asked for, and how far it is."""
-    return {
-        "id": str(backfill.id),
-        "status": str(backfill.status),
-        "schedule": backfill.schedule,
-        "timezone": backfill.timezone,
-        "start_at": to_time(backfill.start_at),
-        "end_at": to_time(backfill.end_at),
-        "parallel_max": backfill.parallel_max,
-        "force": backfill.force,
-        "failed_only": backfill.failed_only,
-        "total": backfill.total,
-        "counts": backfill.counts,
-        "next_at": to_time(backfill.next_at),
-        "created_at": to_time(backfill.created_at),
-        "completed_at": to_time(backfill.completed_at),
-    }
-
-
-def _fire_json(fire: Fire) -> dict[str, Any]:
-    return {
-        "fire_at": to_time(fire.fire_at),
-        "outcome": str(fire.outcome),
-        "job_id": None if fire.job_id is None else str(fire.job_id),
-        "backfill_id": None if fire.backfill_id is None else str(fire.backfill_id),
-        "created_at": to_time(fire.created_at),
-    }

@@ -11,7 +11,6 @@ from aaiclick.cli.job import show_cleared
 from aaiclick.cli.loop import wait_for, with_id
 from aaiclick.cli.output import AsJson, is_terminal, say, show_json, show_table
 from aaiclick.cli.pending import TaskId
-from aaiclick.cli.task import to_json
 from aaiclick.errors import InputError
 from aaiclick.wording import counted
 
@@ -36,16 +35,21 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List tasks that were given up, those of the newest jobs first."""
+    from aaiclick.representations.dead_letters import dead_letter_page  # here, to keep start-up light
+    from aaiclick.representations.tasks import only_here  # here, to keep start-up light
+
     place = _place(before)
     if job is None:
         found = wait_for(_list(place, limit, None))
     else:
         found = with_id("job", job, lambda wanted: _list(place, limit, wanted))
-    more = f"{found[-1].job_id}-{found[-1].id}" if len(found) == limit else None
+    page = dead_letter_page(found, limit)
+    more = page["next"]
     if as_json:
-        show_json({"tasks": [to_json(task) for task in found], "next": more})
+        tasks = [{**told, **only_here(task)} for told, task in zip(page["tasks"], found, strict=True)]
+        show_json({**page, "tasks": tasks})
         return
-    show_table(COLUMNS, [_row(task) for task in found])
+    show_table(COLUMNS, [_row(dict(told)) for told in page["tasks"]])
     count = counted(len(found), "dead letter")
     say(f"{count}; there may be more: --before {more}" if more else count)
 
@@ -66,9 +70,8 @@ def _place(text: str | None) -> tuple[int, int] | None:
     return int(form[1]), int(form[2])
 
 
-def _row(task: Task) -> list[Any]:
+def _row(facts: dict[str, Any]) -> list[Any]:
     """An error in one short line: `task get` shows all of it."""
-    facts = to_json(task)
     error = " ".join((facts["error"] or "").split())
     if is_terminal() and len(error) > ERROR_LENGTH_MAX:  # a pipe gets it whole
         error = error[: ERROR_LENGTH_MAX - 1] + "…"

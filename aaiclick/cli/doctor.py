@@ -14,7 +14,8 @@ from aaiclick.cli.output import AsJson, cell, show_facts, show_json, show_text
 
 if TYPE_CHECKING:
     from aaiclick.config import Settings
-    from aaiclick.orchestration.health import Check, Health
+    from aaiclick.orchestration.health import Health
+    from aaiclick.representations.health import HealthAnswer
 
 PACKAGES = (
     "aiosqlite",
@@ -27,6 +28,7 @@ PACKAGES = (
     "rich",
     "sqlalchemy",
     "typer",
+    "typing-extensions",
 )
 EXTRAS = {
     "postgres": "asyncpg",
@@ -48,15 +50,17 @@ def doctor(as_json: AsJson = False) -> None:
     """
     from aaiclick.config import settings  # here, to keep start-up light
     from aaiclick.orchestration.health import health_check  # here, to keep start-up light
+    from aaiclick.representations.health import health_answer  # here, to keep start-up light
 
     versions, shown = _versions(), _shown(settings())
     if not as_json:
         show_facts({name: _in_words(fact) for name, fact in versions.items()} | shown)
     health = wait_for(health_check())
+    found = health_answer(health)
     if as_json:
-        show_json(versions | {"settings": shown} | _to_json(health))
+        show_json({**versions, "settings": shown, **found, "healthy": found["ok"]})  # `healthy` is the older name
     else:
-        _show_checks(health)
+        _show_checks(found)
     raise typer.Exit(_exit_code(health))
 
 
@@ -97,25 +101,12 @@ def _shown(settings: Settings) -> dict[str, Any]:
     return shown
 
 
-def _state(check: Check) -> str:
-    if not check.ok:
-        return "FAIL"
-    return "warn" if check.hint else "ok"
-
-
-def _show_checks(health: Health) -> None:
-    width = max(len(check.name) for check in health.checks)
-    for check in health.checks:
-        line = f"{_state(check):<4}  {check.name:<{width}}  {check.detail}"
-        show_text(cell(f"{line}. {check.hint}" if check.hint else line))
-
-
-def _to_json(health: Health) -> dict[str, Any]:
-    checks = [
-        {"name": check.name, "state": _state(check).lower(), "detail": check.detail, "hint": check.hint or None}
-        for check in health.checks
-    ]
-    return {"healthy": bool(health), "checks": checks}
+def _show_checks(health: HealthAnswer) -> None:
+    width = max(len(check["name"]) for check in health["checks"])
+    for check in health["checks"]:
+        state = "FAIL" if check["state"] == "fail" else check["state"]
+        line = f"{state:<4}  {check['name']:<{width}}  {check['detail']}"
+        show_text(cell(f"{line}. {check['hint']}" if check["hint"] else line))
 
 
 def _exit_code(health: Health) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aaiclick.cli.job import JobId, to_json
+from aaiclick.cli.job import JobId
 from aaiclick.cli.loop import with_id
 from aaiclick.cli.output import AsJson, cell, is_terminal, say, show_json, show_text
 from aaiclick.errors import Conflict, InputError, NotFound
@@ -40,9 +40,11 @@ def graph(
     """Show the graph of a job. Of large ones, a terminal or a drawing gets folded groups and a count of the rest."""
     if form not in ("tree", "dot", "mermaid"):
         raise InputError(field="--format", value=form[:50], rule="one of: tree, dot, mermaid", hint="")
+    from aaiclick.representations.graphs import graph_answer  # here, to keep start-up light
+
     job, found = with_id("job", job_id, _read)
     if as_json:
-        show_json(graph_json(found))
+        show_json(graph_answer(found))
     elif form == "tree":
         _show_tree(job, found, everything)
     else:
@@ -65,9 +67,7 @@ async def _read(job_id: int) -> tuple[Job, JobGraph]:
 def _show_tree(job: Job, found: JobGraph, everything: bool) -> None:
     from aaiclick.cli.outlines import outline, tree_lines  # here, to keep start-up light
 
-    facts = to_json(job)
-    done = f"{facts['completed_tasks']}/{facts['total_tasks']}"
-    show_text(cell(f"{facts['name']} ({facts['id']}) {facts['status']} {done}"))
+    show_text(cell(f"{job.name} ({job.id}) {job.status} {job.completed_tasks}/{job.total_tasks}"))
     lines = tree_lines(outline(*found), everything=everything or not is_terminal())  # a pipe gets it whole
     if is_terminal() and not os.environ.get("NO_COLOR"):
         _show_coloured(lines)
@@ -101,21 +101,3 @@ def _show_diagram(found: JobGraph, form: str, everything: bool) -> None:
         show_text(line)
     if diagram.cut:
         say(f"Not shown: {in_words(diagram.cut)} (--all shows everything)")
-
-
-def graph_json(found: JobGraph) -> dict[str, Any]:
-    """All of it, with ids as strings, as in every answer."""
-    parts = {"tasks": found.tasks, "groups": found.groups, "dependencies": found.dependencies}
-    return {name: [_facts(row._mapping) for row in rows] for name, rows in parts.items()}
-
-
-def _facts(row: Any) -> dict[str, Any]:
-    return {name: _plain(name, value) for name, value in row.items()}
-
-
-def _plain(name: str, value: Any) -> Any:
-    if value is None or type(value) in (str, bool, float):
-        return value
-    if isinstance(value, int):
-        return str(value) if name == "id" or name.endswith("_id") else value
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)

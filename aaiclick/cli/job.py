@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aaiclick.cli.expectations import show_unmet, unmet_to_json
+from aaiclick.cli.expectations import show_unmet
 from aaiclick.cli.loop import wait_for, with_id
 from aaiclick.cli.output import (
     AsJson,
@@ -27,7 +26,6 @@ from aaiclick.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from aaiclick.orchestration.models import Job
 
@@ -41,6 +39,9 @@ app = typer.Typer(help="List, show, wait for, cancel and retry jobs.", rich_mark
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, or enough of its last digits.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say which tasks it would be.")]
+Before = Annotated[
+    int | None, typer.Option(min=1, metavar="ID", help="Only those after this one: the `next` of the page before.")
+]
 Upstream = Annotated[bool, typer.Option("--upstream", help="Also what made tables that are needed and gone.")]
 
 
@@ -50,38 +51,40 @@ def list_(
     like: Annotated[str | None, typer.Option(help="Only names like this; % stands for anything.")] = None,
     limit: Annotated[int | None, typer.Option(help="How many at most.")] = None,
     offset: Annotated[int | None, typer.Option(help="How many of the newest to leave out.")] = None,
+    before: Before = None,
     watched: Watch = False,
     as_json: AsJson = False,
 ) -> None:
     """List jobs, the newest first."""
 
-    def show(found: tuple[list[dict[str, Any]], int]) -> None:
-        jobs, total = found
+    def show(found: dict[str, Any]) -> None:
         if as_json:
-            show_json({"jobs": jobs, "total": total})
+            show_json(found)
             return
+        jobs, total = found["jobs"], found["total"]
         show_table(COLUMNS, [to_row(job) for job in jobs])
         say(f"{len(jobs)} of {counted(total, 'job')}" if total else counted(total, "job"))
 
     if not watched:
-        show(wait_for(_list(status, like, limit, offset)))
+        show(wait_for(_list(status, like, limit, offset, before)))
         return
     if limit is None and is_terminal():
         import shutil  # here, to keep start-up light
 
         limit = max(1, shutil.get_terminal_size().lines - 3)
-    watch(lambda: _list(status, like, limit, offset), show, as_json=as_json)
+    watch(lambda: _list(status, like, limit, offset, before), show, as_json=as_json)
 
 
 async def _list(
-    status: str | None, like: str | None, limit: int | None, offset: int | None
-) -> tuple[list[dict[str, Any]], int]:
+    status: str | None, like: str | None, limit: int | None, offset: int | None, before: int | None
+) -> dict[str, Any]:
     from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
     from aaiclick.orchestration.jobs import count_jobs, list_jobs  # here, to keep start-up light
+    from aaiclick.representations.jobs import job_page  # here, to keep start-up light
 
     async with orch_context():
-        jobs = await list_jobs(status=status, name_like=like, limit=limit, offset=offset)
-        return [to_json(job) for job in jobs], await count_jobs(status=status, name_like=like)
+        jobs = await list_jobs(status=status, name_like=like, limit=limit, offset=offset, before=before)
+        return {**job_page(jobs, limit), "total": await count_jobs(status=status, name_like=like)}
 
 
 @app.command()
@@ -103,6 +106,7 @@ def get(
 def _show(facts: dict[str, Any]) -> None:
     import json  # here, to keep start-up light
 
+    facts = dict(facts)  # whoever watches compares what was read
     errors, unmet = facts.pop("errors"), facts.pop("expectations")
     for field in ("arguments", "result"):
         if facts.get(field) is not None:
@@ -123,16 +127,13 @@ async def _facts(job_id: int, with_result: bool = False) -> dict[str, Any]:
     from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
     from aaiclick.orchestration.expectations import list_job_expectations  # here, to keep start-up light
     from aaiclick.orchestration.jobs import list_job_errors, show_job_result  # here, to keep start-up light
+    from aaiclick.representations.jobs import job_detail, job_errors  # here, to keep start-up light
 
     async with orch_context():
-        facts = to_json(await _get(job_id))
-        errors = await list_job_errors(job_id) if facts["failed_tasks"] else []
-        facts["errors"] = [each._asdict() | {"task_id": str(each.task_id)} for each in errors]
-        facts["expectations"] = unmet_to_json(await list_job_expectations(job_id))
-        if with_result:
-            found = await show_job_result(job_id)
-            facts |= {"result": found.value, "result_complete": found.complete}
-        return facts
+        job = await _get(job_id)
+        failed = await list_job_errors(job_id) if job.failed_tasks else []
+        errors = job_errors(failed, await list_job_expectations(job_id))
+        return dict(job_detail(job, errors, await show_job_result(job_id) if with_result else None))
 
 
 def _has_ended(facts: dict[str, Any]) -> bool:
@@ -157,11 +158,19 @@ def wait(
     """Wait for a job's end; exit with 0 if it completed, else with 1."""
     check_timeout(timeout)
     job = with_id("job", job_id, lambda wanted: _wait(wanted, timeout))
-    if as_json:
-        show_json(to_json(job))
-    else:
-        show_facts({field: to_json(job)[field] for field in ("id", "name", "status", "error")})
+    show_outcome(job, as_json)
     return exit_code(job)
+
+
+def show_outcome(job: Job, as_json: bool) -> None:
+    """How a job stands: all of it for programs, in short for people."""
+    from aaiclick.representations.jobs import job_answer  # here, to keep start-up light
+
+    facts = dict(job_answer(job))
+    if as_json:
+        show_json(facts)
+    else:
+        show_facts({field: facts[field] for field in ("id", "name", "status", "error")})
 
 
 async def _wait(job_id: int, timeout_s: float | None) -> Job:
@@ -173,9 +182,11 @@ async def _wait(job_id: int, timeout_s: float | None) -> Job:
 @app.command()
 def cancel(job_id: JobId, as_json: AsJson = False) -> None:
     """Cancel a job and all of its tasks that have not ended."""
+    from aaiclick.representations.jobs import job_answer  # here, to keep start-up light
+
     cancelled, job = with_id("job", job_id, _cancel)
     if as_json:
-        show_json({"cancelled": cancelled, "job": to_json(job)})
+        show_json({"cancelled": cancelled, "job": job_answer(job)})
     else:
         say(f"Job {job.id} is cancelled." if cancelled else f"Job {job.id} was cancelled already.")
 
@@ -203,10 +214,11 @@ def retry(job_id: JobId, dry_run: DryRun = False, upstream: Upstream = False, as
 def stats(job_id: JobId, watched: Watch = False, as_json: AsJson = False) -> None:
     """Show a job in numbers."""
     from aaiclick.orchestration.jobs import JobStats, compute_job_stats, stats_text  # here, to keep start-up light
+    from aaiclick.representations.jobs import stats_answer  # here, to keep start-up light
 
     def show(found: JobStats) -> None:
         if as_json:
-            show_json(asdict(found) | {"job_id": str(found.job_id)})
+            show_json(stats_answer(found))
         else:
             show_text(stats_text(found))
 
@@ -219,38 +231,16 @@ def stats(job_id: JobId, watched: Watch = False, as_json: AsJson = False) -> Non
 
 def show_cleared(task_ids: Sequence[int], dry_run: bool, as_json: bool) -> None:
     """The ids of the tasks that run again, or would."""
+    from aaiclick.representations.tasks import cleared  # here, to keep start-up light
+
     if as_json:
-        show_json({"cleared": [str(task) for task in task_ids], "dry_run": dry_run})
+        told = cleared(task_ids, dry_run)
+        show_json({**told, "cleared": told["task_ids"]})  # an older name
         return
     for task in task_ids:
         show_text(str(task))
     count = counted(len(task_ids), "task").capitalize()
     say(f"{count} would run again." if dry_run else f"{count} will run again.")
-
-
-def to_json(job: Job) -> dict[str, Any]:
-    """The id is a string: programs that read numbers as doubles would change its last digits."""
-    return {
-        "id": str(job.id),
-        "name": job.name,
-        "key": job.key,
-        "status": str(job.status),
-        "run_type": str(job.run_type),
-        "preservation_mode": str(job.preservation_mode),
-        "priority": job.priority,
-        "arguments": job.arguments,
-        "registered_job_id": None if job.registered_job_id is None else str(job.registered_job_id),
-        "scheduled_at": to_time(job.scheduled_at),
-        "backfill_id": None if job.backfill_id is None else str(job.backfill_id),
-        "total_tasks": job.total_tasks,
-        "completed_tasks": job.completed_tasks,
-        "failed_tasks": job.failed_tasks,
-        "skipped_tasks": job.skipped_tasks,
-        "created_at": to_time(job.created_at),
-        "started_at": to_time(job.started_at),
-        "completed_at": to_time(job.completed_at),
-        "error": job.error,
-    }
 
 
 def to_row(facts: dict[str, Any]) -> tuple[Any, ...]:
@@ -271,10 +261,6 @@ def _brief(arguments: dict[str, Any] | None) -> str | None:
         for name, value in arguments.items()
     )
     return f"{text[: ARGUMENTS_SHOWN - 1]}…" if len(text) > ARGUMENTS_SHOWN and is_terminal() else text
-
-
-def to_time(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
 
 
 def _seconds(facts: dict[str, Any]) -> str | None:

@@ -19,6 +19,7 @@ from aaiclick.wording import counted
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Task
+    from aaiclick.representations.logs import LogEnd
 
 NOTHING_HERE = "nothing was written yet, or the log is on another machine"
 
@@ -41,15 +42,15 @@ async def _task_logs(task_id: int, epoch: int | None, tail: int | None, follow: 
     from aaiclick.orchestration import log_following  # here, to keep start-up light
     from aaiclick.orchestration.log_following import Place  # here, to keep start-up light
     from aaiclick.orchestration.tasks import get_traceback  # here, to keep start-up light
+    from aaiclick.representations.logs import task_log  # here, to keep start-up light
 
     await _check_epoch(await _get_task(task_id), epoch)
     printer = Printer(as_json and follow)
     if as_json and not follow:
-        pieces = [data async for data in log_following.read_whole(task_id, epoch, lines=tail)]
-        text = b"".join(pieces).decode(errors="replace")
-        if not text and epoch is None and tail != 0:
-            text = await get_traceback(task_id) or ""
-        show_json({"task_id": str(task_id), "epoch": epoch, "text": text})
+        end = await _read_end(task_id, epoch, tail)
+        if not end["text"] and epoch is None and tail != 0:
+            end["text"] = await get_traceback(task_id) or ""
+        show_json(task_log(task_id, epoch, end))
         return
     if not follow:
         async for data in log_following.read_whole(task_id, epoch, lines=tail):
@@ -66,6 +67,18 @@ async def _task_logs(task_id: int, epoch: int | None, tail: int | None, follow: 
     printer.finish()
     if not printer.wrote:
         say(NOTHING_HERE)
+
+
+async def _read_end(task_id: int, epoch: int | None, tail: int | None) -> LogEnd:
+    """A log as it is now, or its last lines."""
+    from aaiclick.orchestration import log_following  # here, to keep start-up light
+    from aaiclick.representations.logs import log_end  # here, to keep start-up light
+
+    if tail is None:
+        data = b"".join([part async for part in log_following.read_whole(task_id, epoch)])
+        return log_end(data, len(data), 0)
+    data, place = await log_following.read_tail(task_id, epoch, lines=tail)
+    return log_end(data, place.offset, place.offset - len(data))
 
 
 async def _get_task(task_id: int) -> Task:
@@ -114,9 +127,9 @@ async def _job_logs(job_id: int, failed: bool, tail: int | None, follow: bool, a
         pieces = log_following.read_job_logs(job_id, status=TaskStatus.FAILED if failed else None, lines=tail)
     async for task, data in pieces:
         if data:
-            printer.write(data, task.id, {"name": task.name, "status": str(task.status)})
+            printer.write(data, task.id, task)
         elif failed and (traceback := await get_traceback(task.id)):
-            printer.write(traceback.encode(), task.id, {"name": task.name, "status": str(task.status)})
+            printer.write(traceback.encode(), task.id, task)
         else:
             silent += 1
     printer.finish()
@@ -135,27 +148,32 @@ class Printer:
         self._mid_line = False
         self._halves: dict[int, bytes] = {}
 
-    def write(self, data: bytes, task_id: int, facts: dict[str, Any] | None = None) -> None:
-        """A piece of a task's log; with facts, under a line that names the task, where another one begins."""
+    def write(self, data: bytes, task_id: int, task: Any = None) -> None:
+        """A piece of a task's log; with the task, under a line that names it, where another one begins."""
         if not data:
             return
         self.wrote = True
         if self._as_json:
-            show_json({"task_id": str(task_id), **(facts or {}), "text": self._decode(data, task_id)})
+            self._tell(task_id, self._decode(data, task_id), task)
         else:
-            if facts is not None and task_id != self._task:
-                self._begin(task_id, facts)
+            if task is not None and task_id != self._task:
+                self._begin(task)
             self._put(data, task_id)
         self._task = task_id
         if sys.stdout is not None:
             sys.stdout.flush()
 
-    def _begin(self, task_id: int, facts: dict[str, Any]) -> None:
+    def _tell(self, task_id: int, text: str, task: Any = None) -> None:
+        from aaiclick.representations.logs import log_piece  # here, to keep start-up light
+
+        show_json(log_piece(task_id, text, task))
+
+    def _begin(self, task: Any) -> None:
         if self._mid_line:
             show_text("")
         if self._task is not None:
             show_text("")
-        show_text(f"==> {printable(facts['name'])} ({task_id}, {facts['status']}) <==")
+        show_text(f"==> {printable(task.name)} ({task.id}, {task.status}) <==")
 
     def _put(self, data: bytes, task_id: int) -> None:
         self._mid_line = not data.endswith(b"\n")
@@ -175,7 +193,7 @@ class Printer:
         """Characters whose other half never came are shown as what they are: broken."""
         for task_id, half in self._halves.items():
             if half and self._as_json:
-                show_json({"task_id": str(task_id), "text": half.decode(errors="replace")})
+                self._tell(task_id, half.decode(errors="replace"))
             elif half:
                 sys.stdout.write(half.decode(errors="replace"))
         self._halves.clear()

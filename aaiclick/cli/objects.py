@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,10 +27,11 @@ Limit = Annotated[int, typer.Option(min=0, max=ROWS_MAX, help="How many rows at 
 def list_(as_json: AsJson = False) -> None:
     """List the Objects that stay, with their tables and sizes."""
     from aaiclick.data.browsing import Stored, list_stored  # here, to keep start-up light
+    from aaiclick.representations.objects import stored_list  # here, to keep start-up light
 
     found = wait_for(list_stored())
     if as_json:
-        show_json({"objects": [each._asdict() for each in found]})
+        show_json(stored_list(found))
         return
     show_table(Stored._fields, found)
     say(counted(len(found), "Object"))
@@ -38,11 +39,11 @@ def list_(as_json: AsJson = False) -> None:
 
 def show(name: Name, limit: Limit = 10, as_json: AsJson = False) -> None:
     """Show the columns of an Object, and its first rows."""
+    from aaiclick.representations.objects import rows_answer, schema_answer  # here, to keep start-up light
+
     schema, found = wait_for(_look(name, limit))
-    columns = [{"name": field.name, "type": field.type} for field in schema.fields]
     if as_json:
-        about = {"name": name, "shape": schema.shape, "ordered": schema.ordered, "columns": columns}
-        show_json(about | {"rows": _rows(found), "complete": found.complete})
+        show_json({**schema_answer(name, schema), **rows_answer(found)})
         return
     named = ", ".join(f"{field.name} {field.type}" for field in schema.fields)
     say(printable(f"{name}: {schema.shape}; {named}"))
@@ -64,23 +65,26 @@ def query(
 ) -> None:
     """Show the rows of a SELECT; nothing can be changed, and it may take ten seconds and ten megabytes."""
     from aaiclick.data.browsing import query_rows  # here, to keep start-up light
+    from aaiclick.representations.objects import rows_answer  # here, to keep start-up light
 
     found = wait_for(query_rows(sql, limit=limit))
     if as_json:
-        columns = [{"name": name, "type": kind} for name, kind in zip(found.names, found.types, strict=True)]
-        show_json({"columns": columns, "rows": _rows(found), "complete": found.complete})
+        show_json(rows_answer(found))
     else:
         _show_rows(found)
 
 
 def versions(name: Name, as_json: AsJson = False) -> None:
     """List the versions of an Object that are kept."""
-    found = wait_for(_versions(name))
+    from aaiclick.representations.objects import version_list  # here, to keep start-up light
+
+    found = version_list(name, wait_for(_versions(name)))
     if as_json:
-        show_json({"name": name, "versions": [_about(each) for each in found]})
+        show_json(found)
         return
-    show_table(VERSION_FACTS, [list(_about(each).values()) for each in found])
-    say(counted(len(found), "version"))
+    kept = found["versions"]
+    show_table(VERSION_FACTS, [list(each.values()) for each in kept])
+    say(counted(len(kept), "version"))
 
 
 def rollback(
@@ -111,11 +115,6 @@ async def _rollback(name: str, version: int) -> int:
     async with data_context():
         _ = await rollback(name, version)
         return (await list_versions(name))[-1].number
-
-
-def _about(version: Version) -> dict[str, Any]:
-    at = None if version.made_at is None else version.made_at.isoformat()
-    return dict(zip(VERSION_FACTS, (version.number, at, version.operation, version.rows, version.bytes), strict=True))
 
 
 def delete(
@@ -151,13 +150,9 @@ async def _delete(name: str) -> bool:
         return await context.delete_object(name)
 
 
-def _rows(found: Browsed) -> list[list[Any]]:
-    from aaiclick.data.browsing import as_json  # here, to keep start-up light
-
-    return [[as_json(value) for value in row] for row in found.rows]
-
-
 def _show_rows(found: Browsed) -> None:
-    show_table(found.names, _rows(found))
+    from aaiclick.representations.objects import plain_rows  # here, to keep start-up light
+
+    show_table(found.names, plain_rows(found))
     count = counted(len(found.rows), "row")
     say(count if found.complete else f"{count}; there are more (--limit)")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from aaiclick.cli.job import to_time
 from aaiclick.cli.loop import wait_for
 from aaiclick.cli.output import AsJson, say, show_facts, show_json, show_table
 from aaiclick.errors import InputError, NotFound
@@ -88,12 +87,13 @@ def list_(
 ) -> None:
     """List registered jobs by name."""
     from aaiclick.orchestration.registered_jobs import list_registered_jobs  # here, to keep start-up light
+    from aaiclick.representations.registered_jobs import registered_job_here  # here, to keep start-up light
 
-    entries = wait_for(list_registered_jobs(enabled_only))
+    entries: list[Any] = [registered_job_here(entry) for entry in wait_for(list_registered_jobs(enabled_only))]
     if as_json:
-        show_json({"registered_jobs": [to_json(entry) for entry in entries]})
+        show_json({"registered_jobs": entries})
         return
-    show_table(COLUMNS, [[to_json(entry)[column] for column in COLUMNS] for entry in entries])
+    show_table(COLUMNS, [[entry[column] for column in COLUMNS] for entry in entries])
     say({0: "no registered jobs", 1: "1 registered job"}.get(len(entries), f"{len(entries)} registered jobs"))
 
 
@@ -128,12 +128,14 @@ def disable(name: Name, as_json: AsJson = False) -> None:
 
 def _switch(name: str, enabled: bool, as_json: bool) -> None:
     from aaiclick.orchestration import registered_jobs as front  # here, to keep start-up light
+    from aaiclick.representations.registered_jobs import registered_job_here  # here, to keep start-up light
 
     entry = wait_for((front.enable_job if enabled else front.disable_job)(name))
+    facts = registered_job_here(entry)
     if as_json:
-        show_json(to_json(entry))
+        show_json(facts)
         return
-    then = f"; it fires next at {to_time(entry.next_run_at)}" if entry.next_run_at else ""
+    then = f"; it fires next at {facts['next_run_at']}" if facts["next_run_at"] else ""
     say(f"Registered job {entry.name!r} is {'enabled' if enabled else 'disabled'}{then}.")
 
 
@@ -194,38 +196,11 @@ def _no_constant(text: str) -> NoReturn:
 
 
 def _show(entry: RegisteredJob, times: list[datetime], as_json: bool) -> None:
-    shown = [time.isoformat() for time in times]
+    from aaiclick.representations.registered_jobs import registered_job_detail  # here, to keep start-up light
+
+    facts: dict[str, Any] = {**registered_job_detail(entry, times)}
     if as_json:
-        show_json(to_json(entry) | {"next_runs": shown})
+        show_json(facts)
         return
-    facts = to_json(entry)
     facts["default_kwargs"] = json.dumps(facts["default_kwargs"], ensure_ascii=False)
-    show_facts(facts | {f"next {number}": time for number, time in enumerate(shown, 1)})
-
-
-def to_json(entry: RegisteredJob) -> dict[str, Any]:
-    """The id is a string, as in every answer; arguments are shown as they could be given."""
-    from aaiclick.orchestration.rules.entrypoints import shown  # here, to keep start-up light
-    from aaiclick.orchestration.rules.showing import RESULT_BYTES_MAX, show_arguments  # here too
-
-    return {
-        "id": str(entry.id),
-        "name": entry.name,
-        "entrypoint": shown(entry.entrypoint),
-        "enabled": entry.enabled,
-        "schedule": entry.schedule,
-        "timezone": entry.timezone,
-        "default_kwargs": show_arguments(entry.default_kwargs, RESULT_BYTES_MAX),
-        "preservation_mode": entry.preservation_mode,
-        "missed_runs": str(entry.missed_runs),
-        "missed_max": entry.missed_max,
-        "overlap": str(entry.overlap),
-        "time_kwarg": entry.time_kwarg,
-        "priority": entry.priority,
-        "timeout_s": entry.timeout_s,
-        "fail_fast": entry.fail_fast,
-        "keep_last": entry.keep_last,
-        "next_run_at": to_time(entry.next_run_at),
-        "created_at": to_time(entry.created_at),
-        "updated_at": to_time(entry.updated_at),
-    }
+    show_facts(facts | {f"next {number}": time for number, time in enumerate(facts.pop("next_runs"), 1)})

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aaiclick.cli.job import to_json
+from aaiclick.cli.job import show_outcome
 from aaiclick.cli.loop import wait_for
-from aaiclick.cli.output import AsJson, show_facts, show_json
+from aaiclick.cli.output import AsJson
 from aaiclick.cli.progress import check_timeout, exit_code, follow, warn_if_nobody_works
 from aaiclick.cli.registered_job import Kwargs, Preservation, converted_kwargs, read_kwargs
 from aaiclick.errors import InputError
@@ -35,10 +35,7 @@ def run_job(
     check_timeout(timeout)
     options = {"preservation_mode": preservation_mode, "key": key, "priority": priority, "timeout_s": timeout_s}
     job = wait_for(_run((name, entrypoint, read_kwargs(kwargs)), options, wait, timeout))
-    if as_json:
-        show_json(to_json(job))
-    else:
-        show_facts({field: to_json(job)[field] for field in ("id", "name", "status", "error")})
+    show_outcome(job, as_json)
     return exit_code(job) if wait else 0
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from aaiclick.cli import logs, pending
-from aaiclick.cli.expectations import show_unmet, unmet_to_json
-from aaiclick.cli.job import DryRun, Upstream, show_cleared, to_time
+from aaiclick.cli.expectations import show_unmet
+from aaiclick.cli.job import DryRun, Upstream, show_cleared
 from aaiclick.cli.loop import with_id
 from aaiclick.cli.output import AsJson, harmless, show_facts, show_json, show_text
 from aaiclick.errors import NotFound
@@ -29,13 +29,16 @@ def get(task_id: TaskId, as_json: AsJson = False) -> None:
     """Show a task; of one that failed, where that was."""
     import json  # here, to keep start-up light
 
+    from aaiclick.representations.tasks import only_here, task_detail  # here, to keep start-up light
+
     task, traceback, unmet = with_id("task", task_id, _get_with_traceback)
-    facts = to_json(task)
+    facts: dict[str, Any] = {**task_detail(task, traceback, unmet), **only_here(task)}
     if as_json:
-        show_json(facts | {"traceback": traceback, "expectations": unmet_to_json(unmet)})
+        show_json(facts)
         return
+    traceback, told = facts.pop("traceback"), facts.pop("expectations")
     show_facts(facts | {"arguments": json.dumps(facts["arguments"], ensure_ascii=False)})
-    show_unmet(unmet_to_json(unmet))
+    show_unmet(told)
     if traceback:
         show_text("")
         show_text(harmless(traceback.rstrip("\n")))
@@ -74,37 +77,3 @@ def retry(task_id: TaskId, as_json: AsJson = False) -> None:
     from aaiclick.orchestration.dead_letters import replay_dead_letter  # here, to keep start-up light
 
     show_cleared(with_id("task", task_id, replay_dead_letter), False, as_json)
-
-
-def to_json(task: Task) -> dict[str, Any]:
-    """Ids are strings: programs that read numbers as doubles would change their last digits."""
-    from aaiclick.orchestration.rules.entrypoints import shown  # here, to keep start-up light
-    from aaiclick.orchestration.rules.showing import show_stored_arguments  # here, to keep start-up light
-
-    return {
-        "id": str(task.id),
-        "job_id": str(task.job_id),
-        "group_id": None if task.group_id is None else str(task.group_id),
-        "name": task.name,
-        "entrypoint": shown(task.entrypoint),
-        "arguments": show_stored_arguments(task.kwargs_json),
-        "status": str(task.status),
-        "epoch": task.epoch,
-        "attempt": task.attempt,
-        "crash_count": task.crash_count,
-        "lost_count": task.lost_count,
-        "max_retries": task.max_retries,
-        "generation": task.generation,
-        "priority": task.priority,
-        "critical": task.critical,
-        "when": str(task.when),
-        "timeout_s": task.timeout_s,
-        "worker_id": None if task.worker_id is None else str(task.worker_id),
-        "created_at": to_time(task.created_at),
-        "claimed_at": to_time(task.claimed_at),
-        "started_at": to_time(task.started_at),
-        "completed_at": to_time(task.completed_at),
-        "run_after": to_time(task.run_after),
-        "log_path": task.log_path,
-        "error": task.error,
-    }

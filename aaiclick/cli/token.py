@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from aaiclick.cli.job import to_time
 from aaiclick.cli.loop import wait_for, with_id
 from aaiclick.cli.output import AsJson, say, show_json, show_table, show_text
 from aaiclick.wording import counted
-
-if TYPE_CHECKING:
-    from aaiclick.orchestration.models.token import Token
 
 COLUMNS = ("id", "name", "role", "created", "expires", "revoked", "last used")
 UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -34,10 +30,11 @@ def create(
 ) -> None:
     """Make a token. It is shown now, and never again."""
     from aaiclick.orchestration.tokens import create_token  # here, to keep start-up light
+    from aaiclick.representations.tokens import new_token  # here, to keep start-up light
 
     made = wait_for(create_token(name, role, lives_s=to_seconds(expires)))
     if as_json:
-        show_json(to_json(made.token) | {"token": made.text})
+        show_json(new_token(made.token, made.text))
         return
     show_text(made.text)
     say("Keep it: it is not shown again.")
@@ -59,13 +56,14 @@ def to_seconds(text: str | None) -> float | None:
 def list_(as_json: AsJson = False) -> None:
     """List tokens, the newest first; their secrets are not kept."""
     from aaiclick.orchestration.tokens import list_tokens  # here, to keep start-up light
+    from aaiclick.representations.tokens import token_list  # here, to keep start-up light
 
-    tokens = [to_json(token) for token in wait_for(list_tokens())]
+    found = token_list(wait_for(list_tokens()))
     if as_json:
-        show_json({"tokens": tokens})
+        show_json(found)
         return
-    show_table(COLUMNS, [tuple(token.values()) for token in tokens])
-    say(counted(len(tokens), "token"))
+    show_table(COLUMNS, [tuple(token.values()) for token in found["tokens"]])
+    say(counted(len(found["tokens"]), "token"))
 
 
 @app.command()
@@ -84,16 +82,3 @@ def revoke(
         show_json({"id": str(wanted), "revoked": revoked})
     else:
         say(f"Token {wanted} is revoked." if revoked else f"Token {wanted} was revoked already.")
-
-
-def to_json(token: Token) -> dict[str, Any]:
-    """The id is a string, as in every answer."""
-    return {
-        "id": str(token.id),
-        "name": token.name,
-        "role": str(token.role),
-        "created_at": to_time(token.created_at),
-        "expires_at": to_time(token.expires_at),
-        "revoked_at": to_time(token.revoked_at),
-        "last_used_at": to_time(token.last_used_at),
-    }

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aaiclick.cli.job import to_time
+from aaiclick.cli.job import Before
 from aaiclick.cli.loop import wait_for, with_id
-from aaiclick.cli.output import AsJson, printable, say, show_json, show_table
+from aaiclick.cli.output import AsJson, printable, say, show_facts, show_json, show_table
 from aaiclick.cli.watching import Watch, watch
+from aaiclick.errors import NotFound
 from aaiclick.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from aaiclick.orchestration.models import Worker
+    from aaiclick.representations.workers import WorkerPage
 
 COLUMNS = ("id", "name", "host", "pid", "status", "slots", "completed", "failed", "last heartbeat")
 FIELDS = (
@@ -141,46 +143,53 @@ def _ask(typed: str, how: Callable[[int], Coroutine[Any, Any, bool]], said: str,
         say(f"Worker {wanted} {said}." if asked else f"Worker {wanted} has stopped already.")
 
 
+@app.command()
+def get(worker_id: WorkerId, as_json: AsJson = False) -> None:
+    """Show a worker."""
+    from aaiclick.representations.workers import worker_answer  # here, to keep start-up light
+
+    facts = worker_answer(with_id("worker", worker_id, _get))
+    if as_json:
+        show_json(facts)
+    else:
+        show_facts(facts)
+
+
+async def _get(worker_id: int) -> Worker:
+    from aaiclick.orchestration.workers import get_worker  # here, to keep start-up light
+
+    found = await get_worker(worker_id)
+    if found is None:
+        raise NotFound(what="worker", field="id", value=worker_id, hint="See: aaiclick worker list")
+    return found
+
+
 @app.command("list")
 def list_(
     status: Annotated[str | None, typer.Option(help="Only workers of this status.")] = None,
     limit: Annotated[int | None, typer.Option(help="How many at most.")] = None,
+    before: Before = None,
     watched: Watch = False,
     as_json: AsJson = False,
 ) -> None:
     """List workers, the newest first, also those that have left."""
     if watched:
-        watch(lambda: _list(status, limit), lambda found: _show(found, as_json), as_json=as_json)
+        watch(lambda: _list(status, limit, before), lambda found: _show(found, as_json), as_json=as_json)
     else:
-        _show(wait_for(_list(status, limit)), as_json)
+        _show(wait_for(_list(status, limit, before)), as_json)
 
 
-async def _list(status: str | None, limit: int | None) -> list[dict[str, Any]]:
+async def _list(status: str | None, limit: int | None, before: int | None) -> WorkerPage:
     from aaiclick.orchestration.workers import list_workers  # here, to keep start-up light
+    from aaiclick.representations.workers import worker_page  # here, to keep start-up light
 
-    return [to_json(worker) for worker in await list_workers(status, limit)]
+    return worker_page(await list_workers(status, limit, before=before), limit)
 
 
-def _show(workers: list[dict[str, Any]], as_json: bool) -> None:
+def _show(found: WorkerPage, as_json: bool) -> None:
     if as_json:
-        show_json({"workers": workers})
+        show_json(found)
         return
+    workers: list[Any] = [*found["workers"]]
     show_table(COLUMNS, [[facts[field] for field in FIELDS] for facts in workers])
     say(counted(len(workers), "worker"))
-
-
-def to_json(worker: Worker) -> dict[str, Any]:
-    """The id is a string, as in every answer."""
-    return {
-        "id": str(worker.id),
-        "name": worker.name,
-        "hostname": worker.hostname,
-        "pid": worker.pid,
-        "status": str(worker.status),
-        "concurrency": worker.concurrency,
-        "tasks_completed": worker.tasks_completed,
-        "tasks_failed": worker.tasks_failed,
-        "started_at": to_time(worker.started_at),
-        "last_heartbeat": to_time(worker.last_heartbeat),
-        "expires_at": to_time(worker.expires_at),
-    }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -162,21 +160,3 @@ async def _one_select(client: DataClient, query: str) -> str:
     if not inner.upper().startswith(("SELECT", "WITH", "(")):
         raise InputError(field="SQL", value=shown(repr(query)), rule="one SELECT, which only reads", hint="")
     return inner
-
-
-def as_json(value: Any) -> Any:
-    """A value of ClickHouse's as JSON can say it; what it cannot say is written as a string."""
-    match value:
-        case None | bool() | int():
-            return value
-        case str():
-            return value.encode(errors="replace").decode()
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case bytes():
-            return base64.b64encode(value).decode()
-        case list() | tuple() | set() | frozenset():
-            return [as_json(each) for each in value]
-        case dict():
-            return {str(as_json(key)): as_json(each) for key, each in value.items()}
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)

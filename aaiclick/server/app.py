@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import json
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 
@@ -95,6 +94,6 @@ def _document() -> APIRouter:
     @router.get("/openapi.json", response_model=dict[str, object], responses=told() | UNCHANGED)
     async def openapi(request: Request, _: Viewer) -> Response:
         """This document."""
-        return answer(request, json.dumps(document(request.app)).encode())
+        return answer(request, document(request.app))
 
     return router

@@ -9,7 +9,16 @@ from fastapi import APIRouter, Query, Request, Response
 from aaiclick.orchestration.backfills import list_backfills
 from aaiclick.orchestration.registered_jobs import list_fires
 from aaiclick.orchestration.rules.schedules import read_time
-from aaiclick.server import changes, models, requests
+from aaiclick.representations.backfills import (
+    BackfillAnswer,
+    BackfillPage,
+    BackfillPlan,
+    backfill_answer,
+    backfill_page,
+)
+from aaiclick.representations.fires import FirePage, fire_page
+from aaiclick.representations.jobs import Cancelled
+from aaiclick.server import changes, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, Responses, told
 from aaiclick.server.found import the_backfill
@@ -18,29 +27,29 @@ from aaiclick.server.who import Operator, Viewer
 
 router = APIRouter(tags=["backfills"])
 
-PLANNED: Responses = {200: {"model": models.BackfillPlan, "description": "What it would do (`dry_run`)."}}
+PLANNED: Responses = {200: {"model": BackfillPlan, "description": "What it would do (`dry_run`)."}}
 
 
-@router.get("/registered-jobs/{name}/fires", response_model=models.FirePage, responses=told(404) | UNCHANGED)
+@router.get("/registered-jobs/{name}/fires", response_model=FirePage, responses=told(404) | UNCHANGED)
 async def fires(request: Request, name: Name, _: Viewer, asked: Annotated[requests.FiresQuery, Query()]) -> Response:
     """List what became of the times of an entry, the latest first."""
     before = None if asked.before is None else read_time(asked.before, "before")
     found = await list_fires(name, asked.limit, before=before)
-    return answer(request, models.FirePage.of(found, asked.limit))
+    return answer(request, fire_page(found, asked.limit))
 
 
-@router.get("/registered-jobs/{name}/backfills", response_model=models.BackfillPage, responses=told(404) | UNCHANGED)
+@router.get("/registered-jobs/{name}/backfills", response_model=BackfillPage, responses=told(404) | UNCHANGED)
 async def list_(request: Request, name: Name, _: Viewer, asked: Annotated[requests.PageQuery, Query()]) -> Response:
     """List the backfills of an entry, the newest first."""
     before = None if asked.before is None else int(asked.before)
     found = await list_backfills(name, asked.limit, before=before)
-    return answer(request, models.BackfillPage.of(found, asked.limit))
+    return answer(request, backfill_page(found, asked.limit))
 
 
 @router.post(
     "/registered-jobs/{name}/backfills",
     status_code=201,
-    response_model=models.BackfillAnswer,
+    response_model=BackfillAnswer,
     responses=told(400, 404, 409) | PLANNED,
 )
 async def create(request: Request, name: Name, who: Operator, body: requests.CreateBackfill) -> Response:
@@ -50,13 +59,13 @@ async def create(request: Request, name: Name, who: Operator, body: requests.Cre
     return answer(request, await changes.backfill(who, name, body), status=201)
 
 
-@router.get("/backfills/{backfill_id}", response_model=models.BackfillAnswer, responses=told(404) | UNCHANGED)
+@router.get("/backfills/{backfill_id}", response_model=BackfillAnswer, responses=told(404) | UNCHANGED)
 async def get(request: Request, backfill_id: requests.IdPath, _: Viewer) -> Response:
     """Show a backfill, with its times by what became of them."""
-    return answer(request, models.BackfillAnswer.of(await the_backfill(backfill_id)))
+    return answer(request, backfill_answer(await the_backfill(backfill_id)))
 
 
-@router.post("/backfills/{backfill_id}/cancel", response_model=models.Cancelled, responses=told(404))
+@router.post("/backfills/{backfill_id}/cancel", response_model=Cancelled, responses=told(404))
 async def cancel(request: Request, backfill_id: requests.IdPath, who: Operator) -> Response:
     """Start no more runs of a backfill; those that have begun go on."""
     return answer(request, await changes.cancel_backfill(who, backfill_id))

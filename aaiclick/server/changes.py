@@ -21,7 +21,12 @@ from aaiclick.orchestration.rules.schedules import read_when
 from aaiclick.orchestration.rules.secrets import secrets_in
 from aaiclick.orchestration.tasks import clear_task
 from aaiclick.orchestration.workers import deregister_worker, drain_worker
-from aaiclick.server import models, requests
+from aaiclick.representations.backfills import BackfillAnswer, BackfillPlan, backfill_answer, backfill_plan
+from aaiclick.representations.jobs import Cancelled
+from aaiclick.representations.registered_jobs import RegisteredJobAnswer, registered_job_answer
+from aaiclick.representations.tasks import Cleared, cleared
+from aaiclick.representations.workers import Asked
+from aaiclick.server import requests
 from aaiclick.server.found import the_entry, the_job, the_worker
 from aaiclick.server.who import Actor
 
@@ -67,7 +72,7 @@ async def _refuse_others_secrets(name: str, entrypoint: str) -> None:
         raise NotAllowed(what=f"A job called {shorten(name)} with this entrypoint", cause=cause, hint=hint)
 
 
-async def cancel(who: Actor, job_id: str) -> models.Cancelled:
+async def cancel(who: Actor, job_id: str) -> Cancelled:
     """Cancel a job and all of its tasks that have not ended."""
     wanted = check_id(int(job_id), "job id")
     async with who.changes("cancel", f"job {wanted}") as change:
@@ -75,38 +80,38 @@ async def cancel(who: Actor, job_id: str) -> models.Cancelled:
         if not cancelled:
             await the_job(job_id)
             change.outcome = "nothing: it had ended"
-    return models.Cancelled(cancelled=cancelled)
+    return Cancelled(cancelled=cancelled)
 
 
-async def retry(who: Actor, job_id: str, how: requests.Clear) -> models.Cleared:
+async def retry(who: Actor, job_id: str, how: requests.Clear) -> Cleared:
     """Run again the tasks of a job that failed, with everything downstream of them."""
     wanted = check_id(int(job_id), "job id")
     if how.dry_run:
-        return models.Cleared.of(await retry_failed_tasks(wanted, dry_run=True, upstream=how.upstream), True)
+        return cleared(await retry_failed_tasks(wanted, dry_run=True, upstream=how.upstream), True)
     async with who.changes("retry", f"job {wanted}"):
-        return models.Cleared.of(await retry_failed_tasks(wanted, upstream=how.upstream))
+        return cleared(await retry_failed_tasks(wanted, upstream=how.upstream))
 
 
-async def clear(who: Actor, task_id: str, how: requests.Clear) -> models.Cleared:
+async def clear(who: Actor, task_id: str, how: requests.Clear) -> Cleared:
     """Run a task again, whatever it is doing, with everything downstream of it."""
     wanted = check_id(int(task_id), "task id")
     if how.dry_run:
-        return models.Cleared.of(await clear_task(wanted, dry_run=True, upstream=how.upstream), True)
+        return cleared(await clear_task(wanted, dry_run=True, upstream=how.upstream), True)
     async with who.changes("clear", f"task {wanted}"):
-        return models.Cleared.of(await clear_task(wanted, upstream=how.upstream))
+        return cleared(await clear_task(wanted, upstream=how.upstream))
 
 
-async def replay(who: Actor, task_id: str) -> models.Cleared:
+async def replay(who: Actor, task_id: str) -> Cleared:
     """Run a task again that was given up, with everything downstream of it."""
     wanted = check_id(int(task_id), "task id")
     async with who.changes("replay", f"task {wanted}"):
-        return models.Cleared.of(await replay_dead_letter(wanted))
+        return cleared(await replay_dead_letter(wanted))
 
 
 # ---------------------------------------------------------------- registered jobs
 
 
-async def register(who: Actor, name: str, asked: requests.RegisterJob) -> models.RegisteredJobAnswer:
+async def register(who: Actor, name: str, asked: requests.RegisterJob) -> RegisteredJobAnswer:
     """Add an entry, or make an old one what this says."""
     check_name(name, "Job name")
     given = asked.model_dump(exclude_none=True)
@@ -114,21 +119,21 @@ async def register(who: Actor, name: str, asked: requests.RegisterJob) -> models
     target = f"registered job {shorten(name)}: {plain(named)}"
     async with who.changes("register", target), from_outside(named) as entrypoint:
         given["default_kwargs"] = await converted_outside(entrypoint, given.get("default_kwargs") or {})
-        return models.RegisteredJobAnswer.of(await upsert_registered_job(name, entrypoint, **given))
+        return registered_job_answer(await upsert_registered_job(name, entrypoint, **given))
 
 
-async def enable(who: Actor, name: str) -> models.RegisteredJobAnswer:
+async def enable(who: Actor, name: str) -> RegisteredJobAnswer:
     """Let an entry fire from now on."""
     check_name(name, "Job name")
     async with who.changes("enable", f"registered job {name}"):
-        return models.RegisteredJobAnswer.of(await enable_job(name))
+        return registered_job_answer(await enable_job(name))
 
 
-async def disable(who: Actor, name: str) -> models.RegisteredJobAnswer:
+async def disable(who: Actor, name: str) -> RegisteredJobAnswer:
     """Let an entry fire no more."""
     check_name(name, "Job name")
     async with who.changes("disable", f"registered job {name}"):
-        return models.RegisteredJobAnswer.of(await disable_job(name))
+        return registered_job_answer(await disable_job(name))
 
 
 async def run(who: Actor, name: str, asked: requests.RunRegistered) -> Job:
@@ -146,13 +151,13 @@ async def run(who: Actor, name: str, asked: requests.RunRegistered) -> Job:
 # ---------------------------------------------------------------- backfills
 
 
-async def plan_backfill(name: str, asked: requests.CreateBackfill) -> models.BackfillPlan:
+async def plan_backfill(name: str, asked: requests.CreateBackfill) -> BackfillPlan:
     """What a backfill would do; changes nothing."""
     between = (read_when(asked.start, "start"), read_when(asked.end, "end"))
-    return models.BackfillPlan.of(await backfills.plan_backfill(name, *between, force=asked.force, failed=asked.failed))
+    return backfill_plan(await backfills.plan_backfill(name, *between, force=asked.force, failed=asked.failed))
 
 
-async def backfill(who: Actor, name: str, asked: requests.CreateBackfill) -> models.BackfillAnswer:
+async def backfill(who: Actor, name: str, asked: requests.CreateBackfill) -> BackfillAnswer:
     """Run the past times of an entry in a range; what it runs was decided when it was registered."""
     check_name(name, "Job name")
     between = (read_when(asked.start, "start"), read_when(asked.end, "end"))
@@ -169,32 +174,32 @@ async def backfill(who: Actor, name: str, asked: requests.CreateBackfill) -> mod
                 failed=asked.failed,
             )
         change.target = f"backfill {made.id}"
-    return models.BackfillAnswer.of(made)
+    return backfill_answer(made)
 
 
-async def cancel_backfill(who: Actor, backfill_id: str) -> models.Cancelled:
+async def cancel_backfill(who: Actor, backfill_id: str) -> Cancelled:
     """Start no more runs of a backfill."""
     wanted = check_id(int(backfill_id), "backfill id")
     async with who.changes("cancel", f"backfill {wanted}") as change:
         cancelled = await backfills.cancel_backfill(wanted)
         if not cancelled:
             change.outcome = "nothing: it had ended"
-    return models.Cancelled(cancelled=cancelled)
+    return Cancelled(cancelled=cancelled)
 
 
 # ---------------------------------------------------------------- workers
 
 
-async def drain(who: Actor, worker_id: str) -> models.Asked:
+async def drain(who: Actor, worker_id: str) -> Asked:
     """Ask a worker to finish what it runs and to leave."""
     wanted = check_id(int(worker_id), "worker id")
     async with who.changes("drain", f"worker {wanted}"):
-        return models.Asked(asked=await drain_worker(wanted))
+        return Asked(asked=await drain_worker(wanted))
 
 
-async def stop(who: Actor, worker_id: str) -> models.Asked:
+async def stop(who: Actor, worker_id: str) -> Asked:
     """End a worker's session now."""
     wanted = check_id(int(worker_id), "worker id")
     async with who.changes("stop", f"worker {wanted}"):
         await the_worker(worker_id)
-        return models.Asked(asked=await deregister_worker(wanted))
+        return Asked(asked=await deregister_worker(wanted))

@@ -7,7 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from aaiclick.orchestration.dead_letters import list_dead_letters
-from aaiclick.server import changes, models, requests
+from aaiclick.representations.dead_letters import DeadLetterPage, dead_letter_page
+from aaiclick.representations.tasks import Cleared
+from aaiclick.server import changes, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, told
 from aaiclick.server.who import Operator, Viewer
@@ -15,17 +17,17 @@ from aaiclick.server.who import Operator, Viewer
 router = APIRouter(prefix="/dead-letters", tags=["dead letters"])
 
 
-@router.get("", response_model=models.DeadLetterPage, responses=told() | UNCHANGED)
+@router.get("", response_model=DeadLetterPage, responses=told() | UNCHANGED)
 async def list_(request: Request, _: Viewer, asked: Annotated[requests.DeadLettersQuery, Query()]) -> Response:
     """List tasks that were given up, those of the newest jobs first."""
     before = None
     if asked.before is not None:
         job_id, _dash, task_id = asked.before.partition("-")
         before = (int(job_id), int(task_id))
-    return answer(request, models.DeadLetterPage.of(await list_dead_letters(before, asked.limit), asked.limit))
+    return answer(request, dead_letter_page(await list_dead_letters(before, asked.limit), asked.limit))
 
 
-@router.post("/{task_id}/replay", response_model=models.Cleared, responses=told(404, 409))
+@router.post("/{task_id}/replay", response_model=Cleared, responses=told(404, 409))
 async def replay(request: Request, task_id: requests.IdPath, who: Operator) -> Response:
     """Run a task again that was given up, with everything downstream of it."""
     return answer(request, await changes.replay(who, task_id))

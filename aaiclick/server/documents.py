@@ -9,8 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from aaiclick import __version__
-from aaiclick.server.models import Problem
-from aaiclick.server.problems import MEDIA_TYPE
+from aaiclick.server.problems import MEDIA_TYPE, Problem
 
 WHY = {
     400: "The body is not JSON.",

@@ -11,7 +11,8 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from aaiclick.errors import InputError
 from aaiclick.orchestration.feed import newest_event, read_feed, refuse_future, settled_event
 from aaiclick.orchestration.rules.names import check_id, shorten
-from aaiclick.server import models, requests
+from aaiclick.representations.events import EventPage, event_page
+from aaiclick.server import requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import told
 from aaiclick.server.following import Reader
@@ -33,14 +34,14 @@ _STREAM = {
 LastEventId = Annotated[str | None, Header(alias="Last-Event-ID", description="It wins over `after`.")]
 
 
-@router.get("", response_model=models.EventPage, responses=told())
+@router.get("", response_model=EventPage, responses=told())
 async def list_(request: Request, _: Viewer, asked: Annotated[requests.EventsQuery, Query()]) -> Response:
     """List events, the oldest first."""
     after = int(asked.after or 0)
     page = await read_feed(after, job_id=to_id(asked.job_id), limit=asked.limit)
     if page.cursor == after:
         refuse_future(after, await newest_event(), "after")
-    return answer(request, models.EventPage.of(page.events, page.cursor))
+    return answer(request, event_page(page.events, page.cursor))
 
 
 @router.get("/stream", response_class=Response, responses=told() | {200: _STREAM})

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from aaiclick.clock import SYSTEM_CLOCK
 from aaiclick.orchestration.feed import newest_event, read_feed
 from aaiclick.orchestration.models import Event
-from aaiclick.server import models
+from aaiclick.representations.events import event_answer
+from aaiclick.server.answers import to_json
 from aaiclick.server.window import Piece, Told, Window
 
 LOOK_EVERY_S = 0.5
@@ -107,6 +108,6 @@ async def _read(after: int, job_id: int | None = None) -> Piece | None:
 
 
 def _tell(event: Event) -> Told:
-    shown = models.EventAnswer.of(event)
-    text = f"id: {shown.id}\nevent: {shown.move}\ndata: {shown.model_dump_json()}\n\n"
-    return Told(event.id, event.job_id, text.encode())
+    shown = event_answer(event)
+    head = f"id: {shown['id']}\nevent: {shown['move']}\ndata: "
+    return Told(event.id, event.job_id, head.encode() + to_json(shown) + b"\n\n")

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.applications import Starlette
 
 from aaiclick.orchestration.health import Health, health_check
-from aaiclick.server import models
+from aaiclick.representations.health import Alive, HealthAnswer, health_answer
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import problem_response, told
 from aaiclick.server.problems import problem
@@ -20,20 +20,20 @@ probes = APIRouter(tags=["health"])
 router = APIRouter(prefix="/health", tags=["health"])
 
 
-@probes.get("/healthz", response_model=models.Alive, responses={500: problem_response(500)})
+@probes.get("/healthz", response_model=Alive, responses={500: problem_response(500)})
 async def healthz(request: Request) -> Response:
     """Does the process answer?"""
-    return answer(request, models.Alive(status="alive"))
+    return answer(request, Alive(status="alive"))
 
 
-@probes.get("/readyz", response_model=models.Alive, responses={500: problem_response(500), 503: problem_response(503)})
+@probes.get("/readyz", response_model=Alive, responses={500: problem_response(500), 503: problem_response(503)})
 async def readyz(request: Request) -> Response:
     """Can it work: does the database answer, with the schema that is needed?"""
     health = await _looked(request.app)
     missing = [name for name in NEEDED if not health[name].ok]
     if missing:  # nobody is asked who they are here: no details
         return problem(503, "NotReady", f"These cannot be used: {', '.join(missing)}.")
-    return answer(request, models.Alive(status="ready"))
+    return answer(request, Alive(status="ready"))
 
 
 async def _looked(app: Starlette) -> Health:
@@ -44,7 +44,7 @@ async def _looked(app: Starlette) -> Health:
     return await asyncio.shield(looking)
 
 
-@router.get("", response_model=models.HealthAnswer, responses=told())
+@router.get("", response_model=HealthAnswer, responses=told())
 async def health(request: Request, _: Viewer) -> Response:
     """Look at everything: the database, its schema, workers, the leader, the disk."""
-    return answer(request, models.HealthAnswer.of(await health_check()))
+    return answer(request, health_answer(await health_check()))

@@ -11,21 +11,35 @@ from aaiclick.orchestration.expectations import list_job_expectations
 from aaiclick.orchestration.job_graphs import get_job_graph, list_job_tasks
 from aaiclick.orchestration.jobs import compute_job_stats, list_job_errors, list_jobs, show_job_result
 from aaiclick.orchestration.models import Job
-from aaiclick.server import changes, models, requests
+from aaiclick.representations.graphs import GraphAnswer, GraphTaskPage, graph_answer, graph_task_page
+from aaiclick.representations.jobs import (
+    Cancelled,
+    JobAnswer,
+    JobErrors,
+    JobPage,
+    ResultAnswer,
+    StatsAnswer,
+    job_answer,
+    job_errors,
+    job_page,
+    result_answer,
+    stats_answer,
+)
+from aaiclick.representations.tasks import Cleared
+from aaiclick.server import changes, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, Responses, told
 from aaiclick.server.found import the_job
-from aaiclick.server.rows import to_json, written
 from aaiclick.server.who import Author, Operator, Viewer
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="The same as `key` in the body.")]
 
-AGAIN: Responses = {200: {"model": models.JobAnswer, "description": "The job that this key had before."}}
+AGAIN: Responses = {200: {"model": JobAnswer, "description": "The job that this key had before."}}
 
 
-@router.post("", status_code=201, response_model=models.JobAnswer, responses=told(400, 409) | AGAIN)
+@router.post("", status_code=201, response_model=JobAnswer, responses=told(400, 409) | AGAIN)
 async def submit(request: Request, body: requests.SubmitJob, who: Author, idempotency_key: Key = None) -> Response:
     """Submit a job. With a key, the same request again gives the first job again (200)."""
     body.key = given_key(body.key, idempotency_key)
@@ -41,44 +55,44 @@ def given_key(in_body: str | None, in_header: str | None) -> str | None:
 
 def submitted(request: Request, job: Job) -> Response:
     """201 for a new job, 200 for the one that its key had before."""
-    return answer(request, models.JobAnswer.of(job), status=200 if job._tasks is None else 201)
+    return answer(request, job_answer(job), status=200 if job._tasks is None else 201)
 
 
-@router.get("", response_model=models.JobPage, responses=told() | UNCHANGED)
+@router.get("", response_model=JobPage, responses=told() | UNCHANGED)
 async def list_(request: Request, _: Viewer, asked: Annotated[requests.JobsQuery, Query()]) -> Response:
     """List jobs, the newest first."""
     before = None if asked.before is None else int(asked.before)
     found = await list_jobs(asked.status, asked.name_like, asked.limit, before=before)
-    return answer(request, models.JobPage.of(found, asked.limit))
+    return answer(request, job_page(found, asked.limit))
 
 
-@router.get("/{job_id}", response_model=models.JobAnswer, responses=told(404) | UNCHANGED)
+@router.get("/{job_id}", response_model=JobAnswer, responses=told(404) | UNCHANGED)
 async def get(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
     """Show a job."""
-    return answer(request, models.JobAnswer.of(await the_job(job_id)))
+    return answer(request, job_answer(await the_job(job_id)))
 
 
-@router.get("/{job_id}/errors", response_model=models.JobErrors, responses=told(404) | UNCHANGED)
+@router.get("/{job_id}/errors", response_model=JobErrors, responses=told(404) | UNCHANGED)
 async def errors(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
     """Show where the tasks of a job failed, and what they expected of their data and did not find."""
     await the_job(job_id)
     found = await list_job_errors(int(job_id)), await list_job_expectations(int(job_id))
-    return answer(request, models.JobErrors.of(*found))
+    return answer(request, job_errors(*found))
 
 
-@router.get("/{job_id}/result", response_model=models.ResultAnswer, responses=told(404, 409) | UNCHANGED)
+@router.get("/{job_id}/result", response_model=ResultAnswer, responses=told(404, 409) | UNCHANGED)
 async def result(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
     """Show what a job returned; refused unless it has completed."""
-    return answer(request, models.ResultAnswer.of(job_id, await show_job_result(int(job_id))))
+    return answer(request, result_answer(int(job_id), await show_job_result(int(job_id))))
 
 
-@router.post("/{job_id}/cancel", response_model=models.Cancelled, responses=told(404))
+@router.post("/{job_id}/cancel", response_model=Cancelled, responses=told(404))
 async def cancel(request: Request, job_id: requests.IdPath, who: Operator) -> Response:
     """Cancel a job and all of its tasks that have not ended."""
     return answer(request, await changes.cancel(who, job_id))
 
 
-@router.post("/{job_id}/retry", response_model=models.Cleared, responses=told(400, 404, 409))
+@router.post("/{job_id}/retry", response_model=Cleared, responses=told(400, 404, 409))
 async def retry(
     request: Request, job_id: requests.IdPath, who: Operator, body: requests.Clear | None = None
 ) -> Response:
@@ -86,25 +100,23 @@ async def retry(
     return answer(request, await changes.retry(who, job_id, body or requests.Clear()))
 
 
-@router.get("/{job_id}/stats", response_model=models.StatsAnswer, responses=told(404) | UNCHANGED)
+@router.get("/{job_id}/stats", response_model=StatsAnswer, responses=told(404) | UNCHANGED)
 async def stats(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
     """Show a job in numbers."""
-    return answer(request, models.StatsAnswer.of(await compute_job_stats(int(job_id))))
+    return answer(request, stats_answer(await compute_job_stats(int(job_id))))
 
 
-@router.get("/{job_id}/graph", response_model=models.GraphAnswer, responses=told(404) | UNCHANGED)
+@router.get("/{job_id}/graph", response_model=GraphAnswer, responses=told(404) | UNCHANGED)
 async def graph(request: Request, job_id: requests.IdPath, _: Viewer) -> Response:
     """Show a job's whole graph, without arguments and results."""
-    found = await get_job_graph(int(job_id))
-    return answer(request, to_json({name: written(rows) for name, rows in found._asdict().items()}))
+    return answer(request, graph_answer(await get_job_graph(int(job_id))))
 
 
-@router.get("/{job_id}/tasks", response_model=models.GraphTaskPage, responses=told(404) | UNCHANGED)
+@router.get("/{job_id}/tasks", response_model=GraphTaskPage, responses=told(404) | UNCHANGED)
 async def tasks(
     request: Request, job_id: requests.IdPath, _: Viewer, asked: Annotated[requests.JobTasksQuery, Query()]
 ) -> Response:
     """List the tasks of a job, in the order in which they were made."""
     after = None if asked.after is None else int(asked.after)
     rows = await list_job_tasks(int(job_id), asked.status, after, asked.limit)
-    following = str(rows[-1].id) if len(rows) == asked.limit else None
-    return answer(request, to_json({"tasks": written(rows), "next": following}))
+    return answer(request, graph_task_page(rows, asked.limit))

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from aaiclick.data.browsing import Browsed, Condition, Order, as_json, browse_object, describe_object
+from aaiclick.data.browsing import Condition, Order, browse_object, describe_object
 from aaiclick.data.context import data_context
-from aaiclick.server import models, requests
+from aaiclick.representations.objects import ObjectList, RowsAnswer, SchemaAnswer, rows_answer, schema_answer
+from aaiclick.server import requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, told
 from aaiclick.server.who import Viewer
@@ -18,28 +19,26 @@ router = APIRouter(prefix="/objects", tags=["objects"])
 Name = Annotated[str, Path(min_length=1, max_length=200, description="The Object's name.")]
 
 
-@router.get("", response_model=models.ObjectList, responses=told() | UNCHANGED)
+@router.get("", response_model=ObjectList, responses=told() | UNCHANGED)
 async def list_(request: Request, _: Viewer) -> Response:
     """List the names of the Objects that stay."""
     async with data_context(oplog=False) as context:
-        return answer(request, models.ObjectList(objects=await context.list_objects()))
+        return answer(request, ObjectList(objects=await context.list_objects()))
 
 
-@router.get("/{name}/schema", response_model=models.SchemaAnswer, responses=told(404) | UNCHANGED)
+@router.get("/{name}/schema", response_model=SchemaAnswer, responses=told(404) | UNCHANGED)
 async def schema(request: Request, name: Name, _: Viewer) -> Response:
     """Show the columns of an Object."""
-    found = await describe_object(name)
-    columns = [models.ColumnAnswer(name=field.name, type=field.type) for field in found.fields]
-    return answer(request, models.SchemaAnswer(name=name, shape=found.shape, ordered=found.ordered, columns=columns))
+    return answer(request, schema_answer(name, await describe_object(name)))
 
 
-@router.get("/{name}/rows", response_model=models.RowsAnswer, responses=told(404) | UNCHANGED)
+@router.get("/{name}/rows", response_model=RowsAnswer, responses=told(404) | UNCHANGED)
 async def rows(request: Request, name: Name, _: Viewer, asked: Annotated[requests.RowsQuery, Query()]) -> Response:
     """Show the first rows of an Object."""
     return answer(request, rows_answer(await browse_object(name, limit=asked.limit)))
 
 
-@router.post("/{name}/query", response_model=models.RowsAnswer, responses=told(400, 404))
+@router.post("/{name}/query", response_model=RowsAnswer, responses=told(400, 404))
 async def query(request: Request, name: Name, _: Viewer, body: requests.QueryObject) -> Response:
     """Show rows of an Object by plain conditions. There is no SQL here: nothing else is read, and nothing written."""
     found = await browse_object(
@@ -50,10 +49,3 @@ async def query(request: Request, name: Name, _: Viewer, body: requests.QueryObj
         limit=body.limit,
     )
     return answer(request, rows_answer(found))
-
-
-def rows_answer(found: Browsed) -> models.RowsAnswer:
-    """Rows as JSON can say them."""
-    columns = [models.ColumnAnswer(name=name, type=kind) for name, kind in zip(found.names, found.types, strict=True)]
-    shown = [[as_json(value) for value in row] for row in found.rows]
-    return models.RowsAnswer(columns=columns, rows=shown, complete=found.complete)

@@ -10,6 +10,7 @@ from typing import Any
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -50,6 +51,24 @@ RETRY_AFTER_S = 5
 
 WRONG_MAX = 100
 """So many wrong fields are listed: a body of unknown fields would be answered with ten times its size."""
+
+
+class WrongField(BaseModel):
+    """One field that was not accepted."""
+
+    field: str
+    rule: str
+    value: str | None = None
+
+
+class Problem(BaseModel):
+    """What went wrong, as RFC 9457 says it."""
+
+    type: str = Field(examples=["urn:aaiclick:problem:NotFound"])
+    title: str
+    status: int
+    detail: str
+    errors: list[WrongField] | None = None
 
 
 def status_of(error: errors.AaiclickError) -> int:

@@ -13,7 +13,9 @@ from aaiclick.orchestration.expectations import list_task_expectations
 from aaiclick.orchestration.log_following import Place, follow_log
 from aaiclick.orchestration.pending import why_pending
 from aaiclick.orchestration.tasks import get_runs_for_task, get_traceback
-from aaiclick.server import changes, models, requests
+from aaiclick.representations.pending import PendingAnswer, pending_answer
+from aaiclick.representations.tasks import Cleared, RunList, TaskDetail, run_list, task_detail
+from aaiclick.server import changes, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, told
 from aaiclick.server.found import the_task
@@ -27,29 +29,27 @@ router = APIRouter(prefix="/tasks", tags=["tasks"])
 _LOG = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The log's bytes as they are."}
 
 
-@router.get("/{task_id}", response_model=models.TaskDetail, responses=told(404) | UNCHANGED)
+@router.get("/{task_id}", response_model=TaskDetail, responses=told(404) | UNCHANGED)
 async def get(request: Request, task_id: requests.IdPath, _: Viewer) -> Response:
     """Show a task; of one that failed, where that was."""
     task = await the_task(task_id)
-    return answer(
-        request, models.TaskDetail.told(task, await get_traceback(task.id), await list_task_expectations(task.id))
-    )
+    return answer(request, task_detail(task, await get_traceback(task.id), await list_task_expectations(task.id)))
 
 
-@router.get("/{task_id}/runs", response_model=models.RunList, responses=told(404) | UNCHANGED)
+@router.get("/{task_id}/runs", response_model=RunList, responses=told(404) | UNCHANGED)
 async def runs(request: Request, task_id: requests.IdPath, _: Viewer) -> Response:
     """Show the attempts at a task that ended."""
     await the_task(task_id)
-    return answer(request, models.RunList.of(await get_runs_for_task(int(task_id))))
+    return answer(request, run_list(await get_runs_for_task(int(task_id))))
 
 
-@router.get("/{task_id}/pending", response_model=models.PendingAnswer, responses=told(404) | UNCHANGED)
+@router.get("/{task_id}/pending", response_model=PendingAnswer, responses=told(404) | UNCHANGED)
 async def pending(request: Request, task_id: requests.IdPath, _: Viewer) -> Response:
     """Say what a task still waits for, by name, or which worker, limit, delay or policy holds it."""
-    return answer(request, models.PendingAnswer.of(await why_pending(int(task_id))))
+    return answer(request, pending_answer(await why_pending(int(task_id))))
 
 
-@router.post("/{task_id}/clear", response_model=models.Cleared, responses=told(400, 404, 409))
+@router.post("/{task_id}/clear", response_model=Cleared, responses=told(400, 404, 409))
 async def clear(
     request: Request, task_id: requests.IdPath, who: Operator, body: requests.Clear | None = None
 ) -> Response:

@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from aaiclick.orchestration.workers import list_workers
-from aaiclick.server import changes, models, requests
+from aaiclick.representations.workers import Asked, WorkerAnswer, WorkerPage, worker_answer, worker_page
+from aaiclick.server import changes, requests
 from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, told
 from aaiclick.server.found import the_worker
@@ -16,27 +17,27 @@ from aaiclick.server.who import Operator, Viewer
 router = APIRouter(prefix="/workers", tags=["workers"])
 
 
-@router.get("", response_model=models.WorkerPage, responses=told() | UNCHANGED)
+@router.get("", response_model=WorkerPage, responses=told() | UNCHANGED)
 async def list_(request: Request, _: Viewer, asked: Annotated[requests.WorkersQuery, Query()]) -> Response:
     """List workers, the newest first, also those that have left."""
     before = None if asked.before is None else int(asked.before)
     found = await list_workers(asked.status, asked.limit, before=before)
-    return answer(request, models.WorkerPage.of(found, asked.limit))
+    return answer(request, worker_page(found, asked.limit))
 
 
-@router.get("/{worker_id}", response_model=models.WorkerAnswer, responses=told(404) | UNCHANGED)
+@router.get("/{worker_id}", response_model=WorkerAnswer, responses=told(404) | UNCHANGED)
 async def get(request: Request, worker_id: requests.IdPath, _: Viewer) -> Response:
     """Show a worker."""
-    return answer(request, models.WorkerAnswer.of(await the_worker(worker_id)))
+    return answer(request, worker_answer(await the_worker(worker_id)))
 
 
-@router.post("/{worker_id}/drain", response_model=models.Asked, responses=told(404))
+@router.post("/{worker_id}/drain", response_model=Asked, responses=told(404))
 async def drain(request: Request, worker_id: requests.IdPath, who: Operator) -> Response:
     """Ask a worker to finish what it runs and to leave."""
     return answer(request, await changes.drain(who, worker_id))
 
 
-@router.post("/{worker_id}/stop", response_model=models.Asked, responses=told(404))
+@router.post("/{worker_id}/stop", response_model=Asked, responses=told(404))
 async def stop(request: Request, worker_id: requests.IdPath, who: Operator) -> Response:
     """End a worker's session now: what it runs is given to others, and its own results are refused."""
     return answer(request, await changes.stop(who, worker_id))

@@ -23,7 +23,7 @@ def test_they_are_listed_the_newest_first(cli: Cli, made: str) -> None:
     assert [row[:2] for row in rows] == [[newer, "running"], [made, "running"]]
     listed = cli("registered-job", "backfills", "plain", "--limit", "1", "--offset", "1", "--json")
     assert [each["id"] for each in listed.data["backfills"]] == [made]
-    assert listed.data["backfills"][0]["next_at"] == "2026-03-01T00:00:00+00:00"
+    assert listed.data["backfills"][0]["next_at"] == "2026-03-01T00:00:00Z"
 
 
 def test_one_is_stopped_by_the_end_of_its_id(cli: Cli, made: str) -> None:
@@ -52,7 +52,7 @@ def test_days_are_midnight_in_the_zone_of_the_schedule(cli: Cli) -> None:
     ]
     assert (planned["would_run"], planned["left_alone"]) == (3, {})
     made = cli("registered-job", "backfill", "plain", *days, "--force", "--json").data
-    assert (made["start_at"], made["force"]) == ("2026-03-27T23:00:00+00:00", True)
+    assert (made["start_at"], made["force"]) == ("2026-03-27T23:00:00Z", True)
 
 
 @pytest.mark.parametrize("start", ["2026-13-01", "2026-03-01T00:00:00", "yesterday", "\u0662026-03-01"])
@@ -71,7 +71,7 @@ def test_force_and_failed_do_not_go_together(cli: Cli) -> None:
 def test_times_are_listed(cli: Cli) -> None:
     cli("register-job", PLAIN, "--schedule", "@daily")
     assert cli("registered-job", "fires", "plain") == (0, "fire_at\toutcome\tjob_id\tbackfill_id\n", "no times\n")
-    assert cli("registered-job", "fires", "plain", "--json").data == {"fires": []}
+    assert cli("registered-job", "fires", "plain", "--json").data == {"fires": [], "next": None}
 
 
 def test_what_is_not_there(cli: Cli) -> None:

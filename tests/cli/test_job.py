@@ -45,7 +45,7 @@ def test_list_as_json_has_ids_that_no_program_rounds(cli: Cli) -> None:
     listed = cli("job", "list", "--json")
     assert listed.data["total"] == 1
     assert listed.data["jobs"][0]["id"] == str(job.id)
-    assert listed.data["jobs"][0]["created_at"].endswith("+00:00")
+    assert listed.data["jobs"][0]["created_at"].endswith("Z")
     assert listed.err == ""
 
 
@@ -66,7 +66,7 @@ def test_list_filters_and_pages(cli: Cli) -> None:
 
 def test_no_jobs(cli: Cli) -> None:
     assert cli("job", "list").err == "no jobs\n"
-    assert cli("job", "list", "--json").data == {"jobs": [], "total": 0}
+    assert cli("job", "list", "--json").data == {"jobs": [], "next": None, "total": 0}
 
 
 def test_get(cli: Cli) -> None:
@@ -110,10 +110,10 @@ def test_retry_lists_what_runs_again(cli: Cli) -> None:
     assert nothing == (0, "", "No tasks will run again.\n")
     asyncio.run(run(get_db_url(), "UPDATE tasks SET status = 'failed' WHERE name = 'part 1'"))
     asyncio.run(run(get_db_url(), "DELETE FROM ready"))
-    (task,) = cli("job", "retry", str(job.id), "--dry-run", "--json").data["cleared"]
+    (task,) = cli("job", "retry", str(job.id), "--dry-run", "--json").data["task_ids"]
     assert cli("job", "retry", str(job.id), "--dry-run") == (0, f"{task}\n", "1 task would run again.\n")
     assert cli("job", "retry", str(job.id)) == (0, f"{task}\n", "1 task will run again.\n")
-    assert cli("job", "retry", str(job.id), "--json").data == {"cleared": [], "dry_run": False}
+    assert cli("job", "retry", str(job.id), "--json").data == {"task_ids": [], "cleared": [], "dry_run": False}
 
 
 @pytest.mark.parametrize("verb", ["get", "cancel", "stats", "retry"])

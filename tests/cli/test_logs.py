@@ -28,7 +28,7 @@ def test_the_log_of_a_task(cli: Cli) -> None:
     assert cli("task", "logs", str(first.id)[-10:], "--tail", "2").out == "two\nthree"
     assert cli("task", "logs", str(first.id), "--tail", "0").out == ""
     shown = cli("task", "logs", str(first.id), "--tail", "1", "--json").data
-    assert shown == {"task_id": str(first.id), "epoch": None, "text": "three"}
+    assert shown == {"task_id": str(first.id), "epoch": None, "text": "three", "size": 13, "begins_at": 8}
     nothing = cli("task", "logs", str(second.id))
     assert nothing == (0, "", "nothing was written yet, or the log is on another machine\n")
     assert cli("task", "logs", str(second.id), "--json").data["text"] == ""

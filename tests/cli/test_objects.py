@@ -30,12 +30,12 @@ def test_list(cli: Cli, people: None) -> None:
     assert header == ["name", "table", "rows", "bytes"]
     assert row[:3] == ["people", "p_people", "3"]
     assert listed.err == "1 Object\n"
-    assert cli("data", "list", "--json").data["objects"][0]["rows"] == 3
+    assert cli("data", "list", "--json").data["stored"][0]["rows"] == 3
 
 
 def test_no_objects(cli: Cli) -> None:
     assert cli("data", "list").err == "no Objects\n"
-    assert cli("data", "list", "--json").data == {"objects": []}
+    assert cli("data", "list", "--json").data == {"objects": [], "stored": []}
 
 
 def test_show(cli: Cli, people: None) -> None:
@@ -115,7 +115,7 @@ def test_versions_and_the_way_back(cli: Cli, people: None) -> None:
     assert said == (0, "", "Object people is as in version 1; that is version 3 now.\n")
     assert cli("data", "rollback", "people", "2", "--json").data == {"name": "people", "version": 2, "latest": 4}
     assert [each["version"] for each in cli("data", "versions", "people", "--json").data["versions"]] == [1, 2, 3, 4]
-    assert [each["table"] for each in cli("data", "list", "--json").data["objects"]] == ["p_people@4"]
+    assert [each["table"] for each in cli("data", "list", "--json").data["stored"]] == ["p_people@4"]
     assert cli("data", "versions", "nobody").code == cli("data", "rollback", "people", "9").code == 3
 
 
@@ -137,7 +137,7 @@ def test_a_person_is_asked(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal(answered))
     assert cli("data", "delete", "people").code == code
-    assert [each["name"] for each in cli("data", "list", "--json").data["objects"]] == left
+    assert [each["name"] for each in cli("data", "list", "--json").data["stored"]] == left
 
 
 @pytest.mark.parametrize("verb", ["show", "delete"])

@@ -40,7 +40,7 @@ def test_as_json_with_ids_that_no_program_rounds(cli: Cli) -> None:
             "kind": "task",
             "name": "first",
             "status": "pending",
-            "open_count": None,
+            "open_count": 0,
             "gate": None,
         }
     ]

@@ -67,7 +67,7 @@ def test_past_times_are_shown_and_run(cli: Cli) -> None:
     cli("register-job", PLAIN, "--schedule", "0 8 * * *")
     span = ("--start", "2026-01-01T00:00:00+00:00", "--end", "2026-01-04T00:00:00+00:00")
     planned = cli("registered-job", "backfill", "plain", *span, "--dry-run")
-    assert planned.out.splitlines()[1] == "2026-01-01T08:00:00+00:00\tnew\tyes\t"
+    assert planned.out.splitlines()[1] == "2026-01-01T08:00:00Z\tnew\tyes\t"
     assert planned.err == "3 times would run.\n"
     assert len(cli("registered-job", "backfill", "plain", *span, "--dry-run", "--json").data["times"]) == 3
     made = cli("registered-job", "backfill", "plain", *span, "--parallel", "2", "--json")

@@ -52,6 +52,7 @@ def test_clear_lists_what_runs_again(cli: Cli) -> None:
     assert cli("task", "clear", str(first.id)) == (0, listed, "2 tasks will run again.\n")
     assert cli("task", "clear", str(second.id)) == (0, f"{second.id}\n", "1 task will run again.\n")
     assert cli("task", "clear", str(first.id), "--json").data == {
+        "task_ids": [str(first.id), str(second.id)],
         "cleared": [str(first.id), str(second.id)],
         "dry_run": False,
     }

@@ -62,6 +62,12 @@ def test_a_job_is_watched_to_its_end(cli: Cli) -> None:
     assert cli("job", "get", "12345", "--watch").code == 3
 
 
+def test_a_job_that_does_not_change_is_shown_once(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter([False, False, False, True])
+    monkeypatch.setattr("aaiclick.cli.job._has_ended", lambda _: next(looks))
+    assert cli("job", "get", str(submit("report", 2).id), "--watch").out.count("name ") == 1
+
+
 @pytest.mark.parametrize("noun", ["job", "worker"])
 def test_lists_are_watched_until_ctrl_c(noun: str, root: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "AAICLICK_LOCAL_ROOT": str(root)}
@@ -81,7 +87,7 @@ def test_a_list_on_a_terminal_is_no_longer_than_it(cli: Cli, monkeypatch: pytest
     shown = []
 
     def once(read, show, *, as_json: bool) -> None:
-        shown.extend(asyncio.run(read())[0])
+        shown.extend(asyncio.run(read())["jobs"])
 
     monkeypatch.setattr("aaiclick.cli.job.watch", once)
     monkeypatch.setattr("aaiclick.cli.job.is_terminal", lambda: True)

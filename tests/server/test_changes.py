@@ -24,8 +24,8 @@ async def who() -> Actor:
 
 async def test_a_change_tells_who_what_and_how_it_went(who: Actor) -> None:
     job = await create_job("sum", flows.add(1, 2))
-    assert (await changes.cancel(who, str(job.id))).cancelled is True
-    assert (await changes.cancel(who, str(job.id))).cancelled is False
+    assert (await changes.cancel(who, str(job.id)))["cancelled"] is True
+    assert (await changes.cancel(who, str(job.id)))["cancelled"] is False
     told = [(each.actor, each.verb, each.target, each.outcome) for each in await list_audit() if each.verb == "cancel"]
     target = f"job {job.id}"
     assert told == [("ann", "cancel", target, "nothing: it had ended"), ("ann", "cancel", target, "done")]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aaiclick.data import browsing, create_object_from_value, data_context
-from aaiclick.data.browsing import as_json
+from aaiclick.representations.objects import plain_value
 from tests.server.conftest import Client, problem_in
 
 
@@ -86,4 +86,4 @@ async def test_an_object_that_is_not_there(client: Client, more: str) -> None:
     ],
 )
 def test_what_json_cannot_say_is_written_as_a_string(value: Any, shown: Any) -> None:
-    assert as_json(value) == shown
+    assert plain_value(value) == shown

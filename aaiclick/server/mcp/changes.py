@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.roles import Role
+from aaiclick.representations.backfills import BackfillAnswer
+from aaiclick.representations.jobs import Cancelled, JobAnswer, job_answer
+from aaiclick.representations.registered_jobs import RegisteredJobAnswer
+from aaiclick.representations.tasks import Cleared
+from aaiclick.representations.workers import Asked
 from aaiclick.server import changes as front
-from aaiclick.server import models, requests
+from aaiclick.server import requests
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.tools import Call, changes
 
@@ -13,13 +18,13 @@ from aaiclick.server.mcp.tools import Call, changes
 
 
 @changes(Role.OPERATOR, destructive=True)
-async def cancel_job(call: Call, asked: arguments.OneJob) -> models.Cancelled:
+async def cancel_job(call: Call, asked: arguments.OneJob) -> Cancelled:
     """Cancel a job and all of its tasks that have not ended; what runs is stopped. False if it had ended before."""
     return await front.cancel(call.who, asked.job_id)
 
 
 @changes(Role.OPERATOR, destructive=True, idempotent=False)
-async def retry_job(call: Call, asked: arguments.RetryJob) -> models.Cleared:
+async def retry_job(call: Call, asked: arguments.RetryJob) -> Cleared:
     """Run again the tasks of a job that failed, with everything downstream of them.
 
     Ask with dry_run first: it changes nothing and tells which tasks it would be. If it is refused because inputs are
@@ -29,7 +34,7 @@ async def retry_job(call: Call, asked: arguments.RetryJob) -> models.Cleared:
 
 
 @changes(Role.OPERATOR, destructive=True, idempotent=False)
-async def clear_task(call: Call, asked: arguments.ClearTask) -> models.Cleared:
+async def clear_task(call: Call, asked: arguments.ClearTask) -> Cleared:
     """Run a task again, whatever it is doing, with everything downstream of it; their results are thrown away.
 
     Ask with dry_run first: it changes nothing and tells which tasks it would be.
@@ -38,36 +43,36 @@ async def clear_task(call: Call, asked: arguments.ClearTask) -> models.Cleared:
 
 
 @changes(Role.OPERATOR, destructive=True, idempotent=False)
-async def replay_dead_letter(call: Call, asked: arguments.OneTask) -> models.Cleared:
+async def replay_dead_letter(call: Call, asked: arguments.OneTask) -> Cleared:
     """Run a task again that failed and was given up, with everything downstream of it. Refused for any other task."""
     return await front.replay(call.who, asked.task_id)
 
 
 @changes(Role.AUTHOR, destructive=False, idempotent=False)
-async def submit_job(call: Call, asked: requests.SubmitJob) -> models.JobAnswer:
+async def submit_job(call: Call, asked: requests.SubmitJob) -> JobAnswer:
     """Run a function marked @task or @job, by its importable name, as a new job.
 
     Only names under the prefixes that the installation allows. Arguments are plain data. With a `key`, the same call
     again gives the first job again instead of a second one: always give one.
     """
-    return models.JobAnswer.of(await front.submit(call.who, asked))
+    return job_answer(await front.submit(call.who, asked))
 
 
 # ---------------------------------------------------------------- the catalogue
 
 
 @changes(Role.OPERATOR, destructive=False, idempotent=False)
-async def run_registered_job(call: Call, asked: arguments.RunEntry) -> models.JobAnswer:
+async def run_registered_job(call: Call, asked: arguments.RunEntry) -> JobAnswer:
     """Run an entry of the catalogue now. `kwargs` go over its defaults.
 
     With a `key`, the same call again gives the first job again instead of a second one: always give one.
     """
     how = requests.RunRegistered.model_validate(asked.model_dump(exclude={"name"}))
-    return models.JobAnswer.of(await front.run(call.who, asked.name, how))
+    return job_answer(await front.run(call.who, asked.name, how))
 
 
 @changes(Role.AUTHOR, destructive=True)
-async def register_job(call: Call, asked: arguments.RegisterEntry) -> models.RegisteredJobAnswer:
+async def register_job(call: Call, asked: arguments.RegisterEntry) -> RegisteredJobAnswer:
     """Add an entry to the catalogue, or make an old one what this says.
 
     Only names under the prefixes that the installation allows. An entry with a schedule fires from then on.
@@ -77,19 +82,19 @@ async def register_job(call: Call, asked: arguments.RegisterEntry) -> models.Reg
 
 
 @changes(Role.OPERATOR, destructive=False)
-async def enable_registered_job(call: Call, asked: arguments.OneEntry) -> models.RegisteredJobAnswer:
+async def enable_registered_job(call: Call, asked: arguments.OneEntry) -> RegisteredJobAnswer:
     """Let an entry of the catalogue fire from now on; what it missed is not made up for."""
     return await front.enable(call.who, asked.name)
 
 
 @changes(Role.OPERATOR, destructive=True)
-async def disable_registered_job(call: Call, asked: arguments.OneEntry) -> models.RegisteredJobAnswer:
+async def disable_registered_job(call: Call, asked: arguments.OneEntry) -> RegisteredJobAnswer:
     """Let an entry of the catalogue fire no more; runs that have begun go on."""
     return await front.disable(call.who, asked.name)
 
 
 @changes(Role.OPERATOR, destructive=False, idempotent=False)
-async def backfill_registered_job(call: Call, asked: arguments.CreateBackfill) -> models.BackfillAnswer:
+async def backfill_registered_job(call: Call, asked: arguments.CreateBackfill) -> BackfillAnswer:
     """Run the past times of an entry's schedule in a range, so many at once; those that have run are left alone.
 
     Ask plan_backfill first. `failed` runs only those again whose last run failed, `force` all of them.
@@ -102,7 +107,7 @@ async def backfill_registered_job(call: Call, asked: arguments.CreateBackfill) -
 
 
 @changes(Role.OPERATOR, destructive=True)
-async def cancel_backfill(call: Call, asked: arguments.OneBackfill) -> models.Cancelled:
+async def cancel_backfill(call: Call, asked: arguments.OneBackfill) -> Cancelled:
     """Start no more runs of a backfill; those that have begun go on. False if it had ended before."""
     return await front.cancel_backfill(call.who, asked.backfill_id)
 
@@ -111,13 +116,13 @@ async def cancel_backfill(call: Call, asked: arguments.OneBackfill) -> models.Ca
 
 
 @changes(Role.OPERATOR, destructive=True)
-async def drain_worker(call: Call, asked: arguments.OneWorker) -> models.Asked:
+async def drain_worker(call: Call, asked: arguments.OneWorker) -> Asked:
     """Ask a worker to finish what it runs and to leave. False if its session was over already."""
     return await front.drain(call.who, asked.worker_id)
 
 
 @changes(Role.OPERATOR, destructive=True)
-async def stop_worker(call: Call, asked: arguments.OneWorker) -> models.Asked:
+async def stop_worker(call: Call, asked: arguments.OneWorker) -> Asked:
     """End a worker's session now: what it runs is given to others, and its own results are refused.
 
     For a worker that hangs; otherwise drain_worker. False if its session was over already.

@@ -172,7 +172,7 @@ async def _answered(tool: Tool, token: Token, given: Mapping[str, Any]) -> types
     limited = contextlib.nullcontext() if tool.changes else asyncio.timeout(READ_S_MAX)
     async with limited:
         found = await tool.function(current, asked)
-    answer = fitted(found.model_dump(mode="json"), tool.bounds, current.cut)
+    answer = fitted(dict(found), tool.bounds, current.cut)
     whole = {"answer": answer, "cut": current.cut, "notice": NOTICE}
     return types.CallToolResult(content=[types.TextContent(text=to_json(whole))], structured_content=whole)
 

@@ -9,8 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 from aaiclick.errors import AaiclickError
 from aaiclick.orchestration.rules.names import escape_for_terminal, mask_secrets, shown
 from aaiclick.server.mcp.bounds import READ_S_MAX, shortened
-from aaiclick.server.models import WrongField
-from aaiclick.server.problems import status_of
+from aaiclick.server.problems import WrongField, status_of
 
 WRONG_MAX = 20
 

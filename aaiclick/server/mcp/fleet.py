@@ -7,16 +7,34 @@ from aaiclick.orchestration.feed import read_job_events
 from aaiclick.orchestration.health import health_check
 from aaiclick.orchestration.metrics import render_metrics
 from aaiclick.orchestration.rules.schedules import read_time
-from aaiclick.server import changes, models, requests
+from aaiclick.representations.backfills import (
+    BackfillAnswer,
+    BackfillPage,
+    BackfillPlan,
+    backfill_answer,
+    backfill_page,
+)
+from aaiclick.representations.dead_letters import DeadLetterPage, dead_letter_page
+from aaiclick.representations.events import EventPage, event_page
+from aaiclick.representations.fires import FirePage, fire_page
+from aaiclick.representations.health import HealthAnswer, health_answer
+from aaiclick.representations.metrics import MetricsAnswer
+from aaiclick.representations.registered_jobs import (
+    RegisteredJobAnswer,
+    RegisteredJobList,
+    registered_job_answer,
+    registered_job_list,
+)
+from aaiclick.representations.workers import WorkerPage, worker_page
+from aaiclick.server import changes, requests
 from aaiclick.server.found import the_backfill, the_entry, the_job
 from aaiclick.server.mcp import arguments
-from aaiclick.server.mcp.answers import MetricsAnswer
 from aaiclick.server.mcp.bounds import LETTERS, LOG, PAGE, TIMES
 from aaiclick.server.mcp.tools import Call, reads
 
 
 @reads(PAGE)
-async def list_job_events(call: Call, asked: arguments.JobEvents) -> models.EventPage:
+async def list_job_events(call: Call, asked: arguments.JobEvents) -> EventPage:
     """List what happened to a job and its tasks, in order: each move with its time, attempt (epoch) and worker.
 
     With `last` the end of it. There may always be more after `next`; an empty page means that nothing is new.
@@ -25,74 +43,74 @@ async def list_job_events(call: Call, asked: arguments.JobEvents) -> models.Even
     found = await read_job_events(int(asked.job_id), after, limit=asked.limit, last=asked.last)
     if not found:
         await the_job(asked.job_id)
-    return models.EventPage.of(found, found[-1].id if found else after)
+    return event_page(found, found[-1].id if found else after)
 
 
 @reads(LETTERS)
-async def list_dead_letters(call: Call, asked: arguments.Letters) -> models.DeadLetterPage:
+async def list_dead_letters(call: Call, asked: arguments.Letters) -> DeadLetterPage:
     """List tasks of all jobs that failed and were given up, those of the newest jobs first, with their errors."""
     before = None
     if asked.before is not None:
         job_id, _, task_id = asked.before.partition("-")
         before = (int(job_id), int(task_id))
-    return models.DeadLetterPage.of(await dead_letters.list_dead_letters(before, asked.limit), asked.limit)
+    return dead_letter_page(await dead_letters.list_dead_letters(before, asked.limit), asked.limit)
 
 
 @reads(PAGE)
-async def list_workers(call: Call, asked: arguments.Workers) -> models.WorkerPage:
+async def list_workers(call: Call, asked: arguments.Workers) -> WorkerPage:
     """List workers, the newest first: host, process, slots, last heartbeat. Without live workers nothing runs."""
     before = None if asked.before is None else int(asked.before)
     found = await workers.list_workers(asked.status, asked.limit, before=before)
-    return models.WorkerPage.of(found, asked.limit)
+    return worker_page(found, asked.limit)
 
 
 @reads()
-async def list_registered_jobs(call: Call, asked: arguments.Entries) -> models.RegisteredJobList:
+async def list_registered_jobs(call: Call, asked: arguments.Entries) -> RegisteredJobList:
     """List the catalogue: jobs that are run by name or on a schedule, with entrypoint, schedule and next time."""
-    return models.RegisteredJobList.of(await registered_jobs.list_registered_jobs(asked.enabled_only))
+    return registered_job_list(await registered_jobs.list_registered_jobs(asked.enabled_only))
 
 
 @reads()
-async def get_registered_job(call: Call, asked: arguments.OneEntry) -> models.RegisteredJobAnswer:
+async def get_registered_job(call: Call, asked: arguments.OneEntry) -> RegisteredJobAnswer:
     """Show an entry of the catalogue."""
-    return models.RegisteredJobAnswer.of(await the_entry(asked.name))
+    return registered_job_answer(await the_entry(asked.name))
 
 
 @reads(TIMES)
-async def list_fires(call: Call, asked: arguments.Fires) -> models.FirePage:
+async def list_fires(call: Call, asked: arguments.Fires) -> FirePage:
     """List what became of the times of an entry's schedule, the latest first, each with its latest run."""
     before = None if asked.before is None else read_time(asked.before, "before")
     found = await registered_jobs.list_fires(asked.name, asked.limit, before=before)
-    return models.FirePage.of(found, asked.limit)
+    return fire_page(found, asked.limit)
 
 
 @reads(PAGE)
-async def list_backfills(call: Call, asked: arguments.Backfills) -> models.BackfillPage:
+async def list_backfills(call: Call, asked: arguments.Backfills) -> BackfillPage:
     """List the backfills of an entry, the newest first: ranges of past times that are run, counted by outcome."""
     before = None if asked.before is None else int(asked.before)
-    return models.BackfillPage.of(await backfills.list_backfills(asked.name, asked.limit, before=before), asked.limit)
+    return backfill_page(await backfills.list_backfills(asked.name, asked.limit, before=before), asked.limit)
 
 
 @reads()
-async def get_backfill(call: Call, asked: arguments.OneBackfill) -> models.BackfillAnswer:
+async def get_backfill(call: Call, asked: arguments.OneBackfill) -> BackfillAnswer:
     """Show a backfill: how far it is, and its times by what became of them."""
-    return models.BackfillAnswer.of(await the_backfill(asked.backfill_id))
+    return backfill_answer(await the_backfill(asked.backfill_id))
 
 
 @reads()
-async def plan_backfill(call: Call, asked: arguments.PlanBackfill) -> models.BackfillPlan:
+async def plan_backfill(call: Call, asked: arguments.PlanBackfill) -> BackfillPlan:
     """Tell which past times of an entry a backfill of a range would run, and what became of each so far."""
     how = requests.CreateBackfill.model_validate(asked.model_dump(exclude={"name"}))
     return await changes.plan_backfill(asked.name, how)
 
 
 @reads()
-async def check_health(call: Call, asked: arguments.Nothing) -> models.HealthAnswer:
+async def check_health(call: Call, asked: arguments.Nothing) -> HealthAnswer:
     """Look at the whole installation: database, schema, workers, tasks of lost workers, leader, disk; with hints.
 
     Ask this first when nothing runs at all.
     """
-    return models.HealthAnswer.of(await health_check())
+    return health_answer(await health_check())
 
 
 @reads(LOG)

@@ -5,7 +5,21 @@ from __future__ import annotations
 from aaiclick.orchestration import job_graphs, jobs
 from aaiclick.orchestration.dead_letters import list_dead_letters
 from aaiclick.orchestration.expectations import list_job_expectations
-from aaiclick.server import models
+from aaiclick.orchestration.store.job_graphs import JobGraph
+from aaiclick.representations.dead_letters import DeadLetterPage, dead_letter_page
+from aaiclick.representations.graphs import GraphAnswer, GraphTaskPage, graph_answer, graph_task_page
+from aaiclick.representations.jobs import (
+    JobAnswer,
+    JobErrors,
+    JobPage,
+    ResultAnswer,
+    StatsAnswer,
+    job_answer,
+    job_errors,
+    job_page,
+    result_answer,
+    stats_answer,
+)
 from aaiclick.server.found import the_job
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.bounds import LETTERS, PAGE, TEXT_LENGTH_MAX
@@ -13,47 +27,47 @@ from aaiclick.server.mcp.tools import Call, reads
 
 
 @reads(PAGE)
-async def find_jobs(call: Call, asked: arguments.FindJobs) -> models.JobPage:
+async def find_jobs(call: Call, asked: arguments.FindJobs) -> JobPage:
     """Find jobs, the newest first. Begin here: status "failed" lists what went wrong, with each job's first error.
 
     A job is one run of a workflow. Go on with list_failed_tasks for the tasks that failed and their errors.
     """
     before = None if asked.before is None else int(asked.before)
     found = await jobs.list_jobs(asked.status, asked.name_like, asked.limit, before=before)
-    return models.JobPage.of(found, asked.limit)
+    return job_page(found, asked.limit)
 
 
 @reads()
-async def get_job(call: Call, asked: arguments.OneJob) -> models.JobAnswer:
+async def get_job(call: Call, asked: arguments.OneJob) -> JobAnswer:
     """Show a job: its status, times, numbers of tasks, and its error (that of its first failure)."""
-    return models.JobAnswer.of(await the_job(asked.job_id))
+    return job_answer(await the_job(asked.job_id))
 
 
 @reads()
-async def get_job_errors(call: Call, asked: arguments.OneJob) -> models.JobErrors:
+async def get_job_errors(call: Call, asked: arguments.OneJob) -> JobErrors:
     """Show where the tasks of a job failed: errors and tracebacks of a few, and expectations that were not met."""
     await the_job(asked.job_id)
     unmet = await list_job_expectations(int(asked.job_id))
-    return models.JobErrors.of(await jobs.list_job_errors(int(asked.job_id)), unmet)
+    return job_errors(await jobs.list_job_errors(int(asked.job_id)), unmet)
 
 
 @reads()
-async def get_job_result(call: Call, asked: arguments.OneJob) -> models.ResultAnswer:
+async def get_job_result(call: Call, asked: arguments.OneJob) -> ResultAnswer:
     """Show what a job returned. Refused unless it has completed."""
-    return models.ResultAnswer.of(asked.job_id, await jobs.show_job_result(int(asked.job_id), TEXT_LENGTH_MAX))
+    return result_answer(int(asked.job_id), await jobs.show_job_result(int(asked.job_id), TEXT_LENGTH_MAX))
 
 
 @reads()
-async def get_job_stats(call: Call, asked: arguments.OneJob) -> models.StatsAnswer:
+async def get_job_stats(call: Call, asked: arguments.OneJob) -> StatsAnswer:
     """Count a job's tasks by status, and tell how long it waited and ran. Cheap, also for jobs of very many tasks.
 
     upstream_failed counts tasks that did not run because one that they depend on failed.
     """
-    return models.StatsAnswer.of(await jobs.compute_job_stats(int(asked.job_id)))
+    return stats_answer(await jobs.compute_job_stats(int(asked.job_id)))
 
 
 @reads(LETTERS)
-async def list_failed_tasks(call: Call, asked: arguments.FailedTasks) -> models.DeadLetterPage:
+async def list_failed_tasks(call: Call, asked: arguments.FailedTasks) -> DeadLetterPage:
     """List the tasks of a job that failed and were given up, each with its error.
 
     Go on with list_task_runs for the tracebacks of its attempts, and read_task_log for what it wrote. Tasks that only
@@ -66,20 +80,19 @@ async def list_failed_tasks(call: Call, asked: arguments.FailedTasks) -> models.
     found = await list_dead_letters(before, asked.limit, job_id=int(asked.job_id))
     if not found:
         await the_job(asked.job_id)
-    return models.DeadLetterPage.of(found, asked.limit)
+    return dead_letter_page(found, asked.limit)
 
 
 @reads(PAGE)
-async def list_job_tasks(call: Call, asked: arguments.JobTasks) -> models.GraphTaskPage:
+async def list_job_tasks(call: Call, asked: arguments.JobTasks) -> GraphTaskPage:
     """List the tasks of a job, of one status or all, in the order in which they were made."""
     after = None if asked.after is None else int(asked.after)
     rows = await job_graphs.list_job_tasks(int(asked.job_id), asked.status, after, asked.limit)
-    tasks = [models.GraphTask.of(row) for row in rows]
-    return models.GraphTaskPage(tasks=tasks, next=tasks[-1].id if len(tasks) == asked.limit else None)
+    return graph_task_page(rows, asked.limit)
 
 
 @reads()
-async def get_job_graph(call: Call, asked: arguments.JobGraph) -> models.GraphAnswer:
+async def get_job_graph(call: Call, asked: arguments.JobGraph) -> GraphAnswer:
     """Show who waits for whom in a job: its tasks, groups, and dependencies (`next` waits for `previous`).
 
     Only for small jobs: at most `limit` of each are shown. For larger ones use list_job_tasks, and why_pending for a
@@ -89,8 +102,4 @@ async def get_job_graph(call: Call, asked: arguments.JobGraph) -> models.GraphAn
     for name, rows in found._asdict().items():
         if len(rows) > asked.limit:
             call.cut.append(f"{name}: these are the first {asked.limit}; there are more.")
-    return models.GraphAnswer(
-        tasks=[models.GraphTask.of(row) for row in found.tasks[: asked.limit]],
-        groups=[models.GraphGroup.of(row) for row in found.groups[: asked.limit]],
-        dependencies=[models.GraphEdge.of(row) for row in found.dependencies[: asked.limit]],
-    )
+    return graph_answer(JobGraph(*(rows[: asked.limit] for rows in found)))

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from aaiclick.server import models
+from aaiclick.server.app import create_app
+from aaiclick.server.documents import document
 from aaiclick.server.mcp import bounds
 from aaiclick.server.mcp.catalogue import tools
 from aaiclick.server.mcp.endpoint import PATH
@@ -78,6 +79,7 @@ def _looking() -> Iterator[str]:
 
 
 def _tools(chosen: Iterable[Tool]) -> Iterator[str]:
+    told_of_rest = document(create_app())["components"]["schemas"]
     for tool in chosen:
         yield f"\n### {tool.name}\n"
         yield tool.description
@@ -86,7 +88,7 @@ def _tools(chosen: Iterable[Tool]) -> Iterator[str]:
         for name, facts in tool.input_schema.get("properties", {}).items():
             yield _argument(name, facts, needed=name in needed)
         answer = tool.output_schema["properties"]["answer"]["$ref"].rpartition("/")[2]
-        yield f"- answer: [{answer}](rest.md#{answer.lower()})" if hasattr(models, answer) else f"- answer: `{answer}`"
+        yield f"- answer: [{answer}](rest.md#{answer.lower()})" if answer in told_of_rest else f"- answer: `{answer}`"
         hints = [word for word, holds in (("destructive", tool.destructive), ("idempotent", tool.idempotent)) if holds]
         if tool.changes:
             yield f"- role: `{tool.role}`" + (f"; {', '.join(hints)}" if hints else "")

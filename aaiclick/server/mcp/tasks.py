@@ -9,38 +9,39 @@ from aaiclick.orchestration import pending
 from aaiclick.orchestration.execution.log_reading import read_log
 from aaiclick.orchestration.expectations import list_task_expectations
 from aaiclick.orchestration.tasks import get_runs_for_task, get_traceback
-from aaiclick.server import models
+from aaiclick.representations.logs import LogEnd, log_end
+from aaiclick.representations.pending import PendingAnswer, pending_answer
+from aaiclick.representations.tasks import RunList, TaskDetail, run_list, task_detail
 from aaiclick.server.found import the_task
 from aaiclick.server.mcp import arguments
-from aaiclick.server.mcp.answers import LogEnd
 from aaiclick.server.mcp.bounds import LOG, RUNS
 from aaiclick.server.mcp.tools import Call, reads
 
 
 @reads()
-async def get_task(call: Call, asked: arguments.OneTask) -> models.TaskDetail:
+async def get_task(call: Call, asked: arguments.OneTask) -> TaskDetail:
     """Show a task: its arguments, status, attempts, times, worker, and the error and traceback of its last attempt.
 
     crash_count tells how often its process died (killed, out of memory), lost_count how often its worker was lost.
     """
     task = await the_task(asked.task_id)
-    return models.TaskDetail.told(task, await get_traceback(task.id), await list_task_expectations(task.id))
+    return task_detail(task, await get_traceback(task.id), await list_task_expectations(task.id))
 
 
 @reads(RUNS)
-async def list_task_runs(call: Call, asked: arguments.OneTask) -> models.RunList:
+async def list_task_runs(call: Call, asked: arguments.OneTask) -> RunList:
     """List the attempts at a task that ended, the oldest first, with outcome, error and traceback of each."""
     await the_task(asked.task_id)
-    return models.RunList.of(await get_runs_for_task(int(asked.task_id)))
+    return run_list(await get_runs_for_task(int(asked.task_id)))
 
 
 @reads()
-async def why_pending(call: Call, asked: arguments.OneTask) -> models.PendingAnswer:
+async def why_pending(call: Call, asked: arguments.OneTask) -> PendingAnswer:
     """Tell why a task does not run yet: what it waits for, by name, or which worker, limit or delay holds it.
 
     `line` says it in words. Also tells that a task runs or has ended.
     """
-    return models.PendingAnswer.of(await pending.why_pending(int(asked.task_id)))
+    return pending_answer(await pending.why_pending(int(asked.task_id)))
 
 
 @reads(LOG)
@@ -61,4 +62,4 @@ async def read_task_log(call: Call, asked: arguments.TaskLog) -> LogEnd:
     begins_at = offset if offset >= 0 else max(0, part.size + offset)
     if begins_at:
         call.cut.append(f"The first {begins_at} bytes of the log. Ask with until={begins_at} for what is before this.")
-    return LogEnd(text=data.decode(errors="backslashreplace"), size=part.size, begins_at=begins_at)
+    return log_end(data, part.size, begins_at)

@@ -6,7 +6,7 @@ import json
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.server.mcp.catalogue import tools
@@ -18,7 +18,7 @@ class Asked(Arguments):
     number: int = 3
 
 
-class Told(BaseModel):
+class Told(TypedDict):
     words: list[str]
 
 

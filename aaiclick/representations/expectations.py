@@ -1,0 +1,28 @@
+"""Expectations of data that were not met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from typing_extensions import TypedDict
+
+from aaiclick.representations.fields import Id, Time, facts_of
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.expectations import Unmet
+
+
+class UnmetAnswer(TypedDict):
+    """What a run of a task expected of its data and did not find: `failed`, or `warned` only."""
+
+    task_id: Id
+    epoch: int
+    outcome: str
+    line: str
+    at: Time
+
+
+def unmet_answers(found: Sequence[Unmet]) -> list[UnmetAnswer]:
+    """Return what was expected and not found."""
+    return [facts_of(UnmetAnswer, each) for each in found]

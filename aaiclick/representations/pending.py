@@ -1,0 +1,48 @@
+"""Why a task does not run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typing_extensions import TypedDict
+
+from aaiclick.representations.fields import Id, Time, facts_of
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.rules.pending import Pending
+
+
+class BlockerAnswer(TypedDict):
+    """A task or group that something waits for."""
+
+    id: Id
+    kind: str
+    name: str
+    status: str
+    open_count: int
+    gate: str | None
+
+
+class PendingAnswer(TypedDict):
+    """Why a task does not run: `line` says it in words, the rest for programs."""
+
+    task_id: Id
+    job_id: Id
+    name: str
+    status: str
+    reason: str
+    line: str
+    waits_for: list[BlockerAnswer]
+    more: int
+    run_after: Time | None
+    delay_s: float | None
+    before: int | None
+    worker_id: Id | None
+    live_workers: int | None
+    slots: int | None
+    slots_taken: int | None
+
+
+def pending_answer(found: Pending) -> PendingAnswer:
+    """Return what holds a task back."""
+    return facts_of(PendingAnswer, found, waits_for=[facts_of(BlockerAnswer, each) for each in found.waits_for])
