@@ -6,11 +6,14 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from aaiclick.errors import NoContext
-from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.models import Claim
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.execution.desk import Desk
 
 
 @dataclass(slots=True, frozen=True)

@@ -10,12 +10,10 @@ from aaiclick.data.clients.opening import start_owner
 from aaiclick.errors import ClaimLost
 from aaiclick.ids import BLOCK_MAX, new_ids
 from aaiclick.orchestration.execution.desk import Desk
-from aaiclick.orchestration.execution.executors.wire import (
-    Broken,
+from aaiclick.orchestration.execution.executors.questions import (
     EngineWanted,
     Ids,
     IdsWanted,
-    Message,
     SecretsFound,
     SecretsMasked,
     Slots,
@@ -23,6 +21,7 @@ from aaiclick.orchestration.execution.executors.wire import (
     TablesHeld,
     TablesWanted,
 )
+from aaiclick.orchestration.execution.executors.wire import Broken, Message
 from aaiclick.orchestration.models import Claim
 from aaiclick.telemetry import masks
 

@@ -8,13 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from aaiclick.errors import ClaimLost
-from aaiclick.orchestration.execution.executors.run_answers import RunAnswers
-from aaiclick.orchestration.execution.executors.wire import (
-    Broken,
+from aaiclick.orchestration.execution.executors.questions import (
     Ids,
     IdsWanted,
-    Message,
-    Ready,
     SecretsFound,
     SecretsMasked,
     Slots,
@@ -22,6 +18,8 @@ from aaiclick.orchestration.execution.executors.wire import (
     TablesHeld,
     TablesWanted,
 )
+from aaiclick.orchestration.execution.executors.run_answers import RunAnswers
+from aaiclick.orchestration.execution.executors.wire import Broken, Message, Ready
 from aaiclick.orchestration.models import Claim
 from aaiclick.telemetry.masks import is_mentioned
 from tests.support import bodies
