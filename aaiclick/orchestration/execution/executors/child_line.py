@@ -83,6 +83,8 @@ class ChildLine:
         if os.getpid() != self._pid:
             raise ConnectionError("a process that a body forked cannot ask the worker")
         running = self._running
+        if running is None:  # a thread that a run has left
+            raise ConnectionError("the run is over")
         poller = select.poll()
         poller.register(self._line, select.POLLIN)
         self.say(question)
