@@ -25,7 +25,7 @@ from aaiclick.orchestration.execution.run_data import (
 )
 from aaiclick.orchestration.execution.secrets import hands_on_secrets, mask_values, may_name_secrets, reveal
 from aaiclick.orchestration.execution.staging import completed, new_staging
-from aaiclick.orchestration.gathering import staged_in
+from aaiclick.orchestration.gathering import Staging, staged_in
 from aaiclick.orchestration.models import Claim, Failure, Report
 from aaiclick.orchestration.params import check_call, resolve, unwrap
 from aaiclick.orchestration.rules.entrypoints import arguments_from_outside, has_outside_arguments
@@ -133,7 +133,7 @@ async def _through(run: Run, caller: Caller) -> Report:
             run.stage = Stage.LOWER
             await _lower(run, caller)
             run.stage = Stage.COMPLETE
-            return await _complete(run, caller, completed(claim, run.value, staging))
+            return await _complete(run, caller, staging)
     finally:
         if run.data.is_open:
             await caller.finish(run.data.end())
@@ -195,8 +195,10 @@ async def _lower(run: Run, caller: Caller) -> None:
         run.value = await caller.wait(run.data.lower(run.value))
 
 
-async def _complete(run: Run, caller: Caller, report: Report) -> Report:
+async def _complete(run: Run, caller: Caller, staging: Staging) -> Report:
     """What is too large for the state goes to ClickHouse; tables that the report refers to outlive the run."""
+    report = completed(run.claim, run.value, staging)
+    run.value = None  # it may be large, and is in the report
     if is_heavy(report):
         report = await caller.wait(run.data.lighten(report))
     return run.data.hand_on(report)

@@ -45,7 +45,7 @@ class Notes:
         return self.body(run)
 
     async def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        self.seen.append(work.__name__)
+        self.seen.append(getattr(work, "__name__", ""))
         return await work
 
     async def finish(self, work: Coroutine[Any, Any, None]) -> None:
@@ -66,7 +66,7 @@ def raising(error: BaseException) -> Notes:
     return Notes(body)
 
 
-async def through(caller: Notes, body: str | Callable[..., Any] = bodies.nothing, **kwargs: object) -> Report:
+async def through(caller: Notes, body: str | Callable[..., Any] = bodies.nothing, **kwargs: Any) -> Report:
     return await run_through(claim_of(body, **kwargs), caller)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -113,7 +113,7 @@ def test_nothing_goes_on_when_a_signal_strikes_between_two_steps_of_the_loop(cal
         with pytest.raises(Stopped):
             called(caller, body)
         assert SEEN == ["ended"]
-        assert step(caller.finish(asyncio.sleep(0))) is None  # type: ignore[func-returns-value]
+        assert step(caller.finish(asyncio.sleep(0))) is None
 
 
 def test_what_a_body_leaves_in_its_loop_ends_and_what_it_changes_is_put_back(caller: MainThread) -> None:
@@ -133,7 +133,7 @@ def test_what_a_body_leaves_in_its_loop_ends_and_what_it_changes_is_put_back(cal
 
 def test_what_waits_for_a_loop_that_does_not_run_is_a_mistake() -> None:
     class Waits:
-        def __await__(self) -> Iterator[None]:
+        def __await__(self) -> Generator[None, None, None]:
             yield
 
     async def waits() -> None:
