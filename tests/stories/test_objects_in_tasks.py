@@ -102,7 +102,7 @@ async def test_a_large_list_becomes_an_object_for_whoever_wants_one_wherever_the
 async def test_a_plain_function_makes_objects_of_its_run_in_a_loop_of_its_own(local: Path, executor: str) -> None:
     job = await flows.in_a_loop_of_its_own.submit()
     async with asyncio.timeout(100):
-        await worker_main_loop(executor=executor, concurrency=2, max_tasks=3, control=False)
+        await worker_main_loop(executor=executor, concurrency=2, max_tasks=2, control=False)
     assert await get_job_result(job.id) == {"kind": "Object", "data": [7]}
 
 
