@@ -48,6 +48,8 @@ class Stage(Enum):
     """Tables are made of what it returned of queries and frames."""
     COMPLETE = "complete"
     """The result and what was made become the report."""
+    CLOSE = "close"
+    """There is a report; what the run opened is given back."""
 
 
 class Run:
@@ -105,38 +107,52 @@ class Caller(Protocol):
 async def run_through(claim: Claim, caller: Caller) -> Report:
     """Take a claim through all stages and return what it came to: whatever goes wrong on the way is a failure."""
     run = Run(claim)
-    report: Report
     with arguments_from_outside(has_outside_arguments(claim.entrypoint)):
         try:
             with caller:
-                report = await _through(run, caller)
-        except Raised as raised:
-            report = _failed(run, caller, raised.error)
+                report = await _until_closed(run, caller)
         except BaseException as error:
-            if caller.is_own(error):
+            if run.stage is not Stage.CLOSE or caller.is_own(error):
                 raise
-            report = _failed(run, caller, error)
+            report = failure_of(claim, error)
     return run.data.sign(report)
+
+
+async def _until_closed(run: Run, caller: Caller) -> Report:
+    try:
+        report = await _judged(run, caller)
+        run.stage = Stage.CLOSE
+        return report
+    finally:
+        if run.data.is_open:
+            await caller.finish(run.data.end())
+
+
+async def _judged(run: Run, caller: Caller) -> Report:
+    try:
+        return await _through(run, caller)
+    except Raised as raised:
+        return _failed(run, caller, raised.error)
+    except BaseException as error:
+        if caller.is_own(error):
+            raise
+        return _failed(run, caller, error)
 
 
 async def _through(run: Run, caller: Caller) -> Report:
     claim = run.claim
-    try:
-        if refers_to_objects(claim):
-            run.opened = await caller.wait(run.data.open_arguments())
-        run.stage = Stage.PREPARE
-        run.function, run.kwargs = prepare(claim, run.opened)
-        run.stage = Stage.CALL
-        staging = new_staging(claim)
-        with staged_in(staging), provided_by(run.data.context):
-            await _call(run, caller)
-            run.stage = Stage.LOWER
-            await _lower(run, caller)
-            run.stage = Stage.COMPLETE
-            return await _complete(run, caller, staging)
-    finally:
-        if run.data.is_open:
-            await caller.finish(run.data.end())
+    if refers_to_objects(claim):
+        run.opened = await caller.wait(run.data.open_arguments())
+    run.stage = Stage.PREPARE
+    run.function, run.kwargs = prepare(claim, run.opened)
+    run.stage = Stage.CALL
+    staging = new_staging(claim)
+    with staged_in(staging), provided_by(run.data.context):
+        await _call(run, caller)
+        run.stage = Stage.LOWER
+        await _lower(run, caller)
+        run.stage = Stage.COMPLETE
+        return await _complete(run, caller, staging)
 
 
 def _failed(run: Run, caller: Caller, error: BaseException) -> Failure:

@@ -75,7 +75,7 @@ async def test_a_run_that_needs_no_tables_waits_for_nothing() -> None:
     assert result_in(await through(caller, bodies.echo, value=[1])) == [1]
     assert caller.seen == ["enter", "call", "exit"]
     assert caller.run is not None
-    assert caller.run.stage is Stage.COMPLETE
+    assert caller.run.stage is Stage.CLOSE
     assert staging_around() is None
 
 
@@ -85,7 +85,19 @@ async def test_what_a_run_opens_is_given_back_while_the_caller_is_there(local: P
     failure = failure_in(await run_through(claim, caller))
     assert "ObjectNotFound" in failure.error
     assert not failure.permanent
-    assert caller.seen == ["enter", "open_arguments", "finish", "exit", f"met {failure.error}"]
+    assert caller.seen == ["enter", "open_arguments", f"met {failure.error}", "finish", "exit"]
+
+
+async def test_an_error_of_whoever_meets_the_bodys_is_its_own_and_what_was_opened_is_given_back(local: Path) -> None:
+    class Quits(Notes):
+        def met(self, claim: Claim, error: BaseException) -> None:
+            raise LookupError("quit")
+
+    claim = replace(claim_of(bodies.echo), kwargs_json='{"value": {"object_type": "object", "table": "t1_1_1"}}')
+    caller = Quits()
+    with pytest.raises(LookupError):
+        await run_through(claim, caller)
+    assert caller.seen == ["enter", "open_arguments", "finish", "exit"]
 
 
 async def test_what_cannot_be_prepared_would_fail_again() -> None:
@@ -111,7 +123,7 @@ async def test_what_a_body_raises_is_met_and_becomes_a_failure(wrapped: bool) ->
     caller = raising(Raised(error) if wrapped else error)
     failure = failure_in(await through(caller))
     assert (failure.error, failure.permanent) == ("ValueError: oh", False)
-    assert caller.seen == ["enter", "call", "exit", "met ValueError: oh"]
+    assert caller.seen == ["enter", "call", "met ValueError: oh", "exit"]
 
 
 async def test_an_error_of_the_callers_own_goes_on_unless_it_was_wrapped() -> None:
