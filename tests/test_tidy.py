@@ -43,6 +43,7 @@ TRIED_IN: dict[str, str] = {
     "aaiclick/orchestration/coordinator/machine_ids.py": "tests/orchestration/store/test_machine_ids.py",
     "aaiclick/orchestration/execution/bodies.py": "tests/orchestration/execution/test_worker_leaving.py",
     "aaiclick/orchestration/execution/executors/contract.py": "tests/contracts/test_executor.py",
+    "aaiclick/orchestration/execution/executors/questions.py": "tests/orchestration/execution/executors/test_wire.py",
     "aaiclick/orchestration/expansions.py": "tests/orchestration/test_operators.py",
     "aaiclick/orchestration/models/token.py": "tests/orchestration/test_tokens.py",
     "aaiclick/orchestration/parts.py": "tests/orchestration/test_operators.py",

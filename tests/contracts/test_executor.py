@@ -1,4 +1,4 @@
-"""One conformance suite for whoever runs bodies: in the worker, or in children."""
+"""One conformance suite for whoever runs bodies: in the worker, in children, or over a transport of the tests' own."""
 
 from __future__ import annotations
 
@@ -18,8 +18,13 @@ from tests.orchestration import growing_flows as flows
 from tests.orchestration.sample_flows import RAISES
 from tests.support import bodies
 from tests.support.bodies import claim_of, failure_in, log_of, result_in, until
+from tests.support.streamed import StreamExecutor
 
-IMPLEMENTATIONS: dict[str, Callable[[], Executor]] = {"inline": InlineExecutor, "process": lambda: ProcessExecutor(2)}
+IMPLEMENTATIONS: dict[str, Callable[[], Executor]] = {
+    "inline": InlineExecutor,
+    "process": lambda: ProcessExecutor(2),
+    "streams": StreamExecutor,
+}
 
 
 @pytest.fixture(params=sorted(IMPLEMENTATIONS))

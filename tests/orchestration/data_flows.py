@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -68,6 +69,11 @@ async def unpack(found: dict[str, Any]) -> Any:
 
 
 @task
+def made_in_a_loop_of_its_own() -> Any:
+    return asyncio.run(inside_a_context.function())
+
+
+@task
 async def inside_a_context() -> Any:
     async with data_context():
         return await create_object_from_value([7])
@@ -131,6 +137,11 @@ def packed() -> Any:
 @job("context")
 def in_context() -> Any:
     return read(rows=inside_a_context())
+
+
+@job("own loop")
+def in_a_loop_of_its_own() -> Any:
+    return read(rows=made_in_a_loop_of_its_own())
 
 
 @job("failing")

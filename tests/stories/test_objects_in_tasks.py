@@ -99,6 +99,14 @@ async def test_a_large_list_becomes_an_object_for_whoever_wants_one_wherever_the
 
 
 @pytest.mark.parametrize("executor", ["inline", "process"])
+async def test_a_plain_function_makes_objects_of_its_run_in_a_loop_of_its_own(local: Path, executor: str) -> None:
+    job = await flows.in_a_loop_of_its_own.submit()
+    async with asyncio.timeout(100):
+        await worker_main_loop(executor=executor, concurrency=2, max_tasks=2, control=False)
+    assert await get_job_result(job.id) == {"kind": "Object", "data": [7]}
+
+
+@pytest.mark.parametrize("executor", ["inline", "process"])
 async def test_with_the_address_of_a_server(
     local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str
 ) -> None:

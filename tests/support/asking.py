@@ -9,7 +9,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from aaiclick.ids import new_id, new_ids
-from aaiclick.orchestration.execution.current import _of_this_process, cancel_requested, current_desk
+from aaiclick.orchestration.execution.current import _find, cancel_requested, current_desk
+from aaiclick.orchestration.execution.executors.asking import Asking
 
 
 def some_ids(count: int) -> list[int]:
@@ -84,9 +85,19 @@ def in_a_loop_of_its_own(value: object) -> object:
 
 async def holds() -> str:
     """One table, that is to be made."""
-    desk = current_desk()
+    desk, running = current_desk(), _find()
     assert desk is not None
-    return await desk.hold(_of_this_process[0].claim, ["t2_1_1"])
+    assert running is not None
+    return await desk.hold(running.claim, ["t2_1_1"])
+
+
+async def over_its_line(count: int, value: str) -> list[int]:
+    """Ids and a mask, as a body gets them that does not run in the worker's process."""
+    desk = current_desk()
+    assert isinstance(desk, Asking)
+    await asyncio.to_thread(desk.want_masks, [value])
+    print(value)
+    return await asyncio.to_thread(desk.want_ids, count)
 
 
 async def counts_slots() -> int:

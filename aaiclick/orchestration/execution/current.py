@@ -6,11 +6,14 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from aaiclick.errors import NoContext
-from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.models import Claim
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.execution.desk import Desk
 
 
 @dataclass(slots=True, frozen=True)
@@ -52,6 +55,26 @@ class Running:
 
 
 RUNNING: ContextVar[Running | None] = ContextVar("running", default=None)
+
+
+class going_on:
+    """While this lasts, what runs here is part of a run; whatever of it goes on afterwards is on its own.
+
+    A class, since each run is inside of one: a generator costs twice as much.
+    """
+
+    __slots__ = ("_running", "_token")
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+
+    def __enter__(self) -> None:
+        self._token = RUNNING.set(self._running)
+
+    def __exit__(self, *error: object) -> None:
+        RUNNING.reset(self._token)
+        self._running.asked_to_stop = True
+
 
 _of_this_process: list[Running] = []
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 
 from aaiclick.orchestration.coordinator.contract import JobCoordinator
 from aaiclick.orchestration.execution import capture
-from aaiclick.orchestration.execution.current import RUNNING, Running
+from aaiclick.orchestration.execution.current import Running, going_on
 from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
-from aaiclick.orchestration.execution.failures import tell
 from aaiclick.orchestration.execution.logs import RunLog
-from aaiclick.orchestration.execution.scope import in_scope_of
+from aaiclick.orchestration.execution.recording import recorded
 from aaiclick.orchestration.execution.worker import Worker
 from aaiclick.orchestration.models import Claim, Job, Report
 from aaiclick.orchestration.rules.states import ENDED_JOB
@@ -51,34 +50,25 @@ class HereExecutor:
 
     async def run(self, claim: Claim, started: Started) -> Report:
         """Run one body to its end, with a log of its own."""
-        log = RunLog(claim.task_id, claim.epoch)
+        log = None
         if self._logs:
             capture.ensure()
+            log = RunLog(claim.task_id, claim.epoch)
             log.open()
-        try:
-            started(log.path)
-            report = await self._run_here(claim, log)
-            if self._logs:
-                tell(log, report)
-        finally:
-            log.close()
-        return report if log.path is None else dataclasses.replace(report, log_path=log.path)
+        return await recorded(claim, log, partial(self._run_here, claim, log, started))
 
-    async def _run_here(self, claim: Claim, log: RunLog) -> Report:
-        running = Running(claim, log if self._logs else None, echoes=True)
+    async def _run_here(self, claim: Claim, log: RunLog | None, started: Started) -> Report:
+        running = Running(claim, log, echoes=True)
         running.desk = self.desk
-        token = RUNNING.set(running)
-        try:
-            with in_scope_of(claim):
+        started(None if log is None else log.path)
+        with going_on(running):
+            try:
                 return await self._run(claim)
-        except Exception as error:
-            self.fault = error
-            self.on_fault()
-            await asyncio.Event().wait()  # no report: whoever looks at the fault ends this run
-            raise
-        finally:
-            RUNNING.reset(token)
-            running.asked_to_stop = True  # whatever of it goes on is on its own
+            except Exception as error:
+                self.fault = error
+                self.on_fault()
+                await asyncio.Event().wait()  # no report: whoever looks at the fault ends this run
+                raise
 
     def kill(self) -> None:
         """There is nothing to kill."""

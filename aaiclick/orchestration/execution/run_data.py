@@ -6,7 +6,7 @@ import ast
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -15,7 +15,7 @@ from aaiclick.backend import get_ch_url
 from aaiclick.config import settings
 from aaiclick.data.blobs import read_blob, write_blob
 from aaiclick.data.clients.opening import close_client, open_client
-from aaiclick.data.context import Context, provided_by
+from aaiclick.data.context import Context
 from aaiclick.data.frames import Frame, Query
 from aaiclick.data.lifetimes import Lifetime
 from aaiclick.data.oplog import Oplog
@@ -208,13 +208,6 @@ class RunData:
 def _block(granted: int) -> int:
     """How many names are taken after so many: as many again."""
     return min(max(granted, NAMES_MIN), NAMES_MAX) if granted else NAMES_FIRST
-
-
-async def with_data(data: RunData, call: Callable[[], Awaitable[Any]]) -> Any:
-    """What a body returns that may make and use Objects."""
-    with provided_by(data.context):
-        value = await call()
-        return value if type(value) in PLAIN else await data.lower(value)
 
 
 def refers_to_objects(claim: Claim) -> bool:

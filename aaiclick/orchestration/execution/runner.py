@@ -1,4 +1,4 @@
-"""One run: from a claim to its report."""
+"""Runs in this process: coroutines in its loop, plain functions on threads of their own."""
 
 from __future__ import annotations
 
@@ -6,40 +6,17 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from aaiclick.config import settings
-from aaiclick.data.context import provided_by
 from aaiclick.errors import TaskTimeout
 from aaiclick.orchestration.execution.current import RUNNING
-from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.narrowing import narrowed
-from aaiclick.orchestration.execution.run_data import (
-    PLAIN,
-    Opened,
-    RunData,
-    is_heavy,
-    key_of,
-    refers_to_objects,
-    wanting_objects,
-)
-from aaiclick.orchestration.execution.secrets import hands_on_secrets, mask_values, may_name_secrets, reveal
-from aaiclick.orchestration.execution.staging import completed, new_staging
-from aaiclick.orchestration.gathering import staged_in
+from aaiclick.orchestration.execution.pipeline import Raised, Run, run_through, timeout_of
 from aaiclick.orchestration.models import Claim, Report
-from aaiclick.orchestration.params import check_call, resolve, unwrap
-from aaiclick.orchestration.rules.entrypoints import arguments_from_outside, has_outside_arguments
-from aaiclick.orchestration.rules.values import decode_kwargs
-from aaiclick.orchestration.views import Results
 
-
-class _Raised(Exception):
-    """What a body raised on its thread: some kinds cannot be raised again in a coroutine, or would end the loop."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
+T = TypeVar("T")
 
 
 class Watcher(Protocol):
@@ -51,139 +28,66 @@ class Watcher(Protocol):
 async def run_claim(
     claim: Claim, *, threads: bool = True, watcher: Watcher | None = None, interruptible: bool = True
 ) -> Report:
-    """Run the body of a claimed task here and say what it came to.
+    """Run the body of a claimed task here and return what it came to.
 
     A plain function runs on a thread, so that others go on; with `threads=False` it runs where this runs, which is
     what a debugger wants. Whatever a body raises becomes a failure, except the interrupt of whoever watches it
     (`interruptible=False`: nobody does).
     """
-    claim = narrowed(claim)
-    data = RunData(claim)
-    try:
-        with arguments_from_outside(has_outside_arguments(claim.entrypoint)):
-            report = await _run_claim(claim, data, threads, watcher, interruptible)
-    finally:
-        if data.is_open:
-            await data.end()
-    return data.sign(report)
+    return await run_through(narrowed(claim), _Here(threads, watcher, interruptible))
 
 
-async def _run_claim(
-    claim: Claim, data: RunData, threads: bool, watcher: Watcher | None, interruptible: bool
-) -> Report:
-    try:
-        opened = await data.open_arguments() if refers_to_objects(claim) else {}
-    except Exception as error:
-        return _failed(claim, error, watcher)
-    try:
-        function, kwargs = prepare(claim, opened)
-    except Exception as error:
-        return failure_of(claim, error, permanent=True)
-    except KeyboardInterrupt as error:
-        if interruptible:
+class _Here:
+    """Calls bodies in the loop that runs here. Their time is limited here as well."""
+
+    __slots__ = ("_interruptible", "_threads", "_watcher")
+
+    def __init__(self, threads: bool, watcher: Watcher | None, interruptible: bool) -> None:
+        self._threads, self._watcher, self._interruptible = threads, watcher, interruptible
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    async def call(self, run: Run) -> object:
+        timeout_s = timeout_of(run.claim)
+        if timeout_s is None:
+            return await self._returned(run.function, run.kwargs)
+        limit = asyncio.timeout(timeout_s)
+        try:
+            async with limit:
+                return await self._returned(run.function, run.kwargs)
+        except TimeoutError:
+            if limit.expired():
+                raise TaskTimeout(timeout_s=timeout_s) from None
             raise
-        return failure_of(claim, error, permanent=True)
-    staging = new_staging(claim)
-    try:
-        with staged_in(staging):
-            value = await _value(claim, data, function, kwargs, threads)
-    except _Raised as raised:
-        return _failed(claim, raised.error, watcher)
-    except KeyboardInterrupt as error:
-        if interruptible:
-            raise
-        return _failed(claim, error, watcher)
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        return _failed(claim, error, watcher)
-    except BaseException as error:
-        return _failed(claim, error, watcher)
-    report = completed(claim, value, staging)
-    try:
-        return data.hand_on(await data.lighten(report) if is_heavy(report) else report)
-    except Exception as error:  # ClickHouse may be away
-        return _failed(claim, error, watcher)
+
+    async def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return await work
+
+    async def finish(self, work: Coroutine[Any, Any, None]) -> None:
+        await work
+
+    def is_own(self, error: BaseException) -> bool:
+        """The interrupt of whoever watches, and the end of the run that was asked for from outside."""
+        if isinstance(error, asyncio.CancelledError):
+            task = asyncio.current_task()
+            return task is not None and task.cancelling() > 0
+        return self._interruptible and isinstance(error, KeyboardInterrupt)
+
+    def met(self, claim: Claim, error: BaseException) -> None:
+        if self._watcher is not None:
+            self._watcher(claim, error)
+
+    async def _returned(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> object:
+        if inspect.iscoroutinefunction(function) or not self._threads:
+            returned = function(**kwargs)
+        else:
+            returned = await _on_thread(function, kwargs)
+        return await returned if inspect.isawaitable(returned) else returned
 
 
-async def _value(
-    claim: Claim, data: RunData, function: Callable[..., Any], kwargs: dict[str, Any], threads: bool
-) -> object:
-    """What the body returns; tables are made of what it returns of queries."""
-    if wanting_objects(function):
-        kwargs = await data.convert(function, kwargs)
-    with provided_by(data.context):
-        value = await _call(function, kwargs, timeout_of(claim), threads)
-        return value if type(value) in PLAIN else await data.lower(value)
-
-
-def timeout_of(claim: Claim) -> float | None:
-    """Seconds that the run may take; None for any number."""
-    return settings().task_timeout_s if claim.timeout_s is None else claim.timeout_s
-
-
-def _failed(claim: Claim, error: BaseException, watcher: Watcher | None) -> Report:
-    if watcher is not None:
-        watcher(claim, error)
-    return failure_of(claim, error)
-
-
-def prepare(claim: Claim, opened: Opened) -> tuple[Callable[..., Any], dict[str, object]]:
-    """The function to call and its arguments; the user's module is imported. Secrets become their values."""
-    with_secrets = may_name_secrets(claim)
-    if with_secrets:
-        mask_values(_arguments(claim, opened, importing=False))
-    found = resolve(claim.entrypoint)  # first: what it imports may be where the types of its arguments are
-    kwargs = _arguments(claim, opened)
-    function = unwrap(found)
-    check_call(function, kwargs, claim.entrypoint)
-    if with_secrets and not hands_on_secrets(found):
-        kwargs = reveal(kwargs)
-    return function, kwargs
-
-
-def _arguments(claim: Claim, opened: Opened, *, importing: bool = True) -> dict[str, object]:
-    results: Results | None = None
-
-    def resolve(kind: str, payload: Any) -> Any:
-        nonlocal results
-        results = results or Results(
-            claim.inputs,
-            claim.members,
-            claim.outputs,
-            lambda kind, payload: opened[key_of(kind, payload)],
-            importing=importing,
-        )
-        return results.resolve(kind, payload)
-
-    return decode_kwargs(claim.kwargs_json, resolve, importing=importing)
-
-
-async def _call(
-    function: Callable[..., Any], kwargs: dict[str, object], timeout_s: float | None, threads: bool
-) -> object:
-    if timeout_s is None:
-        return await _returned(function, kwargs, threads)
-    limit = asyncio.timeout(timeout_s)
-    try:
-        async with limit:
-            return await _returned(function, kwargs, threads)
-    except TimeoutError:
-        if limit.expired():
-            raise TaskTimeout(timeout_s=timeout_s) from None
-        raise
-
-
-async def _returned(function: Callable[..., Any], kwargs: dict[str, object], threads: bool) -> object:
-    if inspect.iscoroutinefunction(function) or not threads:
-        returned = function(**kwargs)
-    else:
-        returned = await _on_thread(function, kwargs)
-    return await returned if inspect.isawaitable(returned) else returned
-
-
-async def _on_thread(function: Callable[..., Any], kwargs: dict[str, object]) -> object:
+async def _on_thread(function: Callable[..., Any], kwargs: dict[str, Any]) -> object:
     """Run on a thread of its own: a body that hangs holds up neither the others nor the end of this process."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     surroundings = contextvars.copy_context()
@@ -205,5 +109,5 @@ async def _on_thread(function: Callable[..., Any], kwargs: dict[str, object]) ->
     thread.start()
     await ended.wait()
     if raised:
-        raise _Raised(raised[0])
+        raise Raised(raised[0])
     return returned[0]

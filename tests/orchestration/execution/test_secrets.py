@@ -15,7 +15,7 @@ from aaiclick.orchestration.execution import capture
 from aaiclick.orchestration.execution.executors.contract import Executor
 from aaiclick.orchestration.execution.executors.inline import InlineExecutor
 from aaiclick.orchestration.execution.executors.process import ProcessExecutor
-from aaiclick.orchestration.execution.runner import prepare
+from aaiclick.orchestration.execution.pipeline import prepare
 from aaiclick.orchestration.models import Done, Report
 from aaiclick.orchestration.rules.values import encode_value
 from aaiclick.telemetry import masks

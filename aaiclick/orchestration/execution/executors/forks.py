@@ -11,10 +11,10 @@ import subprocess
 from contextlib import suppress
 from typing import Any
 
-from aaiclick.errors import AaiclickError
 from aaiclick.module_path import our_python, usual_place
-from aaiclick.orchestration.execution.desk import Desk
+from aaiclick.orchestration.execution.executors.questions import EngineWanted, Question
 from aaiclick.orchestration.execution.executors.run_answers import RunAnswers
+from aaiclick.orchestration.execution.executors.transport import Lost, NeverBegan, Outcome
 from aaiclick.orchestration.execution.executors.wire import (
     CHUNK_BYTES,
     Born,
@@ -44,7 +44,7 @@ Death = int | None
 """How a child died: the status of waitpid; None: its nursery died, and took it along."""
 
 
-class NurseryLost(AaiclickError):
+class NurseryLost(NeverBegan):
     """No process can be started: {cause}."""
 
 
@@ -162,7 +162,7 @@ class Nursery:
             return
         child = self.children[born.pid] = ChildHandle(self, born.pid, line)
         if birth.done():  # nobody waits for it any more
-            child.signal(signal.SIGKILL)
+            child.kill()
         else:
             birth.set_result(child)
 
@@ -213,7 +213,7 @@ def _settle(future: asyncio.Future[Any], error: Exception) -> None:
 
 
 class ChildHandle:
-    """A child, as the worker sees it: it runs one thing at a time."""
+    """A child, as the worker sees it: the transport to it, which runs one thing at a time."""
 
     def __init__(self, nursery: Nursery, pid: int, line: socket.socket) -> None:
         self.pid = pid
@@ -225,17 +225,17 @@ class ChildHandle:
         self._nursery, self._line = nursery, line
         self._loop = asyncio.get_running_loop()
         self._inbox = Inbox(bytes_max=report_bytes_max())
-        self._answer: asyncio.Future[Ended | Death] | None = None
+        self._answer: asyncio.Future[Outcome] | None = None
+        self._answers: RunAnswers | None = None
         self._sending: asyncio.Task[None] | None = None
-        self._answers = RunAnswers(self._say)
         self._unsent: list[bytes] = []
         """What waits until the line takes more."""
         self._loop.add_reader(line, self._read)
 
-    def begin(self, run: Run, fd: int, desk: Desk | None = None) -> asyncio.Future[Ended | Death]:
-        """Send a run; the future gives what it came to, or how the child died of it."""
+    def begin(self, run: Run, fd: int, answers: RunAnswers) -> asyncio.Future[Outcome]:
+        """Send a run, and the descriptor for its output; what it asks is answered by these."""
         self._answer = answer = self._loop.create_future()
-        self._answers.begin(run.claim, desk)
+        self._answers = answers
         try:
             rest = offer(self._line, run, [fd])
         except OSError:
@@ -254,6 +254,14 @@ class ChildHandle:
         """Ask it to end its run."""
         self._say(Stop())
 
+    def tell(self) -> None:
+        """Interrupt its body."""
+        self.signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill it and its group."""
+        self.signal(signal.SIGKILL)
+
     def signal(self, number: int) -> None:
         """Signal it and its group; it is not used again."""
         self.spent = True
@@ -269,7 +277,7 @@ class ChildHandle:
         if self._sending is not None:
             self._sending.cancel()
         self._line.close()
-        self._settle(death)
+        self._settle(self._lost(death))
 
     def _say(self, message: Message) -> None:
         """Send what must arrive, whenever the line takes it."""
@@ -316,8 +324,10 @@ class ChildHandle:
             case Ended():
                 self.spent = self.spent or message.spent
                 self._settle(message)
-            case _:
-                self._answers.answer(message)
+            case _ if self._answers is not None:
+                self._answers.answer(message, self._say)
+            case _ if not isinstance(message, Question | EngineWanted):  # those are of threads that a run has left
+                raise Broken(f"a child does not say {type(message).__name__}")
 
     def _hang_up(self) -> None:
         """Its line is dead. Most likely so is the child; if not, it is killed."""
@@ -328,13 +338,30 @@ class ChildHandle:
     def _kill_if_alive(self) -> None:
         if self.alive:
             self.hung_up = not self.killed
-            self.signal(signal.SIGKILL)
+            self.kill()
 
-    def _settle(self, outcome: Ended | Death) -> None:
+    def _lost(self, death: Death) -> Lost:
+        """How it died, in words."""
+        if death is None:
+            return Lost("the process that had forked it died")
+        if self.hung_up:
+            return Lost("it closed its connection to the worker", "Leave descriptors alone that are not yours.")
+        code = os.waitstatus_to_exitcode(death)
+        if code >= 0:
+            return Lost(f"exit code {code}")
+        try:
+            name = f"killed by signal {-code} ({signal.Signals(-code).name})"
+        except ValueError:
+            name = f"killed by signal {-code}"
+        return Lost(name, "The machine may have run out of memory." if -code == signal.SIGKILL else "")
+
+    def _settle(self, outcome: Outcome) -> None:
         answer, self._answer = self._answer, None
         if self._spared:
             self._spared = False
             self._nursery.spare(self.pid, False)
-        self._answers.end()
+        answers, self._answers = self._answers, None
+        if answers is not None:
+            answers.end()
         if answer is not None and not answer.done():
             answer.set_result(outcome)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
+from functools import partial
 
 from aaiclick.orchestration.execution import capture
-from aaiclick.orchestration.execution.current import RUNNING, Running
+from aaiclick.orchestration.execution.current import Running, going_on
 from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.executors.guard import Guard
-from aaiclick.orchestration.execution.failures import tell
 from aaiclick.orchestration.execution.logs import RunLog
+from aaiclick.orchestration.execution.recording import recorded
 from aaiclick.orchestration.execution.runner import run_claim
-from aaiclick.orchestration.execution.scope import in_scope_of
 from aaiclick.orchestration.execution.secrets import mask_passwords
 from aaiclick.orchestration.models import Claim, Report
 
@@ -47,25 +46,23 @@ class InlineExecutor:
         log = RunLog(claim.task_id, claim.epoch)
         running = Running(claim, log)
         running.desk = self.desk
-        token = RUNNING.set(running)
-        if self._guard is not None:
-            self._guard.begin(running)
+        with going_on(running):
+            return await recorded(claim, log, partial(self._run, running, started))
+
+    async def _run(self, running: Running, started: Started) -> Report:
+        guard = self._guard
+        if guard is not None:
+            guard.begin(running)
         try:
             started(None)
-            with in_scope_of(claim):
-                report = await run_claim(claim, interruptible=False)
-            tell(log, report)
+            return await run_claim(running.claim, interruptible=False)
         except asyncio.CancelledError:
-            if self._guard is not None:
-                await self._guard.until_dead(running)
+            if guard is not None:
+                await guard.until_dead(running)
             raise
         finally:
-            RUNNING.reset(token)
-            running.asked_to_stop = True  # whatever of it goes on is on its own
-            if self._guard is not None:
-                self._guard.end(running)
-            log.close()
-        return report if log.path is None else dataclasses.replace(report, log_path=log.path)
+            if guard is not None:
+                guard.end(running)
 
     def kill(self) -> None:
         """There is nothing to kill."""

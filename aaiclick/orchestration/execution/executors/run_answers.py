@@ -10,12 +10,11 @@ from aaiclick.data.clients.opening import start_owner
 from aaiclick.errors import ClaimLost
 from aaiclick.ids import BLOCK_MAX, new_ids
 from aaiclick.orchestration.execution.desk import Desk
-from aaiclick.orchestration.execution.executors.wire import (
-    Broken,
+from aaiclick.orchestration.execution.executors.questions import (
+    Answer,
     EngineWanted,
     Ids,
     IdsWanted,
-    Message,
     SecretsFound,
     SecretsMasked,
     Slots,
@@ -23,62 +22,59 @@ from aaiclick.orchestration.execution.executors.wire import (
     TablesHeld,
     TablesWanted,
 )
+from aaiclick.orchestration.execution.executors.wire import Broken, Message
 from aaiclick.orchestration.models import Claim
 from aaiclick.telemetry import masks
 
+Say = Callable[[Answer], None]
+"""Sends an answer to whatever runs the body."""
+
 
 class RunAnswers:
-    """Answers one child, run after run; `say` sends it a message."""
+    """Answers one run, by the desk of its worker; without one, all is granted."""
 
-    def __init__(self, say: Callable[[Message], None]) -> None:
-        self._say = say
-        self._claim: Claim | None = None
-        self._desk: Desk | None = None
-        self._asking: set[asyncio.Task[None]] = set()
-
-    def begin(self, claim: Claim, desk: Desk | None) -> None:
-        """From now on it is this run that asks, and the desk that knows; without one, all is granted."""
+    def __init__(self, claim: Claim, desk: Desk | None) -> None:
         self._claim, self._desk = claim, desk
+        self._asking: set[asyncio.Task[None]] = set()
 
     def end(self) -> None:
         """The run is over: nobody waits for what is still on its way."""
-        self._claim = self._desk = None
         for asking in self._asking:
             asking.cancel()
 
-    def answer(self, message: Message) -> None:
+    def answer(self, message: Message, say: Say) -> None:
         """Answer at once, or as soon as the desk knows."""
         match message:
             case EngineWanted():
                 start_owner()
             case IdsWanted(serial=serial, count=count):
-                self._say(Ids(serial, new_ids(min(max(count, 1), BLOCK_MAX))))
+                say(Ids(serial, new_ids(min(max(count, 1), BLOCK_MAX))))
             case SecretsFound(serial=serial, values=values):
                 masks.remember(values)
-                self._say(SecretsMasked(serial))
-            case TablesWanted() if self._claim is not None:
-                self._ask_desk(self._hold(message, self._claim))
+                say(SecretsMasked(serial))
+            case TablesWanted():
+                self._ask_desk(self._hold(message, say))
             case SlotsWanted(serial=serial):
-                self._ask_desk(self._count_slots(serial))
+                self._ask_desk(self._count_slots(serial, say))
             case _:
-                raise Broken(f"a child does not say {type(message).__name__}")
+                raise Broken(f"a run does not say {type(message).__name__}")
 
     def _ask_desk(self, work: Coroutine[Any, Any, None]) -> None:
         asking = asyncio.get_running_loop().create_task(work)
         self._asking.add(asking)
         asking.add_done_callback(self._asking.discard)
 
-    async def _count_slots(self, serial: int) -> None:
-        self._say(Slots(serial, 0 if self._desk is None else await self._desk.slots()))
+    async def _count_slots(self, serial: int, say: Say) -> None:
+        say(Slots(serial, 0 if self._desk is None else await self._desk.slots()))
 
-    async def _hold(self, wanted: TablesWanted, claim: Claim) -> None:
-        """Ask the desk for the child, which has no way to the state of its own."""
+    async def _hold(self, wanted: TablesWanted, say: Say) -> None:
+        """Ask the desk for the body, which has no way to the state of its own."""
         if self._desk is None:
-            self._say(TablesHeld(wanted.serial, ""))
+            say(TablesHeld(wanted.serial, ""))
             return
         try:
-            named = await self._desk.hold(claim, wanted.tables)
+            named = await self._desk.hold(self._claim, wanted.tables)
         except ClaimLost as lost:
-            self._say(TablesHeld(wanted.serial, "", str(lost)))
+            say(TablesHeld(wanted.serial, "", str(lost)))
         else:
-            self._say(TablesHeld(wanted.serial, named))
+            say(TablesHeld(wanted.serial, named))

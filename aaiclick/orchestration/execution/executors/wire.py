@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from aaiclick.config import settings
+from aaiclick.orchestration.execution.executors.questions import Answer, EngineWanted, Question
 from aaiclick.orchestration.models import Claim, Done, Failure, Report
 
 _LENGTH = struct.Struct("!I")
@@ -85,71 +86,6 @@ class Ended(msgspec.Struct, tag=8, array_like=True):
         """One or the other."""
         return self.done or self.failure
 
-
-class EngineWanted(msgspec.Struct, tag=9, array_like=True):
-    """From a child: someone must serve the embedded engine; a child cannot, since it may be killed at any time."""
-
-
-class IdsWanted(msgspec.Struct, tag=10, array_like=True):
-    """From a child: so many ids, please."""
-
-    serial: int
-    count: int
-
-
-class Ids(msgspec.Struct, tag=11, array_like=True):
-    """To a child: the ids it asked for."""
-
-    serial: int
-    ids: list[int]
-
-
-class TablesWanted(msgspec.Struct, tag=12, array_like=True):
-    """From a child: its run may make these tables."""
-
-    serial: int
-    tables: list[str]
-
-
-class TablesHeld(msgspec.Struct, tag=13, array_like=True):
-    """To a child: it may; or it may not, and why."""
-
-    serial: int
-    installation: str
-    refusal: str = ""
-
-
-class SecretsFound(msgspec.Struct, tag=14, array_like=True):
-    """From a child: its body will be given these values; they must be masked in what comes from it."""
-
-    serial: int
-    values: list[str]
-
-
-class SecretsMasked(msgspec.Struct, tag=15, array_like=True):
-    """To a child: they are."""
-
-    serial: int
-
-
-class SlotsWanted(msgspec.Struct, tag=16, array_like=True):
-    """From a child: how many bodies run at a time, in all workers?"""
-
-    serial: int
-
-
-class Slots(msgspec.Struct, tag=17, array_like=True):
-    """To a child: so many."""
-
-    serial: int
-    count: int
-
-
-Question = IdsWanted | TablesWanted | SecretsFound | SlotsWanted
-"""What a child asks while a body runs."""
-
-Answer = Ids | TablesHeld | SecretsMasked | Slots
-"""What it is told; the serial is that of its question."""
 
 Message = Fork | Signal | Spare | Ready | Born | Died | Run | Stop | Ended | EngineWanted | Question | Answer
 

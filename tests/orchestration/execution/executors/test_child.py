@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from aaiclick.orchestration.execution.executors import child as child_process
-from aaiclick.orchestration.execution.executors.forks import ChildHandle, Death, Nursery
+from aaiclick.orchestration.execution.executors.forks import ChildHandle, Nursery
 from aaiclick.orchestration.execution.executors.page import Page
+from aaiclick.orchestration.execution.executors.run_answers import RunAnswers
+from aaiclick.orchestration.execution.executors.transport import Outcome
 from aaiclick.orchestration.execution.executors.wire import Ended, Inbox, Run
 from aaiclick.orchestration.models import Done
 from tests.orchestration import growing_flows as flows
@@ -32,14 +34,15 @@ async def child() -> AsyncIterator[ChildHandle]:
     await nursery.close()
 
 
-def begin(child: ChildHandle, body: object, **kwargs: object) -> asyncio.Future[Ended | Death]:
+def begin(child: ChildHandle, body: object, **kwargs: object) -> asyncio.Future[Outcome]:
     sink = os.open(os.devnull, os.O_WRONLY)
-    answer = child.begin(Run(claim_of(body, **kwargs), "the.log"), sink)  # type: ignore[arg-type]
+    claim = claim_of(body, **kwargs)  # type: ignore[arg-type]
+    answer = child.begin(Run(claim, "the.log"), sink, RunAnswers(claim, None))
     os.close(sink)
     return answer
 
 
-async def ended(answer: asyncio.Future[Ended | Death]) -> Ended:
+async def ended(answer: asyncio.Future[Outcome]) -> Ended:
     outcome = await answer
     assert isinstance(outcome, Ended)
     return outcome
@@ -70,7 +73,7 @@ async def test_a_signal_counts_only_when_the_worker_has_asked(child: ChildHandle
     await asyncio.sleep(0.05)
     assert not answer.done()
     child.ask()
-    child.signal(signal.SIGTERM)
+    child.tell()
     report = (await ended(answer)).report
     assert report is not None
     assert failure_in(report).error == "Stopped: stopped by the worker"

@@ -12,9 +12,13 @@ from pathlib import Path
 import pytest
 
 from aaiclick.orchestration.execution.executors import forks
-from aaiclick.orchestration.execution.executors.forks import Nursery, NurseryLost
+from aaiclick.orchestration.execution.executors.forks import ChildHandle, Nursery, NurseryLost
 from aaiclick.orchestration.execution.executors.page import Page
-from aaiclick.orchestration.execution.executors.wire import Ended, Run
+from aaiclick.orchestration.execution.executors.questions import EngineWanted, IdsWanted, TablesWanted
+from aaiclick.orchestration.execution.executors.run_answers import RunAnswers
+from aaiclick.orchestration.execution.executors.transport import Lost, Outcome
+from aaiclick.orchestration.execution.executors.wire import Broken, Ended, Message, Ready, Run
+from aaiclick.orchestration.models import Claim
 from tests.support import bodies
 from tests.support.bodies import claim_of, is_alive, result_in, until
 
@@ -33,11 +37,15 @@ def nowhere() -> int:
     return os.open(os.devnull, os.O_WRONLY)
 
 
+def begin(child: ChildHandle, claim: Claim, sink: int) -> asyncio.Future[Outcome]:
+    return child.begin(Run(claim, None), sink, RunAnswers(claim, None))
+
+
 async def test_a_child_answers_each_run(nursery: Nursery) -> None:
     child = await nursery.fork()
     sink = nowhere()
     for value in (1, "x" * 700_000, None):
-        outcome = await child.begin(Run(claim_of(bodies.echo, value=value), None), sink)
+        outcome = await begin(child, claim_of(bodies.echo, value=value), sink)
         assert isinstance(outcome, Ended)
         assert outcome.report is not None
         assert result_in(outcome.report) == value
@@ -56,7 +64,7 @@ async def test_a_child_that_dies_at_once_is_buried(nursery: Nursery) -> None:
 async def test_what_a_child_said_before_its_death_counts(nursery: Nursery, tmp_path: Path) -> None:
     child = await nursery.fork()
     sink = nowhere()
-    answer = child.begin(Run(claim_of(bodies.touch, path=str(tmp_path / "x")), None), sink)
+    answer = begin(child, claim_of(bodies.touch, path=str(tmp_path / "x")), sink)
     os.close(sink)
     while not (tmp_path / "x").exists():
         time.sleep(0.01)  # noqa: ASYNC251 (the loop must not hear the answer yet)
@@ -69,15 +77,15 @@ async def test_what_a_child_said_before_its_death_counts(nursery: Nursery, tmp_p
 
 async def test_nobody_can_ask_a_nursery_that_is_gone(nursery: Nursery) -> None:
     child = await nursery.fork()
-    waiting = child.begin(Run(claim_of(bodies.sleeps, seconds=60.0), None), sink := nowhere())
+    waiting = begin(child, claim_of(bodies.sleeps, seconds=60.0), sink := nowhere())
     os.close(sink)
     os.kill(nursery.pid, signal.SIGKILL)
-    assert await waiting is None
+    assert await waiting == Lost("the process that had forked it died")
     assert not nursery.alive
     await until(lambda: not is_alive(child.pid))
     with pytest.raises(NurseryLost):
         await nursery.fork()
-    child.signal(signal.SIGKILL)
+    child.kill()
 
 
 async def test_a_nursery_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,3 +94,18 @@ async def test_a_nursery_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPat
     with pytest.raises(NurseryLost):
         await nursery.until_ready()
     await nursery.close()
+
+
+@pytest.mark.parametrize("message", [EngineWanted(), IdsWanted(1, 5), TablesWanted(2, ["t1_1_1"])])
+async def test_what_a_thread_asks_that_a_run_has_left_is_nobodys(nursery: Nursery, message: Message) -> None:
+    child = await nursery.fork()
+    child._take(message)
+    sink = nowhere()
+    assert isinstance(await begin(child, claim_of(bodies.nothing), sink), Ended)
+    os.close(sink)
+
+
+async def test_what_no_child_says_is_refused_between_runs(nursery: Nursery) -> None:
+    child = await nursery.fork()
+    with pytest.raises(Broken):
+        child._take(Ready())

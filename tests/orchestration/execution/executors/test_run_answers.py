@@ -8,13 +8,10 @@ from collections.abc import Sequence
 import pytest
 
 from aaiclick.errors import ClaimLost
-from aaiclick.orchestration.execution.executors.run_answers import RunAnswers
-from aaiclick.orchestration.execution.executors.wire import (
-    Broken,
+from aaiclick.orchestration.execution.executors.questions import (
+    Answer,
     Ids,
     IdsWanted,
-    Message,
-    Ready,
     SecretsFound,
     SecretsMasked,
     Slots,
@@ -22,6 +19,8 @@ from aaiclick.orchestration.execution.executors.wire import (
     TablesHeld,
     TablesWanted,
 )
+from aaiclick.orchestration.execution.executors.run_answers import RunAnswers
+from aaiclick.orchestration.execution.executors.wire import Broken, Ready
 from aaiclick.orchestration.models import Claim
 from aaiclick.telemetry.masks import is_mentioned
 from tests.support import bodies
@@ -48,8 +47,8 @@ class Desk:
         return 0
 
 
-class Line(asyncio.Queue[Message]):
-    """What was said to the child."""
+class Line(asyncio.Queue[Answer]):
+    """What was said to the run."""
 
 
 @pytest.fixture
@@ -57,52 +56,45 @@ def line() -> Line:
     return Line()
 
 
-@pytest.fixture
-def answers(line: Line) -> RunAnswers:
-    return RunAnswers(line.put_nowait)
-
-
-def test_ids_and_masks_are_there_at_once(answers: RunAnswers, line: Line) -> None:
-    answers.answer(IdsWanted(1, 20))
+def test_ids_and_masks_are_there_at_once(line: Line) -> None:
+    answers = RunAnswers(claim_of(bodies.nothing), None)
+    answers.answer(IdsWanted(1, 20), line.put_nowait)
     ids = line.get_nowait()
     assert isinstance(ids, Ids)
     assert (ids.serial, len(set(ids.ids))) == (1, 20)
-    answers.answer(SecretsFound(2, ["a-value-that-nobody-shows"]))
+    answers.answer(SecretsFound(2, ["a-value-that-nobody-shows"]), line.put_nowait)
     assert line.get_nowait() == SecretsMasked(2)
     assert is_mentioned("a-value-that-nobody-shows")
 
 
-async def test_the_desk_is_asked_for_the_run_that_goes_on(answers: RunAnswers, line: Line) -> None:
+async def test_the_desk_is_asked_for_the_run_that_asks(line: Line) -> None:
     mine, others = claim_of(bodies.nothing), claim_of(bodies.nothing)
-    answers.begin(mine, Desk(mine.task_id))
-    answers.answer(TablesWanted(3, ["a", "b"]))
+    RunAnswers(mine, Desk(mine.task_id)).answer(TablesWanted(3, ["a", "b"]), line.put_nowait)
     assert await line.get() == TablesHeld(3, "held 2")
-    answers.begin(others, Desk(mine.task_id))
-    answers.answer(TablesWanted(4, ["a"]))
+    RunAnswers(others, Desk(mine.task_id)).answer(TablesWanted(4, ["a"]), line.put_nowait)
     refused = await line.get()
     assert isinstance(refused, TablesHeld)
     assert str(others.task_id) in refused.refusal
 
 
-async def test_without_a_desk_all_is_granted(answers: RunAnswers, line: Line) -> None:
-    answers.begin(claim_of(bodies.nothing), None)
-    answers.answer(TablesWanted(5, ["a"]))
-    answers.answer(SlotsWanted(6))
+async def test_without_a_desk_all_is_granted(line: Line) -> None:
+    answers = RunAnswers(claim_of(bodies.nothing), None)
+    answers.answer(TablesWanted(5, ["a"]), line.put_nowait)
+    answers.answer(SlotsWanted(6), line.put_nowait)
     assert [await line.get(), await line.get()] == [TablesHeld(5, ""), Slots(6, 0)]
 
 
-async def test_what_is_on_its_way_ends_with_the_run(answers: RunAnswers, line: Line) -> None:
+async def test_what_is_on_its_way_ends_with_the_run(line: Line) -> None:
     claim = claim_of(bodies.nothing)
     desk = Desk(claim.task_id)
-    answers.begin(claim, desk)
-    answers.answer(SlotsWanted(7))
+    answers = RunAnswers(claim, desk)
+    answers.answer(SlotsWanted(7), line.put_nowait)
     await asyncio.sleep(0)
     answers.end()
     await desk.given_up.wait()
     assert line.empty()
 
 
-@pytest.mark.parametrize("message", [Ready(), TablesWanted(8, ["of no run"])])
-def test_what_no_child_says_is_refused(answers: RunAnswers, message: Message) -> None:
+def test_what_no_run_says_is_refused(line: Line) -> None:
     with pytest.raises(Broken):
-        answers.answer(message)
+        RunAnswers(claim_of(bodies.nothing), None).answer(Ready(), line.put_nowait)

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from aaiclick.orchestration.execution.executors import wire
+from aaiclick.orchestration.execution.executors import questions, wire
 from aaiclick.orchestration.models import Done, Failure
 from tests.support import bodies
 
@@ -20,10 +20,10 @@ MESSAGES: list[wire.Message] = [
     wire.Died(5, 256),
     wire.Run(bodies.claim_of(bodies.echo, value="größe"), "x.log"),
     wire.Stop(),
-    wire.IdsWanted(1, 16),
-    wire.Ids(1, [2**62, 2**62 + 1]),
-    wire.TablesWanted(2, ["t1_1_1"]),
-    wire.TablesHeld(2, "ours"),
+    questions.IdsWanted(1, 16),
+    questions.Ids(1, [2**62, 2**62 + 1]),
+    questions.TablesWanted(2, ["t1_1_1"]),
+    questions.TablesHeld(2, "ours"),
     wire.Ended(Done(2**62, 3, '"x"'), None, False),
     wire.Ended(None, Failure(1, 2, "e", "t", ("a", "b"), permanent=True), True),
 ]
