@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -14,6 +15,7 @@ from aaiclick.orchestration.coordinator.batches import take_each
 from aaiclick.orchestration.coordinator.machine_ids import provide_ids
 from aaiclick.orchestration.coordinator.submissions import DirectSubmitter
 from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Stop, Worker
+from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.orchestration.store import (
     clears,
     dead_letters,
@@ -33,6 +35,9 @@ from aaiclick.orchestration.store.reports import release_claims
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_holds import Hold, hold_tables, name_of_installation
 from aaiclick.orchestration.store.table_refs import free_runs
+from aaiclick.trouble import one_line
+
+log = logging.getLogger("aaiclick")
 
 
 class DirectCoordinator(DirectSubmitter):
@@ -53,7 +58,8 @@ class DirectCoordinator(DirectSubmitter):
             database.on_hints = bus.tell
         self._draw = draw
         self._clock = clock
-        self._fronts: dict[int, QueueFront] = {}
+        self._fronts: dict[tuple[int, int], QueueFront] = {}
+        """One for each worker that has tasks of its own, or 0, and lane."""
         self._freed_for: dict[int, float] = {}
         """When each worker was last freed of what it never knew that it held."""
         self._claimed = 0
@@ -108,9 +114,40 @@ class DirectCoordinator(DirectSubmitter):
         return await self.database.transact(lambda session: workers.stop_worker(session, worker_id))
 
     async def claim(
-        self, worker_id: int, *, limit: int, placement: int = 0, call: int = 0, begins: int = 0
+        self,
+        worker_id: int,
+        *,
+        limit: int,
+        reserved_for: int = 0,
+        lanes: Sequence[int] = (PLAIN,),
+        call: int = 0,
+        begins: int = 0,
     ) -> list[Claim]:
-        front = self._fronts.setdefault(placement, QueueFront())
+        claims: list[Claim] = []
+        for lane in lanes:
+            try:
+                claims += await self._claim_in(
+                    lane,
+                    worker_id,
+                    limit=limit - len(claims),
+                    reserved_for=reserved_for,
+                    call=call,
+                    begins=max(0, begins - len(claims)),
+                )
+            except Exception as error:
+                if not claims:  # else they are committed: with the error, their worker would never hear of them
+                    raise
+                log.warning("worker %d: claiming in lane %d: %s", worker_id, lane, one_line(error))
+                break
+            if len(claims) >= limit:
+                break
+        return claims
+
+    async def _claim_in(
+        self, lane: int, worker_id: int, *, limit: int, reserved_for: int, call: int, begins: int
+    ) -> list[Claim]:
+        """Claim in one lane, in a transaction of its own."""
+        front = self._fronts.setdefault((reserved_for, lane), QueueFront())
         began = self._clock.monotonic()
         after = front.begin(began) if self.database.dialect.dead_rows_linger else None
         started = self.database.started_jobs
@@ -121,7 +158,8 @@ class DirectCoordinator(DirectSubmitter):
             return await claim_tasks(
                 session,
                 worker_id=worker_id,
-                placement=placement,
+                reserved_for=reserved_for,
+                lane=lane,
                 limit=limit,
                 after=after,
                 started=started,
@@ -177,8 +215,8 @@ class DirectCoordinator(DirectSubmitter):
             self._listens = True
         return await self._bus.wait(timeout_s)
 
-    async def reserve(self, job_id: int, placement: int) -> None:
-        await self.database.transact(lambda session: jobs.reserve_job(session, job_id, placement))
+    async def reserve(self, job_id: int, reserved_for: int) -> None:
+        await self.database.transact(lambda session: jobs.reserve_job(session, job_id, reserved_for))
 
     async def reconcile(self, job_id: int | None = None) -> float | None:
         while await self.database.transact(queue.promote_due):

@@ -97,7 +97,7 @@ def _old_workers(limit: datetime) -> list[ColumnElement[bool]]:
         workers.c.last_heartbeat < limit,
         workers.c.expires_at < limit,
         ~exists().where(claims.c.worker_id == workers.c.id),
-        ~exists().where(jobs.c.placement == workers.c.id, jobs.c.status.in_(_OPEN_JOB)),
+        ~exists().where(jobs.c.reserved_for == workers.c.id, jobs.c.status.in_(_OPEN_JOB)),
     ]
 
 

@@ -83,10 +83,10 @@ async def test_what_was_left_by_another_is_worked_off_by_reconcile(
     assert not await stage.violations()
 
 
-async def test_each_placement_has_a_front_of_its_own(stage: Orchestra) -> None:
-    await stage.submit(make("kept"), placement=7)
+async def test_what_is_reserved_for_a_worker_has_a_front_of_its_own(stage: Orchestra) -> None:
+    await stage.submit(make("kept"), reserved_for=7)
     await stage.submit(make("free"))
-    assert [claim.name for claim in await stage.claim(1, placement=7)] == ["kept"]
+    assert [claim.name for claim in await stage.claim(1, reserved_for=7)] == ["kept"]
     assert [claim.name for claim in await stage.claim(1)] == ["free"]
 
 

@@ -18,7 +18,7 @@ from tests.support.orchestra import Orchestra, expire, make, more_workers
 
 __all__ = ["band"]
 
-OPTIONS: dict[str, Any] = {"placement": 0, "limit": 1, "after": None, "started": set()}
+OPTIONS: dict[str, Any] = {"reserved_for": 0, "limit": 1, "after": None, "started": set()}
 
 
 @pytest.mark.parametrize("ready_names", [[], ["a"]])

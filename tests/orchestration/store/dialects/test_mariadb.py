@@ -89,10 +89,10 @@ async def test_claims_of_two_workers_leave_no_gap_locked_between_them(stage: Orc
     job = await stage.submit(group, *(make(f"t{number}", priority=number, group_id=group.id) for number in range(6)))
     one, two = await more_workers(stage, 2)
     async with stage.transaction() as session:
-        taken = await session.dialect.claim_ready(session, worker_id=one, placement=0, limit=2, after=None)
+        taken = await session.dialect.claim_ready(session, worker_id=one, reserved_for=0, lane=0, limit=2, after=None)
         await stage.submit(make("between", priority=4))
         async with stage.transaction() as other:
-            more = await other.dialect.claim_ready(other, worker_id=two, placement=0, limit=2, after=None)
+            more = await other.dialect.claim_ready(other, worker_id=two, reserved_for=0, lane=0, limit=2, after=None)
     assert {task.name for task in taken} == {"t5", "t4"}
     assert {task.name for task in more} == {"between", "t3"}
     assert (await stage.job(job)).total_tasks == 6

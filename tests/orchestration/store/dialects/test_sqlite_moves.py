@@ -24,14 +24,14 @@ async def stage(migrated_sql_url: str) -> AsyncIterator[Orchestra]:
         yield opened
 
 
-async def test_a_claim_leaves_other_placements_and_what_is_behind_it_in_the_queue(stage: Orchestra) -> None:
+async def test_a_claim_leaves_what_is_reserved_and_what_is_behind_it_in_the_queue(stage: Orchestra) -> None:
     await stage.submit(make("a"), make("b"), make("c"))
     async with stage.transaction() as session:
         driver = driver_of(session.connection)
         driver.execute("INSERT INTO ready SELECT 5, rank, job_id, task_id FROM ready")
         taken = sqlite_moves.claim(driver, NOW, stage.worker, 0, 2, None, 3, 0)
         assert [task.name for task in taken] == ["a", "b"]
-        left = driver.execute("SELECT placement, count(*) FROM ready GROUP BY placement").fetchall()
+        left = driver.execute("SELECT reserved_for, count(*) FROM ready GROUP BY reserved_for").fetchall()
         assert left == [(0, 1), (5, 3)]
         held = await session.rows(select(claims.c.task_id, claims.c.epoch, claims.c.claim_call))
         assert {tuple(row) for row in held} == {(task.id, 1, 3) for task in taken}
