@@ -256,6 +256,14 @@ async def test_tables_that_are_given_are_registered_and_belong_to_their_job(coor
         await coordinator.register_tables(12345, tables, None)
 
 
+async def test_a_worker_is_given_tasks_of_the_lanes_that_it_serves(coordinator: Coordinator, worker: int) -> None:
+    await coordinator.submit(submission(make("a"), make("b")))
+    assert await coordinator.claim(worker, limit=1, lanes=()) == []
+    assert await coordinator.claim(worker, limit=1, lanes=(5, 3)) == []
+    assert [claim.name for claim in await coordinator.claim(worker, limit=1, lanes=(5, 0))] == ["a"]
+    assert [claim.name for claim in await coordinator.claim(worker, limit=1)] == ["b"]
+
+
 # ---------------------------------------------------------------- jobs as a whole
 
 
