@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, or_, select
+from sqlalchemy import ColumnElement, Row, exists, or_, select
 
 from aaiclick.orchestration.models import WorkerStatus
 from aaiclick.orchestration.rules.states import ENDED_JOB, LIVE_TASK, JobStatus, RunOutcome, TaskStatus
@@ -89,6 +89,11 @@ async def _orphans(session: Session, limit: int) -> dict[int, Orphan]:
         .limit(limit)
     )
     return {row.task_id: Orphan(row.epoch, row.worker_id, row.expires_at) for row in found}
+
+
+def holds_claims() -> ColumnElement[bool]:
+    """Whether a worker has claims that are still to be taken from it."""
+    return exists().where(claims.c.worker_id == workers.c.id)
 
 
 async def _unlocked(session: Session, ids: list[int]) -> list[int]:

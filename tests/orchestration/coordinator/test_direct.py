@@ -131,7 +131,7 @@ async def test_a_lane_that_fails_takes_nothing_from_the_lanes_before_it(
     real = direct.claim_tasks
     monkeypatch.setattr(direct, "claim_tasks", claim_tasks)
     assert [claim.name for claim in await stage.claim(9, lanes=(0, 3, 5))] == ["0-1", "0-0"]
-    assert "claiming in lane 3: SystemError: no answer" in caplog.text
+    assert "claiming in lane 3: no answer" in caplog.text
     with pytest.raises(SystemError):
         await stage.claim(9, lanes=(0, 3, 5))
     assert not await stage.violations()

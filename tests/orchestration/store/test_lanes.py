@@ -183,8 +183,8 @@ async def test_a_job_whose_tasks_stand_in_their_lane_is_not_stuck(band: Orchestr
 async def test_those_before_a_task_are_those_of_its_lane(band: Orchestra) -> None:
     (lane,) = await intern(band, GPU)
     await band.submit(*(make("plain", priority=9) for _ in range(5)))
-    task = make("second")
-    await submit_into(band, lane, make("first"), task)
+    first, task = make("first"), make("second")
+    await submit_into(band, lane, first, task)
     facts = await band.database.read(lambda session: read_facts(session, task.id))
     assert facts is not None
     assert (facts.in_queue, facts.before) == (True, 1)
