@@ -150,10 +150,7 @@ ready = table(
     postgres=BUSY,
     with_rowid=False,
 )
-"""The tasks that may be claimed now, of each lane in the order in which they will be: rank is minus the priority.
-
-`reserved_for`: the worker that alone may claim them; 0 is anybody.
-"""
+"""The tasks that may be claimed now, of each lane in the order in which they will be: rank is minus the priority."""
 
 delayed = table(
     "delayed",

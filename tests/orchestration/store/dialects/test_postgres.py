@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy.dialects import postgresql
 
-from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.store.dialects import postgres as module
 from aaiclick.orchestration.store.dialects.contract import driver_of
 from aaiclick.orchestration.store.dialects.postgres import _CLAIM_FRONT, PostgresDialect
@@ -131,7 +130,7 @@ async def test_two_claimers_of_many_new_jobs_at_once_start_each_once(stage: Orch
 
 async def test_the_queue_is_swept_after_many_claims(migrated_sql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a claim steps over all rows that were taken since autovacuum last came."""
-    monkeypatch.setattr(direct, "SWEEP_EVERY", 50)
+    monkeypatch.setattr(claiming, "SWEEP_EVERY", 50)
     async with orchestra(migrated_sql_url) as stage:
         await stage.submit(*(make(str(number)) for number in range(60)))
         before = await _pages_of_ready(stage)
