@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy.dialects import postgresql
 
+from aaiclick.orchestration.coordinator import claiming
 from aaiclick.orchestration.store.dialects import postgres as module
 from aaiclick.orchestration.store.dialects.contract import driver_of
 from aaiclick.orchestration.store.dialects.postgres import _CLAIM_FRONT, PostgresDialect
