@@ -117,8 +117,8 @@ class CarriedCoordinator:
     async def wait_for_hints(self, timeout_s: float) -> frozenset[str]:
         return over(frozenset[str], await self.there.wait_for_hints(timeout_s))
 
-    async def reserve(self, job_id: int, reserved_for: int) -> None:
-        await self.there.reserve(job_id, reserved_for)
+    async def reserve(self, job_id: int, worker_id: int) -> None:
+        await self.there.reserve(job_id, worker_id)
 
     async def job(self, job_id: int) -> Job | None:
         return await self.there.job(job_id)

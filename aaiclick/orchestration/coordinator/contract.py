@@ -51,8 +51,8 @@ class Coordinator(Protocol):
     ) -> list[Claim]:
         """Take up to `limit` tasks that are ready, in order; `call` is the worker's number of this call.
 
-        Of the tasks that are reserved for `reserved_for`, or for nobody, those of the `lanes` that this worker may
-        serve: lane after lane as they are listed, and in each by priority.
+        Of the tasks that are reserved for the worker `reserved_for` (0: for nobody), those of the `lanes` that this
+        worker may serve: lane after lane as they are listed, and in each by priority.
 
         The bodies of the first `begins` will begin at once: if the session is lost, so are these runs. The others count
         as begun when a heartbeat says so. Refused with SessionOver if the session is not live.
@@ -119,7 +119,7 @@ class Submitter(Protocol):
 class JobCoordinator(Coordinator, Submitter, Protocol):
     """What `job_test` may ask: it submits a job, works for it, and sees to its end."""
 
-    async def reserve(self, job_id: int, reserved_for: int) -> None:
+    async def reserve(self, job_id: int, worker_id: int) -> None:
         """Keep a job for this worker: nobody else may claim its tasks."""
 
     async def job(self, job_id: int) -> Job | None:

@@ -155,8 +155,8 @@ class DirectCoordinator(DirectSubmitter):
             self._listens = True
         return await self._bus.wait(timeout_s)
 
-    async def reserve(self, job_id: int, reserved_for: int) -> None:
-        await self.database.transact(lambda session: jobs.reserve_job(session, job_id, reserved_for))
+    async def reserve(self, job_id: int, worker_id: int) -> None:
+        await self.database.transact(lambda session: jobs.reserve_job(session, job_id, worker_id))
 
     async def reconcile(self, job_id: int | None = None) -> float | None:
         while await self.database.transact(queue.promote_due):
