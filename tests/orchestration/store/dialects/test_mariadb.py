@@ -12,7 +12,7 @@ from sqlalchemy import func, select, text, update
 from aaiclick.orchestration.models import Group
 from aaiclick.orchestration.store.dialects import mariadb as module
 from aaiclick.orchestration.store.dialects.mariadb import MariadbDialect
-from aaiclick.orchestration.store.tables import claims, tasks
+from aaiclick.orchestration.store.tables import claims, ready, tasks
 from tests.support.orchestra import Orchestra, make, more_workers, orchestra
 
 pytestmark = pytest.mark.parametrize("dialect", ["mariadb"], indirect=True)
@@ -104,3 +104,19 @@ async def test_what_a_stranger_would_take_for_one_name_is_two(stage: Orchestra) 
     await stage.database.transact(lambda session: session.run(update(tasks).values(name="Straße ")))
     for name, found in (("Straße ", 1), ("straße ", 0), ("Strasse ", 0), ("Straße", 0)):
         assert await stage.scalar(select(func.count()).select_from(tasks).where(tasks.c.name == name)) == found
+
+
+async def test_the_front_of_a_lane_is_found_by_the_key_of_the_queue(stage: Orchestra) -> None:
+    """Nothing is sorted: the key is the order of claims."""
+    rows = [
+        {"reserved_for": 0, "lane": lane, "rank": 0, "job_id": 1, "task_id": task}
+        for lane in range(5)
+        for task in range(200)
+    ]
+    await stage.database.transact(lambda session: session.insert(ready, rows))
+    order = "reserved_for, lane, `rank`, job_id, task_id"
+    asked = f"EXPLAIN SELECT `rank`, job_id, task_id FROM ready WHERE reserved_for = 0 AND lane = 3 ORDER BY {order}"
+    async with stage.transaction() as session:
+        (step,) = await session.rows(text(f"{asked} LIMIT 5 FOR UPDATE SKIP LOCKED"))
+    assert (step.table, step.key, step.ref) == ("ready", "PRIMARY", "const,const")
+    assert "filesort" not in (step.Extra or "")
