@@ -71,28 +71,12 @@ async def claim_tasks(
     The first tables that they may make are registered with them. `on_taken` is called in between: that takes a while
     too, and says nothing of the queue.
     """
-    taken = await session.dialect.claim_ready(
-        session,
-        worker_id=worker_id,
-        reserved_for=reserved_for,
-        lane=lane,
-        limit=limit,
-        after=after,
-        call=call,
-        begins=begins,
-    )
+    asked = {"worker_id": worker_id, "reserved_for": reserved_for, "lane": lane, "call": call}
+    taken = await session.dialect.claim_ready(session, **asked, limit=limit, after=after, begins=begins)
     if after is not None and len(taken) < limit:
+        left = {"limit": limit - len(taken), "begins": max(0, begins - len(taken))}
         try:
-            taken += await session.dialect.claim_ready(
-                session,
-                worker_id=worker_id,
-                reserved_for=reserved_for,
-                lane=lane,
-                limit=limit - len(taken),
-                after=None,
-                call=call,
-                begins=max(0, begins - len(taken)),
-            )
+            taken += await session.dialect.claim_ready(session, **asked, **left, after=None)
         except SessionOver:  # its time came in between: what was taken before is its own
             if not taken:
                 raise
