@@ -76,7 +76,7 @@ async def test_a_lane_that_fails_takes_nothing_from_the_lanes_before_it(
             raise SystemError("no answer")
         return await real(session, lane=lane, **options)  # type: ignore[arg-type]
 
-    real = claiming.claim_tasks
+    real = claims.claim_tasks
     monkeypatch.setattr(claiming, "claim_tasks", claim_tasks)
     assert [claim.name for claim in await stage.claim(9, lanes=(0, 3, 5))] == ["0-1", "0-0"]
     assert "claiming in lane 3: no answer" in caplog.text

@@ -27,7 +27,8 @@ End = Callable[[Orchestra, Claim], Awaitable[object]]
 @pytest.fixture
 def passed(monkeypatch: pytest.MonkeyPatch) -> list[EndedClaim]:
     """The claims whose ends have passed, in their order; all that is done there is done."""
-    real, seen = claim_ends.free_held, []
+    real = claim_ends.free_held
+    seen: list[EndedClaim] = []
 
     async def free_held(session: Session, ended: Sequence[EndedClaim]) -> None:
         seen.extend(ended)

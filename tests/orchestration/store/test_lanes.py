@@ -68,22 +68,21 @@ async def test_several_who_intern_the_same_at_once_get_the_same_lanes(band: Orch
 @SERVERS
 @pytest.mark.parametrize("commits", [True, False], ids=["commits", "rolls back"])
 async def test_a_lane_that_another_is_about_to_make_is_waited_for(band: Orchestra, commits: bool) -> None:
+    mine: list[int] = []
+    others: list[asyncio.Task[list[int]]] = []
+
     async def first(session: Session) -> None:
-        nonlocal waiting
         mine.extend(await intern_lanes(session, [GPU]))
-        waiting = asyncio.create_task(intern(band, ZONE, GPU))
+        others.append(asyncio.create_task(intern(band, ZONE, GPU)))
         await band.until_waiting()
         if not commits:
             raise SystemError("this one is not to be")
 
-    mine: list[int] = []
-    waiting: asyncio.Task[list[int]] | None = None
     try:
         await band.database.transact(first)
     except SystemError:
         assert not commits
-    assert waiting is not None
-    zone, gpu = await waiting
+    zone, gpu = await others[0]
     assert (gpu == mine[0]) is commits
     assert await intern(band, GPU, ZONE) == [gpu, zone]
 
