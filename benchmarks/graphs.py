@@ -86,7 +86,7 @@ async def measure(kind: str, count: int) -> None:
                 flush=True,
             )
             # what is ready of the large graph would be claimed first
-            await coordinator.reserve(tasks[0].job_id or 0, placement=1)
+            await coordinator.reserve(tasks[0].job_id or 0, worker_id=1)
             for title, build in (("chain", chain), ("fan-in", fan_in)):
                 started = time.perf_counter()
                 job = await commit(coordinator, build(count // 10))

@@ -28,7 +28,7 @@ TASKS = """id bigint primary key, job_id bigint not null, group_id bigint, name 
 kwargs json not null, result json, status varchar(20) not null, epoch int not null default 0,
 attempt int not null default 0, unmet int not null default 0, dependents int not null default 0,
 priority int not null default 0,
-placement int not null default 0, worker_id bigint, error text, log_path text, run_after timestamptz,
+reserved_for int not null default 0, worker_id bigint, error text, log_path text, run_after timestamptz,
 created_at timestamptz not null default now(), claimed_at timestamptz, started_at timestamptz,
 completed_at timestamptz"""
 
@@ -43,14 +43,14 @@ create table runs(task_id bigint not null, epoch int not null, worker_id bigint,
   primary key (task_id, epoch)) with (fillfactor = 60);"""
 
 INDEXES = "create index on tasks(job_id); create index on tasks(group_id) where group_id is not null;"
-READY = """create table ready(placement int, rank int, job_id bigint, task_id bigint,
-  primary key (placement, rank, job_id, task_id));"""
+READY = """create table ready(reserved_for int, rank int, job_id bigint, task_id bigint,
+  primary key (reserved_for, rank, job_id, task_id));"""
 CLAIMS = "create table claims(worker_id bigint, task_id bigint, epoch int, primary key (worker_id, task_id));"
 
-PICK_WIDE = """select id from tasks where ready and placement = 0 order by placement, priority, job_id, id limit 100
-  for no key update skip locked"""
-PICK_READY = """delete from ready where ctid = any(array(select ctid from ready where placement = 0
-  order by placement, rank, job_id, task_id limit 100 for update skip locked)) returning task_id as id"""
+PICK_WIDE = """select id from tasks where ready and reserved_for = 0 order by reserved_for, priority, job_id, id
+  limit 100 for no key update skip locked"""
+PICK_READY = """delete from ready where ctid = any(array(select ctid from ready where reserved_for = 0
+  order by reserved_for, rank, job_id, task_id limit 100 for update skip locked)) returning task_id as id"""
 CLAIM = """with picked as materialized ({pick}),
 u as (update tasks t set status = 'claimed', epoch = epoch + 1, worker_id = $1, claimed_at = clock_timestamp() {also}
   from picked where t.id = picked.id and t.status = 'pending'
@@ -96,7 +96,7 @@ def layouts() -> list[Layout]:
         Layout(
             "wide",
             f"create table tasks({TASKS}, ready boolean not null default true) with (fillfactor = 70); {INDEXES}"
-            " create index on tasks(placement, priority, job_id, id) where ready;",
+            " create index on tasks(reserved_for, priority, job_id, id) where ready;",
             "select 1",
             CLAIM.format(pick=PICK_WIDE, also=", ready = false", more=""),
             COMPLETE.format(history=LATE_RUNS),

@@ -39,7 +39,7 @@ _FILL = (
     ("tasks", _TASK, "x, 1 + x % {jobs}, 't', 'm.f', '{{}}', 'completed', 1, {at}"),
     ("runs", _RUN, "x, 1, 0, {at}, {at}, {at}, 'completed'"),
     ("events", "job_id, task_id, epoch, move, status, at", "1 + x % {jobs}, x, 1, 'complete', 'completed', {at}"),
-    ("ready", "placement, rank, job_id, task_id", "0, 0, 1 + x % {jobs}, x"),
+    ("ready", "reserved_for, lane, rank, job_id, task_id", "0, 0, 0, 1 + x % {jobs}, x"),
 )
 
 

@@ -56,9 +56,9 @@ class Counted:
         return await self._transact(work, **options)
 
 
-async def submit_chains(coordinator: DirectCoordinator, count: int, width: int, placement: int) -> None:
+async def submit_chains(coordinator: DirectCoordinator, count: int, width: int, reserved_for: int) -> None:
     """So many tasks, in so many chains side by side."""
-    job = new_job("chains", placement=placement)
+    job = new_job("chains", reserved_for=reserved_for)
     tasks = [Task("benchmarks.bodies.noop") for _ in range(width)]
     for _ in range(count - width):
         tasks.append(Task("benchmarks.bodies.noop", {"x": tasks[-width]}))
@@ -71,11 +71,11 @@ async def step(
     counted: Counted,
     worker: int,
     width: int,
-    placement: int,
+    reserved_for: int,
     report: Callable[[Claim], Awaitable[Done]],
 ) -> int:
     """Claim, run and report so many; gives how many there were."""
-    claims = await coordinator.claim(worker, limit=width, placement=placement)
+    claims = await coordinator.claim(worker, limit=width, reserved_for=reserved_for)
     if any(claim.registered for claim in claims) and coordinator.database.dialect.tables.at_once:
         counted.commits += 1  # what is registered with a claim that has committed by itself
     if claims:

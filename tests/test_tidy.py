@@ -25,6 +25,7 @@ STORE = "aaiclick/orchestration/store/"
 MIGRATIONS = "aaiclick/orchestration/store/migrations/"  # written once and never touched again: limits do not serve
 OWNERS_OF_CONNECTIONS = {f"{STORE}{name}.py" for name in ("connecting", "database", "inline", "schema")}
 SQL_PACKAGES = {"sqlalchemy", "alembic"}
+ENDS_OF_CLAIMS = (f"{STORE}claim_ends.py", f"{STORE}dialects/")
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
 VAGUE_NAMES = {"utils", "helpers", "common", "base", "manager", "handler", "core"}
 VAGUE_NAMES |= {"util", "helper", "managers", "handlers"}
@@ -126,6 +127,25 @@ def transactions_in_the_store(file: File) -> Iterator[Complaint]:
                 yield at(node), f"{name}() in the store: transactions belong to whoever calls it"
 
 
+def claims_that_end_elsewhere(file: File) -> Iterator[Complaint]:
+    """What is held with a claim is freed where claims end: a claim that is deleted elsewhere would leave it behind."""
+    if not file.is_under("aaiclick/") or file.is_under(*ENDS_OF_CLAIMS):
+        return
+    names: set[str] = set()
+    for node in file.nodes:
+        match node:
+            case ast.ImportFrom(names=aliases):
+                names |= {alias.name for alias in aliases}
+            case ast.Constant(value=str(text)) if re.search(r"DELETE\s+FROM\s+claims", text, re.IGNORECASE):
+                yield at(node), "a claim ends elsewhere than in store/claim_ends.py"
+            case ast.Call(func=ast.Attribute(attr="complete_claims" | "delete_claims")):
+                yield at(node), "claims end through store/claim_ends.py, and not by the dialect's verbs"
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="claims"), attr="delete")):
+                yield at(node), "a claim ends elsewhere than in store/claim_ends.py"
+    if file.is_under(STORE) and {"claims", "delete"} <= names:
+        yield 1, "whoever knows the table of claims deletes nothing: that is for store/claim_ends.py"
+
+
 def unsafe_calls(file: File) -> Iterator[Complaint]:
     """Tests may run what documentation prints; nothing else runs text or loads code from bytes."""
     if file.is_under("tests/"):
@@ -191,6 +211,7 @@ RULES: tuple[Callable[[File], Iterable[Complaint]], ...] = (
     imports_inside_functions,
     sql_outside_the_store,
     transactions_in_the_store,
+    claims_that_end_elsewhere,
     unsafe_calls,
     swallowed_exceptions,
     vague_names,
@@ -283,6 +304,11 @@ ANYWHERE = "aaiclick/place.py"
         (transactions_in_the_store, STORE + "x.py", "from aaiclick.orchestration.store.database import Database\n"),
         (transactions_in_the_store, STORE + "x.py", "async def f(database):\n    await database.transact(g)\n"),
         (transactions_in_the_store, STORE + "x.py", "async def f(session):\n    await session.connection.commit()\n"),
+        (claims_that_end_elsewhere, STORE + "x.py", "SQL = 'delete from claims where task_id = ?'\n"),
+        (claims_that_end_elsewhere, STORE + "x.py", "async def f(s):\n    await s.run(claims.delete())\n"),
+        (claims_that_end_elsewhere, STORE + "x.py", "async def f(s):\n    await s.dialect.delete_claims(s, 1, [2])\n"),
+        (claims_that_end_elsewhere, STORE + "x.py", "async def f(s):\n    await s.dialect.complete_claims(s, 1, d)\n"),
+        (claims_that_end_elsewhere, STORE + "x.py", "from sqlalchemy import delete\nfrom x.tables import claims\n"),
         (unsafe_calls, ANYWHERE, "import pickle\n"),
         (unsafe_calls, ANYWHERE, "eval('1')\n"),
         (unsafe_calls, ANYWHERE, "exec('1')\n"),
@@ -313,6 +339,7 @@ def test_a_rule_finds_what_breaks_it(rule: Callable[[File], Iterable[Complaint]]
         (ANYWHERE, "def f():\n    from aaiclick.ids import x  # keeps start-up light\n"),
         (ANYWHERE, "def f():\n    import json\n"),
         (STORE + "claims.py", "from sqlalchemy import select\n"),
+        (STORE + "claim_ends.py", "async def f(s):\n    await s.dialect.delete_claims(s, 1, [2])\n"),
         (STORE + "database.py", "await connection.commit()\n"),
         (MIGRATIONS + "versions/0001.py", "def upgrade():\n" + "    x = 1\n" * 500),
         (ANYWHERE, "try:\n    x()\nexcept Exception:\n    log()\n"),

@@ -162,7 +162,7 @@ class JobFactory(Generic[P, Given]):
         """The same workflow with options for one run: `pipeline.options(key="2026-11-15", priority=5)(x=3)`."""
         return _named(replace(self, **changes))
 
-    async def build(self, kwargs: dict[str, object], *, placement: int = 0) -> tuple[Job, list[Node]]:
+    async def build(self, kwargs: dict[str, object], *, reserved_for: int = 0) -> tuple[Job, list[Node]]:
         """The job and its nodes, in memory."""
         job = new_job(
             self.name,
@@ -171,7 +171,7 @@ class JobFactory(Generic[P, Given]):
             preservation_mode=self.preservation_mode,
             timeout_s=self.timeout_s,
             fail_fast=self.fail_fast,
-            placement=placement,
+            reserved_for=reserved_for,
         )
         nodes, returned = await self._gather(kwargs)
         job.result_json, named = encode_returned(returned)

@@ -140,7 +140,7 @@ def new_job(
     preservation_mode: PreservationMode | str | None = None,
     timeout_s: float | None = None,
     fail_fast: bool = False,
-    placement: int = 0,
+    reserved_for: int = 0,
 ) -> Job:
     """A job in memory, its options checked and defaults filled in."""
     if type(priority) is not int or not -(2**31) < priority < 2**31:
@@ -157,7 +157,7 @@ def new_job(
         preservation_mode=resolve_job_config(preservation_mode),
         priority=priority,
         timeout_s=settings().job_timeout_s if timeout_s is None else timeout_s,
-        placement=placement,
+        reserved_for=reserved_for,
         fail_fast=fail_fast,
     )
 

@@ -256,19 +256,27 @@ async def test_tables_that_are_given_are_registered_and_belong_to_their_job(coor
         await coordinator.register_tables(12345, tables, None)
 
 
+async def test_a_worker_is_given_tasks_of_the_lanes_that_it_serves(coordinator: Coordinator, worker: int) -> None:
+    await coordinator.submit(submission(make("a"), make("b")))
+    assert await coordinator.claim(worker, limit=1, lanes=()) == []
+    assert await coordinator.claim(worker, limit=1, lanes=(5, 3)) == []
+    assert [claim.name for claim in await coordinator.claim(worker, limit=1, lanes=(5, 0))] == ["a"]
+    assert [claim.name for claim in await coordinator.claim(worker, limit=1)] == ["b"]
+
+
 # ---------------------------------------------------------------- jobs as a whole
 
 
-async def test_a_reserved_job_is_claimed_from_its_placement_alone(coordinator: Coordinator, worker: int) -> None:
+async def test_a_reserved_job_is_claimed_by_its_owner_alone(coordinator: Coordinator, worker: int) -> None:
     kept = await coordinator.submit(submission(make("kept") >> make("follows")))
     await coordinator.submit(submission(make("free")))
     await coordinator.reserve(kept.id, 77)
     assert [claim.name for claim in await coordinator.claim(worker, limit=9)] == ["free"]
-    (claim,) = await coordinator.claim(worker, limit=9, placement=77)
+    (claim,) = await coordinator.claim(worker, limit=9, reserved_for=77)
     await coordinator.submit(gather(kept.id, [make("added")]))
     await coordinator.report(worker, [done(claim)])
     assert await coordinator.claim(worker, limit=9) == []
-    named = {claim.name for claim in await coordinator.claim(worker, limit=9, placement=77)}
+    named = {claim.name for claim in await coordinator.claim(worker, limit=9, reserved_for=77)}
     assert named == {"follows", "added"}
 
 
@@ -293,4 +301,4 @@ async def test_a_released_task_of_a_reserved_job_stays_with_it(coordinator: Coor
     await coordinator.reserve(job.id, 77)
     await coordinator.release(worker, [claim])
     assert await coordinator.claim(worker, limit=9) == []
-    assert [claim.name for claim in await coordinator.claim(worker, limit=9, placement=77)] == ["a", "b"]
+    assert [claim.name for claim in await coordinator.claim(worker, limit=9, reserved_for=77)] == ["a", "b"]

@@ -26,7 +26,7 @@ async def stage(migrated_sql_url: str) -> AsyncIterator[Orchestra]:
 async def take(stage: Orchestra, limit: int, after: ReadyKey | None = None, worker: int = 0) -> list[ClaimedTask]:
     async def work(session: Session) -> list[ClaimedTask]:
         claimed = await session.dialect.claim_ready(
-            session, worker_id=worker or stage.worker, placement=0, limit=limit, after=after
+            session, worker_id=worker or stage.worker, reserved_for=0, lane=0, limit=limit, after=after
         )
         return sorted(claimed, key=lambda task: (-task.priority, task.job_id, task.id))
 
@@ -183,7 +183,7 @@ async def test_a_place_in_the_queue_of_a_task_that_is_not_pending_is_cleared_and
     task = make("t")
     job = await stage.submit(task)
     await take(stage, 1)
-    wrong = {"placement": 0, "rank": 0, "job_id": job.id, "task_id": task.id}
+    wrong = {"reserved_for": 0, "lane": 0, "rank": 0, "job_id": job.id, "task_id": task.id}
     await stage.database.transact(lambda session: session.insert(ready, [wrong]))
     (other,) = await more_workers(stage, 1)
     assert await take(stage, 1, worker=other) == []
@@ -191,7 +191,7 @@ async def test_a_place_in_the_queue_of_a_task_that_is_not_pending_is_cleared_and
     assert (await stage.task(task)).worker_id == stage.worker
 
 
-async def test_ranks_and_jobs_are_left_lane_by_lane(stage: Orchestra) -> None:
+async def test_ranks_and_jobs_are_left_one_after_the_other(stage: Orchestra) -> None:
     for number in range(3):
         await stage.submit(*(make(f"{number}{rank}", priority=rank) for rank in range(3)))
     assert [claim.name for claim in await stage.claim(9)] == ["02", "12", "22", "01", "11", "21", "00", "10", "20"]
@@ -205,7 +205,9 @@ async def test_a_place_to_begin_compares_the_whole_key(stage: Orchestra) -> None
     place = ReadyKey(0, one.id, (2**63) - 1)
 
     async with stage.transaction() as session:
-        taken = await session.dialect.claim_ready(session, worker_id=stage.worker, placement=0, limit=9, after=place)
+        taken = await session.dialect.claim_ready(
+            session, worker_id=stage.worker, reserved_for=0, lane=0, limit=9, after=place
+        )
         assert [(task.name, task.job_id) for task in taken] == [("d", two.id)]
 
 

@@ -68,6 +68,40 @@ async def test_runs_and_events_of_before_are_shown_under_the_other_names_and_wer
     assert found == {"view": [(1, "assigned", 5), (2, "lease_expired", 5), (3, "reassigned", 6)], "runs": [(0,)]}
 
 
+async def test_what_was_reserved_and_ready_stays_so_and_stands_in_the_plain_lane(sql_url: str) -> None:
+    when = "'2026-01-01 00:00:00.000000'"
+    await schema.upgrade(sql_url, "0018")
+    places = [(0, -5, 1, 11), (0, 0, 1, 12), (77, 0, 2, 21)]
+    jobs = [
+        "INSERT INTO jobs (id, name, status, run_type, preservation_mode, placement, created_at) VALUES"
+        f" ({job}, 'j', 'running', 'manual', 'none', {worker}, {when})"
+        for job, worker in ((1, 0), (2, 77))
+    ]
+    tasks = [
+        "INSERT INTO tasks (id, job_id, name, entrypoint, kwargs, status, priority, placement, created_at) VALUES"
+        f" ({task}, {job}, 't', 'a.b', '{{}}', 'pending', {-rank}, {worker}, {when})"
+        for worker, rank, job, task in places
+    ]
+    ready = [f"INSERT INTO ready VALUES ({', '.join(map(str, place))})" for place in places]
+    await run(sql_url, *jobs, *tasks, *ready)
+    await schema.upgrade(sql_url)
+    asked = {
+        "jobs": "SELECT id, reserved_for FROM jobs ORDER BY id",
+        "tasks": "SELECT id, reserved_for, lane FROM tasks ORDER BY id",
+        "ready": "SELECT * FROM ready ORDER BY task_id",
+        "lanes": "SELECT * FROM lanes",
+    }
+    async with connect(sql_url, write=False) as connection:
+        found = await ask(connection, asked)
+    assert found == {
+        "jobs": [(1, 0), (2, 77)],
+        "tasks": [(11, 0, 0), (12, 0, 0), (21, 77, 0)],
+        "ready": [(worker, 0, rank, job, task) for worker, rank, job, task in places],
+        "lanes": [],
+    }
+    await run(sql_url, "INSERT INTO ready VALUES (0, 4, 0, 1, 12)")  # the lane is part of the key
+
+
 async def test_critical_tasks_that_never_ran_count_from_then_on(sql_url: str) -> None:
     when = "'2026-01-01 00:00:00.000000'"
     await schema.upgrade(sql_url, "0009")

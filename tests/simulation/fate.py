@@ -50,7 +50,7 @@ class Fate:
         self.dice = world.dice
         self.database = SimulatedDatabase(world, Client())
         self.people = DirectCoordinator(self.database, draw=world.dice.random)
-        self.graphs = Graphs(world.dice)
+        self.graphs = Graphs(world.dice, world.lanes)
         self.born = 0
         self.everyone: list[Host] = []
         base = {
@@ -107,6 +107,7 @@ class Fate:
         world.is_calm, world.is_away = True, False
         world.note("fate", "calm from now on")
         for host in self.everyone:
+            host.worker.lanes = world.lanes
             host.go_on(host.work)
             host.go_on(host.service)
         await self.more_hosts(calm=True)

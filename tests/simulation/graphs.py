@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.node import Edge, Node
@@ -16,8 +17,9 @@ from tests.support.naive import NaiveJob
 class Graphs:
     """What was submitted, by job."""
 
-    def __init__(self, dice: random.Random) -> None:
+    def __init__(self, dice: random.Random, lanes: Sequence[int]) -> None:
         self.dice = dice
+        self.lanes = lanes
         self.rules = random.Random(16)  # apart: whether a task has a rule changes no other chance
         self.nodes: dict[int, list[Node]] = {}
         self.shapes: dict[int, NaiveJob] = {}
@@ -66,6 +68,7 @@ class Graphs:
         task = Task("some.module.t", name="t", group_id=group_id, **options)  # type: ignore[arg-type]
         task.stop_when_cut_off = task.id % 8 != 0
         task.when = self._rule()
+        task.lane = self.lanes[task.id % len(self.lanes)]
         return task
 
     def _rule(self) -> When:

@@ -102,7 +102,9 @@ class FaultyCoordinator:
 
     async def claim(self, worker_id: int, **facts: Any) -> list[Claim]:
         self.claims = [*self.claims[-10:], (worker_id, facts)]
-        return await self._send(lambda: self.inner.claim(worker_id, **facts))
+        claims = await self._send(lambda: self.inner.claim(worker_id, **facts))
+        self.world.claimed(claims, facts["lanes"])
+        return claims
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
         self.world.sent.append((worker_id, tuple(reports)))
@@ -247,7 +249,7 @@ class Host:
 
     def __init__(self, world: World, number: int) -> None:
         self.world = world
-        self.name = f"host-{number}"
+        self.name, self.number = f"host-{number}", number
         self.is_dead = False
         self.is_zealous = world.zealous and (bool(world.weather.zealous) or world.dice.random() < 0.6)
         self.clock = SkewedClock(world)
@@ -268,12 +270,18 @@ class Host:
             self.coordinator,  # type: ignore[arg-type]
             ScriptedExecutor(self.world, self),
             concurrency=dice.choice([1, 2, 4]),
+            lanes=self._lanes(),
             grace_s=dice.choice([0.0, 5.0, 30.0]),
             max_tasks=dice.choice([None, None, None, 10]),
             clock=self.clock,
         )
         worker.on_session = self._attend
         return worker
+
+    def _lanes(self) -> Sequence[int]:
+        """Every third host serves all lanes; of the others, each serves some, in an order of its own."""
+        lanes, number = self.world.lanes, self.number
+        return lanes if self.world.is_calm or number % 3 == 0 else lanes[:-1] if number % 3 == 1 else lanes[::-1][:2]
 
     @property
     def worker_id(self) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +13,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import StaticPool
 
 from aaiclick.errors import AaiclickError
+from aaiclick.orchestration.store import fleet_tables as fleet_tables  # its table joins the others
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import Connection
 from aaiclick.orchestration.store.dialects.sqlite import SqliteDialect
@@ -96,6 +97,14 @@ class State:
 
     def ids(self, sql: str, *values: Any) -> list[int]:
         return [row[0] for row in self.driver.execute(sql, values)]
+
+    def intern(self, needs: Sequence[str]) -> tuple[int, ...]:
+        """Give each of these needs a lane; the first are those of plain tasks."""
+        self.driver.executemany(
+            "INSERT INTO lanes (id, digest, needs) VALUES (?, ?, ?)",
+            [(lane, need, need) for lane, need in enumerate(needs) if lane],
+        )
+        return tuple(range(len(needs)))
 
     def close(self) -> None:
         self.engine.sync_engine.dispose()

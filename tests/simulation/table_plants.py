@@ -9,11 +9,11 @@ from sqlalchemy import and_, exists, or_
 
 from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.store import (
+    claim_ends,
     clears,
     table_drops,
     table_holds,
     table_refs,
-    transitions,
 )
 from aaiclick.orchestration.store.downstream import Downstream, find_downstream
 from aaiclick.orchestration.store.session import Session
@@ -52,7 +52,7 @@ def claims_that_end_without_a_word() -> Replacements:
     async def nothing(*_: Any) -> None:
         """It was held by the claim, and that is gone."""
 
-    return [(transitions, "keep_held", nothing)]
+    return [(claim_ends, "keep_held", nothing)]
 
 
 def dropper_that_does_not_look() -> Replacements:

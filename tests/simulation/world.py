@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aaiclick.config import settings
-from aaiclick.orchestration.models import Receipt, Report
+from aaiclick.orchestration.models import Claim, Receipt, Report
 from tests.simulation.checks import ALWAYS, ON_CHANGES, History, broken, recount, written
 from tests.simulation.engine import Engine, lacking
 from tests.simulation.loop import VirtualLoop
@@ -64,6 +64,8 @@ class Weather:
     """What does not happen."""
     schedules: bool = False
     """Whether there are registered jobs, which fire each minute."""
+    lanes: bool = False
+    """Whether tasks stand in several lanes, of which most hosts serve some."""
 
 
 class World:
@@ -92,6 +94,7 @@ class World:
         self.is_over = False
         self.is_expired = False
         """Whether the time of all jobs is over."""
+        self.lanes = self.state.intern(("{}", "gpu", "zone") if weather.lanes else ("{}",))
         self.engine = Engine(self)
         self.measure = {fault: self.dice.choice([0.0, 0.5, 1.0, 4.0]) for fault in FAULTS}
         if weather.lossy is not None:
@@ -196,6 +199,14 @@ class World:
                     self.fail(f"no two bodies at a time: {key} on {other.host.name}, {body.claim} on {body.host.name}")
                 self.counts["finishes although cut off"] += 1
         self.bodies[task] = [*(each for each in self.bodies.get(task, []) if each.is_alive), body]
+
+    def claimed(self, claims: Sequence[Claim], lanes: Sequence[int]) -> None:
+        """Nobody is given a task of a lane that it does not serve."""
+        for claim in claims if not self.is_over else ():
+            for lane in self.state.ids("SELECT lane FROM tasks WHERE id = ?", claim.task_id):
+                self.counts[f"claimed in lane {lane}"] += 1
+                if lane not in lanes:
+                    self.fail(f"a worker serves its lanes: {claim} of lane {lane} was given to one of {list(lanes)}")
 
     def received(self, worker: int, reports: Sequence[Report], receipt: Receipt) -> None:
         """A report that was accepted has its run in the history, with this worker and no other outcome.

@@ -108,7 +108,7 @@ async def test_an_edge_to_a_task_that_is_claimed_at_this_moment_is_refused(stage
     a, b = make("a"), make("b")
     job = await stage.submit(a, b)
     async with stage.transaction() as claiming:
-        await claim_tasks(claiming, worker_id=stage.worker, placement=0, limit=2, after=None, started=set())
+        await claim_tasks(claiming, worker_id=stage.worker, reserved_for=0, limit=2, after=None, started=set())
         a >> b
         applying = asyncio.create_task(stage.apply(job, a, b))
         await stage.until_waiting()
@@ -121,7 +121,7 @@ async def test_a_group_is_held_back_at_the_moment_one_of_its_tasks_is_claimed(st
     inner = Group("inner", parent_group_id=group.id)
     job = await stage.submit(gate, group, inner, make("inside", group_id=inner.id))
     async with stage.transaction() as claiming:
-        await claim_tasks(claiming, worker_id=stage.worker, placement=0, limit=1, after=None, started=set())
+        await claim_tasks(claiming, worker_id=stage.worker, reserved_for=0, limit=1, after=None, started=set())
         gate >> group
         applying = asyncio.create_task(stage.apply(job, gate, group))
         await stage.until_waiting()

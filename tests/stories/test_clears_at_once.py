@@ -45,7 +45,7 @@ async def clear(stage: Orchestra, *roots: Task) -> Cleared:
 
 async def claim_one(stage: Orchestra, session: Session, job: Job) -> Claim:
     (claim,) = await claim_tasks(
-        session, worker_id=stage.worker, placement=0, limit=1, after=None, started={job.id}, call=1
+        session, worker_id=stage.worker, reserved_for=0, limit=1, after=None, started={job.id}, call=1
     )
     return claim
 

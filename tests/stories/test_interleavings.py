@@ -42,7 +42,7 @@ async def test_a_cancel_waits_for_a_claim_and_takes_it(stage: Orchestra) -> None
     await stage.complete(*(await stage.claim(1)))
     async with stage.transaction() as claiming:
         (claim,) = await claim_tasks(
-            claiming, worker_id=stage.worker, placement=0, limit=1, after=None, started={job.id}
+            claiming, worker_id=stage.worker, reserved_for=0, limit=1, after=None, started={job.id}
         )
         cancelling = asyncio.create_task(stage.coordinator.cancel(job.id))
         await stage.until_waiting()
@@ -202,7 +202,7 @@ async def test_a_reserve_that_waited_for_a_completion_takes_what_that_readied(st
         await stage.until_waiting()
     await reserving
     assert await stage.claim(5) == []
-    assert [claim.name for claim in await stage.claim(5, placement=7)] == ["following"]
+    assert [claim.name for claim in await stage.claim(5, reserved_for=7)] == ["following"]
 
 
 async def test_a_completion_that_waited_for_a_reserve_readies_where_that_said(stage: Orchestra) -> None:
@@ -216,20 +216,20 @@ async def test_a_completion_that_waited_for_a_reserve_readies_where_that_said(st
         await stage.until_waiting()
     await completing
     assert await stage.claim(5) == []
-    assert [claim.name for claim in await stage.claim(5, placement=7)] == ["following"]
+    assert [claim.name for claim in await stage.claim(5, reserved_for=7)] == ["following"]
 
 
 async def test_a_reserve_that_waited_for_a_claim_keeps_what_is_given_back(stage: Orchestra) -> None:
     job = await stage.submit(make("a"))
     async with stage.transaction() as claiming:
         (claim,) = await claim_tasks(
-            claiming, worker_id=stage.worker, placement=0, limit=1, after=None, started={job.id}
+            claiming, worker_id=stage.worker, reserved_for=0, limit=1, after=None, started={job.id}
         )
         reserving = asyncio.create_task(stage.coordinator.reserve(job.id, 7))
         await stage.until_waiting()
     await reserving
     await stage.database.transact(lambda session: release_claims(session, stage.worker, {claim.task_id: claim.epoch}))
-    assert [claim.name for claim in await stage.claim(5, placement=7)] == ["a"]
+    assert [claim.name for claim in await stage.claim(5, reserved_for=7)] == ["a"]
 
 
 async def test_a_reserve_that_waited_for_an_apply_takes_its_tasks_too(stage: Orchestra) -> None:
@@ -239,7 +239,7 @@ async def test_a_reserve_that_waited_for_an_apply_takes_its_tasks_too(stage: Orc
         reserving = asyncio.create_task(stage.coordinator.reserve(job.id, 7))
         await stage.until_waiting()
     await reserving
-    assert {row.placement for row in await stage.rows(select(tasks.c.placement))} == {7}
+    assert {row.reserved_for for row in await stage.rows(select(tasks.c.reserved_for))} == {7}
 
 
 async def test_an_apply_that_waited_for_a_reserve_adds_where_that_said(stage: Orchestra) -> None:
@@ -249,4 +249,4 @@ async def test_an_apply_that_waited_for_a_reserve_adds_where_that_said(stage: Or
         applying = asyncio.create_task(stage.apply(job, make("late")))
         await stage.until_waiting()
     await applying
-    assert {row.placement for row in await stage.rows(select(tasks.c.placement))} == {7}
+    assert {row.reserved_for for row in await stage.rows(select(tasks.c.reserved_for))} == {7}

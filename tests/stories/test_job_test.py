@@ -310,7 +310,7 @@ async def test_what_is_added_while_the_job_is_reserved_belongs_to_its_reservatio
     added, _ = await asyncio.gather(add_task_to_job(made.id, f"{HERE}.nothing"), reserve())
     stored = await get_task(added.id)
     assert stored is not None
-    assert stored.placement == worker.id
+    assert stored.reserved_for == worker.id
 
 
 async def test_what_was_claimed_before_the_job_was_reserved_comes_back_to_its_reservation(state: str) -> None:
@@ -322,7 +322,7 @@ async def test_what_was_claimed_before_the_job_was_reserved_comes_back_to_its_re
         await coordinator.reserve(made.id, owner.id)
         await coordinator.release(other.id, claims)
         assert await coordinator.claim(other.id, limit=1) == []
-        assert len(await coordinator.claim(owner.id, limit=1, placement=owner.id)) == 1
+        assert len(await coordinator.claim(owner.id, limit=1, reserved_for=owner.id)) == 1
 
 
 def test_two_may_test_the_same_job_at_once(state: str) -> None:

@@ -49,7 +49,7 @@ class Asking(Walk):
             return {Reason.WAITS}
         if task in self.model.delayed:
             return {Reason.DELAYED}
-        return {Reason.RESERVED} if self.placement else {Reason.BUSY, Reason.IN_LINE}
+        return {Reason.RESERVED} if self.reserved_for else {Reason.BUSY, Reason.IN_LINE}
 
 
 @pytest.fixture

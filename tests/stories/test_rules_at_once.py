@@ -160,7 +160,7 @@ async def test_what_one_input_lets_run_is_claimed_while_the_other_ends(stage: Or
 
         async def claims(session: Session, scene: Scene = scene) -> object:
             taken = await claim_tasks(
-                session, worker_id=stage.worker, placement=0, limit=2, after=None, started={scene.job.id}
+                session, worker_id=stage.worker, reserved_for=0, limit=2, after=None, started={scene.job.id}
             )
             scene.held |= {claim.name: claim for claim in taken}
             scene.model.claim(claim.task_id for claim in taken)

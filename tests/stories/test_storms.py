@@ -36,7 +36,7 @@ class Storm:
         self.nodes: dict[int, list[Node]] = {}
         self.held: list[Claim] = []
         self.outcomes: Counter[str] = Counter()
-        self.placements = [0]
+        self.reservations = [0]
 
     def grow(self, job_id: int, size: int) -> Submission:
         """New tasks and groups, mostly inside what is there, with edges mostly forwards."""
@@ -62,7 +62,9 @@ class Storm:
         self.nodes[job.id] += [*graph.tasks, *graph.groups]
 
     async def claim(self) -> None:
-        self.held += await self.stage.claim(self.dice.choice([1, 3, 8]), placement=self.dice.choice(self.placements))
+        self.held += await self.stage.claim(
+            self.dice.choice([1, 3, 8]), reserved_for=self.dice.choice(self.reservations)
+        )
 
     async def report(self) -> None:
         self.dice.shuffle(self.held)
@@ -75,8 +77,8 @@ class Storm:
             await self.stage.coordinator.release(self.stage.worker, [self.held.pop()])
 
     async def reserve(self, job: Job) -> None:
-        self.placements.append(len(self.placements))
-        await self.stage.coordinator.reserve(job.id, self.placements[-1])
+        self.reservations.append(len(self.reservations))
+        await self.stage.coordinator.reserve(job.id, self.reservations[-1])
 
     def deed(self) -> Awaitable[object]:
         job = self.dice.choice(self.jobs)
@@ -130,9 +132,9 @@ class Storm:
     async def end(self) -> None:
         """After the storm everything can be brought to its end."""
         await self.stage.coordinator.reconcile()
-        for placement in self.placements:
+        for reserved_for in self.reservations:
             for job in self.jobs:
-                if (await self.stage.job(job)).placement == placement:
+                if (await self.stage.job(job)).reserved_for == reserved_for:
                     await self.stage.coordinator.reserve(job.id, 0)
         await self.stage.complete(*self.held)
         await self.stage.drain()

@@ -12,6 +12,7 @@ from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Rep
 from aaiclick.orchestration.models.claim import Done, Failure
 from aaiclick.orchestration.models.sent_submission import SentSubmission
 from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.rules.lanes import PLAIN
 
 T = TypeVar("T")
 
@@ -78,9 +79,18 @@ class CarriedCoordinator:
         return await self.there.deregister(worker_id)
 
     async def claim(
-        self, worker_id: int, *, limit: int, placement: int = 0, call: int = 0, begins: int = 0
+        self,
+        worker_id: int,
+        *,
+        limit: int,
+        reserved_for: int = 0,
+        lanes: Sequence[int] = (PLAIN,),
+        call: int = 0,
+        begins: int = 0,
     ) -> list[Claim]:
-        claims = await self.there.claim(worker_id, limit=limit, placement=placement, call=call, begins=begins)
+        served = over(list[int], list(lanes))
+        options = {"limit": limit, "reserved_for": reserved_for, "call": call, "begins": begins}
+        claims = await self.there.claim(worker_id, lanes=served, **options)
         return over(list[Claim], claims)
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
@@ -107,8 +117,8 @@ class CarriedCoordinator:
     async def wait_for_hints(self, timeout_s: float) -> frozenset[str]:
         return over(frozenset[str], await self.there.wait_for_hints(timeout_s))
 
-    async def reserve(self, job_id: int, placement: int) -> None:
-        await self.there.reserve(job_id, placement)
+    async def reserve(self, job_id: int, worker_id: int) -> None:
+        await self.there.reserve(job_id, worker_id)
 
     async def job(self, job_id: int) -> Job | None:
         return await self.there.job(job_id)

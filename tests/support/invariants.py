@@ -27,7 +27,7 @@ from tests.support.picture import Picture
 
 _T, _G = tables.tasks.c, tables.groups.c
 _TASK = (_T.id, _T.job_id, _T.group_id, _T.name, _T.status, _T.epoch, _T.worker_id, _T.unmet_count, _T.gated)
-_TASK_MORE = (_T.dependents_count, _T.run_after, _T.placement, _T.priority, _T.critical, _T.cause_id)
+_TASK_MORE = (_T.dependents_count, _T.run_after, _T.reserved_for, _T.lane, _T.priority, _T.critical, _T.cause_id)
 _TASK_RULE = (_T.trigger_rule, _T.awaited_count, _T.amiss)
 
 
@@ -152,12 +152,12 @@ def what_jobs_count(now: Picture) -> Iterator[str]:
 
 
 def who_is_in_the_ready_queue(now: Picture) -> Iterator[str]:
-    places: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    places: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for row in now.rows["ready"]:
-        places[row.task_id].append((row.placement, row.rank, row.job_id))
+        places[row.task_id].append((row.reserved_for, row.lane, row.rank, row.job_id))
     for task in now.rows["tasks"]:
         may = task.status == "pending" and not task.unmet_count and task.run_after is None
-        expected = [(task.placement, -task.priority, task.job_id)] if may else []
+        expected = [(task.reserved_for, task.lane, -task.priority, task.job_id)] if may else []
         if places.pop(task.id, []) != expected:
             yield f"{_name(task)} ({task.status}, unmet {task.unmet_count}) is {'not ' if may else ''}in the queue"
     yield from (f"task {unknown} is in the queue and does not exist" for unknown in places)

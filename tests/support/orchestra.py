@@ -18,6 +18,7 @@ from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Claim, Done, Failure, Job, Receipt, Report, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.orchestration.store import jobs as store_jobs
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
@@ -92,8 +93,11 @@ class Orchestra:
 
     # ------------------------------------------------------------ work
 
-    async def claim(self, limit: int = 100, placement: int = 0, begins: int = 0) -> list[Claim]:
-        return await self.coordinator.claim(self.worker, limit=limit, placement=placement, begins=begins)
+    async def claim(
+        self, limit: int = 100, reserved_for: int = 0, begins: int = 0, lanes: Sequence[int] = (PLAIN,)
+    ) -> list[Claim]:
+        options = {"limit": limit, "reserved_for": reserved_for, "begins": begins}
+        return await self.coordinator.claim(self.worker, lanes=lanes, **options)
 
     async def claim_named(self, limit: int = 100) -> dict[str, Claim]:
         return {claim.name: claim for claim in await self.claim(limit)}
@@ -162,7 +166,7 @@ class Orchestra:
         found = await self.rows(
             select(tasks.c.name)
             .join(ready, ready.c.task_id == tasks.c.id)
-            .order_by(ready.c.placement, ready.c.rank, ready.c.job_id, ready.c.task_id)
+            .order_by(ready.c.reserved_for, ready.c.lane, ready.c.rank, ready.c.job_id, ready.c.task_id)
         )
         return [row.name for row in found]
 

@@ -41,7 +41,7 @@ class Walk:
         self.held: dict[int, Claim] = {}
         self.stale: list[Claim] = []
         self.job = new_job(f"seed {seed}")
-        self.placement = 0
+        self.reserved_for = 0
         self.log: list[str] = []
         self.outcomes: Counter[str] = Counter()
         self.rippled = False
@@ -122,7 +122,7 @@ class Walk:
             self.took(graph)
 
     async def claim(self) -> None:
-        claims = await self.stage.claim(self.dice.choice([1, 2, 5]), placement=self.placement)
+        claims = await self.stage.claim(self.dice.choice([1, 2, 5]), reserved_for=self.reserved_for)
         self.log.append(f"claim {[claim.name for claim in claims]}")
         assert {claim.task_id for claim in claims} <= self.model.ready()
         self.model.claim(claim.task_id for claim in claims)
@@ -172,8 +172,8 @@ class Walk:
 
     async def reserve(self) -> None:
         self.log.append("reserve")
-        self.placement += 1
-        await self.stage.coordinator.reserve(self.job.id, self.placement)
+        self.reserved_for += 1
+        await self.stage.coordinator.reserve(self.job.id, self.reserved_for)
 
     async def cancel(self) -> None:
         if self.dice.random() < 0.1:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Worker
 from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.rules.lanes import PLAIN
 
 
 class Coordinator(Protocol):
@@ -39,9 +40,19 @@ class Coordinator(Protocol):
         """End the session."""
 
     async def claim(
-        self, worker_id: int, *, limit: int, placement: int = 0, call: int = 0, begins: int = 0
+        self,
+        worker_id: int,
+        *,
+        limit: int,
+        reserved_for: int = 0,
+        lanes: Sequence[int] = (PLAIN,),
+        call: int = 0,
+        begins: int = 0,
     ) -> list[Claim]:
         """Take up to `limit` tasks that are ready, in order; `call` is the worker's number of this call.
+
+        Of the tasks that are reserved for the worker `reserved_for` (0: for nobody), those of the `lanes` that this
+        worker may serve: lane after lane as they are listed, and in each by priority.
 
         The bodies of the first `begins` will begin at once: if the session is lost, so are these runs. The others count
         as begun when a heartbeat says so. Refused with SessionOver if the session is not live.
@@ -108,8 +119,8 @@ class Submitter(Protocol):
 class JobCoordinator(Coordinator, Submitter, Protocol):
     """What `job_test` may ask: it submits a job, works for it, and sees to its end."""
 
-    async def reserve(self, job_id: int, placement: int) -> None:
-        """Keep a job for whoever claims from this placement."""
+    async def reserve(self, job_id: int, worker_id: int) -> None:
+        """Keep a job for this worker: nobody else may claim its tasks."""
 
     async def job(self, job_id: int) -> Job | None:
         """The job as it is now."""

@@ -11,9 +11,11 @@ from aaiclick.config import settings
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.bus.contract import Bus
 from aaiclick.orchestration.coordinator.batches import take_each
+from aaiclick.orchestration.coordinator.claiming import Claiming, installation_of
 from aaiclick.orchestration.coordinator.machine_ids import provide_ids
 from aaiclick.orchestration.coordinator.submissions import DirectSubmitter
 from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Stop, Worker
+from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.orchestration.store import (
     clears,
     dead_letters,
@@ -26,12 +28,10 @@ from aaiclick.orchestration.store import (
     workers,
 )
 from aaiclick.orchestration.store import held as held_runs
-from aaiclick.orchestration.store.claims import QueueFront, claim_tasks
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.dialects.contract import ReadyKey
 from aaiclick.orchestration.store.reports import release_claims
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_holds import Hold, hold_tables, name_of_installation
+from aaiclick.orchestration.store.table_holds import Hold, hold_tables
 from aaiclick.orchestration.store.table_refs import free_runs
 
 
@@ -53,11 +53,9 @@ class DirectCoordinator(DirectSubmitter):
             database.on_hints = bus.tell
         self._draw = draw
         self._clock = clock
-        self._fronts: dict[int, QueueFront] = {}
+        self._claiming = Claiming(database, clock)
         self._freed_for: dict[int, float] = {}
         """When each worker was last freed of what it never knew that it held."""
-        self._claimed = 0
-        """Tasks claimed since the queue was swept."""
 
     async def register(self, *, hostname: str, pid: int, name: str | None = None, concurrency: int = 1) -> Worker:
         async def work(session: Session) -> Worker:
@@ -70,7 +68,7 @@ class DirectCoordinator(DirectSubmitter):
                 concurrency=concurrency,
             )
 
-        await _installation(self.database)
+        await installation_of(self.database)
         return await self.database.transact(work)
 
     async def beat(
@@ -108,38 +106,18 @@ class DirectCoordinator(DirectSubmitter):
         return await self.database.transact(lambda session: workers.stop_worker(session, worker_id))
 
     async def claim(
-        self, worker_id: int, *, limit: int, placement: int = 0, call: int = 0, begins: int = 0
+        self,
+        worker_id: int,
+        *,
+        limit: int,
+        reserved_for: int = 0,
+        lanes: Sequence[int] = (PLAIN,),
+        call: int = 0,
+        begins: int = 0,
     ) -> list[Claim]:
-        front = self._fronts.setdefault(placement, QueueFront())
-        began = self._clock.monotonic()
-        after = front.begin(began) if self.database.dialect.dead_rows_linger else None
-        started = self.database.started_jobs
-        installation = await _installation(self.database)
-        looked: list[float] = []
-
-        async def work(session: Session) -> list[Claim]:
-            return await claim_tasks(
-                session,
-                worker_id=worker_id,
-                placement=placement,
-                limit=limit,
-                after=after,
-                started=started,
-                call=call,
-                begins=begins,
-                installation=installation,
-                on_taken=lambda: looked.append(self._clock.monotonic()),
-            )
-
-        claiming = self.database.write_one if self.database.dialect.claims_at_once else self.database.transact
-        claims = await claiming(work)
-        _remember(started, {claim.job_id for claim in claims})
-        self._claimed += len(claims)
-        if self.database.dialect.dead_rows_linger:
-            last = claims[-1] if claims else None
-            taken = None if last is None else ReadyKey(-last.priority, last.job_id, last.task_id)
-            front.learn(after, taken, looked[-1], looked[-1] - began)
-        return claims
+        return await self._claiming.claim(
+            worker_id, limit=limit, reserved_for=reserved_for, lanes=lanes, call=call, begins=begins
+        )
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
         receipt = await take_each(self.database, worker_id, reports, self._draw)
@@ -157,7 +135,7 @@ class DirectCoordinator(DirectSubmitter):
         held = await holding(lambda session: hold_tables(session, claim.worker_id, [asked]))
         if not held:
             raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
-        return await _installation(self.database)
+        return await installation_of(self.database)
 
     async def slots(self) -> int:
         return await self.database.read(health.count_slots)
@@ -177,8 +155,8 @@ class DirectCoordinator(DirectSubmitter):
             self._listens = True
         return await self._bus.wait(timeout_s)
 
-    async def reserve(self, job_id: int, placement: int) -> None:
-        await self.database.transact(lambda session: jobs.reserve_job(session, job_id, placement))
+    async def reserve(self, job_id: int, worker_id: int) -> None:
+        await self.database.transact(lambda session: jobs.reserve_job(session, job_id, worker_id))
 
     async def reconcile(self, job_id: int | None = None) -> float | None:
         while await self.database.transact(queue.promote_due):
@@ -186,15 +164,8 @@ class DirectCoordinator(DirectSubmitter):
         await work_ripples(self.database, job_id)
         if job_id is not None:
             await self.database.transact(lambda session: timeouts.fail_overdue_jobs(session, job_id))
-        await self._sweep_queue()
+        await self._claiming.sweep_queue()
         return await self.database.read(queue.seconds_to_next_due)
-
-    async def _sweep_queue(self) -> None:
-        """Now and then: it costs time in proportion to the queue, and saves each claim some."""
-        if self._claimed >= SWEEP_EVERY:
-            self._claimed = 0
-            async with self.database.connection() as connection:
-                await self.database.dialect.sweep_queue(connection)
 
     async def job(self, job_id: int) -> Job | None:
         return await self.database.read(lambda session: jobs.get_job(session, job_id))
@@ -214,24 +185,8 @@ class DirectCoordinator(DirectSubmitter):
         return await _clear(self.database, lambda session: dead_letters.replay(session, task_id), dry_run=False)
 
 
-STARTED_JOBS_MAX = 10_000
-SWEEP_EVERY = 20_000
 FREE_EVERY_S = 60.0
 """What a worker never knew that it held is looked for this often: it is rare, and nobody waits for it."""
-
-
-def _remember(started: set[int], job_ids: set[int]) -> None:
-    """No job returns to PENDING: those that started need not be looked at again."""
-    if len(started) > STARTED_JOBS_MAX:
-        started.clear()
-    started |= job_ids
-
-
-async def _installation(database: Database) -> str:
-    """What this installation is called."""
-    if not database.installation:
-        database.installation = await database.transact(name_of_installation)
-    return database.installation
 
 
 async def _compare(

@@ -96,7 +96,7 @@ class JobLoop:
         self.coordinator = coordinator
         self.executor = HereExecutor(run, logs=logs)
         self.worker = Worker(
-            coordinator, self.executor, concurrency=concurrency, placement=worker_id, session=worker_id, grace_s=0
+            coordinator, self.executor, concurrency=concurrency, reserved_for=worker_id, session=worker_id, grace_s=0
         )
         self.job_id = job_id
         self.seen = seen

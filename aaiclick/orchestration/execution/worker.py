@@ -31,6 +31,7 @@ from aaiclick.orchestration.execution.registering import register, renew
 from aaiclick.orchestration.execution.run_spans import run_spans
 from aaiclick.orchestration.execution.starting import start_unless
 from aaiclick.orchestration.models import Claim, Orders, Report
+from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.telemetry.fields import about
 from aaiclick.trouble import Trouble, insist
 
@@ -55,7 +56,8 @@ class Worker:
         executor: Executor,
         *,
         concurrency: int,
-        placement: int = 0,
+        reserved_for: int = 0,
+        lanes: Sequence[int] = (PLAIN,),
         name: str | None = None,
         max_tasks: int | None = None,
         grace_s: float = 30.0,
@@ -65,7 +67,10 @@ class Worker:
         self.coordinator = coordinator
         self.executor = executor
         self.concurrency = concurrency
-        self.placement = placement
+        self.reserved_for = reserved_for
+        """The worker whose own tasks it runs, and no others; 0 for those that are reserved for nobody."""
+        self.lanes = lanes
+        """Those whose tasks it may run, in the order in which it looks into them."""
         self.name = name
         self.grace_s = grace_s
         self.clock = clock
@@ -83,7 +88,7 @@ class Worker:
         self._desk = WorkersDesk(coordinator, clock, lambda key: self.holdings.uses_tables(key))
         executor.desk = self._desk
         # nobody else begins what a `job_test` keeps for itself
-        self.cutoff = Cutoff(float("inf") if placement else settings().session_s, settings().cancel_grace_s, clock)
+        self.cutoff = Cutoff(float("inf") if reserved_for else settings().session_s, settings().cancel_grace_s, clock)
         executor.watch(self.cutoff)
         self._bodies = Bodies(executor, self.cutoff, concurrency)
         self._spans = run_spans()
@@ -139,7 +144,7 @@ class Worker:
 
     async def _begin_session(self) -> None:
         begun = bool(self.id)  # by someone else
-        if begun and not self.placement:
+        if begun and not self.reserved_for:
             begun = await insist(
                 "renewing the session", lambda: renew(self.coordinator, self.cutoff, self.id), self.clock
             )
@@ -248,7 +253,12 @@ class Worker:
         try:
             async with asyncio.timeout(CLAIM_S_MAX):
                 claims = await self.coordinator.claim(
-                    session, limit=room, placement=self.placement, call=self._call, begins=self._bodies.free
+                    session,
+                    limit=room,
+                    reserved_for=self.reserved_for,
+                    lanes=self.lanes,
+                    call=self._call,
+                    begins=self._bodies.free,
                 )
         except SessionOver as over:
             holdings.answered(self._call, (), self.clock.monotonic())

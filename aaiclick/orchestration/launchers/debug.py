@@ -82,14 +82,14 @@ async def _test(
 
 
 async def _reserve(
-    coordinator: JobCoordinator, placement: int, job: Job | JobFactory, args: Any, kwargs: dict[str, object]
+    coordinator: JobCoordinator, worker_id: int, job: Job | JobFactory, args: Any, kwargs: dict[str, object]
 ) -> int:
     """Put the job where only this run looks for work."""
     if isinstance(job, JobFactory):
-        made, nodes = await job.build(bind(job.function, args, kwargs), placement=placement)
+        made, nodes = await job.build(bind(job.function, args, kwargs), reserved_for=worker_id)
         stored = await submit_job(made, nodes, whole=True)
         if stored.id != made.id:
-            await coordinator.reserve(stored.id, placement)
+            await coordinator.reserve(stored.id, worker_id)
         return stored.id
     if not isinstance(job, Job):
         raise InputError(
@@ -104,16 +104,16 @@ async def _reserve(
         )
     if await coordinator.job(job.id) is None:
         raise NotFound(what="job", field="id", value=job.id, hint="Was it submitted to this database?")
-    await coordinator.reserve(job.id, placement)
+    await coordinator.reserve(job.id, worker_id)
     return job.id
 
 
-async def _run(coordinator: JobCoordinator, placement: int, job_id: int, debugger: bool) -> Job:
+async def _run(coordinator: JobCoordinator, worker_id: int, job_id: int, debugger: bool) -> Job:
     run = partial(run_claim, threads=not debugger, watcher=_post_mortem if debugger else None)
     loop = JobLoop(
         coordinator,
         run,
-        worker_id=placement,
+        worker_id=worker_id,
         job_id=job_id,
         concurrency=1 if debugger else CONCURRENCY,
         seen=ProgressLine(),

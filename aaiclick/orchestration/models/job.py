@@ -30,7 +30,7 @@ class Job(Generic[Given]):
     key_digest: str | None = None
     registered_job_id: int | None = None
     priority: int = 0
-    placement: int = 0
+    reserved_for: int = 0
     timeout_s: float | None = None
     result_json: str | None = None
     error: str | None = None

@@ -32,7 +32,7 @@ class NewJob(NamedTuple):
     key_digest: str | None
     registered_job_id: int | None
     priority: int
-    placement: int
+    reserved_for: int
     timeout_s: float | None
     result_json: str | None
     fail_fast: bool

@@ -13,6 +13,7 @@ from aaiclick.errors import InputError
 from aaiclick.orchestration.models.group import Group
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.entrypoints import carried, named
+from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.orchestration.rules.names import check_name, check_seconds, is_storable, shorten
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import TaskStatus
@@ -51,9 +52,11 @@ _COUNTED = (
 ENTRYPOINT_LENGTH_MAX = 500
 RETRY_POLICY_LENGTH_MAX = 2000
 _GIVEN = (
-    *("entrypoint", "kwargs_json", "needs_inputs", "critical", "priority", "placement", "timeout_s"),
+    *("entrypoint", "kwargs_json", "needs_inputs", "critical", "priority", "reserved_for", "lane", "timeout_s"),
     "stop_when_cut_off",
 )
+_QUEUED = ("priority", "reserved_for", "lane")
+"""Where in the queue the task stands once it is ready."""
 _FRESH = tuple((field, None) for field in _STORED) + tuple((field, 0) for field in _COUNTED)
 
 
@@ -115,7 +118,8 @@ class Task(Node, Generic[Given]):
             setting=BLOB_SETTING,
         )
         self.needs_inputs = bool(upstream)
-        self.critical, self.priority, self.placement = _flag(critical, "critical"), _whole(priority), 0
+        self.critical, self.priority = _flag(critical, "critical"), _whole(priority)
+        self.reserved_for, self.lane = 0, PLAIN
         self.stop_when_cut_off = _flag(stop_when_cut_off, "stop_when_cut_off")
         self.timeout_s = _seconds(timeout_s)
         self.retry = _policy(retry, max_retries)
@@ -141,7 +145,8 @@ class Task(Node, Generic[Given]):
         task.applied = False
         task.id, task.name, task.job_id, task._group_id = new.id, new.name, None, new.group_id
         task.entrypoint, task.kwargs_json, task.needs_inputs = new.entrypoint, new.kwargs_json, new.needs_inputs
-        task.critical, task.priority, task.placement, task.timeout_s = new.critical, new.priority, 0, new.timeout_s
+        task.critical, task.priority, task.timeout_s = new.critical, new.priority, new.timeout_s
+        task.reserved_for, task.lane = 0, PLAIN
         task.retry = RetryPolicy.from_json(new.retry_policy)
         task.stop_when_cut_off = new.stop_when_cut_off
         task.when = When(new.when)
@@ -153,7 +158,7 @@ class Task(Node, Generic[Given]):
         """A task as the database has it."""
         task = cls.__new__(cls)
         task._restore()
-        for field in (*_STORED[1:], *_COUNTED, "entrypoint", "needs_inputs", "critical", "priority", "placement"):
+        for field in (*_STORED[1:], *_COUNTED, "entrypoint", "needs_inputs", "critical", *_QUEUED):
             setattr(task, field, getattr(row, field))
         task.id, task.name, task.job_id, task._group_id = row.id, row.name, row.job_id, row.group_id
         task.kwargs_json, task.result_json, task.timeout_s = row.kwargs, row.result, row.timeout_s

@@ -46,6 +46,20 @@ class WorkerStatus(StrEnum):
     STOPPED = "stopped"
 
 
+class RunOutcome(StrEnum):
+    """Why a claim ended, and with it its run."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CRASHED = "crashed"
+    RELEASED = "released"
+    LOST = "lost"
+    CANCELLED = "cancelled"
+    CLEARED = "cleared"
+    REPAIRED = "repaired"
+    """The claim belonged to no run that goes on, and a repair removed it; no run ends so."""
+
+
 class RunType(StrEnum):
     """What started a job."""
 

@@ -14,9 +14,10 @@ from aaiclick.orchestration.models import JobStatus, WorkerStatus
 from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome
 from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.store.access_tables import audit
+from aaiclick.orchestration.store.recoveries import holds_claims
 from aaiclick.orchestration.store.registered_jobs import lock_registered_job
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import backfills, claims, fires, jobs, registered_jobs, workers
+from aaiclick.orchestration.store.tables import backfills, fires, jobs, registered_jobs, workers
 
 STEP = 1_000
 """Rows that one transaction removes."""
@@ -96,8 +97,8 @@ def _old_workers(limit: datetime) -> list[ColumnElement[bool]]:
         workers.c.status == WorkerStatus.STOPPED,
         workers.c.last_heartbeat < limit,
         workers.c.expires_at < limit,
-        ~exists().where(claims.c.worker_id == workers.c.id),
-        ~exists().where(jobs.c.placement == workers.c.id, jobs.c.status.in_(_OPEN_JOB)),
+        ~holds_claims(),
+        ~exists().where(jobs.c.reserved_for == workers.c.id, jobs.c.status.in_(_OPEN_JOB)),
     ]
 
 

@@ -50,7 +50,7 @@ async def look_for_chores(session: Session) -> Chores:
         exists(select(literal(1)).select_from(claims).where(held_by_nobody)),
         exists(select(literal(1)).select_from(ripples)),
         exists().where(jobs.c.status == JobStatus.RUNNING, jobs.c.timeout_s.is_not(None)),
-        exists().where(open_jobs, jobs.c.placement != 0, jobs.c.open_tasks > 0),
+        exists().where(open_jobs, jobs.c.reserved_for != 0, jobs.c.open_tasks > 0),
         *table_drops.questions(),
         schedules.question(),
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from aaiclick.errors import SessionOver
 from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.orchestration.store.dialects.contract import ClaimedTask, ReadyKey
 from aaiclick.orchestration.store.results import Found, read_named
 from aaiclick.orchestration.store.session import Session
@@ -23,7 +24,7 @@ BEARABLE_S = 0.005
 
 @dataclass(slots=True)
 class QueueFront:
-    """Where to begin looking in the ready queue.
+    """Where to begin looking in one lane of the ready queue.
 
     At its front, which gives the exact order. Only where rows that were taken stay in the way for a while (PostgreSQL,
     until vacuum; for hours if someone holds an old snapshot) and looking at the front has become slow, a claim begins
@@ -54,7 +55,8 @@ async def claim_tasks(
     session: Session,
     *,
     worker_id: int,
-    placement: int,
+    reserved_for: int,
+    lane: int = PLAIN,
     limit: int,
     after: ReadyKey | None,
     started: set[int],
@@ -63,26 +65,18 @@ async def claim_tasks(
     installation: str = "",
     on_taken: Callable[[], None] = lambda: None,
 ) -> list[Claim]:
-    """Claim up to `limit` tasks: by priority, then oldest job, then task. A job's first claim starts it.
+    """Claim up to `limit` tasks of one lane: by priority, then oldest job, then task. A job's first claim starts it.
 
     The bodies of the first `begins` are about to begin. Refused with SessionOver if the worker's session is not live.
     The first tables that they may make are registered with them. `on_taken` is called in between: that takes a while
     too, and says nothing of the queue.
     """
-    taken = await session.dialect.claim_ready(
-        session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call, begins=begins
-    )
+    asked = {"worker_id": worker_id, "reserved_for": reserved_for, "lane": lane, "call": call}
+    taken = await session.dialect.claim_ready(session, **asked, limit=limit, after=after, begins=begins)
     if after is not None and len(taken) < limit:
+        left = {"limit": limit - len(taken), "begins": max(0, begins - len(taken))}
         try:
-            taken += await session.dialect.claim_ready(
-                session,
-                worker_id=worker_id,
-                placement=placement,
-                limit=limit - len(taken),
-                after=None,
-                call=call,
-                begins=max(0, begins - len(taken)),
-            )
+            taken += await session.dialect.claim_ready(session, **asked, **left, after=None)
         except SessionOver:  # its time came in between: what was taken before is its own
             if not taken:
                 raise

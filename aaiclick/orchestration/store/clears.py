@@ -25,11 +25,13 @@ from aaiclick.orchestration.rules.states import (
     FAILED_TASK,
     LIVE_TASK,
     JobStatus,
+    RunOutcome,
     TaskStatus,
 )
 from aaiclick.orchestration.rules.triggers import Standing, When
 from aaiclick.orchestration.rules.waits import Waits
 from aaiclick.orchestration.store.causes import error_left, find_causes
+from aaiclick.orchestration.store.claim_ends import end_claims
 from aaiclick.orchestration.store.clear_inputs import find_to_clear, pin_again
 from aaiclick.orchestration.store.downstream import Downstream, find_downstream
 from aaiclick.orchestration.store.endings import lock_graph
@@ -42,7 +44,6 @@ from aaiclick.orchestration.store.tables import dependencies, groups, jobs, ripp
 from aaiclick.orchestration.store.tellings import DOOM, DROWN, END, OPEN, RELEASE, SPARE, Targets
 from aaiclick.orchestration.store.transitions import (
     COUNTS,
-    end_claims,
     lock_groups,
     lock_tasks,
     move_job,
@@ -227,12 +228,12 @@ class _Clearing:
     async def write(self, cleared: Cleared) -> None:
         """Reset the tasks, set the counters, reactivate the job; and doom again what waits for other failures."""
         now = await self.session.now()
-        placement = await self._placement()
-        await self._reset_tasks(now, placement)
+        reserved_for = await self._reserved_for()
+        await self._reset_tasks(now, reserved_for)
         await pin_again(self.session, self.job_id, self.downstream.tasks)
         await self._open_gates()
         await self._write_groups()
-        cleared.reactivated = await self._write_job(now, placement)
+        cleared.reactivated = await self._write_job(now, reserved_for)
         await make_ready(self.session, sorted(self.downstream.tasks))
         found = {row.id: self.waits.doomed_by(row.id, row.group_id) for row in self.rows}
         doomed = {task: previous for task, previous in found.items() if previous is not None}
@@ -242,11 +243,11 @@ class _Clearing:
             told = Targets(doomed=set(doomed), unneeded=spared, causes=causes)
             cleared.rippling = await spread(self.session, self.job_id, told)
 
-    async def _reset_tasks(self, now: datetime, placement: int) -> None:
+    async def _reset_tasks(self, now: datetime, reserved_for: int) -> None:
         session = self.session
-        await move_tasks(session, "clear", self.rows, now, {**_RESET, "placement": placement})
+        await move_tasks(session, "clear", self.rows, now, {**_RESET, "reserved_for": reserved_for})
         live = [row for row in self.rows if row.status in LIVE_TASK]
-        await end_claims(session, [run_row(row, "cleared", now) for row in live])
+        await end_claims(session, [run_row(row, RunOutcome.CLEARED, now) for row in live])
         if live:
             session.hints.add(ORDERS)
         counts: dict[tuple[int, bool, int, bool], list[int]] = {}
@@ -261,14 +262,14 @@ class _Clearing:
         again = session.any_of(dependencies.c.previous_id, sorted([*self.downstream.tasks, *self.downstream.reopened]))
         await session.run(update(dependencies).where(again, dependencies.c.met.is_(True)).values(met=False))
 
-    async def _placement(self) -> int:
-        """Where the job's tasks are claimed; one that a `job_test` kept for itself, and that ended, is everyone's."""
-        kept = await self.session.first(select(jobs.c.placement, jobs.c.status).where(jobs.c.id == self.job_id))
+    async def _reserved_for(self) -> int:
+        """For whom the job is reserved; one that a `job_test` kept for itself, and that ended, is everyone's."""
+        kept = await self.session.first(select(jobs.c.reserved_for, jobs.c.status).where(jobs.c.id == self.job_id))
         assert kept is not None, "a job whose graph is locked exists"
         if kept.status not in ENDED_JOB:
-            return int(kept.placement)
-        owner = await self.session.scalar(select(workers.c.id).where(workers.c.id == kept.placement))
-        return int(kept.placement) if owner is None else 0
+            return int(kept.reserved_for)
+        owner = await self.session.scalar(select(workers.c.id).where(workers.c.id == kept.reserved_for))
+        return int(kept.reserved_for) if owner is None else 0
 
     async def _open_gates(self) -> None:
         """What is in groups that were not told that they may begin, and has ended, is held back no more."""
@@ -298,7 +299,7 @@ class _Clearing:
         ]
         await self.session.run_many(_SET_GROUP, changed)
 
-    async def _write_job(self, now: datetime, placement: int) -> bool:
+    async def _write_job(self, now: datetime, reserved_for: int) -> bool:
         """Correct its counters, and let it run again if it had ended; its time begins anew."""
         job = await self.session.first(
             select(jobs.c.status, jobs.c.failed_critical, jobs.c.started_at, jobs.c.completed_at)
@@ -313,7 +314,7 @@ class _Clearing:
             stays = job.failed_critical > less["failed_critical"]
             values["error"] = await error_left(self.session, self.job_id) if stays else None
         if ended:
-            values |= {"started_at": now, "completed_at": None, "placement": placement}
+            values |= {"started_at": now, "completed_at": None, "reserved_for": reserved_for}
             return await move_job(self.session, "reactivate", self.job_id, now, values, _took(job))
         await self.session.run(update(jobs).where(jobs.c.id == self.job_id).values(**values))
         return False

@@ -8,12 +8,13 @@ from __future__ import annotations
 from sqlalchemy import delete, func, select, update
 
 from aaiclick.orchestration.rules.hints import ENDED, ORDERS
-from aaiclick.orchestration.rules.states import COMPLETE_TASK, ENDED_JOB, ENDED_TASK, LIVE_TASK
+from aaiclick.orchestration.rules.states import COMPLETE_TASK, ENDED_JOB, ENDED_TASK, LIVE_TASK, RunOutcome
+from aaiclick.orchestration.store.claim_ends import end_claims
 from aaiclick.orchestration.store.queue import leave_delay, leave_queue
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_refs import free_pins
 from aaiclick.orchestration.store.tables import graph_locks, groups, jobs, ripples, tasks
-from aaiclick.orchestration.store.transitions import end_claims, lock_groups, lock_tasks, move_job, move_tasks, run_row
+from aaiclick.orchestration.store.transitions import lock_groups, lock_tasks, move_job, move_tasks, run_row
 
 COUNTING = ("release", "open")
 """Kinds of ripples that outlive the job's end: counters stay exact, so that its tasks can be cleared."""
@@ -74,7 +75,7 @@ async def cancel_tasks(session: Session, job_id: int) -> None:
     changes = {"epoch": tasks.c.epoch + 1, "completed_at": now, "run_after": None}
     moved = await move_tasks(session, "cancel", locked, now, changes)
     live = [row for row in moved if row.status in LIVE_TASK]
-    await end_claims(session, [run_row(row, "cancelled", now) for row in live])
+    await end_claims(session, [run_row(row, RunOutcome.CANCELLED, now) for row in live])
     await free_pins(session, [row.id for row in moved])
     if live:
         session.hints.add(ORDERS)

@@ -21,6 +21,7 @@ from aaiclick.orchestration.models.node import Edge, Node
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.graph import ancestors, descendants
 from aaiclick.orchestration.rules.states import LIVE_TASK, JobStatus
+from aaiclick.orchestration.store.claim_ends import complete_claims
 from aaiclick.orchestration.store.endings import lock_graph
 from aaiclick.orchestration.store.expectations import note_unmet
 from aaiclick.orchestration.store.extensions import Extension, tasks_inside, told_by
@@ -62,7 +63,7 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
             raise _lost(done)
     await growth.look()
     plan = await growth.write()
-    ended = await session.dialect.complete_claims(session, worker_id, dones)
+    ended = await complete_claims(session, worker_id, dones)
     assert len(ended) == len(dones), "rows that are locked and live complete"
     accepted = {(done.task_id, done.epoch) for done in dones}
     holding = [done for done in dones if done.holds]

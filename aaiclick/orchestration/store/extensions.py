@@ -251,14 +251,14 @@ class Extension:
         session = self.session
         plan = make_plan(self.shape, self._stored())
         await _note_empty(session, plan, self.parents)
-        facts = (jobs.c.placement, jobs.c.priority, jobs.c.total_tasks)
+        facts = (jobs.c.reserved_for, jobs.c.priority, jobs.c.total_tasks)
         job = await session.first(select(*facts).where(jobs.c.id == self.job_id))
         if job is None:
             raise _no_such_job(self.job_id)
         refuse_too_many(job.total_tasks + len(self.submission.tasks))
         for task in self.submission.tasks:
             task.priority = task.priority or job.priority
-        await insert_graph(session, self.submission, plan, await session.now(), job.placement)
+        await insert_graph(session, self.submission, plan, await session.now(), job.reserved_for)
         await pin_inputs(session, late_arguments(self.submission, self.shape, grown=bool(self.grown_by)))
         for table, old in ((tasks, self.old_tasks), (groups, self.old_groups)):
             more = {node: count for node, count in plan.dependents.items() if node in old}

@@ -76,7 +76,7 @@ async def add_job(session: Session, submission: Submission) -> Plan:
     plan = make_plan(shape, Stored())
     now = await session.now()
     await new_rows.insert_job(session, submission, now)
-    await insert_graph(session, submission, plan, now, submission.new_job.placement)
+    await insert_graph(session, submission, plan, now, submission.new_job.reserved_for)
     given = {task.id: task.kwargs_json for task in submission.tasks if mentions_objects(task.kwargs_json)}
     if (returned := submission.new_job.result_json) is not None and mentions_objects(returned):
         given[submission.job_id] = returned  # a pin of the job's own id is its result's
@@ -91,10 +91,10 @@ async def add_job(session: Session, submission: Submission) -> Plan:
     return plan
 
 
-async def insert_graph(session: Session, submission: Submission, plan: Plan, now: datetime, placement: int) -> None:
+async def insert_graph(session: Session, submission: Submission, plan: Plan, now: datetime, reserved_for: int) -> None:
     """Store new tasks, groups and edges, and put what waits for nothing into the queue."""
     for task in submission.tasks:
-        task.placement = placement
+        task.reserved_for = reserved_for
     await session.insert(
         groups, [new_rows.group_row(group, plan, submission.job_id, now) for group in submission.groups]
     )

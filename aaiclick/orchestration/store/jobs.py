@@ -148,8 +148,8 @@ async def count_tasks_by_status(session: Session, job_id: int) -> dict[str, int]
 # ---------------------------------------------------------------- reserve
 
 
-async def reserve_job(session: Session, job_id: int, placement: int) -> None:
-    """Move what is left of a job to a placement of its own, from which only its owner claims.
+async def reserve_job(session: Session, job_id: int, worker_id: int) -> None:
+    """Reserve what is left of a job for one worker: nobody else claims its tasks.
 
     What is claimed moves too: when it is given back, or tried again, it is the owner's.
     """
@@ -160,6 +160,6 @@ async def reserve_job(session: Session, job_id: int, placement: int) -> None:
         await leave_queue(session, session.any_of(tasks.c.id, ids))
         await lock_tasks(session, ids)
         await leave_queue(session, session.any_of(tasks.c.id, ids))
-        await session.run(update(tasks).where(session.any_of(tasks.c.id, ids)).values(placement=placement))
+        await session.run(update(tasks).where(session.any_of(tasks.c.id, ids)).values(reserved_for=worker_id))
         await make_ready(session, ids)
-    await session.run(update(jobs).where(jobs.c.id == job_id).values(placement=placement))
+    await session.run(update(jobs).where(jobs.c.id == job_id).values(reserved_for=worker_id))

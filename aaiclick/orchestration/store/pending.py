@@ -40,7 +40,7 @@ _TASK = (
     "trigger_rule",
     "awaited_count",
 )
-_MORE = ("placement", "priority", "worker_id", "claimed_at")
+_MORE = ("reserved_for", "lane", "priority", "worker_id", "claimed_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ async def read_facts(session: Session, task_id: int) -> Facts | None:
         before_max=BEFORE_MAX,
         holder=await _read_worker(session, row.worker_id, now),
         claimed_at=row.claimed_at,
-        kept_by=await _read_worker(session, row.placement or None, now),
+        kept_by=await _read_worker(session, row.reserved_for or None, now),
         fleet=await _read_fleet(session, now) if place is not None else Fleet(),
         has_leader=lead is not None and lead.left_s > 0,
     )
@@ -195,13 +195,14 @@ def _standing(group: Row[Any]) -> str:
 
 async def _find_in_queue(session: Session, task: Row[Any]) -> int | None:
     """How many are before it, counted from the front to BEFORE_MAX; None if it is not in the queue."""
-    place = (ready.c.placement == task.placement, ready.c.rank == -task.priority, ready.c.job_id == task.job_id)
-    if await session.first(select(ready.c.task_id).where(*place, ready.c.task_id == task.id)) is None:
+    lane = (ready.c.reserved_for == task.reserved_for, ready.c.lane == task.lane)
+    place = (ready.c.rank == -task.priority, ready.c.job_id == task.job_id, ready.c.task_id == task.id)
+    if await session.first(select(ready.c.task_id).where(*lane, *place)) is None:
         return None
     front = (
         select(ready.c.rank, ready.c.job_id, ready.c.task_id)
-        .where(ready.c.placement == task.placement)
-        .order_by(ready.c.placement, ready.c.rank, ready.c.job_id, ready.c.task_id)
+        .where(*lane)
+        .order_by(ready.c.reserved_for, ready.c.lane, ready.c.rank, ready.c.job_id, ready.c.task_id)
         .limit(BEFORE_MAX)
     )
     own = (-task.priority, task.job_id, task.id)

@@ -10,28 +10,27 @@ from sqlalchemy import Row, bindparam, delete, select
 
 from aaiclick.orchestration.rules.hints import READY
 from aaiclick.orchestration.rules.states import LIVE_TASK, TaskStatus
+from aaiclick.orchestration.store.claim_ends import LiveClaim, mend_claims
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import claims, delayed, ready, tasks
+from aaiclick.orchestration.store.tables import delayed, ready, tasks
 
 Place = tuple[Any, ...]
 
-_READY = ("placement", "rank", "job_id", "task_id")
+_READY = ("reserved_for", "lane", "rank", "job_id", "task_id")
 _DELAYED = ("run_after", "task_id")
-_CLAIMS = ("worker_id", "task_id", "epoch")
 
 
 async def mend_places(session: Session, job_id: int, ids: Sequence[int]) -> list[str]:
     """Put these (locked) tasks, all of one job, where they belong, and nowhere else; says in words what was off."""
     if not ids:
         return []
-    read = (tasks.c.id, tasks.c.job_id, tasks.c.status, tasks.c.unmet_count, tasks.c.run_after, tasks.c.placement)
-    more = (tasks.c.priority, tasks.c.worker_id, tasks.c.epoch)
+    read = (tasks.c.id, tasks.c.job_id, tasks.c.status, tasks.c.unmet_count, tasks.c.run_after)
+    more = (tasks.c.reserved_for, tasks.c.lane, tasks.c.priority, tasks.c.worker_id, tasks.c.epoch)
     rows = await session.rows(select(*read, *more).where(session.any_of(tasks.c.id, sorted(ids))))
     words: list[str] = []
     for table, columns, due, what in (
         (ready, _READY, {_in_queue(row) for row in rows if _is_ready(row)}, "in the queue"),
         (delayed, _DELAYED, {(row.run_after, row.id) for row in rows if _is_delayed(row)}, "among the delayed"),
-        (claims, _CLAIMS, {(row.worker_id, row.id, row.epoch) for row in rows if _is_held(row)}, "claimed"),
     ):
         which = table.c.job_id == job_id if table is ready else session.any_of(table.c.task_id, sorted(ids))
         found = {tuple(row) for row in await session.rows(select(*(table.c[name] for name in columns)).where(which))}
@@ -39,15 +38,19 @@ async def mend_places(session: Session, job_id: int, ids: Sequence[int]) -> list
         gone = [{f"old_{name}": value for name, value in zip(columns, place, strict=True)} for place in found - due]
         await session.run_many(delete(table).where(*key), gone)
         await session.insert(table, [dict(zip(columns, place, strict=True)) for place in due - found])
-        words += [f"task {place[columns.index('task_id')]} was {what}" for place in sorted(found - due)]
-        words += [f"task {place[columns.index('task_id')]} was not {what}" for place in sorted(due - found)]
+        words += [f"task {place[-1]} was {what}" for place in sorted(found - due)]
+        words += [f"task {place[-1]} was not {what}" for place in sorted(due - found)]
         if table is ready and due - found:
             session.hints.add(READY)
+    held = {LiveClaim(row.worker_id, row.id, row.epoch) for row in rows if _is_held(row)}
+    removed, added = await mend_claims(session, sorted(ids), held)
+    words += [f"task {claim.task_id} was claimed" for claim in sorted(removed)]
+    words += [f"task {claim.task_id} was not claimed" for claim in sorted(added)]
     return words
 
 
-def _in_queue(row: Row[Any]) -> tuple[int, int, int, int]:
-    return row.placement, -row.priority, row.job_id, row.id
+def _in_queue(row: Row[Any]) -> tuple[int, ...]:
+    return row.reserved_for, row.lane, -row.priority, row.job_id, row.id
 
 
 def _is_ready(row: Row[Any]) -> bool:

@@ -12,7 +12,7 @@ from sqlalchemy import Insert, bindparam, delete, insert, select, update
 
 from aaiclick.orchestration.rules.hints import READY
 from aaiclick.orchestration.rules.states import TaskStatus
-from aaiclick.orchestration.store.dialects.contract import Dialect
+from aaiclick.orchestration.store.dialects.contract import Dialect, QueueStretch
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import delayed, ready, tasks
 
@@ -24,27 +24,28 @@ async def make_ready(session: Session, ids: Sequence[int]) -> None:
 
 
 def _enter_queue(dialect: Dialect) -> Insert:
-    rows = select(tasks.c.placement, -tasks.c.priority, tasks.c.job_id, tasks.c.id).where(
+    rows = select(tasks.c.reserved_for, tasks.c.lane, -tasks.c.priority, tasks.c.job_id, tasks.c.id).where(
         dialect.in_ids(tasks.c.id),
         tasks.c.status == TaskStatus.PENDING,
         tasks.c.unmet_count == 0,
         tasks.c.run_after.is_(None),
     )
-    return insert(ready).from_select(["placement", "rank", "job_id", "task_id"], rows)
+    return insert(ready).from_select(["reserved_for", "lane", "rank", "job_id", "task_id"], rows)
 
 
 async def leave_queue(session: Session, which: Any) -> None:
     """Remove tasks from the ready queue, without touching their own rows."""
     found = await session.rows(
-        select(tasks.c.placement, tasks.c.priority, tasks.c.job_id, tasks.c.id).where(
+        select(tasks.c.reserved_for, tasks.c.lane, tasks.c.priority, tasks.c.job_id, tasks.c.id).where(
             which, tasks.c.status == TaskStatus.PENDING
         )
     )
-    lanes: dict[tuple[int, int, int], list[int]] = {}
+    stretches: dict[QueueStretch, list[int]] = {}
     for row in found:
-        lanes.setdefault((row.placement, -row.priority, row.job_id), []).append(row.id)
-    for (placement, rank, job_id), ids in sorted(lanes.items()):
-        await session.dialect.leave_lane(session, placement, rank, job_id, sorted(ids))
+        stretch = QueueStretch(row.reserved_for, row.lane, -row.priority, row.job_id)
+        stretches.setdefault(stretch, []).append(row.id)
+    for stretch, ids in sorted(stretches.items()):
+        await session.dialect.delete_ready(session, stretch, sorted(ids))
 
 
 async def leave_delay(session: Session, ids: Iterable[int]) -> None:

@@ -10,16 +10,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, or_, select
+from sqlalchemy import ColumnElement, Row, exists, or_, select
 
 from aaiclick.orchestration.models import WorkerStatus
-from aaiclick.orchestration.rules.states import ENDED_JOB, LIVE_TASK, JobStatus, TaskStatus
+from aaiclick.orchestration.rules.states import ENDED_JOB, LIVE_TASK, JobStatus, RunOutcome, TaskStatus
+from aaiclick.orchestration.store.claim_ends import end_claims
 from aaiclick.orchestration.store.endings import end_job, lock_graph
 from aaiclick.orchestration.store.queue import make_ready
 from aaiclick.orchestration.store.ripples import settle
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, jobs, tasks, workers
-from aaiclick.orchestration.store.transitions import end_claims, ended_task, lock_tasks, move_each, run_row
+from aaiclick.orchestration.store.transitions import ended_task, lock_tasks, move_each, run_row
 
 AT_ONCE = 500
 """How many runs one transaction brings back."""
@@ -58,7 +59,7 @@ async def recover_claims(session: Session, losses_max: int, limit: int = AT_ONCE
         [(row, {**ended, "lost_count": losses[row.id], "error": causes[row.id]}) for row in given_up],
         now,
     )
-    await end_claims(session, [run_row(row, "lost", now, causes[row.id]) for row in rows])
+    await end_claims(session, [run_row(row, RunOutcome.LOST, now, causes[row.id]) for row in rows])
     await make_ready(session, [row.id for row in again])
     errors = {row.job_id: causes[row.id] for row in reversed(given_up) if row.critical}
     await settle(session, [ended_task(row, TaskStatus.FAILED) for row in given_up], errors)
@@ -88,6 +89,11 @@ async def _orphans(session: Session, limit: int) -> dict[int, Orphan]:
         .limit(limit)
     )
     return {row.task_id: Orphan(row.epoch, row.worker_id, row.expires_at) for row in found}
+
+
+def holds_claims() -> ColumnElement[bool]:
+    """Whether a worker has claims that are still to be taken from it."""
+    return exists().where(claims.c.worker_id == workers.c.id)
 
 
 async def _unlocked(session: Session, ids: list[int]) -> list[int]:
@@ -128,7 +134,7 @@ async def abandon_job(session: Session, job_id: int) -> bool:
 
 _ABANDONED = (
     select(jobs.c.id)
-    .join(workers, workers.c.id == jobs.c.placement)
+    .join(workers, workers.c.id == jobs.c.reserved_for)
     .where(
         jobs.c.status.in_(sorted(set(JobStatus) - ENDED_JOB)),
         jobs.c.open_tasks > 0,

@@ -13,7 +13,15 @@ from typing import Any
 from sqlalchemy import Row, delete, or_, select, update
 
 from aaiclick.orchestration.rules.hints import ORDERS
-from aaiclick.orchestration.rules.states import COMPLETE_TASK, ENDED_TASK, FAILED_TASK, LIVE_TASK, TaskStatus
+from aaiclick.orchestration.rules.states import (
+    COMPLETE_TASK,
+    ENDED_TASK,
+    FAILED_TASK,
+    LIVE_TASK,
+    RunOutcome,
+    TaskStatus,
+)
+from aaiclick.orchestration.store.claim_ends import end_claims
 from aaiclick.orchestration.store.counters import shift
 from aaiclick.orchestration.store.downstream import Downstream
 from aaiclick.orchestration.store.endings import recount_groups
@@ -22,7 +30,7 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.standings import read_rules
 from aaiclick.orchestration.store.table_refs import free_pins
 from aaiclick.orchestration.store.tables import dependencies, events, groups, jobs, ripples, tasks
-from aaiclick.orchestration.store.transitions import COUNTS, end_claims, lock_tasks, run_row, task_event
+from aaiclick.orchestration.store.transitions import COUNTS, lock_tasks, run_row, task_event
 
 
 async def remove_made(session: Session, job_id: int, downstream: Downstream) -> None:
@@ -55,7 +63,7 @@ async def _end_runs(session: Session, locked: Sequence[Row[Any]]) -> None:
     """Take the claims of those that run, and write down that all of them were removed."""
     now = await session.now()
     live = [row for row in locked if row.status in LIVE_TASK]
-    await end_claims(session, [run_row(row, "cleared", now) for row in live])
+    await end_claims(session, [run_row(row, RunOutcome.CLEARED, now) for row in live])
     if live:
         session.hints.add(ORDERS)
     await session.insert(events, [task_event(row, "remove", row.status, now) for row in locked])

@@ -38,7 +38,8 @@ async def stuck_jobs(session: Session, limit: int) -> list[int]:
     The claims are read once; of a job without any, its tasks up to the first that is ready or delayed.
     """
     queued = select(ready.c.task_id).where(
-        ready.c.placement == tasks.c.placement,
+        ready.c.reserved_for == tasks.c.reserved_for,
+        ready.c.lane == tasks.c.lane,
         ready.c.rank == -tasks.c.priority,
         ready.c.job_id == tasks.c.job_id,
         ready.c.task_id == tasks.c.id,

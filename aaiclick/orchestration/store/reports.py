@@ -11,7 +11,8 @@ from sqlalchemy import Row
 from aaiclick.config import settings
 from aaiclick.orchestration.models import Done, Failure, Receipt, Report
 from aaiclick.orchestration.rules.retries import GiveUp, Retry, RetryPolicy, after_crash, after_failure
-from aaiclick.orchestration.rules.states import LIVE_TASK, TaskStatus
+from aaiclick.orchestration.rules.states import LIVE_TASK, RunOutcome, TaskStatus
+from aaiclick.orchestration.store.claim_ends import complete_claims, end_claims
 from aaiclick.orchestration.store.dialects.contract import EndedTask
 from aaiclick.orchestration.store.expectations import note_unmet
 from aaiclick.orchestration.store.queue import make_ready
@@ -21,7 +22,6 @@ from aaiclick.orchestration.store.stale_reports import Refused, answer_stale, di
 from aaiclick.orchestration.store.table_refs import free_runs, settle_tables
 from aaiclick.orchestration.store.tables import delayed
 from aaiclick.orchestration.store.transitions import (
-    end_claims,
     ended_task,
     lock_tasks,
     move_each,
@@ -41,7 +41,7 @@ async def take_reports(
     errors: dict[int, str] = {}
     receipt = Receipt()
     if done:
-        ended += await session.dialect.complete_claims(session, worker_id, done)
+        ended += await complete_claims(session, worker_id, done)
         epochs = {item.task_id: item.epoch for item in done}
         receipt.accepted |= {(task.id, epochs[task.id]) for task in ended}
     if failures:
@@ -148,7 +148,9 @@ def _no_more(row: Row[Any], failure: Failure, now: datetime) -> dict[str, Any]:
 
 
 def _failed_run(row: Row[Any], failure: Failure, now: datetime) -> dict[str, Any]:
-    facts = run_row(row, "crashed" if failure.crashed else "failed", now, failure.error, failure.traceback)
+    facts = run_row(
+        row, RunOutcome.CRASHED if failure.crashed else RunOutcome.FAILED, now, failure.error, failure.traceback
+    )
     digest = digest_of(failure) if isinstance(failure, Refused) else None
     return {**facts, "log_path": failure.log_path, "report_digest": digest}
 
@@ -168,6 +170,6 @@ async def release_claims(session: Session, worker_id: int, epochs: dict[int, int
     now = await session.now()
     values = [(row, {"epoch": row.epoch + 1, "worker_id": None, "started_at": None}) for row in rows]
     await move_each(session, ("release",), values, now)
-    await end_claims(session, [run_row(row, "released", now) for row in rows])
+    await end_claims(session, [run_row(row, RunOutcome.RELEASED, now) for row in rows])
     await make_ready(session, [row.id for row in rows])
     return {row.id for row in rows}

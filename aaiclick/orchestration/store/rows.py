@@ -49,7 +49,8 @@ def task_row(task: Task, plan: Plan, job_id: int, now: datetime) -> dict[str, An
         "needs_inputs": task.needs_inputs,
         "critical": task.critical,
         "priority": task.priority,
-        "placement": task.placement,
+        "reserved_for": task.reserved_for,
+        "lane": task.lane,
         "max_retries": task.max_retries,
         "retry_policy": task.retry.to_json(),
         "timeout_s": task.timeout_s,
@@ -101,4 +102,5 @@ def edge_rows(submission: Submission, plan: Plan) -> list[dict[str, Any]]:
 
 def ready_row(task: Task, job_id: int) -> dict[str, Any]:
     """The place in the queue of a task that waits for nothing."""
-    return {"placement": task.placement, "rank": -task.priority, "job_id": job_id, "task_id": task.id}
+    place = {"reserved_for": task.reserved_for, "lane": task.lane, "rank": -task.priority}
+    return place | {"job_id": job_id, "task_id": task.id}

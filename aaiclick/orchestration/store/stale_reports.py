@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Row, Select, bindparam, case, select, tuple_, update
 
 from aaiclick.orchestration.models import Done, Failure, Receipt, Report
-from aaiclick.orchestration.rules.states import LATE_REPORT
+from aaiclick.orchestration.rules.states import LATE_REPORT, RunOutcome
 from aaiclick.orchestration.store.dialects.contract import Dialect
 from aaiclick.orchestration.store.dialects.table_moves import Key
 from aaiclick.orchestration.store.session import Session
@@ -23,7 +23,7 @@ from aaiclick.orchestration.store.table_refs import in_batches, settle_tables
 from aaiclick.orchestration.store.tables import events, jobs, runs, tasks
 from aaiclick.orchestration.store.transitions import task_event
 
-TOLD = frozenset({"completed", "failed", "crashed"})
+TOLD = frozenset({RunOutcome.COMPLETED, RunOutcome.FAILED, RunOutcome.CRASHED})
 """How runs end whose workers said so; the claims of all others were taken away or given back."""
 
 
@@ -134,8 +134,8 @@ def _is_same(report: Report, row: Row[Any], made: Mapping[Key, set[int]]) -> boo
 
 def _outcome(report: Report) -> str:
     if isinstance(report, Done):
-        return "completed"
-    return "crashed" if report.crashed else "failed"
+        return RunOutcome.COMPLETED
+    return RunOutcome.CRASHED if report.crashed else RunOutcome.FAILED
 
 
 def _original(report: Report) -> Report:
@@ -147,7 +147,7 @@ def digest_of(report: Report) -> str:
     """By which a report is known again that could not be stored as it was."""
     said = _original(report)
     what = (said.result_json, said.children) if isinstance(said, Done) else (said.error, said.traceback)
-    return hashlib.sha256(repr((_outcome(said), *what)).encode("utf-8", "backslashreplace")).hexdigest()
+    return hashlib.sha256(repr((str(_outcome(said)), *what)).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 # ---------------------------------------------------------------- late

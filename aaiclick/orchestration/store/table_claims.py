@@ -11,28 +11,27 @@ from typing import Any
 from sqlalchemy import BindParameter, Column, Select, bindparam, select
 
 from aaiclick.orchestration.rules.run_tables import run_table
+from aaiclick.orchestration.rules.states import RunOutcome
 from aaiclick.orchestration.store.absent import copy_absent, insert_absent
+from aaiclick.orchestration.store.dialects.contract import EndedClaim
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_refs import in_batches
 from aaiclick.orchestration.store.tables import claims, table_context_refs, table_pin_refs, table_run_refs
 
-Run = Mapping[str, Any]
-"""A row of history."""
-
-TAKEN_AWAY = ("cancelled", "cleared")
+TAKEN_AWAY = (RunOutcome.CANCELLED, RunOutcome.CLEARED)
 """Outcomes of runs whose bodies may go on until their worker hears of it."""
 
-GIVEN_BACK = ("released", "lost")
+GIVEN_BACK = (RunOutcome.RELEASED, RunOutcome.LOST)
 """Outcomes of runs that have no body any more, or none that anybody waits for."""
 
 
-async def keep_held(session: Session, runs: Sequence[Run]) -> None:
-    """These runs end: bodies that may go on keep what they hold, and what others made is looked at.
+async def keep_held(session: Session, claims_ended: Sequence[EndedClaim]) -> None:
+    """Let bodies that may go on keep what they hold, and what others made be looked at.
 
-    Their claims are still there.
+    The claims of these are still there. What a run held that reports is settled with its report.
     """
-    ended = {row["task_id"]: row for row in runs if row["outcome"] in TAKEN_AWAY + GIVEN_BACK}
-    taken = {task: row for task, row in ended.items() if row["outcome"] in TAKEN_AWAY}
+    ended = {claim.task_id: claim for claim in claims_ended if claim.outcome in TAKEN_AWAY + GIVEN_BACK}
+    taken = {task: claim for task, claim in ended.items() if claim.outcome in TAKEN_AWAY}
     given, first = await _given(session, sorted(taken)), set(await _first(session, ended))
     if not (given or first):
         return
@@ -41,12 +40,12 @@ async def keep_held(session: Session, runs: Sequence[Run]) -> None:
     refs = {
         task: {
             "task_id": task,
-            "epoch": row["epoch"],
-            "worker_id": row["worker_id"],
+            "epoch": claim.epoch,
+            "worker_id": claim.worker_id,
             "freed": task not in taken,
             "claim_call": calls.get(task, 0),
         }
-        for task, row in ended.items()
+        for task, claim in ended.items()
     }
     await insert_absent(session, table_run_refs, [{**refs[task], "table_name": table} for task, table in sorted(first)])
     await copy_absent(session, table_run_refs, _what_is_pinned, [refs[task] for task in given])
@@ -72,9 +71,9 @@ def _said(column: Column[Any]) -> BindParameter[Any]:
     return bindparam(column.name, type_=column.type)
 
 
-async def _first(session: Session, runs: Mapping[int, Run]) -> list[tuple[int, str]]:
+async def _first(session: Session, ended: Mapping[int, EndedClaim]) -> list[tuple[int, str]]:
     """The first tables of these, as far as they are known."""
-    names = {run_table(task, row["epoch"], 1): task for task, row in runs.items()}
+    names = {run_table(task, claim.epoch, 1): task for task, claim in ended.items()}
     known = table_context_refs.c.table_name
     found: list[tuple[int, str]] = []
     for batch in in_batches(sorted(names)):
@@ -83,7 +82,7 @@ async def _first(session: Session, runs: Mapping[int, Run]) -> list[tuple[int, s
     return found
 
 
-async def _referred(session: Session, task_ids: Sequence[int], runs: Mapping[int, Run]) -> set[tuple[int, str]]:
+async def _referred(session: Session, task_ids: Sequence[int], ended: Mapping[int, EndedClaim]) -> set[tuple[int, str]]:
     """What these runs have asked for themselves."""
     if not task_ids:
         return set()
@@ -91,15 +90,15 @@ async def _referred(session: Session, task_ids: Sequence[int], runs: Mapping[int
     rows = await session.rows(
         select(ref.task_id, ref.epoch, ref.table_name).where(session.any_of(ref.task_id, task_ids))
     )
-    return {(row.task_id, row.table_name) for row in rows if row.epoch == runs[row.task_id]["epoch"]}
+    return {(row.task_id, row.table_name) for row in rows if row.epoch == ended[row.task_id].epoch}
 
 
-async def _calls(session: Session, runs: Mapping[int, Run]) -> dict[int, int]:
+async def _calls(session: Session, ended: Mapping[int, EndedClaim]) -> dict[int, int]:
     """The calls that claimed these: a worker that never heard of one has no body to wait for."""
     called: dict[int, int] = {}
     by_worker: dict[int, list[int]] = {}
-    for task, row in runs.items():
-        by_worker.setdefault(row["worker_id"], []).append(task)
+    for task, claim in ended.items():
+        by_worker.setdefault(claim.worker_id, []).append(task)
     for worker, ids in sorted(by_worker.items()):
         mine = (claims.c.worker_id == worker, session.any_of(claims.c.task_id, sorted(ids)))
         rows = await session.rows(select(claims.c.task_id, claims.c.claim_call).where(*mine))

@@ -22,7 +22,7 @@ jobs = table(
     Column("registered_job_id", Id),
     Column("preservation_mode", String(10), nullable=False),
     Column("priority", Integer, nullable=False, server_default=text("0")),
-    Column("placement", BigInteger, nullable=False, server_default=text("0")),
+    Column("reserved_for", BigInteger, nullable=False, server_default=text("0")),
     Column("timeout_s", Double),
     Column("result", JsonText),
     Column("error", LongText),
@@ -103,7 +103,7 @@ tasks = table(
     Column("needs_inputs", Boolean(create_constraint=False), nullable=False, server_default=text("false")),
     Column("critical", Boolean(create_constraint=False), nullable=False, server_default=text("true")),
     Column("priority", Integer, nullable=False, server_default=text("0")),
-    Column("placement", BigInteger, nullable=False, server_default=text("0")),
+    Column("reserved_for", BigInteger, nullable=False, server_default=text("0")),
     Column("max_retries", Integer, nullable=False, server_default=text("0")),
     Column("retry_policy", String(2000)),
     Column("timeout_s", Double),
@@ -120,6 +120,7 @@ tasks = table(
     rule("trigger_rule"),
     count("awaited_count"),
     flag("amiss"),
+    count("lane"),
     Index("ix_tasks_page", "job_id", "id"),
     Index("ix_tasks_group", "group_id"),
     Index("ix_tasks_parent", "parent_task_id"),
@@ -141,14 +142,15 @@ dependencies = table(
 
 ready = table(
     "ready",
-    Column("placement", BigInteger, primary_key=True, autoincrement=False),
+    Column("reserved_for", BigInteger, primary_key=True, autoincrement=False),
+    Column("lane", Integer, primary_key=True, autoincrement=False),
     Column("rank", Integer, primary_key=True, autoincrement=False),
     key("job_id"),
     key("task_id"),
     postgres=BUSY,
     with_rowid=False,
 )
-"""The tasks that may be claimed now, in the order in which they will be: rank is minus the priority."""
+"""The tasks that may be claimed now, of each lane in the order in which they will be: rank is minus the priority."""
 
 delayed = table(
     "delayed",

@@ -1,7 +1,7 @@
 """The one module that writes a status column, with its event in the same transaction.
 
-Every move is guarded by its source states. The two hot moves, claim and complete, are statements of the dialects and
-are called from here; the caller has locked the rows for all the others.
+Every move is guarded by its source states. The two hot moves, claim and complete, are statements of the dialects,
+called from `claims` and `claim_ends`; the caller has locked the rows for all the others.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from sqlalchemy import Integer, Row, Select, bindparam, func, select, update
 
 from aaiclick.ids import new_id
 from aaiclick.orchestration.rules.hints import ENDED
-from aaiclick.orchestration.rules.states import ENDED_JOB, JOB_MOVES, TASK_MOVES, JobStatus, TaskStatus
+from aaiclick.orchestration.rules.states import ENDED_JOB, JOB_MOVES, TASK_MOVES, JobStatus, RunOutcome, TaskStatus
 from aaiclick.orchestration.store.columns import LongText
 from aaiclick.orchestration.store.dialects.contract import Dialect, EndedTask
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_claims import keep_held
-from aaiclick.orchestration.store.tables import events, groups, jobs, ripples, runs, tasks
+from aaiclick.orchestration.store.tables import events, groups, jobs, ripples, tasks
 
 _LOCKED = (
     tasks.c.id,
@@ -39,7 +38,7 @@ _LOCKED = (
     tasks.c.dependents_count,
     tasks.c.critical,
     tasks.c.priority,
-    tasks.c.placement,
+    tasks.c.reserved_for,
     tasks.c.run_after,
     tasks.c.max_retries,
     tasks.c.retry_policy,
@@ -118,7 +117,7 @@ def task_event(row: Any, move: str, status: str, now: datetime, detail: str | No
 
 
 def run_row(
-    row: Any, outcome: str, now: datetime, error: str | None = None, trace: str | None = None
+    row: Any, outcome: RunOutcome, now: datetime, error: str | None = None, trace: str | None = None
 ) -> dict[str, Any]:
     """The history row of a run that ended."""
     return {
@@ -134,19 +133,6 @@ def run_row(
         "traceback": trace,
         "log_path": row.log_path,
     }
-
-
-async def end_claims(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Write the history of these runs and give their claims back."""
-    if not rows:
-        return
-    await keep_held(session, rows)
-    await session.insert(runs, rows)
-    by_worker: dict[int, list[int]] = {}
-    for row in rows:
-        by_worker.setdefault(row["worker_id"], []).append(row["task_id"])
-    for worker_id, ids in by_worker.items():
-        await session.dialect.free_claims(session, worker_id, sorted(ids))
 
 
 async def doom_tasks(

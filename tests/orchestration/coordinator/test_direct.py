@@ -11,7 +11,7 @@ from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.models import Held
 from aaiclick.orchestration.rules.retries import RetryPolicy
-from aaiclick.orchestration.store import claims, ripples
+from aaiclick.orchestration.store import ripples
 from aaiclick.orchestration.store.transitions import lock_tasks
 from tests.support.band import SERVERS
 from tests.support.clocks import HandClock
@@ -37,17 +37,6 @@ async def test_the_draw_decides_how_much_of_a_delay_is_waited(stage: Orchestra, 
     else:
         assert due_s is None
         assert await stage.ready_names() == ["t"]
-
-
-async def test_jobs_that_have_started_are_remembered_up_to_a_limit(
-    stage: Orchestra, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(direct, "STARTED_JOBS_MAX", 2)
-    for _ in range(6):
-        await stage.submit(make())
-        await stage.claim(1)
-        assert len(stage.database.started_jobs) <= 3
-    assert not await stage.violations()
 
 
 async def test_a_report_works_off_what_it_left_for_later(stage: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,33 +70,6 @@ async def test_what_was_left_by_another_is_worked_off_by_reconcile(
     assert len(await stage.ready_names()) == 7
     assert (await stage.complete(claim)).accepted  # the report itself had counted
     assert not await stage.violations()
-
-
-async def test_each_placement_has_a_front_of_its_own(stage: Orchestra) -> None:
-    await stage.submit(make("kept"), placement=7)
-    await stage.submit(make("free"))
-    assert [claim.name for claim in await stage.claim(1, placement=7)] == ["kept"]
-    assert [claim.name for claim in await stage.claim(1)] == ["free"]
-
-
-@pytest.mark.parametrize("dialect", ["postgres"], indirect=True)
-async def test_claims_that_take_long_to_register_their_tables_do_not_make_others_overlook_what_is_urgent(
-    stage: Orchestra, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is the queue's front that may be slow to look at, and then is looked at less often."""
-    clock = HandClock()
-
-    async def register_first(*_: object) -> set[int]:
-        clock.now += 1
-        return set()
-
-    monkeypatch.setattr(claims, "register_first", register_first)
-    stage.coordinator = DirectCoordinator(stage.database, clock=clock)
-    await stage.submit(*(make(f"t{number}") for number in range(5)))
-    for _ in range(3):
-        await stage.claim(1)
-    await stage.submit(make("urgent"), priority=9)
-    assert [claim.name for claim in await stage.claim(1)] == ["urgent"]
 
 
 @SERVERS

@@ -54,7 +54,7 @@ def jobs(draw: st.DrawFn) -> Job:
         priority=draw(st.integers(-9, 9)),
         timeout_s=draw(st.none() | st.floats(1, 9)),
         fail_fast=draw(st.booleans()),
-        placement=draw(st.sampled_from([0, 77])),
+        reserved_for=draw(st.sampled_from([0, 77])),
     )
     job.key_digest = draw(st.none() | st.just("digest"))
     job.arguments = draw(st.none() | st.dictionaries(st.text("xy"), st.text("ab🦆"), max_size=2))

@@ -150,9 +150,9 @@ def test_a_task_that_is_read_has_every_column() -> None:
         "amiss": True,
     }
     facts |= {"dependents_count": 12, "gated": True, "needs_inputs": True, "critical": False, "priority": 13}
-    facts |= {"placement": 14, "max_retries": 2, "retry_policy": '{"max_retries":2}', "timeout_s": 1.5}
+    facts |= {"reserved_for": 14, "max_retries": 2, "retry_policy": '{"max_retries":2}', "timeout_s": 1.5}
     facts |= dict.fromkeys(("run_after", "created_at", "claimed_at", "started_at", "completed_at"), NOW)
-    facts |= {"run_epoch": 7, "stop_when_cut_off": False}
+    facts |= {"run_epoch": 7, "stop_when_cut_off": False, "lane": 18}
     assert None not in facts.values()
 
     read = Task.from_row(SimpleNamespace(**facts))

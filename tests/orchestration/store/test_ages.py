@@ -138,7 +138,7 @@ async def test_a_worker_stays_while_something_is_to_be_taken_from_it(band: Orche
     kept = await band.submit(make("b"))
     keeper = await band.coordinator.register(hostname="there", pid=2)
     stopped = {"last_heartbeat": LONG_AGO, "expires_at": LONG_AGO, "status": WorkerStatus.STOPPED}
-    mine = update(jobs).where(jobs.c.id == kept.id).values(placement=keeper.id)
+    mine = update(jobs).where(jobs.c.id == kept.id).values(reserved_for=keeper.id)
     await change(band, update(workers).values(stopped), mine)
     assert await prune(band, ages.prune_workers) == 0
     assert await band.database.read(abandoned_jobs) == [kept.id]

@@ -56,7 +56,7 @@ async def test_ripples_limits_and_reserved_jobs(band: Orchestra) -> None:
     assert await look(band) == NOTHING
     await band.coordinator.reserve(job.id, band.worker)
     assert await look(band) == NOTHING._replace(reserved=True)
-    await band.claim(placement=band.worker)
+    await band.claim(reserved_for=band.worker)
     assert await look(band) == NOTHING._replace(reserved=True, limits=True)
 
 

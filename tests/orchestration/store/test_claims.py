@@ -136,11 +136,11 @@ async def test_a_limit_is_kept_and_an_empty_queue_gives_nothing(stage: Orchestra
     assert [len(await stage.claim(3)) for _ in range(4)] == [3, 3, 1, 0]
 
 
-async def test_a_claim_sees_only_its_own_placement(stage: Orchestra) -> None:
-    await stage.submit(make("kept"), placement=7)
+async def test_a_claim_sees_only_what_is_reserved_for_it(stage: Orchestra) -> None:
+    await stage.submit(make("kept"), reserved_for=7)
     await stage.submit(make("free"))
     assert [claim.name for claim in await stage.claim(10)] == ["free"]
-    assert [claim.name for claim in await stage.claim(10, placement=7)] == ["kept"]
+    assert [claim.name for claim in await stage.claim(10, reserved_for=7)] == ["kept"]
 
 
 # ---------------------------------------------------------------- two at once
@@ -151,7 +151,7 @@ async def test_a_second_claimer_takes_what_the_first_left_while_that_is_not_comm
     """A claim that locks the job's row leaves nothing for a second worker (pitfall T1)."""
     await stage.submit(*(make(f"t{number}") for number in range(4)))
     (begin,) = await stage.claim(1)  # the job is running: what starts it is the claim of a moment
-    options: dict[str, Any] = {"placement": 0, "limit": 1, "after": None, "started": {begin.job_id}}
+    options: dict[str, Any] = {"reserved_for": 0, "limit": 1, "after": None, "started": {begin.job_id}}
     workers = await more_workers(stage, 3)
     async with stage.transaction() as one, stage.transaction() as two, stage.transaction() as three:
         first, second, third = [
@@ -167,7 +167,7 @@ async def test_batches_that_are_not_committed_hold_up_neither_claims_nor_complet
     """To delete most rows of a small table MariaDB reads all of it, and waits for what others have locked there."""
     await stage.submit(*(make(f"t{number}") for number in range(9)))
     before = await stage.claim(1)
-    options: dict[str, Any] = {"placement": 0, "after": None, "started": {before[0].job_id}}
+    options: dict[str, Any] = {"reserved_for": 0, "after": None, "started": {before[0].job_id}}
     mine, theirs = await more_workers(stage, 2)
     async with asyncio.timeout(10), stage.transaction() as one, stage.transaction() as two:
         first = await claim_tasks(one, worker_id=mine, limit=3, **options)
@@ -181,7 +181,7 @@ async def test_batches_that_are_not_committed_hold_up_neither_claims_nor_complet
 @servers_only
 async def test_two_claims_at_once_start_a_job_once(stage: Orchestra) -> None:
     job = await stage.submit(make("a"), make("b"))
-    options: dict[str, Any] = {"placement": 0, "limit": 1, "after": None, "started": set()}
+    options: dict[str, Any] = {"reserved_for": 0, "limit": 1, "after": None, "started": set()}
     (worker,) = await more_workers(stage, 1)
     async with stage.transaction() as one:
         await claim_tasks(one, worker_id=worker, **options)
@@ -296,7 +296,7 @@ async def test_what_lies_before_the_remembered_place_is_found_by_the_same_call(s
     async def claim(limit: int) -> list[str]:
         claims = await stage.database.transact(
             lambda session: claim_tasks(
-                session, worker_id=stage.worker, placement=0, limit=limit, after=place, started=set()
+                session, worker_id=stage.worker, reserved_for=0, limit=limit, after=place, started=set()
             )
         )
         return [each.name for each in claims]
@@ -324,7 +324,9 @@ async def test_what_was_taken_is_not_forgotten_when_the_second_look_meets_a_dead
 
     monkeypatch.setattr(PostgresDialect, "claim_ready", deadlocked)
     claims = await stage.database.write_one(
-        lambda session: claim_tasks(session, worker_id=stage.worker, placement=0, limit=2, after=place, started=set())
+        lambda session: claim_tasks(
+            session, worker_id=stage.worker, reserved_for=0, limit=2, after=place, started=set()
+        )
     )
     assert [claim.name for claim in claims] == ["behind"]
 

@@ -18,7 +18,7 @@ from tests.support.orchestra import Orchestra, expire, make, more_workers
 
 __all__ = ["band"]
 
-OPTIONS: dict[str, Any] = {"placement": 0, "limit": 1, "after": None, "started": set()}
+OPTIONS: dict[str, Any] = {"reserved_for": 0, "limit": 1, "after": None, "started": set()}
 
 
 @pytest.mark.parametrize("ready_names", [[], ["a"]])
@@ -80,9 +80,9 @@ async def test_the_plan_looks_at_one_worker_before_the_queue(band: Orchestra) ->
     await more_workers(band, 50)
     async with band.transaction() as session:
         driver = driver_of(session.connection)
-        await driver.execute(f"PREPARE look (bigint, bigint, bigint, int, int) AS {postgres._CLAIM_FRONT}")
+        await driver.execute(f"PREPARE look (bigint, int, bigint, bigint, int, int) AS {postgres._CLAIM_FRONT}")
         await driver.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        rows = await driver.fetch(f"EXPLAIN EXECUTE look (0, 5, {band.worker}, 1, 5)")
+        rows = await driver.fetch(f"EXPLAIN EXECUTE look (0, 0, 5, {band.worker}, 1, 5)")
         await driver.execute("DEALLOCATE look")
     plan = [row[0].strip() for row in rows]
     looks = [line for line in plan if "on workers" in line]
@@ -90,3 +90,4 @@ async def test_the_plan_looks_at_one_worker_before_the_queue(band: Orchestra) ->
     assert all("Index" in line for line in looks), plan
     assert any("One-Time Filter" in line for line in plan), plan
     assert not any("Seq Scan" in line for line in plan), plan
+    assert any("Index Cond: ((reserved_for = $1) AND (lane = $2))" in line for line in plan), plan

@@ -297,7 +297,7 @@ async def test_the_time_of_a_job_begins_anew(band: Orchestra) -> None:
 async def test_what_a_test_run_kept_for_itself_is_everyones_after_a_clear(band: Orchestra) -> None:
     job = await band.submit(task := make("a"))
     await band.coordinator.reserve(job.id, band.worker)
-    await band.complete(*(await band.claim(placement=band.worker)))
+    await band.complete(*(await band.claim(reserved_for=band.worker)))
     await clear(band, task)
     assert [claim.name for claim in await band.claim()] == ["a"]
 

@@ -236,12 +236,12 @@ async def test_groups_read_from_the_database_can_be_waited_for_and_joined(band: 
 
 
 async def test_tasks_that_are_added_take_their_jobs_place_and_priority(band: Orchestra) -> None:
-    job = await band.submit(make("first"), priority=5, placement=7)
+    job = await band.submit(make("first"), priority=5, reserved_for=7)
     late, urgent = make("late"), make("urgent", priority=9)
     await band.apply(job, late, urgent)
     found = [await band.task(late), await band.task(urgent)]
-    assert [(task.placement, task.priority) for task in found] == [(7, 5), (7, 9)]
-    assert [claim.name for claim in await band.claim(placement=7)] == ["urgent", "first", "late"]
+    assert [(task.reserved_for, task.priority) for task in found] == [(7, 5), (7, 9)]
+    assert [claim.name for claim in await band.claim(reserved_for=7)] == ["urgent", "first", "late"]
 
 
 async def test_a_graph_that_grew_in_many_small_steps_is_the_graph_that_came_at_once(band: Orchestra) -> None:

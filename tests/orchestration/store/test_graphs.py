@@ -113,11 +113,11 @@ async def test_everything_about_a_task_is_stored(band: Orchestra) -> None:
         task = Task(
             "some.module.f", {"x": first}, name="näme 🚀", max_retries=3, timeout_s=1.5, priority=-2, critical=False
         )
-    job = await band.submit(task, placement=4)
+    job = await band.submit(task, reserved_for=4)
     read = await band.task(task)
     for field in ("id", "name", "entrypoint", "kwargs_json", "group_id", "retry", "timeout_s", "priority", "critical"):
         assert getattr(read, field) == getattr(task, field), field
-    assert (read.job_id, read.placement, read.needs_inputs, read.max_retries) == (job.id, 4, True, 3)
+    assert (read.job_id, read.reserved_for, read.needs_inputs, read.max_retries) == (job.id, 4, True, 3)
     assert read.created_at is not None
     assert read.created_at.utcoffset() is not None
 

@@ -118,14 +118,14 @@ async def test_a_worker_that_is_asked_to_drain_hears_of_it(band: Orchestra) -> N
     assert await band.database.transact(lambda session: workers.drain_worker(session, 12345)) is None
 
 
-async def reading(band: Orchestra, **facts: int) -> tuple[int, Claim]:
+async def reading(band: Orchestra, *, call: int = 0) -> tuple[int, Claim]:
     """A claim that holds a table, of a job with this id."""
     maker = make("maker")
     job = await band.submit(maker, make("reader", kwargs={"x": maker}))
     (claim,) = await band.claim()
     (table,) = await hold(band, claim)
     await band.report(returned(claim, table, made=(table,)))
-    (claim,) = await band.coordinator.claim(band.worker, limit=1, **facts)
+    (claim,) = await band.coordinator.claim(band.worker, limit=1, call=call)
     assert claim.registered
     return job.id, claim
 

@@ -316,16 +316,16 @@ async def test_a_reserved_job_is_claimed_from_its_own_place_only(band: Orchestra
     await band.coordinator.reserve(job.id, 77)
     assert [claim.name for claim in await band.claim()] == ["other"]
     assert await band.violations() == []
-    taken = await band.claim(placement=77)
+    taken = await band.claim(reserved_for=77)
     assert [claim.name for claim in taken] == ["first", "beside"]
     await band.fail(taken[0])
     await band.let_time_pass()
     await band.coordinator.reconcile()
     await band.apply(job, make("late"))
     assert await band.claim() == []
-    assert [claim.name for claim in await band.claim(placement=77)] == ["first", "late"]
-    assert (await band.job(job)).placement == 77
-    assert (await band.job(other)).placement == 0
+    assert [claim.name for claim in await band.claim(reserved_for=77)] == ["first", "late"]
+    assert (await band.job(job)).reserved_for == 77
+    assert (await band.job(other)).reserved_for == 0
 
 
 async def test_what_is_claimed_when_its_job_is_reserved_comes_back_to_the_reserved_place(band: Orchestra) -> None:
@@ -338,7 +338,7 @@ async def test_what_is_claimed_when_its_job_is_reserved_comes_back_to_the_reserv
     await band.let_time_pass()
     await band.coordinator.reconcile()
     assert await band.claim() == []
-    assert {claim.name for claim in await band.claim(placement=77)} == {"first", "second"}
+    assert {claim.name for claim in await band.claim(reserved_for=77)} == {"first", "second"}
 
 
 async def test_reserving_what_has_ended_or_is_not_there_changes_no_task(band: Orchestra) -> None:
@@ -347,7 +347,7 @@ async def test_reserving_what_has_ended_or_is_not_there_changes_no_task(band: Or
     await band.drain()
     await band.coordinator.reserve(job.id, 77)
     await band.coordinator.reserve(1, 77)
-    assert (await band.task(task)).placement == 0
+    assert (await band.task(task)).reserved_for == 0
     assert await band.violations() == []
 
 
@@ -357,7 +357,7 @@ async def test_a_claim_and_a_reserve_at_once_lose_no_task(band: Orchestra) -> No
         made = [make(f"t{index}") for index in range(30)]
         job = await band.submit(*made)
         outside, _ = await asyncio.gather(band.claim(limit=10), band.coordinator.reserve(job.id, 77))
-        inside = await band.claim(limit=100, placement=77)
+        inside = await band.claim(limit=100, reserved_for=77)
         assert sorted(claim.name for claim in (*outside, *inside)) == sorted(task.name for task in made)
         assert await band.violations() == []
         await band.complete(*outside, *inside)

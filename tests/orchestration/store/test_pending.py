@@ -161,7 +161,7 @@ async def test_how_many_are_before_it(band: Orchestra, monkeypatch: pytest.Monke
     assert (await facts_of(band, late)).before == 1
 
 
-async def test_a_place_in_the_queue_of_another_placement_is_its_own(band: Orchestra) -> None:
+async def test_a_place_in_the_queue_of_what_is_reserved_is_its_own(band: Orchestra) -> None:
     ours, theirs = make("ours"), make("theirs")
     await band.submit(ours)
     job = await band.submit(theirs)

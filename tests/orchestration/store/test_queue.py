@@ -56,10 +56,10 @@ async def test_only_what_nothing_holds_back_becomes_ready(stage: Orchestra) -> N
     assert await stage.ready_names() == ["blocked"]
 
 
-async def test_tasks_leave_the_queue_from_every_lane(stage: Orchestra) -> None:
+async def test_tasks_leave_the_queue_wherever_they_stand_in_it(stage: Orchestra) -> None:
     nodes = [make(f"t{number}", priority=number % 2) for number in range(4)]
     await stage.submit(*nodes)
-    await stage.submit(make("other"), placement=3)
+    await stage.submit(make("other"), reserved_for=3)
     left = [node.id for node in nodes[:3]]
     await stage.database.transact(lambda session: queue.leave_queue(session, session.any_of(tasks.c.id, left)))
     assert await stage.ready_names() == ["t3", "other"]
@@ -205,7 +205,7 @@ async def test_an_apply_takes_a_task_out_of_the_queue_that_a_claim_is_about_to_t
     job = await stage.submit(first, second)
     async with stage.transaction() as claiming:
         (claim,) = await claim_tasks(
-            claiming, worker_id=stage.worker, placement=0, limit=1, after=None, started={job.id}
+            claiming, worker_id=stage.worker, reserved_for=0, limit=1, after=None, started={job.id}
         )
         assert claim.name == "first"
         second >> first

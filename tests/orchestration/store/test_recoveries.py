@@ -160,7 +160,7 @@ async def test_a_session_that_is_swept_while_a_claim_is_under_way_loses_what_it_
     """The claim had looked; the sweep does not wait for it, and the next one finds what it took."""
     job = await band.submit(make("a"), make("b"))
     async with band.transaction() as session:
-        options: dict[str, Any] = {"placement": 0, "limit": 2, "after": None, "started": set()}
+        options: dict[str, Any] = {"reserved_for": 0, "limit": 2, "after": None, "started": set()}
         assert len(await claim_tasks(session, worker_id=band.worker, **options)) == 2
         await expire(band)
         assert await sweep(band) == 0

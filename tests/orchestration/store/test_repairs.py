@@ -91,12 +91,14 @@ NAMED = {
         "had open_tasks 1",
     ),
     "nothing is in the queue": ([delete(ready)], "was not in the queue"),
-    "the wrong place in the queue": ([update(ready).values(placement=3)], "was in the queue"),
+    "the wrong place in the queue": ([update(ready).values(reserved_for=3)], "was in the queue"),
     "what should not be in the queue": (
         [
             insert(ready).from_select(
-                ["placement", "rank", "job_id", "task_id"],
-                select(tasks.c.placement, tasks.c.priority, tasks.c.job_id, tasks.c.id).where(tasks.c.name == "bad"),
+                ["reserved_for", "lane", "rank", "job_id", "task_id"],
+                select(tasks.c.reserved_for, tasks.c.lane, tasks.c.priority, tasks.c.job_id, tasks.c.id).where(
+                    tasks.c.name == "bad"
+                ),
             )
         ],
         "was in the queue",

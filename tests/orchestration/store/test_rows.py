@@ -116,14 +116,14 @@ def test_the_higher_the_priority_the_nearer_the_front(priority: int) -> None:
 
 async def test_a_job_is_stored_with_a_lock_for_its_graph_and_its_first_event() -> None:
     submission, _ = small_graph()
-    job = new_job("load", key="k", priority=4, placement=9)
+    job = new_job("load", key="k", priority=4, reserved_for=9)
     job.result_json = "[]"
     submission.new_job = job
     recorder = Recorder()
     await insert_job(recorder, submission, NOW)  # type: ignore[arg-type]
     (row,) = recorder.inserted["jobs"]
     assert left_to_defaults(tables.jobs, row) == set()
-    assert (row["id"], row["name"], row["key"], row["priority"], row["placement"]) == (job.id, "load", "k", 4, 9)
+    assert (row["id"], row["name"], row["key"], row["priority"], row["reserved_for"]) == (job.id, "load", "k", 4, 9)
     assert (row["total_tasks"], row["open_tasks"], row["completed_tasks"], row["result"]) == (2, 2, 0, "[]")
     assert (row["created_at"], row["started_at"], row["run_type"]) == (NOW, None, RunType.MANUAL)
     assert recorder.inserted["graph_locks"] == [{"job_id": job.id}]

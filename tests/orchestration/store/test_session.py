@@ -106,7 +106,7 @@ async def test_a_session_that_only_reads_cannot_be_handed_a_claim(stage: Orchest
     await stage.submit(make("a"))
 
     async def claim(session: Session) -> list[Claim]:
-        return await claim_tasks(session, worker_id=stage.worker, placement=0, limit=1, after=None, started=set())
+        return await claim_tasks(session, worker_id=stage.worker, reserved_for=0, limit=1, after=None, started=set())
 
     for stale_ok in (False, True):
         with pytest.raises(AssertionError, match="only reads"):

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Table
 
 from aaiclick.config import settings
 from aaiclick.errors import SessionOver
-from aaiclick.orchestration.rules.states import WorkerStatus
+from aaiclick.orchestration.rules.states import RunOutcome, WorkerStatus
 from aaiclick.orchestration.store.dialects.table_moves import TableMoves
 from aaiclick.orchestration.store.inline import InlineConnection, InlineEngine
 
@@ -27,8 +27,17 @@ Connection: TypeAlias = "AsyncConnection | InlineConnection"
 Engine: TypeAlias = "AsyncEngine | InlineEngine"
 
 
+class QueueStretch(NamedTuple):
+    """Where tasks of one job and one priority stand in the ready queue: the key of their rows, up to the task."""
+
+    reserved_for: int
+    lane: int
+    rank: int
+    job_id: int
+
+
 class ReadyKey(NamedTuple):
-    """A place in the ready queue."""
+    """A place in one lane of the ready queue."""
 
     rank: int
     job_id: int
@@ -62,6 +71,15 @@ class EndedTask(NamedTuple):
     dependents_count: int
     critical: bool
     status: str
+
+
+class EndedClaim(NamedTuple):
+    """A claim that ends, and why."""
+
+    worker_id: int
+    task_id: int
+    epoch: int
+    outcome: RunOutcome
 
 
 class Dialect(Protocol):
@@ -122,16 +140,18 @@ class Dialect(Protocol):
         session: Session,
         *,
         worker_id: int,
-        placement: int,
+        reserved_for: int,
+        lane: int,
         limit: int,
         after: ReadyKey | None,
         call: int = 0,
         begins: int = 0,
     ) -> list[ClaimedTask]:
-        """Take up to `limit` ready tasks: remove them from `ready`, move them to CLAIMED, note claim and event.
+        """Take up to `limit` ready tasks of one lane.
 
-        The first `begins` of them are noted as begun. Refused if the worker's session is not live, by the database's
-        time, when the statement looks; its row is not locked.
+        They are removed from `ready` and moved to CLAIMED, with claim and event; the first `begins` of them are noted
+        as begun. Refused if the worker's session is not live, by the database's time, when the statement looks; its row
+        is not locked.
         """
 
     async def sweep_queue(self, connection: Connection) -> None:
@@ -140,10 +160,10 @@ class Dialect(Protocol):
     async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
         """Move to COMPLETED what passes the fence, with result, run and event; gives what moved."""
 
-    async def leave_lane(self, session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
+    async def delete_ready(self, session: Session, stretch: QueueStretch, ids: Sequence[int]) -> None:
         """Delete these tasks' rows of `ready`, and wait for no other row."""
 
-    async def free_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
+    async def delete_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
         """Delete this worker's claims of these tasks, and wait for no other row."""
 
 

@@ -17,6 +17,7 @@ from aaiclick.orchestration.store.dialects.contract import (
     ClaimedTask,
     Connection,
     EndedTask,
+    QueueStretch,
     ReadyKey,
     causes,
     driver_of,
@@ -46,11 +47,12 @@ _SESSION = (
 # To delete a good part of a small table with IN, MariaDB reads all of it, and waits for every row that others have
 # locked. Joined to the ids in this order, it looks at each row by its whole key.
 _IDS = "JSON_TABLE(:ids, '$[*]' COLUMNS (id BIGINT PATH '$')) AS v"
-_LEAVE = text(
+_DELETE_READY = text(
     f"DELETE r FROM {_IDS} STRAIGHT_JOIN ready AS r FORCE INDEX (PRIMARY)"
-    " ON r.placement = :placement AND r.`rank` = :lane_rank AND r.job_id = :lane_job AND r.task_id = v.id"
+    " ON r.reserved_for = :reserved_for AND r.lane = :lane AND r.`rank` = :rank AND r.job_id = :job_id"
+    " AND r.task_id = v.id"
 )
-_FREE = text(
+_DELETE_CLAIMS = text(
     f"DELETE r FROM {_IDS} STRAIGHT_JOIN claims AS r FORCE INDEX (PRIMARY)"
     " ON r.worker_id = :worker AND r.task_id = v.id"
 )
@@ -120,14 +122,22 @@ class MariadbDialect:
         session: Session,
         *,
         worker_id: int,
-        placement: int,
+        reserved_for: int,
+        lane: int,
         limit: int,
         after: ReadyKey | None,
         call: int = 0,
         begins: int = 0,
     ) -> list[ClaimedTask]:
         return await mariadb_moves.claim_ready(
-            session, worker_id=worker_id, placement=placement, limit=limit, after=after, call=call, begins=begins
+            session,
+            worker_id=worker_id,
+            reserved_for=reserved_for,
+            lane=lane,
+            limit=limit,
+            after=after,
+            call=call,
+            begins=begins,
         )
 
     async def sweep_queue(self, connection: Connection) -> None:
@@ -136,9 +146,8 @@ class MariadbDialect:
     async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
         return await mariadb_moves.complete_claims(session, worker_id, done)
 
-    async def leave_lane(self, session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
-        lane = {"placement": placement, "lane_rank": rank, "lane_job": job_id, "ids": json.dumps(list(ids))}
-        await session.run(_LEAVE, lane)
+    async def delete_ready(self, session: Session, stretch: QueueStretch, ids: Sequence[int]) -> None:
+        await session.run(_DELETE_READY, stretch._asdict() | {"ids": json.dumps(list(ids))})
 
-    async def free_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
-        await session.run(_FREE, {"worker": worker_id, "ids": json.dumps(list(ids))})
+    async def delete_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
+        await session.run(_DELETE_CLAIMS, {"worker": worker_id, "ids": json.dumps(list(ids))})

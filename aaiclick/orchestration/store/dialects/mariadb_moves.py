@@ -23,7 +23,14 @@ from sqlalchemy import (
 )
 
 from aaiclick.orchestration.rules.states import LIVE_TASK, TaskStatus, WorkerStatus
-from aaiclick.orchestration.store.dialects.contract import ClaimedTask, Dialect, EndedTask, ReadyKey, session_over
+from aaiclick.orchestration.store.dialects.contract import (
+    ClaimedTask,
+    Dialect,
+    EndedTask,
+    QueueStretch,
+    ReadyKey,
+    session_over,
+)
 from aaiclick.orchestration.store.tables import claims, events, ready, runs, tasks, workers
 
 if TYPE_CHECKING:
@@ -46,7 +53,8 @@ async def claim_ready(
     session: Session,
     *,
     worker_id: int,
-    placement: int,
+    reserved_for: int,
+    lane: int,
     limit: int,
     after: ReadyKey | None,
     call: int = 0,
@@ -56,13 +64,13 @@ async def claim_ready(
     front = session.built(_front)
     if after is not None:
         front = front.where(tuple_(*_KEY) > tuple_(*after))
-    asked = {"placement": placement, "most": limit, "worker": worker_id}
+    asked = {"reserved_for": reserved_for, "lane": lane, "most": limit, "worker": worker_id}
     picked = [ReadyKey._make(row) for row in await session.rows(front, asked)]
     if not picked:
         if not limit or call % ASK_EVERY == 0:
             await _refuse_the_dead(session, worker_id)
         return []
-    await _leave_queue(session, placement, picked)
+    await _leave_queue(session, reserved_for, lane, picked)
     ids = [key.task_id for key in picked]
     mine = {"ids": session.dialect.pack(ids), "worker": worker_id}
     await session.run(session.built(_claim), mine | {"begun": session.dialect.pack(ids[:begins])})
@@ -78,8 +86,9 @@ def _live(dialect: Dialect) -> tuple[Any, ...]:
 
 
 def _front(dialect: Dialect) -> Select[tuple[int, int, int]]:
-    queue = select(*_KEY).where(ready.c.placement == bindparam("placement"), exists().where(*_live(dialect)))
-    queue = queue.order_by(ready.c.placement, *_KEY)
+    lane = (ready.c.reserved_for == bindparam("reserved_for"), ready.c.lane == bindparam("lane"))
+    queue = select(*_KEY).where(*lane, exists().where(*_live(dialect)))
+    queue = queue.order_by(ready.c.reserved_for, ready.c.lane, *_KEY)
     return queue.limit(bindparam("most")).with_for_update(skip_locked=True)
 
 
@@ -94,10 +103,11 @@ def _session_live(dialect: Dialect) -> Select[tuple[int]]:
     return select(workers.c.id).where(*_live(dialect))
 
 
-async def _leave_queue(session: Session, placement: int, picked: Sequence[ReadyKey]) -> None:
+async def _leave_queue(session: Session, reserved_for: int, lane: int, picked: Sequence[ReadyKey]) -> None:
     """One DELETE for each (rank, job): MariaDB finds no range in a list of tuples."""
     for (rank, job_id), keys in groupby(picked, key=lambda key: key[:2]):
-        await session.dialect.leave_lane(session, placement, rank, job_id, [key.task_id for key in keys])
+        stretch = QueueStretch(reserved_for, lane, rank, job_id)
+        await session.dialect.delete_ready(session, stretch, [key.task_id for key in keys])
 
 
 def _claim(dialect: Dialect) -> Update:
@@ -156,7 +166,7 @@ async def complete_claims(session: Session, worker_id: int, done: Sequence[Done]
     await session.run_many(session.built(_write_result), [_result(items[row.id]) for row in passed])
     await session.run(session.built(_record), moved)
     await session.run(session.built(_note_completions), moved)
-    await session.dialect.free_claims(session, worker_id, [row.id for row in passed])
+    await session.dialect.delete_claims(session, worker_id, [row.id for row in passed])
     return [
         EndedTask(row.id, row.job_id, row.group_id, row.dependents_count, row.critical, TaskStatus.COMPLETED)
         for row in passed

@@ -7,30 +7,26 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Delete, bindparam, delete
 
-from aaiclick.orchestration.store.dialects.contract import Dialect
+from aaiclick.orchestration.store.dialects.contract import Dialect, QueueStretch
 from aaiclick.orchestration.store.tables import claims, ready
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.store.session import Session
 
 
-async def leave_lane(session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
-    lane = {"placement": placement, "lane_rank": rank, "lane_job": job_id, "ids": session.dialect.pack(ids)}
-    await session.run(session.built(_leave), lane)
+async def delete_ready(session: Session, stretch: QueueStretch, ids: Sequence[int]) -> None:
+    values = {f"of_{field}": value for field, value in stretch._asdict().items()}
+    await session.run(session.built(_delete_ready), values | {"ids": session.dialect.pack(ids)})
 
 
-def _leave(dialect: Dialect) -> Delete:
-    return delete(ready).where(
-        ready.c.placement == bindparam("placement"),
-        ready.c.rank == bindparam("lane_rank"),
-        ready.c.job_id == bindparam("lane_job"),
-        dialect.in_ids(ready.c.task_id),
-    )
+def _delete_ready(dialect: Dialect) -> Delete:
+    stretch = [ready.c[field] == bindparam(f"of_{field}") for field in QueueStretch._fields]
+    return delete(ready).where(*stretch, dialect.in_ids(ready.c.task_id))
 
 
-async def free_claims(session: Session, worker_id: int, ids: Sequence[int]) -> None:
-    await session.run(session.built(_free), {"worker": worker_id, "ids": session.dialect.pack(ids)})
+async def delete_claims(session: Session, worker_id: int, ids: Sequence[int]) -> None:
+    await session.run(session.built(_delete_claims), {"worker": worker_id, "ids": session.dialect.pack(ids)})
 
 
-def _free(dialect: Dialect) -> Delete:
+def _delete_claims(dialect: Dialect) -> Delete:
     return delete(claims).where(claims.c.worker_id == bindparam("worker"), dialect.in_ids(claims.c.task_id))

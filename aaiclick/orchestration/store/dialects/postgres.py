@@ -33,6 +33,7 @@ from aaiclick.orchestration.store.dialects.contract import (
     ClaimedTask,
     Connection,
     EndedTask,
+    QueueStretch,
     ReadyKey,
     causes,
     driver_of,
@@ -66,36 +67,36 @@ COPY_FROM = 100
 # sweep is found by the next one, and was made too late or is a loss like others.
 _CLAIM = """
 WITH live AS MATERIALIZED (
-    SELECT FROM workers WHERE id = $3 AND status <> 'stopped' AND expires_at > clock_timestamp()
+    SELECT FROM workers WHERE id = $4 AND status <> 'stopped' AND expires_at > clock_timestamp()
 ), picked AS MATERIALIZED (
     DELETE FROM ready WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ready WHERE EXISTS (SELECT FROM live) AND placement = $1 {after}
-        ORDER BY placement, rank, job_id, task_id LIMIT $2 FOR UPDATE SKIP LOCKED))
+        SELECT ctid FROM ready WHERE EXISTS (SELECT FROM live) AND reserved_for = $1 AND lane = $2 {after}
+        ORDER BY reserved_for, lane, rank, job_id, task_id LIMIT $3 FOR UPDATE SKIP LOCKED))
     RETURNING rank, job_id, task_id
 ), claimed AS (
-    UPDATE tasks SET status = 'claimed', epoch = epoch + 1, worker_id = $3, claimed_at = clock_timestamp(),
-        started_at = CASE WHEN id = ANY (ARRAY(SELECT task_id FROM picked ORDER BY rank, job_id, task_id LIMIT $5))
+    UPDATE tasks SET status = 'claimed', epoch = epoch + 1, worker_id = $4, claimed_at = clock_timestamp(),
+        started_at = CASE WHEN id = ANY (ARRAY(SELECT task_id FROM picked ORDER BY rank, job_id, task_id LIMIT $6))
             THEN clock_timestamp() END
     WHERE id = ANY (ARRAY(SELECT task_id FROM picked)) AND status = 'pending'
     RETURNING id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s, needs_inputs, priority,
         generation, stop_when_cut_off, claimed_at
 ), held AS (
-    INSERT INTO claims (worker_id, task_id, epoch, claim_call) SELECT $3, id, epoch, $4 FROM claimed
+    INSERT INTO claims (worker_id, task_id, epoch, claim_call) SELECT $4, id, epoch, $5 FROM claimed
 ), started AS (
     UPDATE jobs SET status = 'running', started_at = clock_timestamp()
     WHERE id = ANY (ARRAY(SELECT job_id FROM claimed)) AND (status = 'pending') IS TRUE RETURNING id, started_at
 ), noted AS (
     INSERT INTO events (job_id, task_id, epoch, move, status, worker_id, at)
     SELECT id, NULL, NULL, 'start', 'running', NULL, started_at FROM started
-    UNION ALL SELECT job_id, id, epoch, 'claim', 'claimed', $3, claimed_at FROM claimed
+    UNION ALL SELECT job_id, id, epoch, 'claim', 'claimed', $4, claimed_at FROM claimed
 )
 SELECT id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s, needs_inputs, priority,
     generation, stop_when_cut_off FROM claimed
-UNION ALL SELECT 0, 0, 0, NULL, coalesce((SELECT status FROM workers WHERE id = $3), ''), '', 'null', 0, NULL, false, 0,
+UNION ALL SELECT 0, 0, 0, NULL, coalesce((SELECT status FROM workers WHERE id = $4), ''), '', 'null', 0, NULL, false, 0,
     0, true WHERE NOT EXISTS (SELECT FROM live)
 """
 _CLAIM_FRONT = _CLAIM.format(after="")
-_CLAIM_AFTER = _CLAIM.format(after="AND (rank, job_id, task_id) > ($6, $7, $8)")
+_CLAIM_AFTER = _CLAIM.format(after="AND (rank, job_id, task_id) > ($7, $8, $9)")
 
 # The ids are in order: `width_bucket` gives the place of each in a few steps. Joined to the rows of the arrays instead,
 # of which PostgreSQL expects one, each task would be compared with each.
@@ -216,7 +217,8 @@ class PostgresDialect:
         session: Session,
         *,
         worker_id: int,
-        placement: int,
+        reserved_for: int,
+        lane: int,
         limit: int,
         after: ReadyKey | None,
         call: int = 0,
@@ -225,9 +227,9 @@ class PostgresDialect:
         driver = driver_of(session.writing)
         await self._plan_anew(driver)
         if after is None:
-            rows = await driver.fetch(_CLAIM_FRONT, placement, limit, worker_id, call, begins)
+            rows = await driver.fetch(_CLAIM_FRONT, reserved_for, lane, limit, worker_id, call, begins)
         else:
-            rows = await driver.fetch(_CLAIM_AFTER, placement, limit, worker_id, call, begins, *after)
+            rows = await driver.fetch(_CLAIM_AFTER, reserved_for, lane, limit, worker_id, call, begins, *after)
         taken = [ClaimedTask(*row) for row in rows]
         if taken and not taken[0].id:  # no task: the session is not live
             raise session_over(worker_id, taken[0].name or None)
@@ -252,8 +254,8 @@ class PostgresDialect:
         )
         return [EndedTask(*row) for row in rows]
 
-    async def leave_lane(self, session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
-        await portable.leave_lane(session, placement, rank, job_id, ids)
+    async def delete_ready(self, session: Session, stretch: QueueStretch, ids: Sequence[int]) -> None:
+        await portable.delete_ready(session, stretch, ids)
 
-    async def free_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
-        await portable.free_claims(session, worker_id, ids)
+    async def delete_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
+        await portable.delete_claims(session, worker_id, ids)

@@ -20,6 +20,7 @@ from aaiclick.orchestration.store.dialects.contract import (
     ClaimedTask,
     Connection,
     EndedTask,
+    QueueStretch,
     ReadyKey,
     causes,
     driver_of,
@@ -140,14 +141,15 @@ class SqliteDialect:
         session: Session,
         *,
         worker_id: int,
-        placement: int,
+        reserved_for: int,
+        lane: int,
         limit: int,
         after: ReadyKey | None,
         call: int = 0,
         begins: int = 0,
     ) -> list[ClaimedTask]:
         driver = driver_of(session.writing)
-        return sqlite_moves.claim(driver, self._moment(), worker_id, placement, limit, after, call, begins)
+        return sqlite_moves.claim(driver, self._moment(), worker_id, reserved_for, lane, limit, after, call, begins)
 
     async def sweep_queue(self, connection: Connection) -> None:
         """Nothing to do: it clears them away by itself."""
@@ -155,11 +157,11 @@ class SqliteDialect:
     async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
         return sqlite_moves.complete(driver_of(session.writing), self._moment(), worker_id, done)
 
-    async def leave_lane(self, session: Session, placement: int, rank: int, job_id: int, ids: Sequence[int]) -> None:
-        await portable.leave_lane(session, placement, rank, job_id, ids)
+    async def delete_ready(self, session: Session, stretch: QueueStretch, ids: Sequence[int]) -> None:
+        await portable.delete_ready(session, stretch, ids)
 
-    async def free_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
-        await portable.free_claims(session, worker_id, ids)
+    async def delete_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
+        await portable.delete_claims(session, worker_id, ids)
 
 
 async def _on_a_thread(work: Callable[[], object]) -> None:

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 _SESSION = "SELECT status, expires_at > ? FROM workers WHERE id = ?"
 _PICK = """
-SELECT rank, job_id, task_id FROM ready WHERE placement = ? AND (rank, job_id, task_id) > (?, ?, ?)
-ORDER BY placement, rank, job_id, task_id LIMIT ?
+SELECT rank, job_id, task_id FROM ready WHERE reserved_for = ? AND lane = ? AND (rank, job_id, task_id) > (?, ?, ?)
+ORDER BY reserved_for, lane, rank, job_id, task_id LIMIT ?
 """
 _LEAVE = """
-DELETE FROM ready WHERE placement = ? AND (rank, job_id, task_id) > (?, ?, ?) AND (rank, job_id, task_id) <= (?, ?, ?)
+DELETE FROM ready WHERE reserved_for = ? AND lane = ?
+    AND (rank, job_id, task_id) > (?, ?, ?) AND (rank, job_id, task_id) <= (?, ?, ?)
 """
 _CLAIM = f"""
 UPDATE tasks SET status = 'claimed', epoch = epoch + 1, worker_id = ?1, claimed_at = ?2,
@@ -37,7 +38,8 @@ def claim(
     driver: sqlite3.Connection,
     now: str,
     worker_id: int,
-    placement: int,
+    reserved_for: int,
+    lane: int,
     limit: int,
     after: ReadyKey | None,
     call: int,
@@ -48,10 +50,10 @@ def claim(
     if not is_live(status, in_time):
         raise session_over(worker_id, status)
     after = after or _FRONT
-    picked = driver.execute(_PICK, (placement, *after, limit)).fetchall()
+    picked = driver.execute(_PICK, (reserved_for, lane, *after, limit)).fetchall()
     if not picked:
         return []
-    driver.execute(_LEAVE, (placement, *after, *picked[-1]))
+    driver.execute(_LEAVE, (reserved_for, lane, *after, *picked[-1]))
     ids = [task_id for _, _, task_id in picked]
     values = (worker_id, now, json.dumps(ids), json.dumps(ids[:begins]))
     taken = [ClaimedTask._make(row) for row in driver.execute(_CLAIM, values)]

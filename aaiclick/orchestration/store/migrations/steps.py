@@ -41,8 +41,8 @@ def create_table(
     )
 
 
-def create_index(name: str, table: str, *columns: str) -> None:
-    op.create_index(name, table, list(columns), if_not_exists=must_be_repeatable())
+def create_index(name: str, table: str, *columns: str, unique: bool = False) -> None:
+    op.create_index(name, table, list(columns), unique=unique, if_not_exists=must_be_repeatable())
 
 
 def must_be_repeatable() -> bool:

@@ -12,7 +12,7 @@ from sqlalchemy import func, select, text, update
 from aaiclick.orchestration.models import Group
 from aaiclick.orchestration.store.dialects import mariadb as module
 from aaiclick.orchestration.store.dialects.mariadb import MariadbDialect
-from aaiclick.orchestration.store.tables import claims, tasks
+from aaiclick.orchestration.store.tables import claims, ready, tasks
 from tests.support.orchestra import Orchestra, make, more_workers, orchestra
 
 pytestmark = pytest.mark.parametrize("dialect", ["mariadb"], indirect=True)
@@ -89,10 +89,10 @@ async def test_claims_of_two_workers_leave_no_gap_locked_between_them(stage: Orc
     job = await stage.submit(group, *(make(f"t{number}", priority=number, group_id=group.id) for number in range(6)))
     one, two = await more_workers(stage, 2)
     async with stage.transaction() as session:
-        taken = await session.dialect.claim_ready(session, worker_id=one, placement=0, limit=2, after=None)
+        taken = await session.dialect.claim_ready(session, worker_id=one, reserved_for=0, lane=0, limit=2, after=None)
         await stage.submit(make("between", priority=4))
         async with stage.transaction() as other:
-            more = await other.dialect.claim_ready(other, worker_id=two, placement=0, limit=2, after=None)
+            more = await other.dialect.claim_ready(other, worker_id=two, reserved_for=0, lane=0, limit=2, after=None)
     assert {task.name for task in taken} == {"t5", "t4"}
     assert {task.name for task in more} == {"between", "t3"}
     assert (await stage.job(job)).total_tasks == 6
@@ -104,3 +104,19 @@ async def test_what_a_stranger_would_take_for_one_name_is_two(stage: Orchestra) 
     await stage.database.transact(lambda session: session.run(update(tasks).values(name="Straße ")))
     for name, found in (("Straße ", 1), ("straße ", 0), ("Strasse ", 0), ("Straße", 0)):
         assert await stage.scalar(select(func.count()).select_from(tasks).where(tasks.c.name == name)) == found
+
+
+async def test_the_front_of_a_lane_is_found_by_the_key_of_the_queue(stage: Orchestra) -> None:
+    """Nothing is sorted: the key is the order of claims."""
+    rows = [
+        {"reserved_for": 0, "lane": lane, "rank": 0, "job_id": 1, "task_id": task}
+        for lane in range(5)
+        for task in range(200)
+    ]
+    await stage.database.transact(lambda session: session.insert(ready, rows))
+    order = "reserved_for, lane, `rank`, job_id, task_id"
+    asked = f"EXPLAIN SELECT `rank`, job_id, task_id FROM ready WHERE reserved_for = 0 AND lane = 3 ORDER BY {order}"
+    async with stage.transaction() as session:
+        (step,) = await session.rows(text(f"{asked} LIMIT 5 FOR UPDATE SKIP LOCKED"))
+    assert (step.table, step.key, step.ref) == ("ready", "PRIMARY", "const,const")
+    assert "filesort" not in (step.Extra or "")

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy.dialects import postgresql
 
-from aaiclick.orchestration.coordinator import direct
+from aaiclick.orchestration.coordinator import claiming
 from aaiclick.orchestration.store.dialects import postgres as module
 from aaiclick.orchestration.store.dialects.contract import driver_of
-from aaiclick.orchestration.store.dialects.postgres import PostgresDialect
+from aaiclick.orchestration.store.dialects.postgres import _CLAIM_FRONT, PostgresDialect
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, groups, tasks
 from aaiclick.orchestration.store.transitions import lock_tasks
@@ -98,10 +98,11 @@ async def test_the_ready_rows_are_found_by_their_index(stage: Orchestra) -> None
     async with stage.transaction() as session:
         for way in ("seqscan", "bitmapscan", "sort"):
             await session.run(text(f"SET LOCAL enable_{way} = off"))
-        plan = await session.rows(
-            text("EXPLAIN SELECT ctid FROM ready WHERE placement = 0 ORDER BY placement, rank, job_id, task_id LIMIT 5")
-        )
-    assert any("Index" in row[0] for row in plan)
+        lane = "reserved_for = 0 AND lane = 0"
+        order = "reserved_for, lane, rank, job_id, task_id"
+        assert order in _CLAIM_FRONT
+        plan = await session.rows(text(f"EXPLAIN SELECT ctid FROM ready WHERE {lane} ORDER BY {order} LIMIT 5"))
+    assert any("Index Cond: ((reserved_for = 0) AND (lane = 0))" in row[0] for row in plan)
     assert not any("Sort" in row[0] for row in plan)
 
 
@@ -130,7 +131,7 @@ async def test_two_claimers_of_many_new_jobs_at_once_start_each_once(stage: Orch
 
 async def test_the_queue_is_swept_after_many_claims(migrated_sql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a claim steps over all rows that were taken since autovacuum last came."""
-    monkeypatch.setattr(direct, "SWEEP_EVERY", 50)
+    monkeypatch.setattr(claiming, "SWEEP_EVERY", 50)
     async with orchestra(migrated_sql_url) as stage:
         await stage.submit(*(make(str(number)) for number in range(60)))
         before = await _pages_of_ready(stage)

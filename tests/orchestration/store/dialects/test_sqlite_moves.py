@@ -24,17 +24,29 @@ async def stage(migrated_sql_url: str) -> AsyncIterator[Orchestra]:
         yield opened
 
 
-async def test_a_claim_leaves_other_placements_and_what_is_behind_it_in_the_queue(stage: Orchestra) -> None:
+async def test_a_claim_leaves_what_is_reserved_and_what_is_behind_it_in_the_queue(stage: Orchestra) -> None:
     await stage.submit(make("a"), make("b"), make("c"))
     async with stage.transaction() as session:
         driver = driver_of(session.connection)
-        driver.execute("INSERT INTO ready SELECT 5, rank, job_id, task_id FROM ready")
-        taken = sqlite_moves.claim(driver, NOW, stage.worker, 0, 2, None, 3, 0)
+        driver.execute("INSERT INTO ready SELECT 5, lane, rank, job_id, task_id FROM ready")
+        driver.execute("INSERT INTO ready SELECT reserved_for, 7, rank, job_id, task_id FROM ready")
+        taken = sqlite_moves.claim(driver, NOW, stage.worker, 0, 0, 2, None, 3, 0)
         assert [task.name for task in taken] == ["a", "b"]
-        left = driver.execute("SELECT placement, count(*) FROM ready GROUP BY placement").fetchall()
-        assert left == [(0, 1), (5, 3)]
+        left = driver.execute("SELECT reserved_for, lane, count(*) FROM ready GROUP BY 1, 2").fetchall()
+        assert left == [(0, 0, 1), (0, 7, 3), (5, 0, 3), (5, 7, 3)]
         held = await session.rows(select(claims.c.task_id, claims.c.epoch, claims.c.claim_call))
         assert {tuple(row) for row in held} == {(task.id, 1, 3) for task in taken}
+
+
+@pytest.mark.parametrize("sql", [sqlite_moves._PICK, sqlite_moves._LEAVE])
+async def test_the_front_of_a_lane_is_found_by_the_key_of_the_queue(stage: Orchestra, sql: str) -> None:
+    """Nothing is sorted: the key is the order of claims."""
+    async with stage.transaction() as session:
+        plan = driver_of(session.connection).execute(f"EXPLAIN QUERY PLAN {sql}", [0] * sql.count("?")).fetchall()
+    (step,) = [row[3] for row in plan]
+    assert step.startswith(
+        "SEARCH ready USING PRIMARY KEY (reserved_for=? AND lane=? AND (rank,job_id,task_id)>(?,?,?)"
+    )
 
 
 async def test_all_of_a_batch_carries_one_moment(stage: Orchestra) -> None:
