@@ -61,11 +61,11 @@ class Trouble:
         return self._began is not None and self._ended_at is None
 
     @contextmanager
-    def told(self, what: str, then: str = "trying again") -> Iterator[None]:
-        """Tell how the block went. An error ends here: `going_on` says whether there was one."""
+    def told(self, what: str, then: str = "trying again", *, of: type[Exception] = Exception) -> Iterator[None]:
+        """Tell how the block went. An error of this kind ends here: `going_on` says whether there was one."""
         try:
             yield
-        except Exception as error:
+        except of as error:
             self.met(what, error, then)
         else:
             self.over()

@@ -1,11 +1,11 @@
-"""Each reconciler does all there is to do, in bounded steps, and nothing when there is nothing."""
+"""Each repair does all there is to do, in bounded steps, and nothing when there is nothing."""
 
 from __future__ import annotations
 
 import pytest
 from sqlalchemy import update
 
-from aaiclick.orchestration.control import reconcilers
+from aaiclick.orchestration.control import repairs
 from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.models import Group
 from aaiclick.orchestration.store import metrics, queue, ripples
@@ -19,12 +19,13 @@ __all__ = ["band"]
 async def test_with_nothing_to_do_they_do_nothing(band: Orchestra) -> None:
     await band.submit(make("a"))
     await band.claim()
-    assert await reconcilers.recover_lost_runs(band.database, expire=True) == 0
-    assert await reconcilers.promote_due_tasks(band.database) == 0
-    assert await reconcilers.work_off_ripples(band.database) == 0
-    assert await reconcilers.end_overdue_jobs(band.database) == 0
-    assert await reconcilers.end_abandoned_jobs(band.database) == 0
-    assert await reconcilers.mend_stuck_jobs(band.database) == 0
+    assert await repairs.end_dead_sessions(band.database) == 0
+    assert await repairs.recover_lost_runs(band.database) == 0
+    assert await repairs.promote_due_tasks(band.database) == 0
+    assert await repairs.work_off_ripples(band.database) == 0
+    assert await repairs.end_overdue_jobs(band.database) == 0
+    assert await repairs.end_abandoned_jobs(band.database) == 0
+    assert await repairs.mend_stuck_jobs(band.database) == 0
 
 
 async def test_ripples_are_worked_off_to_their_end(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +38,7 @@ async def test_ripples_are_worked_off_to_their_end(band: Orchestra, monkeypatch:
     monkeypatch.setattr(direct, "work_ripples", _not_now)
     await band.complete(*await band.claim())
     assert await band.ripples()
-    assert await reconcilers.work_off_ripples(band.database) > 1
+    assert await repairs.work_off_ripples(band.database) > 1
     assert await band.ripples() == []
     assert len(await band.ready_names()) == 7
     assert (await band.job(job)).status == "running"
@@ -47,8 +48,8 @@ async def _not_now(*_: object) -> None:
     """The process died here."""
 
 
-async def test_a_reconciler_stops_after_its_share(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconcilers, "ROUNDS_MAX", 3)
+async def test_a_repair_stops_after_its_share(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repairs, "ROUNDS_MAX", 3)
     calls = 0
 
     async def endless(session: object) -> int:
@@ -57,18 +58,18 @@ async def test_a_reconciler_stops_after_its_share(band: Orchestra, monkeypatch: 
         return 1
 
     monkeypatch.setattr(queue, "promote_due", endless)
-    assert await reconcilers.promote_due_tasks(band.database) == 3
+    assert await repairs.promote_due_tasks(band.database) == 3
     assert calls == 3
 
 
 async def test_events_are_counted_in_bounded_steps(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b", "c"):
         await band.submit(make(name))
-    assert await reconcilers.count_events(band.database) == 0
+    assert await repairs.count_events(band.database) == 0
     await band.database.transact(lambda session: session.run(update(events).values(at=LONG_AGO)))
     monkeypatch.setattr(metrics, "STEP", 1)
-    monkeypatch.setattr(reconcilers, "COUNT_STEPS_MAX", 2)
-    assert await reconcilers.count_events(band.database) > 0
+    monkeypatch.setattr(repairs, "COUNT_STEPS_MAX", 2)
+    assert await repairs.count_events(band.database) > 0
     assert await band.database.read(metrics.is_behind)
-    assert await reconcilers.count_events(band.database) > 0
+    assert await repairs.count_events(band.database) > 0
     assert not await band.database.read(metrics.is_behind)
