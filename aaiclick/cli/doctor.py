@@ -10,7 +10,7 @@ import typer
 
 from aaiclick import __version__
 from aaiclick.cli.loop import wait_for
-from aaiclick.cli.output import AsJson, cell, show_facts, show_json, show_text
+from aaiclick.cli.output import AsJson, cell, show_facts, show_json, show_table, show_text
 
 if TYPE_CHECKING:
     from aaiclick.config import Settings
@@ -57,6 +57,7 @@ def doctor(as_json: AsJson = False) -> None:
         show_json(versions | {"settings": shown} | _to_json(health))
     else:
         _show_checks(health)
+        _show_reconcilers(health)
     raise typer.Exit(_exit_code(health))
 
 
@@ -110,12 +111,46 @@ def _show_checks(health: Health) -> None:
         show_text(cell(f"{line}. {check.hint}" if check.hint else line))
 
 
+def _show_reconcilers(health: Health) -> None:
+    """What the leader does, how often it did, and what that took; nothing before anybody has led."""
+    columns = ("reconciler", "last run", "runs", "done", "failed", "seconds", "last trouble")
+    rows = [
+        (
+            each.name,
+            "" if each.ran_s_ago is None else f"{each.ran_s_ago:.0f} s ago",
+            each.runs,
+            each.done,
+            each.failures,
+            f"{each.seconds:.3f}",
+            each.trouble and f"{each.trouble_at:%Y-%m-%d %H:%M:%S}: {each.trouble}",
+        )
+        for each in health.reconcilers
+    ]
+    if rows:
+        show_text("")
+        show_table(columns, rows)
+
+
 def _to_json(health: Health) -> dict[str, Any]:
     checks = [
         {"name": check.name, "state": _state(check).lower(), "detail": check.detail, "hint": check.hint or None}
         for check in health.checks
     ]
-    return {"healthy": bool(health), "checks": checks}
+    reconcilers = [
+        {
+            "name": each.name,
+            "ran_at": each.ran_at and each.ran_at.isoformat(),
+            "runs": each.runs,
+            "done": each.done,
+            "failures": each.failures,
+            "seconds": each.seconds,
+            "is_failing": each.is_failing,
+            "trouble": each.trouble,
+            "trouble_at": each.trouble_at and each.trouble_at.isoformat(),
+        }
+        for each in health.reconcilers
+    ]
+    return {"healthy": bool(health), "checks": checks, "reconcilers": reconcilers}
 
 
 def _exit_code(health: Health) -> int:

@@ -25,7 +25,9 @@ def metrics(as_json: AsJson = False) -> None:
 
 
 def to_json(found: Metrics) -> dict[str, Any]:
-    """By their names; of each name of jobs, and of each live worker, with its id as a string, as in every answer."""
+    """By their names; of each name of jobs, each live worker, with its id as a string, and each reconciler."""
+    from aaiclick.orchestration.rules.metrics import OF_RECONCILERS  # here, to keep start-up light
+
     jobs = [{"job": job.name} | dict(job.counters) | _histograms(job.histograms) for job in found.jobs]
     workers = [
         {
@@ -39,7 +41,11 @@ def to_json(found: Metrics) -> dict[str, Any]:
     ]
     depths = {"task_queue_depth": found.queue_depth, "workers_active": found.workers_active}
     numbers = dict(found.counters) | _histograms(found.histograms) | depths
-    return numbers | {"jobs": jobs, "workers": workers}
+    reconcilers = [
+        {"reconciler": record.name} | {name: value(record) for name, value in OF_RECONCILERS.items()}
+        for record in found.reconcilers
+    ]
+    return numbers | {"jobs": jobs, "workers": workers, "reconcilers": reconcilers}
 
 
 def _histograms(found: Mapping[str, Histogram]) -> dict[str, Any]:

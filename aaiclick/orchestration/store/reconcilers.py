@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, Column, Double, Row, String, bindparam, func, select, update
 
-from aaiclick.orchestration.models.reconciler import ReconcilerRecord
+from aaiclick.orchestration.rules.reconcilers import ReconcilerRecord
 from aaiclick.orchestration.store.absent import insert_absent
 from aaiclick.orchestration.store.columns import UtcTime
 from aaiclick.orchestration.store.definitions import table

@@ -16,6 +16,7 @@ from aaiclick.server.models.fleet import CheckAnswer as CheckAnswer
 from aaiclick.server.models.fleet import EventAnswer as EventAnswer
 from aaiclick.server.models.fleet import EventPage as EventPage
 from aaiclick.server.models.fleet import HealthAnswer as HealthAnswer
+from aaiclick.server.models.fleet import ReconcilerAnswer as ReconcilerAnswer
 from aaiclick.server.models.fleet import WorkerAnswer as WorkerAnswer
 from aaiclick.server.models.fleet import WorkerPage as WorkerPage
 from aaiclick.server.models.jobs import Cancelled as Cancelled

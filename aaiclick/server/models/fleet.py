@@ -106,15 +106,32 @@ class CheckAnswer(Shown):
     hint: str
 
 
+class ReconcilerAnswer(Shown):
+    """What became of one of the leader's reconcilers: how often it ran, how much it did, what that took in all."""
+
+    name: str
+    runs: int
+    done: int
+    failures: int
+    seconds: float
+    ran_at: datetime | None
+    is_failing: bool
+    trouble: str | None
+    trouble_at: datetime | None
+
+
 class HealthAnswer(BaseModel):
     """Everything that was looked at."""
 
     ok: bool
     checks: list[CheckAnswer]
+    reconcilers: list[ReconcilerAnswer]
 
     @classmethod
     def of(cls, health: Health) -> Self:
-        return cls(ok=bool(health), checks=[CheckAnswer.of(check) for check in health.checks])
+        checks = [CheckAnswer.of(check) for check in health.checks]
+        reconcilers = [ReconcilerAnswer.of(each) for each in health.reconcilers]
+        return cls(ok=bool(health), checks=checks, reconcilers=reconcilers)
 
 
 class Alive(BaseModel):
