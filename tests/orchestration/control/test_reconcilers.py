@@ -52,7 +52,7 @@ async def test_whoever_leads_writes_down_what_became_of_them(band: Orchestra) ->
     assert set(found) == {each.name for each in RECONCILERS}
     lost = found["recover_lost_runs"]
     assert (lost.runs, lost.done, lost.failures) == (1, 1, 0)
-    assert found["count_events"].runs == 2
+    assert found["count_events"].runs == 3
     assert found["mend_stuck_jobs"].runs == 1
     assert found["sweep_tables"].ran_at is None
 
