@@ -90,7 +90,7 @@ def test_a_leader_whose_rounds_are_slow_ends_dead_sessions_all_the_same() -> Non
     dialect = Dialect(time=lambda: BEGINNING + timedelta(seconds=loop.time()))
     database = SlowDatabase("sqlite:///simulated", state.engine, dialect)
 
-    async def look_often(_: Tools) -> int:
+    async def look_often(tools: Tools) -> int:
         for _ in range(40):
             await database.read(partial(look_for_chores, questions=questions_of(RECONCILERS)))
         return 0
