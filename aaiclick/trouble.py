@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeVar
 
@@ -27,11 +29,17 @@ SAID_MAX = 300
 CALL_S_MAX = 60.0
 """After so long a call is given up and made again: the network may have swallowed it."""
 
+THINGS_MAX = 100
+"""So many things of one kind are told of one by one."""
+
 T = TypeVar("T")
 
 
 class Trouble:
-    """One thing that may go wrong: backs off, and says what, since when, how often, and that it works again."""
+    """One thing that may go wrong: told at once, again once a minute while it lasts, and at its end.
+
+    It counts how long to wait before the next try, too. Any thread may tell.
+    """
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK, *, level: int = logging.WARNING) -> None:
         self.pause_s = 0.0
@@ -40,19 +48,37 @@ class Trouble:
         self._began: tuple[float, datetime] | None = None
         self._ended_at: float | None = None
         self._count = 0
-        self._kinds: set[type[BaseException]] = set()
+        self._kinds: set[tuple[type[BaseException], int | None]] = set()
         """What was told of since it began: another cause is told at once."""
         self._told_at = float("-inf")
         self._told = False
         """Whether something was told of which the end was not."""
+        self._lock = threading.Lock()
 
     @property
     def going_on(self) -> bool:
         """Whether the last try went wrong."""
         return self._began is not None and self._ended_at is None
 
+    @contextmanager
+    def told(self, what: str, then: str = "trying again", *, of: type[Exception] = Exception) -> Iterator[None]:
+        """Tell how the block went. An error of this kind ends here: `going_on` says whether there was one."""
+        try:
+            yield
+        except of as error:
+            self.met(what, error, then)
+        else:
+            self.over()
+
     def met(self, what: str, error: BaseException, then: str = "trying again") -> None:
         """It went wrong, once more: `what` names the deed («claiming»), `then` says what is done about it."""
+        with self._lock:
+            since = self._note(what, error)
+        if since is not None:  # told when the lock is free: a handler of logging may meet the same trouble
+            log.log(self._level, "%s fails%s: %s; %s", what, since, said(error), then)
+
+    def _note(self, what: str, error: BaseException) -> str | None:
+        """Count one more; gives the words about those before if this one is to be told."""
         now = self._clock.monotonic()
         if self._began is None or (self._ended_at is not None and now - self._ended_at >= CALM_S):
             self._began, self._count = (now, utc_now(self._clock)), 0
@@ -60,22 +86,52 @@ class Trouble:
         self._what, self._ended_at = what, None
         self._count += 1
         self.pause_s = min(max(self.pause_s * 2, TROUBLE_S_MIN), TROUBLE_S_MAX)
-        if type(error) not in self._kinds or now - self._told_at >= AGAIN_S:
-            since = f" since {self._began[1]:%H:%M:%S} UTC ({self._count} times)" if self._count > 1 else ""
-            log.log(self._level, "%s fails%s: %s; %s", what, since, said(error), then)
-            self._kinds.add(type(error))
-            self._told_at, self._told = now, True
+        kind = (type(error), getattr(error, "errno", None))
+        if kind in self._kinds and now - self._told_at < AGAIN_S:
+            return None
+        self._kinds.add(kind)
+        self._told_at, self._told = now, True
+        return f" since {self._began[1]:%H:%M:%S} UTC ({self._count} times)" if self._count > 1 else ""
 
     def over(self) -> None:
         """It went well."""
         if self._began is None or self._ended_at is not None:
             return
-        self._ended_at = self._clock.monotonic()
-        self.pause_s = 0.0
-        if self._told:
+        with self._lock:
+            if self._ended_at is not None:
+                return
+            self._ended_at = self._clock.monotonic()
+            self.pause_s = 0.0
+            told, self._told = self._told, False
             lasted_s = self._ended_at - self._began[0]
+        if told:
             log.log(self._level, "%s works again, after %.0f s and %d failed tries", self._what, lasted_s, self._count)
-            self._told = False
+
+
+class Troubles:
+    """Things of one kind, as tables to drop: each with a `Trouble` of its own, from the first time it goes wrong."""
+
+    def __init__(self, clock: Clock = SYSTEM_CLOCK, *, level: int = logging.WARNING) -> None:
+        self._clock, self._level = clock, level
+        self._of: dict[Hashable, Trouble] = {}
+        self._others = Trouble(clock, level=level)
+        """Of all beyond `THINGS_MAX`, which are told together."""
+
+    def of(self, thing: Hashable) -> Trouble:
+        """The trouble with this one, which may have none yet."""
+        known = self._of.get(thing)
+        if known is not None:
+            return known
+        if len(self._of) >= THINGS_MAX:
+            self._of = {each: trouble for each, trouble in self._of.items() if trouble.going_on}
+        if len(self._of) >= THINGS_MAX:
+            return self._others
+        return self._of.setdefault(thing, Trouble(self._clock, level=self._level))
+
+    def over(self, thing: Hashable) -> None:
+        """It went well with this one."""
+        if (known := self._of.get(thing)) is not None:
+            known.over()
 
 
 def said(error: BaseException) -> str:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from sqlalchemy.exc import OperationalError
 
 from aaiclick.errors import BackendUnreachable
-from aaiclick.trouble import AGAIN_S, CALM_S, SAID_MAX, TROUBLE_S_MAX, TROUBLE_S_MIN, Trouble, insist, one_line, said
+from aaiclick.trouble import (
+    AGAIN_S,
+    CALM_S,
+    SAID_MAX,
+    THINGS_MAX,
+    TROUBLE_S_MAX,
+    TROUBLE_S_MIN,
+    Trouble,
+    Troubles,
+    insist,
+    one_line,
+    said,
+)
 from tests.support.clocks import HandClock
 
 
@@ -82,6 +96,72 @@ def test_what_comes_back_after_a_while_is_new(caplog: pytest.LogCaptureFixture) 
 def test_what_is_done_about_it_is_told(caplog: pytest.LogCaptureFixture) -> None:
     Trouble().met("promoting", OSError("no"), "whoever leads tries next")
     assert caplog.messages == ["promoting fails: OSError: no; whoever leads tries next"]
+
+
+def test_the_same_error_of_another_cause_is_told_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    trouble = Trouble(HandClock())
+    for number in (28, 30, 28, 30):
+        trouble.met("writing", OSError(number, f"no {number}"))
+    assert ["no 28" in line for line in caplog.messages] == [True, False]
+
+
+def test_how_a_block_went_is_told_and_its_error_ends_there(caplog: pytest.LogCaptureFixture) -> None:
+    clock = HandClock()
+    trouble = Trouble(clock)
+    with trouble.told("counting", "it is left"):
+        raise ValueError("what is this?")
+    assert trouble.going_on
+    with trouble.told("counting"):
+        clock.now += 1
+    assert not trouble.going_on
+    assert caplog.messages == [
+        "counting fails: ValueError: what is this?; it is left",
+        "counting works again, after 1 s and 1 failed tries",
+    ]
+    with pytest.raises(KeyboardInterrupt), trouble.told("counting"):
+        raise KeyboardInterrupt
+
+
+def test_each_of_many_things_is_told_by_itself(caplog: pytest.LogCaptureFixture) -> None:
+    troubles = Troubles(HandClock())
+    for _ in range(3):
+        for thing in ("a", "b"):
+            troubles.of(thing).met(f"dropping {thing}", OSError("no"))
+    troubles.over("a")
+    troubles.over("c")
+    assert caplog.messages == [
+        "dropping a fails: OSError: no; trying again",
+        "dropping b fails: OSError: no; trying again",
+        "dropping a works again, after 0 s and 3 failed tries",
+    ]
+
+
+def test_of_very_many_things_the_rest_is_told_together(caplog: pytest.LogCaptureFixture) -> None:
+    troubles = Troubles(HandClock())
+    for _ in range(2):
+        for thing in range(2 * THINGS_MAX):
+            troubles.of(thing).met(f"dropping {thing}", OSError("no"))
+    assert len(caplog.messages) == THINGS_MAX + 1
+    for thing in range(THINGS_MAX):
+        troubles.over(thing)
+    troubles.of("later").met("dropping what comes later", OSError("no"))
+    assert caplog.messages[-1] == "dropping what comes later fails: OSError: no; trying again"
+
+
+def test_a_handler_of_logging_may_meet_the_same_trouble(caplog: pytest.LogCaptureFixture) -> None:
+    trouble = Trouble(HandClock())
+
+    class Failing(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            trouble.met("writing", OSError("no"))
+
+    handler, log = Failing(), logging.getLogger("aaiclick")
+    log.addHandler(handler)
+    try:
+        trouble.met("writing", OSError("no"))
+    finally:
+        log.removeHandler(handler)
+    assert len(caplog.messages) == 1
 
 
 def test_an_error_is_told_in_one_line_without_its_statement() -> None:

@@ -10,7 +10,7 @@ import typer
 
 from aaiclick import __version__
 from aaiclick.cli.loop import wait_for
-from aaiclick.cli.output import AsJson, cell, show_facts, show_json, show_text
+from aaiclick.cli.output import AsJson, cell, show_facts, show_json, show_table, show_text
 
 if TYPE_CHECKING:
     from aaiclick.config import Settings
@@ -61,6 +61,7 @@ def doctor(as_json: AsJson = False) -> None:
         show_json({**versions, "settings": shown, **found, "healthy": found["ok"]})  # `healthy` is the older name
     else:
         _show_checks(found)
+        _show_reconcilers(found)
     raise typer.Exit(_exit_code(health))
 
 
@@ -107,6 +108,26 @@ def _show_checks(health: HealthAnswer) -> None:
         state = "FAIL" if check["state"] == "fail" else check["state"]
         line = f"{state:<4}  {check['name']:<{width}}  {check['detail']}"
         show_text(cell(f"{line}. {check['hint']}" if check["hint"] else line))
+
+
+def _show_reconcilers(found: HealthAnswer) -> None:
+    """What the leader does, how often it did, and what that took; nothing before anybody has led."""
+    columns = ("reconciler", "last run", "runs", "done", "failed", "seconds", "last trouble")
+    rows = [
+        (
+            each["name"],
+            each["ran_at"] or "",
+            each["runs"],
+            each["done"],
+            each["failures"],
+            f"{each['seconds']:.3f}",
+            each["trouble"] and f"{each['trouble_at']}: {each['trouble']}",
+        )
+        for each in found["reconcilers"]
+    ]
+    if rows:
+        show_text("")
+        show_table(columns, rows)
 
 
 def _exit_code(health: Health) -> int:

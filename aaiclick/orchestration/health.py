@@ -1,4 +1,4 @@
-"""Is everything as it should be: the database, its schema, the workers, the leader, the disk."""
+"""Is everything as it should be: the database, its schema, the workers, the leader and what it does, the disk."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from aaiclick.clock import SYSTEM_CLOCK
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, SchemaError
 from aaiclick.orchestration.connections import connected
+from aaiclick.orchestration.rules.reconcilers import ReconcilerRecord
 from aaiclick.orchestration.store import health as store
 from aaiclick.orchestration.store.connecting import explain
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.reconcilers import read_reconcilers
 from aaiclick.orchestration.store.schema import HEAD, require_current
 from aaiclick.urls import mask_url
 
@@ -46,6 +48,8 @@ class Health:
     """True if all is well."""
 
     checks: Sequence[Check]
+    reconcilers: Sequence[ReconcilerRecord] = ()
+    """What became of each of the leader's reconcilers; none before anybody has led."""
 
     def __bool__(self) -> bool:
         return all(check.ok for check in self.checks)
@@ -57,22 +61,23 @@ class Health:
 async def health_check() -> Health:
     """Look at everything; what cannot be reached is told, and nothing is raised for it.
 
-    The checks are always the same ones: database, schema, workers, stale_tasks, leader, disk.
+    The checks are always the same ones: database, schema, workers, stale_tasks, leader, reconcilers, disk.
     """
-    url = get_db_url()
-    return Health([*await _check_state(url), await asyncio.to_thread(_check_disk)])
+    state = await _check_state(get_db_url())
+    return Health([*state.checks, await asyncio.to_thread(_check_disk)], state.reconcilers)
 
 
 # ---------------------------------------------------------------- the state
 
 
-async def _check_state(url: str) -> list[Check]:
+async def _check_state(url: str) -> Health:
     try:
         async with asyncio.timeout(ANSWER_S_MAX), connected() as database:
             return await _look(database)
     except SchemaError as error:
         schema = Check("schema", False, f"{error.facts['found']}; needed is {HEAD}", error.facts["hint"])
-        return [Check("database", True, f"{mask_url(url)} answers"), schema, *_unknown("the schema cannot be used")]
+        answers = Check("database", True, f"{mask_url(url)} answers")
+        return Health([answers, schema, *_unknown("the schema cannot be used")])
     except AaiclickError as error:
         return _unreachable(str(error))
     except TimeoutError:
@@ -84,16 +89,16 @@ async def _check_state(url: str) -> list[Check]:
         return _unreachable(str(known))
 
 
-def _unreachable(detail: str) -> list[Check]:
+def _unreachable(detail: str) -> Health:
     why = "the database cannot be used"
-    return [Check("database", False, detail), Check("schema", False, f"not known: {why}"), *_unknown(why)]
+    return Health([Check("database", False, detail), Check("schema", False, f"not known: {why}"), *_unknown(why)])
 
 
 def _unknown(why: str) -> list[Check]:
-    return [Check(name, False, f"not known: {why}") for name in ("workers", "stale_tasks", "leader")]
+    return [Check(name, False, f"not known: {why}") for name in ("workers", "stale_tasks", "leader", "reconcilers")]
 
 
-async def _look(database: Database) -> list[Check]:
+async def _look(database: Database) -> Health:
     began = SYSTEM_CLOCK.monotonic()
     await database.read(lambda session: session.now())
     took_ms = 1000 * (SYSTEM_CLOCK.monotonic() - began)
@@ -105,13 +110,16 @@ async def _look(database: Database) -> list[Check]:
     stale = await database.read(lambda session: store.stale_claims(session, grace_s=GRACE_S))
     overdue = await database.read(lambda session: store.count_overdue(session, grace_s=GRACE_S))
     leader = await database.read(store.leader)
-    return [
+    reconcilers = await database.read(read_reconcilers)
+    checks = [
         Check("database", True, f"{mask_url(database.url)} answers in {took_ms:.1f} ms"),
         Check("schema", True, HEAD),
         judge_workers(workers, has_work=has_work, stuck=stuck),
         judge_stale(stale),
         judge_leader(leader, waiting=overdue + stale.number),
+        judge_reconcilers(reconcilers),
     ]
+    return Health(checks, reconcilers)
 
 
 def judge_workers(live: int, *, has_work: bool, stuck: store.Stuck | None = None) -> Check:
@@ -142,6 +150,15 @@ def judge_leader(leader: store.Leader | None, *, waiting: int) -> Check:
     if waiting:
         return Check("leader", False, f"{last}; tasks that wait for it: {_count(waiting)}", START_A_WORKER)
     return Check("leader", True, f"{last}; nothing waits for it", START_A_WORKER)
+
+
+def judge_reconcilers(reconcilers: Sequence[ReconcilerRecord]) -> Check:
+    """One that fails keeps no other from its work, and is tried again: it is told, and is no failure of the whole."""
+    failing = [each for each in reconcilers if each.is_failing]
+    if failing:
+        found = "; ".join(f"{each.name} fails: {each.trouble}" for each in failing)
+        return Check("reconcilers", True, found, "It is tried again; the leader's log says more.")
+    return Check("reconcilers", True, f"{len(reconcilers)}, none fails" if reconcilers else "nothing is known yet")
 
 
 def _count(number: int) -> str:

@@ -7,7 +7,16 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from aaiclick.orchestration.connections import connected
-from aaiclick.orchestration.rules.metrics import ALL, METRICS, Histogram, Kind, Metric, Metrics, WorkerMetrics
+from aaiclick.orchestration.rules.metrics import (
+    ALL,
+    METRICS,
+    OF_RECONCILERS,
+    Histogram,
+    Kind,
+    Metric,
+    Metrics,
+    WorkerMetrics,
+)
 from aaiclick.orchestration.store.metrics import read_metrics
 
 if TYPE_CHECKING:
@@ -64,7 +73,14 @@ def _families(found: Metrics) -> Iterator[Family]:
 
     gauges = {"task_queue_depth": found.queue_depth, "workers_active": found.workers_active}
     for name, metric in METRICS.items():
-        if metric.kind is Kind.COUNTER:
+        if name in OF_RECONCILERS:
+            kind = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+            of_each = kind(name, metric.meaning, labels=metric.labels)
+            for record in found.reconcilers:
+                if (number := OF_RECONCILERS[name](record)) is not None:
+                    of_each.add_metric([record.name], number)
+            yield of_each
+        elif metric.kind is Kind.COUNTER:
             counter = CounterMetricFamily(name, metric.meaning, labels=metric.labels)
             for labels, counters, _ in _series(found, metric):
                 counter.add_metric(labels, counters[name])

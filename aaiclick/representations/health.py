@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import TypedDict
 
-from aaiclick.representations.fields import Form, facts_of
+from aaiclick.representations.fields import Form, Time, facts_of
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.health import Check, Health
@@ -22,11 +22,26 @@ class CheckAnswer(TypedDict):
     hint: str
 
 
+class ReconcilerAnswer(TypedDict):
+    """What became of one of the leader's reconcilers: how often it ran, how much it did, what that took in all."""
+
+    name: str
+    runs: int
+    done: int
+    failures: int
+    seconds: float
+    ran_at: Time | None
+    is_failing: bool
+    trouble: str | None
+    trouble_at: Time | None
+
+
 class HealthAnswer(TypedDict):
     """Everything that was looked at."""
 
     ok: bool
     checks: list[CheckAnswer]
+    reconcilers: list[ReconcilerAnswer]
 
 
 class Alive(TypedDict):
@@ -37,7 +52,9 @@ class Alive(TypedDict):
 
 def health_answer(health: Health) -> HealthAnswer:
     """Return what was found."""
-    return HealthAnswer(ok=bool(health), checks=[_check(check) for check in health.checks])
+    checks = [_check(check) for check in health.checks]
+    reconcilers = [facts_of(ReconcilerAnswer, each) for each in health.reconcilers]
+    return HealthAnswer(ok=bool(health), checks=checks, reconcilers=reconcilers)
 
 
 def _check(check: Check) -> CheckAnswer:

@@ -18,7 +18,9 @@ class MetricsAnswer(TypedDict):
 
 
 def metrics_numbers(found: Metrics) -> dict[str, Any]:
-    """Return all metrics by their names; `jobs` has those of each name of jobs, `workers` those of each live worker."""
+    """Return all metrics by their names; `jobs`, `workers` and `reconcilers` have those of each."""
+    from aaiclick.orchestration.rules.metrics import OF_RECONCILERS  # here, to keep start-up light
+
     jobs = [{"job": job.name} | dict(job.counters) | _histograms(job.histograms) for job in found.jobs]
     workers = [
         {
@@ -32,7 +34,11 @@ def metrics_numbers(found: Metrics) -> dict[str, Any]:
     ]
     depths = {"task_queue_depth": found.queue_depth, "workers_active": found.workers_active}
     numbers = dict(found.counters) | _histograms(found.histograms) | depths
-    return numbers | {"jobs": jobs, "workers": workers}
+    reconcilers = [
+        {"reconciler": record.name} | {name: value(record) for name, value in OF_RECONCILERS.items()}
+        for record in found.reconcilers
+    ]
+    return numbers | {"jobs": jobs, "workers": workers, "reconcilers": reconcilers}
 
 
 def _histograms(found: Mapping[str, Histogram]) -> dict[str, Any]:

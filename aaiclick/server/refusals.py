@@ -62,12 +62,8 @@ class Refusals:
         trouble = Trouble()
         while True:
             await asyncio.sleep(WRITE_EVERY_S)
-            try:
+            with trouble.told("writing down who was refused"):  # what was counted is kept
                 await self.write()
-            except Exception as error:  # the database may be away for a while; what was counted is kept
-                trouble.met("writing down who was refused", error)
-            else:
-                trouble.over()
 
     async def end(self) -> None:
         """Write what is left, if that can be."""

@@ -17,7 +17,7 @@ from aaiclick.server.access import mask_access_log
 from aaiclick.server.addresses import is_any, listen, refuse_without_token, url_of
 from aaiclick.server.app import create_app
 from aaiclick.server.connections import bounded
-from aaiclick.server.listening import Listener, ScarceOnce
+from aaiclick.server.listening import Listener, hear_complaints
 
 BACKLOG = 512
 """Connections that wait to be taken in; so many at most are taken in at a time."""
@@ -66,7 +66,7 @@ async def serve(
         pass
     await refuse_without_token(given.getsockname()[0] if given else host)
     listening = given or listen(host, port)
-    asyncio.get_running_loop().set_exception_handler(ScarceOnce())
+    asyncio.get_running_loop().set_exception_handler(hear_complaints)
     try:
         where = url_of(listening)
         hosts = () if is_any(listening) else (where.removeprefix("http://").rpartition(":")[0].lower(),)

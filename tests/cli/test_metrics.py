@@ -35,8 +35,11 @@ def test_as_json_by_the_same_names(cli: Cli, on_url, migrated_sql_url: str) -> N
     submit()
     shown = cli("metrics", "--json").data
     of_jobs = {name for name, metric in METRICS.items() if metric.labels == ("job",)}
-    assert set(shown) - {"workers", "jobs"} == of_jobs | {name for name, metric in METRICS.items() if not metric.labels}
+    assert set(shown) - {"workers", "jobs", "reconcilers"} == of_jobs | {
+        name for name, metric in METRICS.items() if not metric.labels
+    }
     assert {job["job"]: job["jobs_created_total"] for job in shown["jobs"]} == {"report": 1, OTHERS: 0}
     assert [set(job) for job in shown["jobs"]] == [of_jobs | {"job"}] * 2
     assert (shown["jobs_created_total"], shown["workers_active"], shown["workers"]) == (1, 0, [])
+    assert shown["reconcilers"] == []
     assert shown["task_duration_seconds"]["buckets"]["0.01"] == 0

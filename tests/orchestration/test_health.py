@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from aaiclick.errors import ConfigError
 from aaiclick.orchestration import health
 from aaiclick.orchestration.context import orch_context
 from aaiclick.orchestration.health import Check, Health, Place, health_check
+from aaiclick.orchestration.rules.reconcilers import ReconcilerRecord
 from aaiclick.orchestration.store import health as store
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.health import COUNTED_MAX, Leader, Stale, Stuck
@@ -26,7 +27,7 @@ from tests.support.front_door import local as local
 from tests.support.front_door import state as state
 from tests.support.orchestra import LONG_AGO, Orchestra, make, orchestra
 
-NAMES = ["database", "schema", "workers", "stale_tasks", "leader", "disk"]
+NAMES = ["database", "schema", "workers", "stale_tasks", "leader", "reconcilers", "disk"]
 
 
 @pytest.fixture(autouse=True)
@@ -198,6 +199,17 @@ async def test_settings_that_are_wrong_are_told_as_ever(on_url: Callable[[str], 
 def test_workers(live: int, has_work: bool, ok: bool, hints: bool) -> None:
     check = health.judge_workers(live, has_work=has_work)
     assert (check.ok, bool(check.hint)) == (ok, hints)
+
+
+def test_reconcilers_that_fail_are_told_and_are_no_failure_of_the_whole() -> None:
+    then, before = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+    fine = ReconcilerRecord("fine", 3, ran_at=then, trouble="was off", trouble_at=before)
+    failing = ReconcilerRecord("other", 3, ran_at=then, trouble="OSError: no", trouble_at=then)
+    assert health.judge_reconcilers([]) == Check("reconcilers", True, "nothing is known yet")
+    assert health.judge_reconcilers([fine, ReconcilerRecord("new")]) == Check("reconcilers", True, "2, none fails")
+    told = health.judge_reconcilers([fine, failing])
+    assert (told.ok, told.detail) == (True, "other fails: OSError: no")
+    assert told.hint
 
 
 def test_stale_tasks() -> None:

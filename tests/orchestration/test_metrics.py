@@ -10,7 +10,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
+from aaiclick.clock import SYSTEM_CLOCK
 from aaiclick.orchestration import collect_metrics, render_metrics
+from aaiclick.orchestration.control.accounts import Accounts
 from aaiclick.orchestration.metrics import CONTENT_TYPE, to_text
 from aaiclick.orchestration.rules.metrics import (
     METRICS,
@@ -42,7 +44,16 @@ def value(samples: list[Sample], name: str, **labels: str) -> float:
     return found
 
 
+async def lead(stage: Orchestra) -> None:
+    """Somebody leads for a moment."""
+    accounts = Accounts(stage.database, ["fire_schedules", "sweep_tables", "work_off_ripples"], SYSTEM_CLOCK)
+    accounts.note("fire_schedules", 3, 0.25)
+    accounts.note("sweep_tables", 0, 1.5, ValueError("no"))
+    await accounts.write(1)
+
+
 async def test_every_metric_is_in_the_text_with_its_kind(stage: Orchestra) -> None:
+    await lead(stage)
     families = {family.name: family for family in text_string_to_metric_families(await render_metrics())}
     for name, metric in METRICS.items():
         family = families.pop(name.removesuffix("_total"))
@@ -76,6 +87,20 @@ async def test_the_numbers_are_those_of_what_happened(stage: Orchestra) -> None:
     await stage.coordinator.beat(stage.worker, unreported_s=95)
     found = parsed(await render_metrics())
     assert value(found["worker_report_age"], "worker_report_age", **worker) >= 95
+
+
+async def test_what_the_leader_does_is_told_by_reconcilers(stage: Orchestra) -> None:
+    await lead(stage)
+    found = parsed(await render_metrics())
+    fired, swept = {"reconciler": "fire_schedules"}, {"reconciler": "sweep_tables"}
+    assert value(found["reconciler_runs"], "reconciler_runs_total", **fired) == 1
+    assert value(found["reconciler_work"], "reconciler_work_total", **fired) == 3
+    assert value(found["reconciler_seconds"], "reconciler_seconds_total", **swept) == 1.5
+    assert value(found["reconciler_failures"], "reconciler_failures_total", **swept) == 1
+    assert [value(found["reconciler_failing"], "reconciler_failing", **each) for each in (fired, swept)] == [0, 1]
+    assert value(found["reconciler_run_age"], "reconciler_run_age", **fired) >= 0
+    ran = {sample.labels["reconciler"] for sample in found["reconciler_run_age"]}
+    assert ran == {"fire_schedules", "sweep_tables"}  # the third never ran
 
 
 async def test_collecting_gives_what_is_rendered(stage: Orchestra) -> None:

@@ -68,7 +68,7 @@ ON_CHANGES = {
         WHERE (f.outcome = 'run') != (j.id IS NOT NULL)""",
     "nothing needs mending": "SELECT job_id, detail FROM events WHERE move = 'repair'",
 }
-"""After every commit that wrote more than sessions and terms; the recount goes with it."""
+"""After every commit that wrote more than sessions, terms and what became of reconcilers; the recount goes with it."""
 
 AT_REST = {
     "every job ends": """

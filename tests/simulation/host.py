@@ -6,12 +6,14 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, ClaimLost
 from aaiclick.ids import new_id
 from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.control.reconcilers import RECONCILERS
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.desk import Desk
@@ -43,6 +45,10 @@ GROWING = 0.15
 
 TASKS_MAX = 40
 """In a job of so many, bodies make no more."""
+
+OFTEN = {"sweep_tables": 15.0, "record_reconcilers": 10.0}
+RECONCILERS_HERE = tuple(replace(each, every_s=OFTEN.get(each.name, each.every_s)) for each in RECONCILERS)
+"""Some come more often than in life: a world does not last for long."""
 
 REPEATED = 0.03
 """How often the network brings a request twice; the first answer is dropped."""
@@ -304,7 +310,8 @@ class Host:
 
     async def _serve(self) -> None:
         OF_HOST.set(self)
-        control = Control(self.database, new_id(), session_s=settings().session_s, clock=self.clock)
+        session_s = settings().session_s
+        control = Control(self.database, new_id(), session_s=session_s, clock=self.clock, reconcilers=RECONCILERS_HERE)
         if self.is_zealous:
             control.leader.try_to_lead = _always  # type: ignore[method-assign]
         controlling = asyncio.create_task(control.run())

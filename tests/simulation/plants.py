@@ -14,7 +14,7 @@ from unittest import mock
 
 from sqlalchemy import Column, Row, select, update
 
-from aaiclick.orchestration.control import leader, loop, reconcilers
+from aaiclick.orchestration.control import leader, loop, repairs
 from aaiclick.orchestration.coordinator import batches, direct
 from aaiclick.orchestration.execution import cutoff
 from aaiclick.orchestration.execution.holdings import Holdings
@@ -186,9 +186,7 @@ def bodies_that_outlast_the_session() -> Replacements:
 def scan_and_write_apart() -> Replacements:
     """What was found in one transaction is written in another, without looking again."""
 
-    async def recover_lost_runs(database: Database, *, expire: bool) -> int:
-        if expire:
-            await database.transact(workers.expire_sessions)
+    async def recover_lost_runs(database: Database) -> int:
         found = await database.read(lambda session: recoveries._orphans(session, 100))
 
         async def orphans(session: Session, limit: int) -> dict[int, recoveries.Orphan]:
@@ -201,7 +199,7 @@ def scan_and_write_apart() -> Replacements:
 
         return await database.transact(write) if found else 0
 
-    return [(reconcilers, "recover_lost_runs", recover_lost_runs)]
+    return [(repairs, "recover_lost_runs", recover_lost_runs)]
 
 
 def claim_left_behind() -> Replacements:

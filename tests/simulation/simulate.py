@@ -110,7 +110,6 @@ def _engine_of(world: World) -> Iterator[None]:
         for module in (control_tables, sweeper):
             patches.enter_context(mock.patch.object(module, "open_client", opened))
             patches.enter_context(mock.patch.object(module, "close_client", closed))
-        patches.enter_context(mock.patch.object(sweeper, "SWEEP_EVERY_S", 15.0))
         yield
 
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-UNCHECKED = tuple(f"{verb} {table} " for verb in ("UPDATE", "INSERT INTO") for table in ("workers", "terms"))
+UNCHECKED = tuple(
+    f"{verb} {table} " for verb in ("UPDATE", "INSERT INTO") for table in ("workers", "terms", "reconcilers")
+)
 """Writes after which the graph need not be counted again."""
 
 

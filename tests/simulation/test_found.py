@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 
 import pytest
 
 from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.control.reconcilers import RECONCILERS, Reconciler, Tools, questions_of
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.store.chores import look_for_chores
 from aaiclick.orchestration.store.database import Database
@@ -88,13 +90,14 @@ def test_a_leader_whose_rounds_are_slow_ends_dead_sessions_all_the_same() -> Non
     dialect = Dialect(time=lambda: BEGINNING + timedelta(seconds=loop.time()))
     database = SlowDatabase("sqlite:///simulated", state.engine, dialect)
 
-    async def look_often() -> None:
+    async def look_often(tools: Tools) -> int:
         for _ in range(40):
-            await database.read(look_for_chores)
+            await database.read(partial(look_for_chores, questions=questions_of(RECONCILERS)))
+        return 0
 
     async def story() -> None:
-        control = Control(database, 1, session_s=SESSION_S, clock=LoopClock(loop))
-        control.sweeper.now_and_then = look_often  # type: ignore[method-assign]
+        slow = (*RECONCILERS, Reconciler("look_often", look_often, "takes its time in each round"))
+        control = Control(database, 1, session_s=SESSION_S, clock=LoopClock(loop), reconcilers=slow)
         await DirectCoordinator(database).register(hostname="h", pid=1)
         leading = asyncio.create_task(control.run())
         await asyncio.sleep(20 * SESSION_S)

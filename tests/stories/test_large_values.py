@@ -29,7 +29,7 @@ from aaiclick.orchestration import (
     worker_main_loop,
 )
 from aaiclick.orchestration.connections import connected
-from aaiclick.orchestration.control.tables import drop_unneeded_tables
+from aaiclick.orchestration.control.tables import TableDropper
 from aaiclick.orchestration.registered_jobs import run_job_from_json
 from aaiclick.orchestration.rules.values import encode_value
 from tests.support.front_door import local, state
@@ -58,7 +58,7 @@ async def tables() -> list[str]:
 
 async def drop_unneeded() -> None:
     async with connected() as database:
-        await drop_unneeded_tables(database)
+        await TableDropper(database).drop_unneeded()
 
 
 @task

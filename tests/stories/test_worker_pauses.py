@@ -8,7 +8,7 @@ import signal
 import pytest
 from sqlalchemy import select
 
-from aaiclick.orchestration.control.reconcilers import recover_lost_runs
+from aaiclick.orchestration.control.repairs import end_dead_sessions, recover_lost_runs
 from aaiclick.orchestration.store import tables
 from tests.support.fleet import LONG, Fleet, Member, all_gone, eventually, fleet, servers_only
 
@@ -61,7 +61,9 @@ async def test_what_a_paused_transaction_holds_does_not_hold_up_the_rest(fleet: 
     await fleet.coordinator.deregister(worker.id)
     async with fleet.transaction() as paused, asyncio.timeout(30):
         await paused.run(select(tables.tasks.c.id).where(tables.tasks.c.id == held.id).with_for_update())
-        assert await recover_lost_runs(fleet.database, expire=True) == 1
+        await end_dead_sessions(fleet.database)
+        assert await recover_lost_runs(fleet.database) == 1
         assert await fleet.outcomes(free) == ["lost"]
-    assert await recover_lost_runs(fleet.database, expire=True) == 1
+    await end_dead_sessions(fleet.database)
+    assert await recover_lost_runs(fleet.database) == 1
     assert await fleet.violations() == []

@@ -18,6 +18,7 @@ from aaiclick.data.gateway.running import AT_ONCE_MAX, Running
 from aaiclick.data.gateway.sessions import Sessions
 from aaiclick.data.gateway.sockets import Listener, listen_on_port
 from aaiclick.data.gateway.wire import BadRequest, Head, read_head
+from aaiclick.trouble import Trouble
 
 CONNECTIONS_MAX = 512
 STRANGERS_MAX = 64
@@ -72,7 +73,6 @@ class Gateway:
         self._clients: dict[socket.socket, threading.Thread] = {}
         self._busy: set[socket.socket] = set()
         self._strangers: dict[socket.socket, float] = {}
-        self._is_full = False
         self._stopping = threading.Event()
         self._last_request_at = time.monotonic()
 
@@ -132,18 +132,17 @@ class Gateway:
 
     def _accept(self, listening: socket.socket) -> None:
         listening.settimeout(LOOK_EVERY_S)
+        trouble = Trouble()
         while not self._stopping.is_set():
             try:
                 client, _ = listening.accept()
             except TimeoutError:
                 continue
             except OSError as error:  # out of descriptors, say: those of others become free
-                if not self._is_full:
-                    log.warning("the gateway cannot accept connections, and tries again: %s", error)
-                self._is_full = True
+                trouble.met("accepting connections to the gateway", error)
                 self._stopping.wait(LOOK_EVERY_S)
                 continue
-            self._is_full = False
+            trouble.over()
             self._welcome(client)
 
     def _welcome(self, client: socket.socket) -> None:

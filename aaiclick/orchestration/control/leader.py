@@ -23,6 +23,8 @@ class Leader:
         self.holder = holder
         self.ttl_s = ttl_s
         self.clock = clock
+        self.term = 0
+        """The number of the term that it has, or had last."""
         self._trusted_until = float("-inf")
         self._renew_at = float("-inf")
         self._look_at = float("-inf")
@@ -46,6 +48,7 @@ class Leader:
             self._trusted_until = float("-inf")
             self._look_at = self.clock.monotonic() + min(max(left_s, self.ttl_s / 10), self.ttl_s)
             return False
+        self.term = term.term
         self._trusted_until = began + TRUSTED * self.ttl_s
         self._renew_at = began + self.ttl_s / 3
         if not led:

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
-from aaiclick.errors import BackendUnreachable
-from aaiclick.orchestration.control import reconcilers
+from aaiclick.errors import BackendUnreachable, DataUnreachable
+from aaiclick.orchestration.control.accounts import Accounts
 from aaiclick.orchestration.control.leader import Leader
-from aaiclick.orchestration.control.pruning import Pruner
-from aaiclick.orchestration.control.schedules import Scheduler
-from aaiclick.orchestration.control.sweeper import TableSweeper
-from aaiclick.orchestration.control.tables import TableDropper
-from aaiclick.orchestration.store.chores import Chores, look_for_chores
+from aaiclick.orchestration.control.reconcilers import RECONCILERS, Outcome, Reconciler, Tools, questions_of
+from aaiclick.orchestration.store.chores import look_for_chores
 from aaiclick.orchestration.store.database import Database
-from aaiclick.trouble import Trouble, said
+from aaiclick.trouble import Trouble, Troubles, said
 
 log = logging.getLogger("aaiclick")
 
 EVERY_S = 2.0
-MEND_EVERY_S = 30.0
-COUNT_EVERY_S = 10.0
-PRUNE_EVERY_S = 60.0
-SWEEP_EVERY_S = 600.0
 TTL_S_MAX = 10.0
 
-Books = int | Counter[str]
-"""How much was done, in all or of each kind."""
+LATER_S_MAX = 30.0
+"""Whoever begins to lead repairs what is asked for first: what comes by the time alone waits for so long at most."""
+
 ROUND_S_MAX = 300.0
-"""After so long a round is given up, and begun anew on another connection: each of its steps is committed by itself."""
+"""After so long a question or a reconciler is given up, and begun anew on another connection: each of its steps is
+committed by itself."""
 
 
 class Control:
@@ -46,24 +41,26 @@ class Control:
         session_s: float,
         clock: Clock = SYSTEM_CLOCK,
         log_dir: Path | None = None,
+        reconcilers: Sequence[Reconciler] = RECONCILERS,
     ) -> None:
         self.database = database
         self.session_s = session_s
         self.clock = clock
         self.every_s = min(EVERY_S, session_s / 5)
         self.leader = Leader(database, holder, ttl_s=min(TTL_S_MAX, session_s / 2), clock=clock)
-        self.tables = TableDropper(database)
-        self.schedules = Scheduler(database)
-        self.sweeper = TableSweeper(database, clock)
-        self.pruner = Pruner(log_dir)
+        self.reconcilers = reconcilers
+        self.accounts = Accounts(database, [each.name for each in reconcilers], clock)
+        self.tools = Tools(database, self.leader, self.accounts, clock=clock, log_dir=log_dir, may_reap=self.may_reap)
+        self._look_for_chores = partial(look_for_chores, questions=questions_of(reconcilers))
+        self._due = {each.name: clock.monotonic() + each.every_s for each in reconcilers}
+        """When each comes next, if there is something to do."""
+        self._again: set[str] = set()
+        """Those that come then whatever the question says."""
         self._since: float | None = None
         """Since when the database has been in reach without a gap."""
         self._seen = float("-inf")
         database.on_answer.append(self._in_reach)
-        self._mended = self._counted = self._pruned = self._swept = clock.monotonic()
-        self._trouble = Trouble(clock)
-        self._troubles: dict[str, Trouble] = {}
-        """What of the books cannot be kept, and of the repairs made, and why."""
+        self._trouble, self._troubles = Trouble(clock), Troubles(clock)
 
     async def run(self) -> None:
         """Go on until cancelled."""
@@ -78,93 +75,81 @@ class Control:
         """One round; gives the seconds until the next."""
         try:
             async with asyncio.timeout(ROUND_S_MAX):
-                pause_s = await self._lead()
-            async with asyncio.timeout(ROUND_S_MAX):
-                await self._sweep_logs()
+                chores = await self._look()
         except Exception as error:
             self._since = None
             self._trouble.met("the control loop", error)
             return self.every_s
         self._trouble.over()
+        pause_s = self.every_s
+        if chores is None:
+            self._wait_for_a_turn()
+        else:
+            await self._reconcile(chores)
+            pause_s = self._pause_s(chores)
+        for each in self.reconcilers:
+            if not each.leads and self._comes(each, {}, {}):
+                await self._run(each)
         return pause_s
 
-    async def _lead(self) -> float:
-        if await self.leader.try_to_lead():
-            return await self._repair()
-        self._mended = self.clock.monotonic()
-        return self.every_s
+    async def _look(self) -> Mapping[str, float] | None:
+        """What there is to do; None if another leads."""
+        if not await self.leader.try_to_lead():
+            return None
+        return await self.database.read(self._look_for_chores)
 
-    async def _repair(self) -> float:
-        chores = await self.database.read(look_for_chores)
-        await self._attend(chores)
-        now = self.clock.monotonic()
-        if now - self._mended >= MEND_EVERY_S:
-            self._mended = now
-            await self._mend("mend_stuck_jobs", reconcilers.mend_stuck_jobs(self.database))
-            await self._mend("free_idle_pins", self.tables.free_idle_pins())
-        if now - self._counted >= COUNT_EVERY_S:
-            self._counted = now
-            await self._keep_books(reconcilers.count_events)
-        if now - self._pruned >= PRUNE_EVERY_S:
-            gone = [await self._keep_books(work) for work in self.pruner.works]
-            self._pruned = self._pruned if any(gone) else now  # where there was some, there may be more
-        await self.sweeper.now_and_then()
-        if self.schedules.unfinished:
-            return 0.0
-        return min(self.every_s, chores.due_s or self.every_s, chores.fire_s or self.every_s)
+    async def _reconcile(self, chores: Mapping[str, float]) -> None:
+        done: dict[str, int] = {}
+        for each in self.reconcilers:
+            if each.leads and self._comes(each, chores, done):
+                done[each.name] = await self._run(each)
+                if self._since is None:  # the database is away
+                    return
 
-    async def _sweep_logs(self) -> None:
-        """Whether it leads or not: the logs that runs have left on this machine."""
-        now = self.clock.monotonic()
-        if now - self._swept >= SWEEP_EVERY_S:
-            self._swept = now
-            await self._keep_books(self.pruner.prune_logs)
-
-    async def _keep_books(self, work: Callable[[Database], Awaitable[Books]]) -> bool:
-        """Whether there was something to do. What is wrong in the books is no outage: whoever is lost is recovered."""
-        name = work.__name__
-        trouble = self._troubles.setdefault(name, Trouble(self.clock))
-        try:
-            done = await work(self.database)
-        except Exception as error:
-            trouble.met(name, error)
+    def _comes(self, each: Reconciler, chores: Mapping[str, float], done: Mapping[str, int]) -> bool:
+        """Whether this one has something to do now."""
+        if any(done.get(name) for name in each.follows):
+            return True
+        if self.clock.monotonic() < self._due[each.name]:
             return False
-        trouble.over()
-        return bool(done)
+        return each.question is None or each.name in self._again or chores.get(each.name) == 0
 
-    async def _attend(self, chores: Chores) -> None:
-        if chores.due_s == 0:
-            await self._mend("promote_due_tasks", reconcilers.promote_due_tasks(self.database))
-        if chores.ripples:
-            await self._mend("work_off_ripples", reconcilers.work_off_ripples(self.database))
-        if chores.orphans or (chores.sessions and self.may_reap()):
-            recovering = reconcilers.recover_lost_runs(self.database, expire=self.may_reap())
-            await self._mend("recover_lost_runs", recovering)
-        if chores.limits:
-            await self._mend("end_overdue_jobs", reconcilers.end_overdue_jobs(self.database))
-        if chores.schedules or self.schedules.unfinished:
-            await self._mend("firing schedules", self.schedules.fire())
-        if chores.reserved:
-            await self._mend("end_abandoned_jobs", reconcilers.end_abandoned_jobs(self.database))
-        freed = 0
-        if chores.strays or chores.orphans or chores.sessions:
-            freed = await self._mend("free_strays", self.tables.free_strays())
-        if chores.tables or freed:
-            await self._mend("drop_unneeded", self.tables.drop_unneeded())
-
-    async def _mend(self, name: str, repair: Awaitable[int]) -> int:
-        """One repair; gives how much there was to do. One that fails is no outage, and the others are made all the
-        same: a row that cannot be read must not keep whoever is lost from being found."""
-        trouble = self._troubles.setdefault(name, Trouble(self.clock))
+    async def _run(self, each: Reconciler) -> int:
+        """One run; gives how much there was to do. One that fails keeps no other from its turn: a row that cannot be
+        read must not keep whoever is lost from being found."""
+        trouble, began = self._troubles.of(each.name), self.clock.monotonic()
+        outcome, failed = Outcome(0), None
         try:
-            done = await repair
-        except (BackendUnreachable, OSError):
-            raise
+            async with asyncio.timeout(ROUND_S_MAX):
+                found = await each.act(self.tools)
+            outcome = found if isinstance(found, Outcome) else Outcome(found)
         except Exception as error:
-            trouble.met(name, error)
-            return 0
-        trouble.over()
-        return done
+            failed = error
+            if is_outage(error) and not trouble.going_on:  # one that fails each time says nothing of the others
+                self._since = None
+            trouble.met(each.name, error)
+        else:
+            trouble.over()
+        self.accounts.note(each.name, outcome.done, self.clock.monotonic() - began, failed)
+        if outcome.again_s is None:
+            self._due[each.name] = began + each.every_s
+            self._again.discard(each.name)
+        else:
+            self._due[each.name] = began + outcome.again_s
+            self._again.add(each.name)
+        return outcome.done
+
+    def _pause_s(self, chores: Mapping[str, float]) -> float:
+        now = self.clock.monotonic()
+        soon = [seconds for seconds in chores.values() if seconds > 0]
+        again = [max(0.0, self._due[name] - now) for name in self._again]
+        return min([self.every_s, *soon, *again])
+
+    def _wait_for_a_turn(self) -> None:
+        now = self.clock.monotonic()
+        for each in self.reconcilers:
+            if each.leads:
+                self._due[each.name] = max(self._due[each.name], now + min(each.every_s, LATER_S_MAX))
 
     def may_reap(self) -> bool:
         """An outage is not a crash: who was cut off from the database himself waits for one session's length, in
@@ -181,6 +166,15 @@ class Control:
 
     async def _leave(self) -> None:
         try:
+            if self.leader.leads:
+                await self.accounts.write(self.leader.term)
             await self.leader.leave()
         except Exception as error:
             log.warning("the leader cannot leave in order: %s; another leads when its term is over", said(error))
+
+
+def is_outage(error: Exception) -> bool:
+    """Whether the state's database seems to be out of reach; ClickHouse, or a disk, may be so alone."""
+    if isinstance(error, DataUnreachable):
+        return False
+    return isinstance(error, BackendUnreachable | ConnectionError | TimeoutError)

@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from aaiclick.config import settings
+from aaiclick.errors import AaiclickError
 from aaiclick.orchestration.control.log_files import Gone, logs_of, old_logs, remove, remove_logs
-from aaiclick.orchestration.control.reconcilers import count_events
+from aaiclick.orchestration.control.repairs import count_events
 from aaiclick.orchestration.control.tables import TableDropper
 from aaiclick.orchestration.store import ages, event_ages, job_ages, job_remains
 from aaiclick.orchestration.store.database import Database
@@ -158,7 +159,8 @@ async def prune(database: Database, log_dir: Path | None, told: Callable[[Counts
                 told(counts)
     counts.update(await pruner.prune_logs(database))
     if counts["tables"]:
-        await TableDropper(database).drop_unneeded()
+        with Trouble().told("dropping tables", "whoever leads drops them", of=AaiclickError):
+            await TableDropper(database).drop_unneeded()
     return counts
 
 

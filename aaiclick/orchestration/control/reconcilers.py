@@ -1,97 +1,249 @@
-"""Small repairs. Each is bounded, idempotent, and decides and writes in one transaction under the rows' locks."""
+"""The table of reconcilers: what each asks of the state, how often it comes, and what it does.
+
+The leader's one question is built from it, and the loop walks it from the first row to the last: whoever adds a
+reconciler adds a row. Each is bounded, and taken up by the next round wherever it was cut off.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
-from aaiclick.config import settings
-from aaiclick.orchestration.store import metrics, queue, recoveries, repairs, ripples, timeouts, workers
+from aaiclick.clock import Clock
+from aaiclick.orchestration.control import repairs
+from aaiclick.orchestration.control.accounts import Accounts
+from aaiclick.orchestration.control.leader import Leader
+from aaiclick.orchestration.control.pruning import Pruner
+from aaiclick.orchestration.control.schedules import Scheduler
+from aaiclick.orchestration.control.sweeper import TableSweeper
+from aaiclick.orchestration.control.tables import TableDropper
+from aaiclick.orchestration.store import chores
+from aaiclick.orchestration.store.chores import Question
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.session import Session
-from aaiclick.telemetry.fields import about
 
-log = logging.getLogger("aaiclick")
-
-ROUNDS_MAX = 1_000
-"""Transactions that one reconciler may take in one round of the loop."""
-
-STUCK_AT_ONCE = 10
-COUNT_STEPS_MAX = 10
-
-
-async def recover_lost_runs(database: Database, *, expire: bool) -> int:
-    """Give the runs of workers that are gone to others; with `expire`, end the sessions whose time is up first."""
-    losses_max = settings().losses_max
-    ended = await database.transact(workers.expire_sessions) if expire else 0
-    if ended:
-        log.warning("%d workers have not been heard of for too long: their sessions are ended", ended)
-    found = await _all_of(database, lambda session: recoveries.recover_claims(session, losses_max))
-    if found:
-        log.warning("%d runs lost their worker and are given to others", found)
-    return found
+MEND_EVERY_S = 30.0
+RECORD_EVERY_S = 30.0
+COUNT_EVERY_S = 10.0
+PRUNE_EVERY_S = 60.0
+MORE_AFTER_S = 2.0
+"""Where there was something too old there may be more, which goes so soon."""
+EXPIRE_EVERY_S = 60.0
+SWEEP_EVERY_S = 600.0
 
 
-async def promote_due_tasks(database: Database) -> int:
-    """Let delayed tasks whose time has come be claimed."""
-    return await _all_of(database, queue.promote_due)
+class Outcome(NamedTuple):
+    """What one run of a reconciler came to."""
+
+    done: int
+    again_s: float | None = None
+    """When the next one comes, whatever the question says."""
 
 
-async def work_off_ripples(database: Database) -> int:
-    """Tell downstream what endings have not told yet."""
-    return await _all_of(database, ripples.work_one_ripple)
+class Tools:
+    """What reconcilers work with, and remember from one run to the next."""
+
+    def __init__(
+        self,
+        database: Database,
+        leader: Leader,
+        accounts: Accounts,
+        *,
+        clock: Clock,
+        log_dir: Path | None,
+        may_reap: Callable[[], bool],
+    ) -> None:
+        self.database = database
+        self.leader = leader
+        self.accounts = accounts
+        self.may_reap = may_reap
+        self.tables = TableDropper(database, clock)
+        self.schedules = Scheduler(database)
+        self.sweeper = TableSweeper(database, clock)
+        self.pruner = Pruner(log_dir)
 
 
-async def end_overdue_jobs(database: Database) -> int:
-    """Fail jobs whose time is up."""
-    total = 0
-    while ended := await database.transact(timeouts.fail_overdue_jobs):
-        total += len(ended)
-        for job_id in ended:
-            log.warning("job %s ran longer than its limit and has failed", job_id, extra=about(job=job_id))
-    return total
+@dataclass(frozen=True, slots=True)
+class Reconciler:
+    """One row."""
+
+    name: str
+    act: Callable[[Tools], Awaitable[int | Outcome]]
+    """Gives how much there was to do."""
+    meaning: str
+    question: Question | None = None
+    """A part of the leader's question: it comes if the answer is yes. None: it comes by the time alone."""
+    every_s: float = 0.0
+    """It comes at most so often; 0: in each round."""
+    follows: tuple[str, ...] = ()
+    """It comes also in a round in which one of these did something."""
+    leads: bool = True
+    """It is for whoever leads; else every process does it for its own machine."""
 
 
-async def end_abandoned_jobs(database: Database) -> int:
-    """Cancel what a `job_test` kept for itself and left behind."""
-    found = await database.read(recoveries.abandoned_jobs)
-    for job_id in found:
-        log.warning("job %s was kept by a process that is gone: it is cancelled", job_id, extra=about(job=job_id))
-        await database.transact(partial(recoveries.abandon_job, job_id=job_id))
-    return len(found)
+async def _end_dead_sessions(tools: Tools) -> int:
+    return await repairs.end_dead_sessions(tools.database) if tools.may_reap() else 0
 
 
-async def mend_stuck_jobs(database: Database) -> int:
-    """Recount jobs in which nothing moves although something is left: that cannot be, and is said loudly."""
-    found = await database.read(lambda session: repairs.stuck_jobs(session, STUCK_AT_ONCE))
-    mended = 0
-    for job_id in found:
-        words = await database.transact(partial(repairs.repair_job, job_id=job_id))
-        mended += bool(words)
-        for word in words:
-            log.error("job %s: %s (mended)", job_id, word, extra=about(job=job_id))
-    return mended
+async def _fire_schedules(tools: Tools) -> Outcome:
+    done = await tools.schedules.fire()
+    return Outcome(done, 0.0 if tools.schedules.unfinished else None)
 
 
-async def count_events(database: Database) -> int:
-    """Count what has happened, for the metrics; gives by how far."""
-    total = 0
-    if await database.read(metrics.is_behind):
-        for _ in range(COUNT_STEPS_MAX):
-            moved = await database.transact(metrics.count_settled)
-            if not moved:
-                break
-            total += moved
-    return total
+def _prune(work: Callable[[Tools], Awaitable[Counter[str]]]) -> Callable[[Tools], Awaitable[Outcome]]:
+    async def act(tools: Tools) -> Outcome:
+        done = (await work(tools)).total()
+        return Outcome(done, MORE_AFTER_S if done else None)
+
+    return act
 
 
-async def _all_of(database: Database, step: Callable[[Session], Awaitable[int | bool]]) -> int:
-    """Repeat a bounded step, a transaction each, until nothing is left of it."""
-    total = 0
-    for _ in range(ROUNDS_MAX):
-        done = int(await database.transact(step))
-        if not done:
-            break
-        total += done
-    return total
+async def _prune_logs(tools: Tools) -> int:
+    return (await tools.pruner.prune_logs(tools.database)).total()
+
+
+RECONCILERS = (
+    Reconciler(
+        "promote_due_tasks",
+        lambda tools: repairs.promote_due_tasks(tools.database),
+        "delayed tasks whose time has come may be claimed",
+        chores.DELAYED_TASKS,
+    ),
+    Reconciler(
+        "work_off_ripples",
+        lambda tools: repairs.work_off_ripples(tools.database),
+        "endings that were not told downstream yet are told",
+        chores.RIPPLES,
+    ),
+    Reconciler(
+        "end_dead_sessions",
+        _end_dead_sessions,
+        "sessions past their end are ended, unless the leader was cut off itself",
+        chores.EXPIRED_SESSIONS,
+    ),
+    Reconciler(
+        "recover_lost_runs",
+        lambda tools: repairs.recover_lost_runs(tools.database),
+        "runs without a live session are given to others",
+        chores.CLAIMS_OF_NOBODY,
+        follows=("end_dead_sessions",),
+    ),
+    Reconciler(
+        "end_overdue_jobs",
+        lambda tools: repairs.end_overdue_jobs(tools.database),
+        "jobs whose time is up fail",
+        chores.LIMITED_JOBS,
+    ),
+    Reconciler(
+        "fire_schedules",
+        _fire_schedules,
+        "what is due becomes jobs, with what waits for an earlier run and what is left of backfills",
+        chores.SCHEDULES,
+    ),
+    Reconciler(
+        "end_abandoned_jobs",
+        lambda tools: repairs.end_abandoned_jobs(tools.database),
+        "what a `job_test` kept for itself and left behind is cancelled",
+        chores.RESERVED_JOBS,
+    ),
+    Reconciler(
+        "free_strays",
+        lambda tools: tools.tables.free_strays(),
+        "references to tables of runs whose worker is gone end",
+        chores.STRAYS,
+        follows=("end_dead_sessions", "recover_lost_runs"),
+    ),
+    Reconciler(
+        "drop_unneeded",
+        lambda tools: tools.tables.drop_unneeded(),
+        "tables that nobody needs are dropped",
+        chores.LOOSE_TABLES,
+        follows=("free_strays",),
+    ),
+    Reconciler(
+        "mend_stuck_jobs",
+        lambda tools: repairs.mend_stuck_jobs(tools.database),
+        "jobs in which nothing moves are recounted",
+        every_s=MEND_EVERY_S,
+    ),
+    Reconciler(
+        "free_idle_pins",
+        lambda tools: tools.tables.free_idle_pins(),
+        "tables are not kept any more for tasks that ended without using them",
+        every_s=MEND_EVERY_S,
+    ),
+    Reconciler(
+        "count_events",
+        lambda tools: repairs.count_events(tools.database),
+        "what has happened is counted for the metrics",
+        every_s=COUNT_EVERY_S,
+    ),
+    Reconciler(
+        "prune_jobs",
+        _prune(lambda tools: tools.pruner.prune_jobs(tools.database)),
+        "old jobs go, with all that is theirs",
+        every_s=PRUNE_EVERY_S,
+    ),
+    Reconciler(
+        "prune_events",
+        _prune(lambda tools: tools.pruner.prune_events(tools.database)),
+        "old events go, with the runs of tasks that were removed",
+        every_s=PRUNE_EVERY_S,
+    ),
+    Reconciler(
+        "prune_fires",
+        _prune(lambda tools: tools.pruner.prune_fires(tools.database)),
+        "old times of schedules go",
+        every_s=PRUNE_EVERY_S,
+    ),
+    Reconciler(
+        "prune_backfills",
+        _prune(lambda tools: tools.pruner.prune_backfills(tools.database)),
+        "old backfills go",
+        every_s=PRUNE_EVERY_S,
+    ),
+    Reconciler(
+        "prune_workers",
+        _prune(lambda tools: tools.pruner.prune_workers(tools.database)),
+        "workers that ended long ago go",
+        every_s=PRUNE_EVERY_S,
+    ),
+    Reconciler(
+        "prune_audit",
+        _prune(lambda tools: tools.pruner.prune_audit(tools.database)),
+        "old entries of the audit go",
+        every_s=PRUNE_EVERY_S,
+    ),
+    Reconciler(
+        "expire_tables",
+        lambda tools: tools.sweeper.expire(),
+        "tables whose time is over are marked",
+        every_s=EXPIRE_EVERY_S,
+    ),
+    Reconciler(
+        "sweep_tables",
+        lambda tools: tools.sweeper.sweep(),
+        "tables in ClickHouse that nobody knows are dropped",
+        every_s=SWEEP_EVERY_S,
+    ),
+    Reconciler(
+        "record_reconcilers",
+        lambda tools: tools.accounts.write(tools.leader.term),
+        "how often each of these ran, what it did and took is written down",
+        every_s=RECORD_EVERY_S,
+    ),
+    Reconciler(
+        "prune_logs",
+        _prune_logs,
+        "old logs of runs go, on each machine",
+        every_s=SWEEP_EVERY_S,
+        leads=False,
+    ),
+)
+
+
+def questions_of(reconcilers: Sequence[Reconciler]) -> dict[str, Question]:
+    """What the leader asks for these, all in one statement."""
+    return {each.name: each.question for each in reconcilers if each.question is not None}

@@ -25,7 +25,7 @@ from aaiclick.orchestration.store import backfills, schedules
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.schedules import Fired
 from aaiclick.orchestration.store.session import Session
-from aaiclick.trouble import Trouble
+from aaiclick.trouble import Troubles
 
 log = logging.getLogger("aaiclick")
 
@@ -49,7 +49,7 @@ class Scheduler:
         self.database = database
         self._made: list[Submission] = []
         """The runs that the transaction makes which is going on."""
-        self._troubles: dict[int, Trouble] = {}
+        self._troubles = Troubles(level=logging.ERROR)
         self._after: dict[Page, Any] = {}
         """Where the next round goes on with what this one did not come to."""
         self._left = self._done = 0
@@ -113,11 +113,9 @@ class Scheduler:
             with arguments_from_outside(False):  # whatever runs beside it in this process; a backfill says it itself
                 answer = await self.database.transact(work)
         except (InputError, *UNREADABLE) as error:
-            trouble = self._troubles.setdefault(entry_id, Trouble(level=logging.ERROR))
-            trouble.met(f"firing registered job {entry_id}", error)
+            self._troubles.of(entry_id).met(f"firing registered job {entry_id}", error)
             return None
-        if (cured := self._troubles.pop(entry_id, None)) is not None:
-            cured.over()
+        self._troubles.over(entry_id)
         self._done += bool(answer)
         for made in self._made:
             assert made.new_job is not None

@@ -16,42 +16,27 @@ from aaiclick.config import settings
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.opening import close_client, open_client
 from aaiclick.data.context import sweep_contexts
-from aaiclick.data.lifetimes import drop
 from aaiclick.data.sql import text
-from aaiclick.errors import AaiclickError, DataRefused
 from aaiclick.ids import id_time
+from aaiclick.orchestration.control.tables import drop_or_leave
 from aaiclick.orchestration.rules.run_tables import is_run_table, maker_of
 from aaiclick.orchestration.store import table_ages
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.table_drops import LOOKED_AT_ONCE
-from aaiclick.trouble import Trouble
+from aaiclick.trouble import Troubles
 
 log = logging.getLogger("aaiclick")
 
-EXPIRE_EVERY_S = 60.0
-SWEEP_EVERY_S = 600.0
 ROUNDS_MAX = 1_000
 LISTED_AT_ONCE = 1_000
 
 
 class TableSweeper:
-    """Knows when it looked last."""
+    """Finds what may go, and says of which table it cannot."""
 
     def __init__(self, database: Database, clock: Clock = SYSTEM_CLOCK) -> None:
         self.database = database
-        self.clock = clock
-        self._expired = self._swept = clock.monotonic()
-        self._trouble = Trouble(clock)
-
-    async def now_and_then(self) -> None:
-        """Look, if it is time to."""
-        now = self.clock.monotonic()
-        if now - self._expired >= EXPIRE_EVERY_S:
-            self._expired = now
-            await self.expire()
-        if now - self._swept >= SWEEP_EVERY_S:
-            self._swept = now
-            await self.sweep()
+        self._troubles = Troubles(clock)
 
     async def expire(self) -> int:
         """Mark what is over; the dropper drops it."""
@@ -68,34 +53,30 @@ class TableSweeper:
     async def sweep(self) -> int:
         """Drop what nobody knows, and what processes that died have left; gives the number of tables."""
         installation = await self.database.read(table_ages.known_installation)
-        try:
-            dropped = await sweep_contexts(get_ch_url())
-            if installation is not None:  # else there never was a table of a run
-                dropped += await _sweep(self.database, installation, settings().sweep_age_s)
-        except AaiclickError as error:  # ClickHouse is away: there are other things to repair
-            self._trouble.met("sweeping tables", error)
-            return 0
-        self._trouble.over()
+        dropped = await sweep_contexts(get_ch_url())
+        if installation is not None:  # else there never was a table of a run
+            dropped += await self._sweep(installation, settings().sweep_age_s)
         return dropped
 
-
-async def _sweep(database: Database, installation: str, age_s: float) -> int:
-    before = await database.read(lambda session: session.now()) - timedelta(seconds=age_s)
-    url = get_ch_url()
-    client = await open_client(url)
-    dropped, after = 0, ""
-    try:
-        for _ in range(ROUNDS_MAX):
-            listed = await _list(client, installation, age_s, after)
-            ours = [name for name in listed if is_run_table(name) and _is_older(name, before)]
-            for name in await database.read(partial(table_ages.unknown_tables, names=ours)):
-                dropped += await _drop(client, name)
-            if len(listed) < LISTED_AT_ONCE:
-                break
-            after = listed[-1]
-    finally:
-        await close_client(url)
-    return dropped
+    async def _sweep(self, installation: str, age_s: float) -> int:
+        before = await self.database.read(lambda session: session.now()) - timedelta(seconds=age_s)
+        url = get_ch_url()
+        client = await open_client(url)
+        dropped, after = 0, ""
+        try:
+            for _ in range(ROUNDS_MAX):
+                listed = await _list(client, installation, age_s, after)
+                ours = [name for name in listed if is_run_table(name) and _is_older(name, before)]
+                for name in await self.database.read(partial(table_ages.unknown_tables, names=ours)):
+                    if await drop_or_leave(client, name, self._troubles):
+                        log.warning("table %s was known to nobody and is dropped", name)
+                        dropped += 1
+                if len(listed) < LISTED_AT_ONCE:
+                    break
+                after = listed[-1]
+        finally:
+            await close_client(url)
+        return dropped
 
 
 async def _list(client: DataClient, installation: str, age_s: float, after: str) -> list[str]:
@@ -113,14 +94,3 @@ async def _list(client: DataClient, installation: str, age_s: float, after: str)
 def _is_older(name: str, before: datetime) -> bool:
     """Whether whoever made the table is older: the table is younger than its task."""
     return id_time(maker_of(name)) <= before
-
-
-async def _drop(client: DataClient, name: str) -> bool:
-    """A table that ClickHouse refuses to drop is left for the next time; the others go."""
-    try:
-        await drop(client, name)
-    except DataRefused as error:
-        log.warning("table %s cannot be dropped: %s", name, error)
-        return False
-    log.warning("table %s was known to nobody and is dropped", name)
-    return True

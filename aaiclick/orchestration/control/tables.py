@@ -5,31 +5,29 @@ A crash at any point is taken up by the next round: a table is marked before it 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from functools import partial
 
 from aaiclick.backend import get_ch_url
+from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.opening import close_client, open_client
 from aaiclick.data.lifetimes import drop as drop
-from aaiclick.errors import AaiclickError, DataRefused
+from aaiclick.errors import DataRefused
 from aaiclick.orchestration.store import table_drops
 from aaiclick.orchestration.store.database import Database
-from aaiclick.trouble import Trouble
-
-log = logging.getLogger("aaiclick")
+from aaiclick.trouble import Troubles
 
 ROUNDS_MAX = 1_000
 """Transactions, and batches of tables, that one round may take."""
 
 
 class TableDropper:
-    """Drops what may go, and says so where it cannot."""
+    """Drops what may go, and says of which table it cannot."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock = SYSTEM_CLOCK) -> None:
         self.database = database
-        self._trouble = Trouble()
+        self._troubles = Troubles(clock)
 
     async def free_strays(self) -> int:
         """End the references of runs whose workers are gone."""
@@ -41,48 +39,37 @@ class TableDropper:
 
     async def drop_unneeded(self) -> int:
         """Look at what references have left, and drop what nobody needs; gives the number of tables."""
-        try:
-            dropped = await drop_unneeded_tables(self.database)
-        except AaiclickError as error:  # ClickHouse is away: there are other things to repair
-            self._trouble.met("dropping tables", error)
+        for _ in range(ROUNDS_MAX):
+            if not await self.database.transact(table_drops.mark_unneeded):
+                break
+        names = await self.database.read(table_drops.next_to_drop)
+        if not names:
             return 0
-        self._trouble.over()
+        url = get_ch_url()
+        client = await open_client(url)
+        try:
+            return await self._drop_all(client, names)
+        finally:
+            await close_client(url)
+
+    async def _drop_all(self, client: DataClient, names: Sequence[str]) -> int:
+        dropped = 0
+        for _ in range(ROUNDS_MAX):
+            gone = [name for name in names if await drop_or_leave(client, name, self._troubles)]
+            await self.database.transact(partial(table_drops.forget_tables, names=gone))
+            dropped += len(gone)
+            names = await self.database.read(partial(table_drops.next_to_drop, after=names[-1]))
+            if not names:
+                break
         return dropped
 
 
-async def drop_unneeded_tables(database: Database) -> int:
-    """Look at what references have left, and drop what nobody needs."""
-    for _ in range(ROUNDS_MAX):
-        if not await database.transact(table_drops.mark_unneeded):
-            break
-    names = await database.read(table_drops.next_to_drop)
-    if not names:
-        return 0
-    url = get_ch_url()
-    client = await open_client(url)
-    try:
-        return await _drop_all(database, client, names)
-    finally:
-        await close_client(url)
-
-
-async def _drop_all(database: Database, client: DataClient, names: Sequence[str]) -> int:
-    dropped = 0
-    for _ in range(ROUNDS_MAX):
-        gone = [name for name in names if await _is_dropped(client, name)]
-        await database.transact(partial(table_drops.forget_tables, names=gone))
-        dropped += len(gone)
-        names = await database.read(partial(table_drops.next_to_drop, after=names[-1]))
-        if not names:
-            break
-    return dropped
-
-
-async def _is_dropped(client: DataClient, name: str) -> bool:
-    """A table that ClickHouse refuses to drop is left for the next round; the others go."""
+async def drop_or_leave(client: DataClient, name: str, troubles: Troubles) -> bool:
+    """Drop a table. One that ClickHouse refuses to drop is left for the next round; the others go."""
     try:
         await drop(client, name)
     except DataRefused as error:
-        log.warning("table %s cannot be dropped: %s", name, error)
+        troubles.of(name).met(f"dropping table {name}", error, "it is left for the next round")
         return False
+    troubles.over(name)
     return True

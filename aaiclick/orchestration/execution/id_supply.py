@@ -19,10 +19,6 @@ async def keep_ids(coordinator: Coordinator, clock: Clock = SYSTEM_CLOCK) -> Non
     trouble = Trouble(clock)
     while True:
         await clock.sleep(trouble.pause_s or EVERY_S)
-        try:
+        with trouble.told("getting the right to make ids"):  # the state may be away for a while
             async with asyncio.timeout(ANSWER_S_MAX):
                 await coordinator.grant_ids()
-        except Exception as error:  # the state may be away for a while
-            trouble.met("getting the right to make ids", error)
-        else:
-            trouble.over()

@@ -7,7 +7,6 @@ symbolic links can read it, and it outlives the removal of old attempts.
 from __future__ import annotations
 
 import contextvars
-import logging
 import os
 import threading
 from contextlib import suppress
@@ -17,21 +16,22 @@ from aaiclick.config import settings
 from aaiclick.errors import ConfigError
 from aaiclick.orchestration.rules.log_names import log_name
 from aaiclick.telemetry.masks import Masking
+from aaiclick.trouble import Troubles
 
 TAIL_BYTES = 64 * 1024
 """How much of the end is kept of an output that is too long."""
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
-log = logging.getLogger("aaiclick")
-_warned: set[tuple[str, str]] = set()
+_troubles = Troubles()
+"""By directory. Of the worker, not of the task that runs: they are told outside of any run."""
 
 
 class RunLog:
     """The log of one run. The file is made by the first thing that is written, or by `open()`.
 
-    Of an output that is too long the beginning is kept as it comes, and the end is written when the run ends. A log
-    that cannot be written is warned of once; the task goes on without.
+    Of an output that is too long the beginning is kept as it comes, and the end is written when the run ends. A task
+    whose log cannot be written goes on without; that is told once for all of them.
     """
 
     __slots__ = ("_epoch", "_fd", "_head_left", "_lock", "_lost", "_masking", "_mid_line", "_tail", "_task_id", "path")
@@ -83,7 +83,9 @@ class RunLog:
         trouble = _write(fd, self._ending()) if self._tail else None
         os.close(fd)
         if trouble:
-            _warn(trouble)
+            _tell(trouble)
+        else:
+            contextvars.Context().run(_troubles.over, settings().log_dir)
 
     def _guarded(self, data: bytes, *, ends: bool = False) -> None:
         """Add the data, masked; `ends`: and what was held back, since nothing goes on after it."""
@@ -95,9 +97,9 @@ class RunLog:
             masked = masking.feed(data) + (masking.end() if ends else b"")
             trouble = self._add(masked) if self._lock and (masked or not ends) else None
         if trouble:  # told when the lock is free: a handler of logging may be waiting for it
-            _warn(trouble)
+            _tell(trouble)
 
-    def _add(self, data: bytes) -> str | None:
+    def _add(self, data: bytes) -> Exception | None:
         trouble = self._make() if self._fd is None else None
         if self._fd is None:
             self._fd = -1
@@ -130,22 +132,20 @@ class RunLog:
             return self._tail
         return f"[aaiclick] {self._lost} bytes were left out here.\n".encode() + self._tail
 
-    def _make(self) -> str | None:
+    def _make(self) -> Exception | None:
         """Make the file and point `{task_id}.log` to it; gives what went wrong, if anything did."""
         try:
             directory = get_logs_dir()
             path = os.path.join(directory, log_name(self._task_id, self._epoch))
             self._fd = _create(path)
-        except ConfigError as error:
-            return str(error)
-        except OSError as error:
-            return f"{error.filename or 'a log'}: {error.strerror}"
+        except (ConfigError, OSError) as error:
+            return error
         self.path = path
         self._head_left = settings().log_bytes_max - _tail_bytes()
         try:
             _point(directory, self._task_id, self._epoch)
         except OSError as error:
-            return f"{os.path.join(directory, log_name(self._task_id))}: {error.strerror}"
+            return error
         return None
 
 
@@ -175,18 +175,16 @@ def _point(directory: str, task_id: int, epoch: int) -> None:
     os.replace(passing, newest)
 
 
-def _write(fd: int, data: bytes) -> str | None:
+def _write(fd: int, data: bytes) -> OSError | None:
     try:
         while data:
             data = data[os.write(fd, data) :]
     except OSError as error:
-        return f"{settings().log_dir}: {error.strerror}"
+        return error
     return None
 
 
-def _warn(trouble: str) -> None:
-    """Say it once for each place and cause, and outside of any run: it is the worker's trouble, not the task's."""
-    key = (str(settings().log_dir), trouble.rpartition(":")[2])
-    if key not in _warned:
-        _warned.add(key)
-        contextvars.Context().run(log.warning, "A task's log cannot be written; the task goes on. %s", trouble)
+def _tell(error: Exception) -> None:
+    directory = settings().log_dir
+    what = f"writing the logs of tasks in {directory}"
+    contextvars.Context().run(_troubles.of(directory).met, what, error, "the tasks go on without")

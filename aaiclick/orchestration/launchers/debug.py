@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, overload
 
 from aaiclick.data.clients.opening import kept_open
-from aaiclick.errors import InputError, NotFound
+from aaiclick.errors import AaiclickError, InputError, NotFound
 from aaiclick.orchestration.blocking import refuse_running_loop
 from aaiclick.orchestration.checks import refuse_during_import
 from aaiclick.orchestration.connections import connected, coordinated
@@ -29,6 +29,7 @@ from aaiclick.orchestration.params import bind
 from aaiclick.orchestration.rules.names import shorten
 from aaiclick.orchestration.rules.scripts import running_here
 from aaiclick.orchestration.rules.variables import P, R
+from aaiclick.trouble import Trouble
 
 CONCURRENCY = 8
 
@@ -75,7 +76,8 @@ async def _test(
         async with kept_open():
             ended = await _run(coordinator, worker.id, job_id, debugger)
             async with connected() as database:
-                await TableDropper(database).drop_unneeded()
+                with Trouble().told("dropping tables", "whoever leads drops them", of=AaiclickError):
+                    await TableDropper(database).drop_unneeded()
         return job.update(ended) if isinstance(job, Job) else ended
     finally:
         await coordinator.deregister(worker.id)

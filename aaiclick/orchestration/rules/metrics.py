@@ -7,12 +7,14 @@ The table below is the truth: what is shown is made from it, and `docs/reference
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
+from aaiclick.orchestration.rules.reconcilers import ReconcilerRecord
 from aaiclick.orchestration.rules.states import LATE_REPORT
 
 T = TypeVar("T")
@@ -54,6 +56,7 @@ _JOB_S = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 86400.0)
 _TASK_S = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
 _WORKER = ("worker", "hostname")
 _JOB = ("job",)
+_RECONCILER = ("reconciler",)
 
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
@@ -111,6 +114,12 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             ),
             Metric("expectations_warned_total", Kind.COUNTER, "Expectations of data that were not met: a warning."),
             Metric("expectations_failed_total", Kind.COUNTER, "Expectations of data that were not met: an error."),
+            Metric("reconciler_runs_total", Kind.COUNTER, "How often the leader called a reconciler.", _RECONCILER),
+            Metric("reconciler_work_total", Kind.COUNTER, "How many things it found to do.", _RECONCILER),
+            Metric("reconciler_failures_total", Kind.COUNTER, "How many of its runs failed.", _RECONCILER),
+            Metric("reconciler_seconds_total", Kind.COUNTER, "What all of its runs took.", _RECONCILER),
+            Metric("reconciler_run_age", Kind.GAUGE, "Seconds since it ran last.", _RECONCILER),
+            Metric("reconciler_failing", Kind.GAUGE, "Whether its last run failed: 1 if so.", _RECONCILER),
         )
     }
 )
@@ -151,6 +160,19 @@ class Histogram:
     total_s: float = 0.0
 
 
+OF_RECONCILERS: Mapping[str, Callable[[ReconcilerRecord], float | None]] = MappingProxyType(
+    {
+        "reconciler_runs_total": attrgetter("runs"),
+        "reconciler_work_total": attrgetter("done"),
+        "reconciler_failures_total": attrgetter("failures"),
+        "reconciler_seconds_total": attrgetter("seconds"),
+        "reconciler_run_age": attrgetter("ran_s_ago"),
+        "reconciler_failing": attrgetter("is_failing"),
+    }
+)
+"""What each of these is, of one reconciler; None while it never ran."""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerMetrics:
     """One live worker."""
@@ -182,6 +204,8 @@ class Metrics:
     workers: Sequence[WorkerMetrics] = field(default=())
     jobs: Sequence[JobMetrics] = field(default=())
     """The counters and histograms of jobs, by name; together they are those above."""
+    reconcilers: Sequence[ReconcilerRecord] = field(default=())
+    """Those of the leader, which write their own numbers down every half minute."""
 
 
 Key = tuple[str, str]
@@ -208,8 +232,8 @@ def add(some: Tally, more: Tally) -> Tally:
 
 
 def counters_of(tally: Tally) -> dict[str, int]:
-    """All counters, in their order; one that never moved is zero."""
-    names = [metric.name for metric in METRICS.values() if metric.kind is Kind.COUNTER]
+    """All counters of events, in their order; one that never moved is zero."""
+    names = [name for name, metric in METRICS.items() if metric.kind is Kind.COUNTER and metric.labels != _RECONCILER]
     return {name: tally.get((name, ""), Amount(0)).number for name in names}
 
 
@@ -283,7 +307,7 @@ def metrics_markdown() -> str:
         for metric in METRICS.values()
         if metric.buckets_s
     ]
-    return "\n".join([*lines, *_OF_JOBS, *_OF_OTHERS, ""])
+    return "\n".join([*lines, *_OF_JOBS, *_OF_RECONCILERS, *_OF_OTHERS, ""])
 
 
 _OF_JOBS = (
@@ -292,6 +316,12 @@ _OF_JOBS = (
     f"{UNREGISTERED_SHOWN_MAX} are of jobs that are not registered; all others are summed up under `{OTHERS!r}`, with "
     "a blank before it, as no name begins. `sum without (job)` gives all jobs. Where Prometheus names its targets by a "
     "label `job` too, it calls this one `exported_job`, unless `honor_labels` is set.",
+)
+
+_OF_RECONCILERS = (
+    "",
+    "`reconciler` is one of [those that the leader calls](../concepts/sessions-and-recovery.md#reconcilers). Their "
+    "numbers are written down every half minute, and go on under the next leader.",
 )
 
 _OF_OTHERS = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,9 +13,9 @@ from aaiclick.orchestration.store.results import Found, read_named
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.table_holds import register_first
 from aaiclick.orchestration.store.transitions import start_jobs
-from aaiclick.trouble import one_line
+from aaiclick.trouble import Trouble
 
-log = logging.getLogger("aaiclick")
+_registering = Trouble()
 
 BEARABLE_S = 0.005
 """A claim that took no longer than this is not worth a shortcut."""
@@ -104,12 +103,14 @@ async def _registered(session: Session, worker_id: int, taken: Sequence[ClaimedT
     Where what was taken is committed by then, an error must not lose it: it would be given back, and fail again.
     """
     try:
-        return await register_first(session, worker_id, taken, found)
+        known = await register_first(session, worker_id, taken, found)
     except Exception as error:
         if not session.dialect.claims_at_once:
             raise
-        log.warning("the tables of %d claims cannot be registered with them: %s", len(taken), one_line(error))
+        _registering.met("registering tables with their claims", error, "their runs ask for themselves")
         return set()
+    _registering.over()
+    return known
 
 
 def _claim(task: ClaimedTask, worker_id: int, found: Found, registered: bool, installation: str) -> Claim:

@@ -49,6 +49,7 @@ from aaiclick.orchestration.rules.metrics import (
 from aaiclick.orchestration.rules.states import WorkerStatus
 from aaiclick.orchestration.store import job_metrics
 from aaiclick.orchestration.store.absent import insert_absent
+from aaiclick.orchestration.store.reconcilers import read_reconcilers
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, events, jobs, metrics, ready, runs, tasks, workers
 
@@ -229,7 +230,11 @@ async def read_metrics(session: Session) -> Metrics:
     live = (workers.c.status.in_(_LIVE), workers.c.expires_at > now)
     active = await session.scalar(select(func.count()).select_from(workers).where(*live))
     shown = [_worker(row, now) for row in await _read_workers(session, live)]
-    return Metrics(counters_of(tally), histograms_of(tally), int(depth), int(active), shown, jobs_of(tally, by_job))
+    by_name = jobs_of(tally, by_job)
+    reconcilers = await read_reconcilers(session)
+    return Metrics(
+        counters_of(tally), histograms_of(tally), int(depth), int(active), shown, by_name, reconcilers=reconcilers
+    )
 
 
 async def _read_workers(session: Session, live: tuple[ColumnElement[bool], ...]) -> Sequence[Row[Any]]:

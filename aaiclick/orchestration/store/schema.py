@@ -16,7 +16,8 @@ from sqlalchemy.exc import DBAPIError
 
 from aaiclick.errors import Conflict, InputError, SchemaError
 from aaiclick.orchestration.store import access_tables as access_tables  # its tables join the others
-from aaiclick.orchestration.store import fleet_tables as fleet_tables  # as above
+from aaiclick.orchestration.store import fleet_tables as fleet_tables  # its table joins them too
+from aaiclick.orchestration.store import reconcilers as reconcilers  # its table joins them too
 from aaiclick.orchestration.store import task_events as task_events  # its view joins them too
 from aaiclick.orchestration.store.connecting import connect, create_file, explain, in_our_words, refuse_foreign
 from aaiclick.orchestration.store.connecting import missing_driver as missing_driver

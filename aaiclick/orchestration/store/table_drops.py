@@ -187,13 +187,15 @@ async def free_idle_pins(session: Session) -> int:
     return len(found - cleared)
 
 
-def questions() -> list[ColumnElement[bool]]:
-    """Whether there are references of workers that are gone; whether there is a table to look at or to drop."""
-    return [
-        exists(select(literal(1)).select_from(table_run_refs).where(_stray())),
-        or_(
-            exists(select(literal(1)).select_from(table_run_refs).where(_is_over())),
-            exists().where(table_pin_refs.c.freed),
-            exists().where(table_context_refs.c.dropping),
-        ),
-    ]
+def strays() -> ColumnElement[bool]:
+    """Whether there are references of workers that are gone."""
+    return exists(select(literal(1)).select_from(table_run_refs).where(_stray()))
+
+
+def loose_tables() -> ColumnElement[bool]:
+    """Whether there is a table to look at or to drop."""
+    return or_(
+        exists(select(literal(1)).select_from(table_run_refs).where(_is_over())),
+        exists().where(table_pin_refs.c.freed),
+        exists().where(table_context_refs.c.dropping),
+    )

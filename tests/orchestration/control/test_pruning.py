@@ -10,9 +10,10 @@ from sqlalchemy import func, insert, select, update
 
 from aaiclick.config import reset_settings
 from aaiclick.orchestration.control import pruning
-from aaiclick.orchestration.control.loop import SWEEP_EVERY_S, Control
+from aaiclick.orchestration.control.loop import Control
 from aaiclick.orchestration.control.pruning import KINDS, Pruner
-from aaiclick.orchestration.control.reconcilers import count_events
+from aaiclick.orchestration.control.reconcilers import SWEEP_EVERY_S
+from aaiclick.orchestration.control.repairs import count_events
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.models import Claim, Job, WorkerStatus
 from aaiclick.orchestration.rules.metrics import JOB_COUNTERS, JOB_S, METRICS

@@ -1,74 +1,74 @@
-"""Each reconciler does all there is to do, in bounded steps, and nothing when there is nothing."""
+"""The table: each row is whole, what it asks is in the one question, and the page tells of it."""
 
 from __future__ import annotations
 
-import pytest
-from sqlalchemy import update
+import re
+from pathlib import Path
 
-from aaiclick.orchestration.control import reconcilers
-from aaiclick.orchestration.coordinator import direct
-from aaiclick.orchestration.models import Group
-from aaiclick.orchestration.store import metrics, queue, ripples
-from aaiclick.orchestration.store.tables import events
+from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.control.reconcilers import RECONCILERS, RECORD_EVERY_S, questions_of
+from aaiclick.orchestration.store.reconcilers import read_reconcilers
 from tests.support.band import band
-from tests.support.orchestra import LONG_AGO, Orchestra, make
+from tests.support.clocks import HandClock
+from tests.support.orchestra import Orchestra, make
 
 __all__ = ["band"]
 
+PAGE = Path(__file__).parents[3] / "docs/concepts/sessions-and-recovery.md"
 
-async def test_with_nothing_to_do_they_do_nothing(band: Orchestra) -> None:
+
+def test_names_are_unique_and_whoever_follows_comes_later() -> None:
+    names = [each.name for each in RECONCILERS]
+    assert len(set(names)) == len(names)
+    for place, each in enumerate(RECONCILERS):
+        assert set(each.follows) <= set(names[:place])
+
+
+def test_each_comes_by_a_question_or_by_the_time() -> None:
+    assert all(each.question is not None or each.every_s > 0 for each in RECONCILERS)
+    assert set(questions_of(RECONCILERS)) == {each.name for each in RECONCILERS if each.question is not None}
+    assert not [each.name for each in RECONCILERS if not each.leads and each.question is not None]
+
+
+def test_the_page_tells_of_each_what_it_does_and_how_often() -> None:
+    """Read off the table, in its order."""
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|$", PAGE.read_text(), re.MULTILINE)
+    assert [(name, often, meaning) for name, often, meaning in rows] == [
+        (each.name, "when asked for" if each.question is not None else f"{each.every_s:g} s", each.meaning)
+        for each in RECONCILERS
+    ]
+
+
+async def test_whoever_leads_writes_down_what_became_of_them(band: Orchestra) -> None:
+    clock = HandClock()
+    loop = Control(band.database, 1, session_s=30, clock=clock)
     await band.submit(make("a"))
     await band.claim()
-    assert await reconcilers.recover_lost_runs(band.database, expire=True) == 0
-    assert await reconcilers.promote_due_tasks(band.database) == 0
-    assert await reconcilers.work_off_ripples(band.database) == 0
-    assert await reconcilers.end_overdue_jobs(band.database) == 0
-    assert await reconcilers.end_abandoned_jobs(band.database) == 0
-    assert await reconcilers.mend_stuck_jobs(band.database) == 0
+    await band.coordinator.deregister(band.worker)
+    until = clock.now + RECORD_EVERY_S + 2
+    while clock.now < until:
+        clock.now += await loop.round()
+    found = {each.name: each for each in await band.database.read(read_reconcilers)}
+    assert set(found) == {each.name for each in RECONCILERS}
+    lost = found["recover_lost_runs"]
+    assert (lost.runs, lost.done, lost.failures) == (1, 1, 0)
+    assert found["count_events"].runs == 3
+    assert found["mend_stuck_jobs"].runs == 1
+    assert found["sweep_tables"].ran_at is None
 
 
-async def test_ripples_are_worked_off_to_their_end(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ripples, "STEP", 2)
-    first, group = make("first"), Group("g")
-    for number in range(7):
-        make(f"t{number}", group_id=group.id)
-    first >> group
-    job = await band.submit(first, group)
-    monkeypatch.setattr(direct, "work_ripples", _not_now)
-    await band.complete(*await band.claim())
-    assert await band.ripples()
-    assert await reconcilers.work_off_ripples(band.database) > 1
-    assert await band.ripples() == []
-    assert len(await band.ready_names()) == 7
-    assert (await band.job(job)).status == "running"
-
-
-async def _not_now(*_: object) -> None:
-    """The process died here."""
-
-
-async def test_a_reconciler_stops_after_its_share(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconcilers, "ROUNDS_MAX", 3)
-    calls = 0
-
-    async def endless(session: object) -> int:
-        nonlocal calls
-        calls += 1
-        return 1
-
-    monkeypatch.setattr(queue, "promote_due", endless)
-    assert await reconcilers.promote_due_tasks(band.database) == 3
-    assert calls == 3
-
-
-async def test_events_are_counted_in_bounded_steps(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("a", "b", "c"):
-        await band.submit(make(name))
-    assert await reconcilers.count_events(band.database) == 0
-    await band.database.transact(lambda session: session.run(update(events).values(at=LONG_AGO)))
-    monkeypatch.setattr(metrics, "STEP", 1)
-    monkeypatch.setattr(reconcilers, "COUNT_STEPS_MAX", 2)
-    assert await reconcilers.count_events(band.database) > 0
-    assert await band.database.read(metrics.is_behind)
-    assert await reconcilers.count_events(band.database) > 0
-    assert not await band.database.read(metrics.is_behind)
+async def test_a_leader_that_leaves_writes_down_the_rest_and_the_next_goes_on(band: Orchestra) -> None:
+    first = Control(band.database, 1, session_s=30, clock=HandClock())
+    await band.submit(make("a"))
+    await band.claim()
+    await band.coordinator.deregister(band.worker)
+    await first.round()
+    await first._leave()
+    (lost,) = [each for each in await band.database.read(read_reconcilers) if each.name == "recover_lost_runs"]
+    assert lost.runs == 1
+    second = Control(band.database, 2, session_s=30, clock=HandClock())
+    await second.round()
+    second.accounts.note("recover_lost_runs", 0, 0.0)
+    await second._leave()
+    (lost,) = [each for each in await band.database.read(read_reconcilers) if each.name == "recover_lost_runs"]
+    assert (lost.runs, lost.done) == (2, 1)

@@ -15,11 +15,11 @@ from aaiclick.orchestration.control.schedules import Scheduler, tell
 from aaiclick.orchestration.rules.entrypoints import arguments_from_outside
 from aaiclick.orchestration.rules.schedules import COUNTED_MAX
 from aaiclick.orchestration.store import backfills, schedules
-from aaiclick.orchestration.store.chores import look_for_chores
 from aaiclick.orchestration.store.schedules import Fired
 from aaiclick.orchestration.store.tables import registered_jobs, tasks
 from tests.support.band import SERVERS, band
 from tests.support.catalogue import PLAIN, come, count_jobs, days_ago, fires_of, register
+from tests.support.chores import chores
 from tests.support.clocks import HandClock
 from tests.support.orchestra import Orchestra, orchestra
 
@@ -31,12 +31,12 @@ async def test_the_control_loop_fires_what_is_due(band: Orchestra) -> None:
     await register(band)
     await loop.round()
     assert await count_jobs(band) == 0
-    assert not (await band.database.read(look_for_chores)).schedules
+    assert (await chores(band)).get("fire_schedules") != 0
     await come(band, await days_ago(band, 0))
-    assert (await band.database.read(look_for_chores)).schedules
+    assert (await chores(band))["fire_schedules"] == 0
     await loop.round()
     assert await count_jobs(band) == 1
-    assert not (await band.database.read(look_for_chores)).schedules
+    assert (await chores(band)).get("fire_schedules") != 0
 
 
 async def test_what_comes_from_outside_beside_it_does_not_mark_what_is_fired(band: Orchestra) -> None:
@@ -64,7 +64,7 @@ async def test_a_round_does_its_share_and_the_next_goes_on(band: Orchestra, monk
     loop = Control(band.database, 1, session_s=30, clock=HandClock())
     assert [await loop.round() for _ in range(2)] == [0.0, 0.0]
     assert 2 <= await count_jobs(band) < 5
-    while loop.schedules.unfinished:
+    while loop.tools.schedules.unfinished:
         await loop.round()
     assert await count_jobs(band) == 5
     assert await loop.round() > 0
@@ -90,7 +90,7 @@ async def test_what_waits_and_what_is_filled_in_gets_its_turn(band: Orchestra) -
         await scheduler.fire()
         await band.complete(*await band.claim())
     assert await count_jobs(band) == 2 + 3
-    assert not (await band.database.read(look_for_chores)).schedules
+    assert (await chores(band)).get("fire_schedules") != 0
 
 
 async def test_an_entry_that_cannot_fire_does_not_hold_up_the_others(

@@ -10,13 +10,16 @@ import pytest
 
 from aaiclick.config import reset_settings, settings
 from aaiclick.data import data_context
+from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.context import Context
-from aaiclick.errors import DataUnreachable
+from aaiclick.errors import DataRefused, DataUnreachable
 from aaiclick.ids import new_id
 from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.control import sweeper as module
+from aaiclick.orchestration.control import tables as tables_module
 from aaiclick.orchestration.control.loop import Control
-from aaiclick.orchestration.control.sweeper import EXPIRE_EVERY_S, SWEEP_EVERY_S, TableSweeper
+from aaiclick.orchestration.control.reconcilers import SWEEP_EVERY_S
+from aaiclick.orchestration.control.sweeper import TableSweeper
 from aaiclick.orchestration.rules.states import PreservationMode
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.table_holds import name_of_installation, register_given
@@ -103,7 +106,7 @@ async def test_where_there_never_was_a_table_nothing_is_opened(
     assert await TableSweeper(database).sweep() == 0
 
 
-async def test_an_engine_that_is_away_is_told_once(
+async def test_an_engine_that_is_away_is_told_once_and_the_next_looks_again(
     database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def away(url: str) -> None:
@@ -111,32 +114,34 @@ async def test_an_engine_that_is_away_is_told_once(
 
     await database.transact(name_of_installation)
     monkeypatch.setattr(module, "open_client", away)
-    sweeper = TableSweeper(database)
+    with pytest.raises(DataUnreachable):
+        await TableSweeper(database).sweep()
+    clock = HandClock()
+    control = Control(database, 1, session_s=30, clock=clock)
     with caplog.at_level(logging.WARNING, "aaiclick"):
-        assert [await sweeper.sweep() for _ in range(3)] == [0, 0, 0]
-    assert len([line for line in caplog.messages if "sweeping tables fails" in line]) == 1
+        for _ in range(3):
+            clock.now += SWEEP_EVERY_S
+            await control.round()
+    assert len([line for line in caplog.messages if "sweep_tables fails" in line]) == 3  # each after ten minutes
 
 
-async def test_it_looks_now_and_then(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, done = HandClock(), list[str]()
-    sweeper = TableSweeper(database, clock)
+async def test_a_table_that_cannot_be_dropped_is_told_and_left(
+    database: Database, context: Context, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours = f'{{"installation": "{await database.transact(name_of_installation)}"}}'
+    names = [await make_table(context, f"t{old_id()}_1_{number}", ours) for number in (1, 2)]
 
-    async def note(what: str) -> int:
-        done.append(what)
-        return 0
+    async def refuse(client: DataClient, name: str) -> None:
+        if name == names[0]:
+            raise DataRefused(cause="too large to drop", code=359)
+        await drop(client, name)
 
-    monkeypatch.setattr(sweeper, "expire", lambda: note("expire"))
-    monkeypatch.setattr(sweeper, "sweep", lambda: note("sweep"))
-    await sweeper.now_and_then()
-    assert done == []
-    for _ in range(2):
-        clock.now += EXPIRE_EVERY_S
-        await sweeper.now_and_then()
-        await sweeper.now_and_then()
-    assert done == ["expire", "expire"]
-    clock.now += SWEEP_EVERY_S
-    await sweeper.now_and_then()
-    assert done == ["expire", "expire", "expire", "sweep"]
+    drop = tables_module.drop
+    monkeypatch.setattr(tables_module, "drop", refuse)
+    sweeper = TableSweeper(database)
+    assert [await sweeper.sweep() for _ in range(2)] == [1, 0]
+    assert len([line for line in caplog.messages if f"dropping table {names[0]} fails" in line]) == 1
+    assert f"table {names[1]} was known to nobody and is dropped" in caplog.messages
 
 
 async def test_whoever_leads_sweeps(database: Database, context: Context) -> None:

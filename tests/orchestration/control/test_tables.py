@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import pytest
@@ -132,26 +131,36 @@ async def test_a_crash_at_any_step_is_taken_up(
 
 
 async def test_an_engine_that_is_away_is_told_once_and_waited_for(
-    band: Orchestra, shelf: Shelf, dropper: TableDropper, caplog: pytest.LogCaptureFixture
+    band: Orchestra, shelf: Shelf, caplog: pytest.LogCaptureFixture
 ) -> None:
     await made(band, shelf)
     shelf.away = True
-    with caplog.at_level(logging.WARNING, "aaiclick"):
-        assert [await dropper.drop_unneeded() for _ in range(3)] == [0, 0, 0]
-    assert len([line for line in caplog.messages if "dropping tables fails" in line]) == 1
+    control = Control(band.database, 1, session_s=30)
+    for _ in range(3):
+        await control.round()
+    assert len([line for line in caplog.messages if "drop_unneeded fails" in line]) == 1
+    assert control._since is not None  # it is no outage of the state
     shelf.away = False
-    assert await dropper.drop_unneeded() == 1
+    await control.round()
     assert await references_left(band) == 0
+    assert "drop_unneeded works again" in caplog.text
 
 
 async def test_a_table_that_cannot_be_dropped_does_not_hold_up_the_others(
-    band: Orchestra, shelf: Shelf, dropper: TableDropper, monkeypatch: pytest.MonkeyPatch
+    band: Orchestra,
+    shelf: Shelf,
+    dropper: TableDropper,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(table_drops, "DROPPED_AT_ONCE", 2)
     names = await made(band, shelf, 5)
     shelf.refused = set(names[:3])
     assert await dropper.drop_unneeded() == 2
+    assert await dropper.drop_unneeded() == 0
     assert shelf.names == set(names[:3])
+    told = [line for line in caplog.messages if line.startswith("dropping table")]
+    assert [line.split()[2] for line in told] == sorted(names[:3])  # each once, not in each round
     shelf.refused = set()
     assert await dropper.drop_unneeded() == 3
 

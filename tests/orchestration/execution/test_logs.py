@@ -15,12 +15,13 @@ from aaiclick.config import reset_settings
 from aaiclick.orchestration.execution import logs
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.rules.log_names import log_name
+from aaiclick.trouble import Troubles
 
 
 @pytest.fixture(autouse=True)
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("AAICLICK_LOG_DIR", str(tmp_path / "logs"))
-    monkeypatch.setattr(logs, "_warned", set())
+    monkeypatch.setattr(logs, "_troubles", Troubles())
     reset_settings()
     return tmp_path / "logs"
 
@@ -216,8 +217,8 @@ def test_a_directory_that_cannot_be_made_is_warned_of_once(
     for epoch in range(3):
         assert written(b"x", b"y", epoch=epoch).path is None
     (warning,) = warnings_in(caplog)
-    assert warning.startswith("A task's log cannot be written; the task goes on.")
-    assert str(tmp_path / "file") in warning
+    assert warning.startswith(f"writing the logs of tasks in {tmp_path / 'file'} fails: ")
+    assert warning.endswith("; the tasks go on without")
 
 
 def test_a_directory_that_is_read_only_is_warned_of_once(
@@ -226,11 +227,14 @@ def test_a_directory_that_is_read_only_is_warned_of_once(
     def refuse(path: str, *_: object) -> int:
         raise OSError(30, "Read-only file system", path)
 
-    monkeypatch.setattr(logs, "_create", refuse)
-    for epoch in range(3):
-        assert written(b"x", epoch=epoch).path is None
+    with monkeypatch.context() as read_only:
+        read_only.setattr(logs, "_create", refuse)
+        for epoch in range(3):
+            assert written(b"x", epoch=epoch).path is None
     (warning,) = warnings_in(caplog)
     assert "Read-only file system" in warning
+    written(b"x")
+    assert "works again" in warnings_in(caplog)[-1]
 
 
 def test_a_disk_that_is_full_is_warned_of_once(

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from aaiclick.errors import WorkerStuck
-from aaiclick.orchestration.control.reconcilers import recover_lost_runs
+from aaiclick.orchestration.control.repairs import recover_lost_runs
 from aaiclick.orchestration.execution import outbox as outbox_module
 from aaiclick.orchestration.execution import worker as worker_module
 from aaiclick.orchestration.models import Receipt, Report
@@ -49,7 +49,7 @@ async def test_it_ends_and_its_runs_are_given_to_others(band: Orchestra, monkeyp
     worker_id = stuck.value.facts["worker_id"]
     assert await band.scalar(select(workers.c.status).where(workers.c.id == worker_id)) == "stopped"
     assert (await band.statuses(job))["a"] in ("claimed", "running")
-    await recover_lost_runs(band.database, expire=False)
+    await recover_lost_runs(band.database)
     assert await band.statuses(job) == {"a": "pending"}
     await band.drain()
     assert (await band.job(job)).status == "completed"

@@ -14,6 +14,7 @@ from aaiclick.orchestration.rules.metrics import (
     JOB_S,
     JOBS_SHOWN_MAX,
     METRICS,
+    OF_RECONCILERS,
     OTHERS,
     TASK_COUNTERS,
     TASK_S,
@@ -28,6 +29,7 @@ from aaiclick.orchestration.rules.metrics import (
     metrics_markdown,
 )
 from aaiclick.orchestration.rules.names import check_name
+from aaiclick.orchestration.rules.reconcilers import ReconcilerRecord
 from aaiclick.orchestration.rules.states import JOB_MOVES, TASK_MOVES, TASK_NOTES
 
 PROJECT = Path(__file__).parents[3]
@@ -48,14 +50,21 @@ SPECIFIED = [
 ]
 
 
-def test_the_names_are_those_of_the_specification_and_four_of_our_own() -> None:
+def test_the_names_are_those_of_the_specification_and_some_of_our_own() -> None:
     own = ["worker_report_age", "task_late_reports_total", "expectations_warned_total", "expectations_failed_total"]
-    assert list(METRICS) == [*SPECIFIED, *own]
+    assert list(METRICS) == [*SPECIFIED, *own, *OF_RECONCILERS]
+
+
+def test_numbers_of_reconcilers_are_those_with_their_label() -> None:
+    assert list(OF_RECONCILERS) == [name for name, metric in METRICS.items() if metric.labels == ("reconciler",)]
+    never = ReconcilerRecord("a")
+    assert [value(never) for value in OF_RECONCILERS.values()] == [0, 0, 0, 0.0, None, False]
 
 
 def test_every_counter_is_counted_from_moves_that_there_are() -> None:
     counted = {*JOB_COUNTERS.values(), *TASK_COUNTERS.values(), GROWTH}
-    assert counted == {name for name, metric in METRICS.items() if metric.kind is Kind.COUNTER}
+    counters = {name for name, metric in METRICS.items() if metric.kind is Kind.COUNTER}
+    assert counted == counters - set(OF_RECONCILERS)
     assert set(JOB_COUNTERS) - {"create"} <= set(JOB_MOVES)
     assert set(TASK_COUNTERS) <= {*TASK_MOVES, *TASK_NOTES}
 

@@ -7,9 +7,9 @@ from sqlalchemy import select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from aaiclick.orchestration.store import table_drops
-from aaiclick.orchestration.store.chores import look_for_chores
 from aaiclick.orchestration.store.tables import table_context_refs, table_run_refs
 from tests.support.band import band
+from tests.support.chores import chores
 from tests.support.orchestra import Orchestra, make
 from tests.support.tables import failed, hold, look, pins, registered, returned
 
@@ -18,25 +18,23 @@ __all__ = ["band"]
 
 async def test_nothing_to_see(band: Orchestra) -> None:
     assert await band.database.transact(table_drops.mark_unneeded) == 0
-    chores = await band.database.read(look_for_chores)
-    assert not chores.tables
-    assert not chores.strays
+    assert await chores(band) == {}
 
 
 async def test_a_table_is_gone_from_the_instant_it_is_marked(band: Orchestra) -> None:
     await band.submit(make("a"))
     (claim,) = await band.claim()
     (table,) = await hold(band, claim)
-    assert not (await band.database.read(look_for_chores)).tables
+    assert "drop_unneeded" not in await chores(band)
     await band.report(returned(claim))
-    assert (await band.database.read(look_for_chores)).tables
+    assert "drop_unneeded" in await chores(band)
     await look(band)
     assert await registered(band) == set()
-    assert (await band.database.read(look_for_chores)).tables
+    assert "drop_unneeded" in await chores(band)
     assert await band.database.read(table_drops.next_to_drop) == [table]
     assert await band.database.read(lambda session: table_drops.next_to_drop(session, table)) == []
     await band.database.transact(lambda session: table_drops.forget_tables(session, [table]))
-    assert not (await band.database.read(look_for_chores)).tables
+    assert "drop_unneeded" not in await chores(band)
 
 
 async def test_references_that_have_been_seen_are_deleted_and_live_ones_stay(band: Orchestra) -> None:

@@ -1,0 +1,102 @@
+"""Small repairs. Each is bounded, idempotent, and decides and writes in one transaction under the rows' locks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from aaiclick.config import settings
+from aaiclick.orchestration.store import metrics, queue, recoveries, repairs, ripples, timeouts, workers
+from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.session import Session
+from aaiclick.telemetry.fields import about
+
+log = logging.getLogger("aaiclick")
+
+ROUNDS_MAX = 1_000
+"""Transactions that one reconciler may take in one round of the loop."""
+
+STUCK_AT_ONCE = 10
+COUNT_STEPS_MAX = 10
+
+
+async def end_dead_sessions(database: Database) -> int:
+    """End the sessions whose time is up."""
+    ended = await database.transact(workers.expire_sessions)
+    if ended:
+        log.warning("%d workers have not been heard of for too long: their sessions are ended", ended)
+    return ended
+
+
+async def recover_lost_runs(database: Database) -> int:
+    """Give the runs of workers that are gone to others."""
+    losses_max = settings().losses_max
+    found = await _all_of(database, lambda session: recoveries.recover_claims(session, losses_max))
+    if found:
+        log.warning("%d runs lost their worker and are given to others", found)
+    return found
+
+
+async def promote_due_tasks(database: Database) -> int:
+    """Let delayed tasks whose time has come be claimed."""
+    return await _all_of(database, queue.promote_due)
+
+
+async def work_off_ripples(database: Database) -> int:
+    """Tell downstream what endings have not told yet."""
+    return await _all_of(database, ripples.work_one_ripple)
+
+
+async def end_overdue_jobs(database: Database) -> int:
+    """Fail jobs whose time is up."""
+    total = 0
+    while ended := await database.transact(timeouts.fail_overdue_jobs):
+        total += len(ended)
+        for job_id in ended:
+            log.warning("job %s ran longer than its limit and has failed", job_id, extra=about(job=job_id))
+    return total
+
+
+async def end_abandoned_jobs(database: Database) -> int:
+    """Cancel what a `job_test` kept for itself and left behind."""
+    found = await database.read(recoveries.abandoned_jobs)
+    for job_id in found:
+        log.warning("job %s was kept by a process that is gone: it is cancelled", job_id, extra=about(job=job_id))
+        await database.transact(partial(recoveries.abandon_job, job_id=job_id))
+    return len(found)
+
+
+async def mend_stuck_jobs(database: Database) -> int:
+    """Recount jobs in which nothing moves although something is left: that cannot be, and is said loudly."""
+    found = await database.read(lambda session: repairs.stuck_jobs(session, STUCK_AT_ONCE))
+    mended = 0
+    for job_id in found:
+        words = await database.transact(partial(repairs.repair_job, job_id=job_id))
+        mended += bool(words)
+        for word in words:
+            log.error("job %s: %s (mended)", job_id, word, extra=about(job=job_id))
+    return mended
+
+
+async def count_events(database: Database) -> int:
+    """Count what has happened, for the metrics; gives by how far."""
+    total = 0
+    if await database.read(metrics.is_behind):
+        for _ in range(COUNT_STEPS_MAX):
+            moved = await database.transact(metrics.count_settled)
+            if not moved:
+                break
+            total += moved
+    return total
+
+
+async def _all_of(database: Database, step: Callable[[Session], Awaitable[int | bool]]) -> int:
+    """Repeat a bounded step, a transaction each, until nothing is left of it."""
+    total = 0
+    for _ in range(ROUNDS_MAX):
+        done = int(await database.transact(step))
+        if not done:
+            break
+        total += done
+    return total
