@@ -16,11 +16,11 @@ from aaiclick.orchestration.coordinator.submissions import DirectSubmitter
 from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Stop, Worker
 from aaiclick.orchestration.store import (
     clears,
-    dead_letters,
     endings,
     health,
     jobs,
     queue,
+    reservations,
     ripples,
     timeouts,
     workers,
@@ -178,7 +178,7 @@ class DirectCoordinator(DirectSubmitter):
         return await self._bus.wait(timeout_s)
 
     async def reserve(self, job_id: int, placement: int) -> None:
-        await self.database.transact(lambda session: jobs.reserve_job(session, job_id, placement))
+        await self.database.transact(lambda session: reservations.reserve_job(session, job_id, placement))
 
     async def reconcile(self, job_id: int | None = None) -> float | None:
         while await self.database.transact(queue.promote_due):
@@ -211,7 +211,7 @@ class DirectCoordinator(DirectSubmitter):
         return await _clear(self.database, lambda session: clears.retry_failed_tasks(session, job_id, **how), dry_run)
 
     async def replay(self, task_id: int) -> list[int]:
-        return await _clear(self.database, lambda session: dead_letters.replay(session, task_id), dry_run=False)
+        return await _clear(self.database, lambda session: clears.replay(session, task_id), dry_run=False)
 
 
 STARTED_JOBS_MAX = 10_000
