@@ -41,13 +41,15 @@ def collect_later() -> None:
     What has not become garbage by the end is left to the system: to take it apart takes longer than some commands.
     """
     usual = gc.get_threshold()
+    later = (IMPORTED, *usual[1:])
 
     def collect_as_ever(phase: str, facts: dict[str, int]) -> None:
         gc.callbacks.remove(collect_as_ever)
-        gc.set_threshold(*usual)
+        if gc.get_threshold() == later:  # else a worker has set its own meanwhile
+            gc.set_threshold(*usual)
 
     gc.callbacks.append(collect_as_ever)
-    gc.set_threshold(IMPORTED, *usual[1:])
+    gc.set_threshold(*later)
     atexit.register(gc.freeze)
 
 
