@@ -15,8 +15,7 @@ from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.config import settings
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.opening import close_client, open_client
-from aaiclick.data.context import sweep_contexts
-from aaiclick.data.lifetimes import drop
+from aaiclick.data.lifetimes import drop, sweep_contexts
 from aaiclick.data.sql import text
 from aaiclick.errors import AaiclickError, DataRefused
 from aaiclick.ids import id_time

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
-from aaiclick.config import settings
 from aaiclick.data.context import provided_by
 from aaiclick.errors import TaskTimeout
 from aaiclick.orchestration.execution.current import RUNNING
@@ -27,6 +26,7 @@ from aaiclick.orchestration.execution.run_data import (
 )
 from aaiclick.orchestration.execution.secrets import hands_on_secrets, mask_values, may_name_secrets, reveal
 from aaiclick.orchestration.execution.staging import completed, new_staging
+from aaiclick.orchestration.execution.timeouts import timeout_of
 from aaiclick.orchestration.gathering import staged_in
 from aaiclick.orchestration.models import Claim, Report
 from aaiclick.orchestration.params import check_call, resolve, unwrap
@@ -116,11 +116,6 @@ async def _value(
     with provided_by(data.context):
         value = await _call(function, kwargs, timeout_of(claim), threads)
         return value if type(value) in PLAIN else await data.lower(value)
-
-
-def timeout_of(claim: Claim) -> float | None:
-    """Seconds that the run may take; None for any number."""
-    return settings().task_timeout_s if claim.timeout_s is None else claim.timeout_s
 
 
 def _failed(claim: Claim, error: BaseException, watcher: Watcher | None) -> Report:

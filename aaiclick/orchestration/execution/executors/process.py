@@ -20,9 +20,9 @@ from aaiclick.orchestration.execution.executors.wire import Ended, Run
 from aaiclick.orchestration.execution.failures import failure_of, tell
 from aaiclick.orchestration.execution.logs import RunLog
 from aaiclick.orchestration.execution.narrowing import narrowed
-from aaiclick.orchestration.execution.runner import timeout_of
 from aaiclick.orchestration.execution.scope import in_scope_of
 from aaiclick.orchestration.execution.secrets import mask_passwords
+from aaiclick.orchestration.execution.timeouts import timeout_of
 from aaiclick.orchestration.models import Claim, Failure, Report
 
 BIRTHS_MAX = 3
