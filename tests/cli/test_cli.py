@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 import aaiclick
-from aaiclick.cli import app, narrowed
+from aaiclick.cli import app_for, whole_app
 from tests.cli.conftest import Cli
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def start(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("which", ["its own", "that of every command"])
 def test_help_loads_nothing_heavy(which: str) -> None:
-    asked = [()] if which == "its own" else list(commands(get_command(app)))
+    asked = [()] if which == "its own" else list(commands(get_command(whole_app())))
     done = start("-c", HELP.format(commands=asked))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("--help") >= len(asked)
@@ -64,8 +64,8 @@ def test_help_loads_nothing_heavy(which: str) -> None:
 
 
 def test_only_the_verbs_that_could_be_meant_are_read(cli: Cli) -> None:
-    whole: Any = get_command(app)
-    narrow: Any = get_command(narrowed(["--debug", "job", "list", "--like", "worker"]))
+    whole: Any = get_command(whole_app())
+    narrow: Any = get_command(app_for(["--debug", "job", "list", "--like", "worker"]))
     assert [(name, each.help) for name, each in narrow.commands.items()] == [
         (name, each.help) for name, each in whole.commands.items()
     ]
@@ -92,7 +92,7 @@ def test_completion_needs_no_database(shell: str) -> None:
 
 def test_every_command_that_prints_has_json() -> None:
     without = {"aaiclick", "worker start", "background start", "data serve", "server start"}
-    whole: Any = get_command(app)
+    whole: Any = get_command(whole_app())
     for path in commands(whole):
         command = whole
         for name in path:
