@@ -63,14 +63,38 @@ def test_help_loads_nothing_heavy(which: str) -> None:
     assert not [name for name in loaded if name.startswith(rooms)]
 
 
-def test_only_the_verbs_that_could_be_meant_are_read(cli: Cli) -> None:
+def test_only_what_could_be_meant_is_read(cli: Cli) -> None:
     whole: Any = get_command(whole_app())
     narrow: Any = get_command(app_for(["--debug", "job", "list", "--like", "worker"]))
-    assert [(name, each.help) for name, each in narrow.commands.items()] == [
-        (name, each.help) for name, each in whole.commands.items()
-    ]
-    assert [name for name, each in narrow.commands.items() if getattr(each, "commands", None)] == ["job"]
+    assert list(narrow.commands) == list(whole.commands)
+    assert {name: list(each.commands) for name, each in narrow.commands.items() if getattr(each, "commands", None)} == {
+        "job": ["list"]
+    }
+    verbs = list(whole.commands["job"].commands)
+    for typed in (["job"], ["job", "--help"], ["job", "--help", "list"], ["job", "lst"]):
+        assert list(get_command(app_for(typed)).commands["job"].commands) == verbs
+    assert list(get_command(app_for(["job", "logs"])).commands["job"].commands) == ["logs"]
     assert "Did you mean 'worker'?" in cli("workr", "list").err
+    assert "Did you mean 'logs'?" in cli("job", "logz").err
+
+
+def test_help_says_of_a_command_that_was_not_typed_what_its_own_does(cli: Cli) -> None:
+    whole: Any = get_command(whole_app())
+    narrow: Any = get_command(app_for(["--help"]))
+    for name, each in whole.commands.items():
+        assert narrow.commands[name].help == " ".join(each.help.partition("\n\n")[0].split())
+        for width in (40, 80, 200):
+            assert narrow.commands[name].get_short_help_str(width) == each.get_short_help_str(width)
+
+
+def test_the_help_of_each_command_is_that_of_the_whole(cli: Cli) -> None:
+    whole: Any = get_command(whole_app())
+    for path in commands(whole):
+        command, context = whole, None
+        for name in ("aaiclick", *path):
+            command = whole if context is None else command.commands[name]
+            context = command.make_context(name, [], parent=context, resilient_parsing=True)
+        assert cli(*path, "--help").out.rstrip("\n") == command.get_help(context).rstrip("\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -129,27 +153,66 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert done.returncode == 0
 
 
-LISTS = """
+LOADED = """
 import sys
 before = set(sys.modules)
-from aaiclick.cli import main
-sys.argv = ["aaiclick", "job", "list"]
+sys.argv = {typed!r}
+from aaiclick.__main__ import main
 try:
     main()
 except SystemExit as ended:
-    assert ended.code == 0
+    assert not ended.code, ended.code
 print("loaded", *sorted(set(sys.modules) - before), file=sys.stderr)
 """
 STATE = {"greenlet", "sqlalchemy", "typing_extensions"}
 """What a look at the state needs besides."""
-LIST_MODULES_MAX = 490
+HELP_MODULES_MAX = 170
+LIST_MODULES_MAX = 440
+
+
+def loaded_by(*typed: str) -> list[str]:
+    """The modules that are loaded when a command has ended, beside those that Python begins with."""
+    done = start("-c", LOADED.format(typed=["aaiclick", *typed]))
+    assert done.returncode == 0, done.stderr
+    return done.stderr.partition("loaded ")[2].split()
+
+
+def test_help_loads_few_modules_and_no_command() -> None:
+    loaded = loaded_by("--help")
+    assert {name for name in loaded if name.startswith("aaiclick.cli.")} <= {
+        *("aaiclick.cli.commands", "aaiclick.cli.errors", "aaiclick.cli.output")
+    }
+    assert len(loaded) <= HELP_MODULES_MAX
 
 
 def test_a_list_of_jobs_loads_the_state_and_nothing_else(cli: Cli) -> None:
     assert cli("job", "list").code == 0  # makes the database, which takes more
-    done = start("-c", LISTS)
-    assert done.returncode == 0, done.stderr
-    loaded = done.stderr.partition("loaded ")[2].split()
+    loaded = loaded_by("job", "list")
     packages = {name.partition(".")[0] for name in loaded if not name.startswith("_")} - sys.stdlib_module_names
     assert packages <= MAY_LOAD | STATE | {"cython_runtime"}
+    unneeded = ("aaiclick.data", "aaiclick.orchestration.bus", "aaiclick.orchestration.coordinator.direct", "alembic")
+    assert not [name for name in loaded if name.startswith(unneeded)]
     assert len(loaded) <= LIST_MODULES_MAX
+
+
+COLLECTS = """
+import gc, sys
+usual = gc.get_threshold()
+import aaiclick.__main__
+begun = gc.get_threshold()
+cycles = [[] for _ in range(150_000)]
+assert begun[0] > usual[0] and gc.get_threshold() == usual, (begun, gc.get_threshold())
+"""
+KEEPS = """
+import gc
+import aaiclick.__main__
+gc.set_threshold(20_000, 20, 20)
+cycles = [[] for _ in range(150_000)]
+assert gc.get_threshold() == (20_000, 20, 20)
+"""
+
+
+@pytest.mark.parametrize("code", [COLLECTS, KEEPS], ids=["then as ever", "or as was set meanwhile"])
+def test_garbage_is_looked_for_later(code: str) -> None:
+    done = start("-c", code)
+    assert done.returncode == 0, done.stderr
