@@ -113,7 +113,7 @@ def add_asked(root: typer.Typer, typed: Sequence[str]) -> None:
 
 def _with_verbs(noun: Noun, verb: str | None) -> typer.Typer:
     """The noun with that verb alone, or with all if it has none of that name."""
-    app = copy(noun.app.load())
+    app: typer.Typer = copy(noun.app.load())
     own = {_typed_as(each): each for each in app.registered_commands}
     is_known = verb in own or verb in noun.elsewhere
     app.registered_commands = [each for name, each in own.items() if name == verb or not is_known]
@@ -125,7 +125,8 @@ def _with_verbs(noun: Noun, verb: str | None) -> typer.Typer:
 
 def _typed_as(command: Any) -> str:
     """A verb as typer names it."""
-    return command.name or command.callback.__name__.replace("_", "-")
+    name: str = command.name or command.callback.__name__.replace("_", "-")
+    return name
 
 
 def _unasked() -> None:
