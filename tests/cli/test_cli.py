@@ -159,26 +159,3 @@ def test_a_list_of_jobs_loads_the_state_and_nothing_else(cli: Cli) -> None:
     unneeded = ("aaiclick.data", "aaiclick.orchestration.bus", "aaiclick.orchestration.coordinator.direct", "alembic")
     assert not [name for name in loaded if name.startswith(unneeded)]
     assert len(loaded) <= LIST_MODULES_MAX
-
-
-COLLECTS = """
-import gc, sys
-usual = gc.get_threshold()
-import aaiclick.__main__
-begun = gc.get_threshold()
-cycles = [[] for _ in range(150_000)]
-assert begun[0] > usual[0] and gc.get_threshold() == usual, (begun, gc.get_threshold())
-"""
-KEEPS = """
-import gc
-import aaiclick.__main__
-gc.set_threshold(20_000, 20, 20)
-cycles = [[] for _ in range(150_000)]
-assert gc.get_threshold() == (20_000, 20, 20)
-"""
-
-
-@pytest.mark.parametrize("code", [COLLECTS, KEEPS], ids=["then as ever", "or as was set meanwhile"])
-def test_garbage_is_looked_for_later(code: str) -> None:
-    done = start("-c", code)
-    assert done.returncode == 0, done.stderr
