@@ -56,6 +56,14 @@ def orchestration() -> str:
     return _page(module.__name__, [*_imports(where | tables["_ELSEWHERE"]), "", "__all__ = [", *names, "]"])
 
 
+def data() -> str:
+    """`aaiclick.data`: likewise."""
+    module = importlib.import_module("aaiclick.data")
+    where = {name: f"aaiclick.data.{room}" for name, room in vars(module)["_MODULE_OF"].items()}
+    names = [f'    "{name}",' for name in module.__all__]
+    return _page(module.__name__, [*_imports(where), "", "__all__ = [", *names, "]"])
+
+
 def methods() -> str:
     """`aaiclick.data.methods`, which is nothing but a stub: what the table of operations makes of columns."""
     lines = [
@@ -81,6 +89,7 @@ def methods() -> str:
 STUBS: dict[str, tuple[str, Callable[[], str]]] = {
     "aaiclick": ("aaiclick/__init__.pyi", front_door),
     "aaiclick.orchestration": ("aaiclick/orchestration/__init__.pyi", orchestration),
+    "aaiclick.data": ("aaiclick/data/__init__.pyi", data),
     "aaiclick.data.methods": ("aaiclick/data/methods.pyi", methods),
 }
 """Where each is, and what prints it."""

@@ -73,7 +73,7 @@ async def _first_uses(server: str) -> list[float]:
     async def is_live() -> bool:
         return bool(await list_workers("active"))
 
-    return await asyncio.gather(_ready(server), _until(is_live), _until(has_ended))
+    return await asyncio.gather(ready(server), until(is_live), until(has_ended))
 
 
 async def _read_on(out: asyncio.StreamReader) -> None:
@@ -82,7 +82,7 @@ async def _read_on(out: asyncio.StreamReader) -> None:
         pass
 
 
-async def _ready(server: str) -> float:
+async def ready(server: str) -> float:
     """When the server answered: it may be asked from the beginning, since the fleet holds its socket."""
     host, _, port = server.removeprefix("http://").removesuffix("/api/v1").partition(":")
     caller = await Caller(host, int(port), "none").open()
@@ -93,7 +93,7 @@ async def _ready(server: str) -> float:
     return time.perf_counter()
 
 
-async def _until(is_so: Callable[[], Awaitable[bool]]) -> float:
+async def until(is_so: Callable[[], Awaitable[bool]]) -> float:
     async with asyncio.timeout(WAIT_S_MAX):
         while not await is_so():  # noqa: ASYNC110 (another process makes it so)
             await asyncio.sleep(LOOK_EVERY_S)

@@ -94,3 +94,41 @@ def test_a_worker_loads_no_data_library_before_a_body_needs_one() -> None:
     code = f"import sys\nimport aaiclick.orchestration.launchers.main\nprint(sorted(set({heavy!r}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+WORKER_MODULES_MAX, CHILD_MODULES_MAX, CONTROL_MODULES_MAX = 495, 405, 470
+SERVER_MODULES_MAX = 885
+"""Beside those that Python begins with; see `benchmarks/startup.py` for what they cost."""
+
+EXECUTORS = "aaiclick.orchestration.execution.executors"
+
+
+@pytest.mark.parametrize(
+    ("modules", "most"),
+    [
+        (("aaiclick.orchestration.launchers.main", f"{EXECUTORS}.process"), WORKER_MODULES_MAX),
+        (("aaiclick.orchestration.launchers.main",), CONTROL_MODULES_MAX),
+        ((f"{EXECUTORS}.nursery",), CHILD_MODULES_MAX),
+        (("aaiclick.server.serving",), SERVER_MODULES_MAX),
+    ],
+    ids=["a worker", "the control loop", "a child", "the server"],
+)
+def test_a_process_loads_few_modules(modules: tuple[str, ...], most: int) -> None:
+    code = f"import sys\nbefore = set(sys.modules)\nimport {', '.join(modules)}\nprint(len(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= most
+
+
+def test_what_bodies_need_is_loaded_where_they_run() -> None:
+    """A worker with child processes and the control loop run none."""
+    code = f"import sys, aaiclick.orchestration.launchers.main, {EXECUTORS}.process\n"
+    code += "print({'aaiclick.data.objects', 'aaiclick.data.context', 'aaiclick.data.operations'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_a_name_of_data_is_not_hidden_by_the_module_of_that_name() -> None:
+    code = "import aaiclick.data.lineage, aaiclick.data\nfrom aaiclick.data import lineage\n"
+    code += "print(callable(lineage), lineage is aaiclick.data.lineage is aaiclick.lineage, 'sys.modules')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[:2] == ["True", "True"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.5
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
-app = typer.Typer(help="Look at Objects, and serve the embedded data engine.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 app.command("list")(objects.list_)
 app.command("show")(objects.show)
 app.command("query")(objects.query)

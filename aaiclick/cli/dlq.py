@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = ("id", "job_id", "name", "attempt", "completed_at", "error")
 ERROR_LENGTH_MAX = 100
 
-app = typer.Typer(help="Dead letters: tasks that were given up.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command("list")

@@ -35,7 +35,7 @@ ARGUMENTS_SHOWN = 60
 
 ENDED = ("completed", "failed", "cancelled")
 
-app = typer.Typer(help="List, show, wait for, cancel and retry jobs.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, or enough of its last digits.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say which tasks it would be.")]

@@ -9,7 +9,7 @@ import typer
 from aaiclick.cli.loop import wait_for
 from aaiclick.cli.output import AsJson, say, show_json, show_text
 
-app = typer.Typer(help="Upgrade the database's schema, or look at it. Alone: upgrade head.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 
 AsSql = Annotated[bool, typer.Option("--sql", help="Print the SQL for an empty database instead of running it.")]
 

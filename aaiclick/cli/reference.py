@@ -11,7 +11,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from aaiclick.cli import app
+from aaiclick.cli import whole_app
 
 HEAD = """# Command line
 
@@ -40,7 +40,7 @@ same command. See [Using the command line](../guides/command-line.md) for exampl
 
 def cli_markdown() -> str:
     """The page docs/reference/cli.md."""
-    root = get_command(app)
+    root = get_command(whole_app())
     lines = [HEAD, "## Commands", *_index("aaiclick", root), "", *_command("aaiclick", root)]
     return "\n".join(lines).rstrip("\n") + "\n"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("name", "enabled", "schedule", "timezone", "next_run_at", "entrypoint")
 
-app = typer.Typer(help="List and show registered jobs, and run their past times.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The registered job's name.")]
 Kwargs = Annotated[str | None, typer.Option(metavar="JSON", help='Arguments, as in \'{"key": "val"}\'.')]

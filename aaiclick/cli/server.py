@@ -12,7 +12,7 @@ from aaiclick.cli.output import say
 if TYPE_CHECKING:
     import socket
 
-app = typer.Typer(help="The server: REST, and MCP for agents.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.callback()

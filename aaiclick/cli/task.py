@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.expectations import Unmet
     from aaiclick.orchestration.models import Task
 
-app = typer.Typer(help="Show tasks and what they wrote, and run them again.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 app.command("why")(pending.why)
 app.command("logs")(logs.task_logs)
 

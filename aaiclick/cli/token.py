@@ -14,7 +14,7 @@ from aaiclick.wording import counted
 COLUMNS = ("id", "name", "role", "created", "expires", "revoked", "last used")
 UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
-app = typer.Typer(help="Make, list and revoke tokens of the server.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()

@@ -27,8 +27,8 @@ FIELDS = (
     *("tasks_completed", "tasks_failed", "last_heartbeat"),
 )
 
-app = typer.Typer(help="Start, drain, stop and list workers.", rich_markup_mode=None)
-background = typer.Typer(help="The control loop, without a worker.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
+background = typer.Typer(rich_markup_mode=None)
 
 WorkerId = Annotated[str, typer.Argument(metavar="ID", help="The worker's id, or enough of its last digits.")]
 

@@ -1,64 +1,67 @@
-"""Objects and Views: data that stays in ClickHouse."""
+"""Objects and Views: data that stays in ClickHouse.
 
-from aaiclick.data.breaking import Breakage, broken_by
-from aaiclick.data.cases import when
-from aaiclick.data.context import Context, current_context, data_context
-from aaiclick.data.costs import Stats
-from aaiclick.data.expecting import Check, Expected
-from aaiclick.data.frames import Frame, Query, concat
-from aaiclick.data.front import (
-    create_object,
-    create_object_from_file,
-    create_object_from_url,
-    create_object_from_value,
-    delete_object,
-    list_objects,
-    list_versions,
-    open_object,
-    rollback,
-)
-from aaiclick.data.lineage import Lineage, lineage
-from aaiclick.data.objects import Object
-from aaiclick.data.schema import Field, Schema
-from aaiclick.data.terms import Term, col, lit, rank, raw, row_number
-from aaiclick.data.versions.catalog import Version
-from aaiclick.data.versions.rewriting import Upserted
-from aaiclick.data.views import View
+The names are loaded when they are first used, so that whoever needs one module of this room does not load the others.
+"""
 
-__all__ = [
-    "Breakage",
-    "Check",
-    "Context",
-    "Expected",
-    "Field",
-    "Frame",
-    "Lineage",
-    "Object",
-    "Query",
-    "Schema",
-    "Stats",
-    "Term",
-    "Upserted",
-    "Version",
-    "View",
-    "broken_by",
-    "col",
-    "concat",
-    "create_object",
-    "create_object_from_file",
-    "create_object_from_url",
-    "create_object_from_value",
-    "current_context",
-    "data_context",
-    "delete_object",
-    "lineage",
-    "list_objects",
-    "list_versions",
-    "open_object",
-    "lit",
-    "rank",
-    "raw",
-    "rollback",
-    "row_number",
-    "when",
-]
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import Any
+
+_WHERE = {
+    "breaking": ("Breakage", "broken_by"),
+    "cases": ("when",),
+    "context": ("Context", "current_context", "data_context"),
+    "costs": ("Stats",),
+    "expecting": ("Check", "Expected"),
+    "frames": ("Frame", "Query", "concat"),
+    "front": (
+        "create_object",
+        "create_object_from_file",
+        "create_object_from_url",
+        "create_object_from_value",
+        "delete_object",
+        "list_objects",
+        "list_versions",
+        "open_object",
+        "rollback",
+    ),
+    "lineage": ("Lineage", "lineage"),
+    "objects": ("Object",),
+    "schema": ("Field", "Schema"),
+    "terms": ("Term", "col", "lit", "rank", "raw", "row_number"),
+    "versions.catalog": ("Version",),
+    "versions.rewriting": ("Upserted",),
+    "views": ("View",),
+}
+_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
+
+__all__ = sorted(_MODULE_OF)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _Room(ModuleType):
+    """`lineage` is the function here, though Python sets the module of that name when it is imported."""
+
+    @property
+    def lineage(self) -> Any:
+        return importlib.import_module(f"{__name__}.lineage").lineage
+
+    @lineage.setter
+    def lineage(self, module: ModuleType) -> None:
+        """Leave it the function."""
+
+
+sys.modules[__name__].__class__ = _Room

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from aaiclick.backend import get_ch_url, get_root
+from aaiclick.backend import get_ch_url
 from aaiclick.config import settings
 from aaiclick.data import deleting
 from aaiclick.data.clients.contract import DataClient, Settings
@@ -19,7 +17,7 @@ from aaiclick.data.clients.opening import close_client, open_client
 from aaiclick.data.clients.tables import NewTable
 from aaiclick.data.frames import Frame
 from aaiclick.data.groups import Groups
-from aaiclick.data.lifetimes import Keeper, Lifetime, drop, has_contexts, make_anew, new_mark, sweep, swept
+from aaiclick.data.lifetimes import Keeper, Lifetime, directory_of, drop, make_anew, new_mark, swept
 from aaiclick.data.names import Scope, name_of, persistent_table, scope_of
 from aaiclick.data.objects import Object
 from aaiclick.data.oplog import Oplog
@@ -361,7 +359,7 @@ async def opened_context(*, oplog: bool | None = None, url: str | None = None) -
     address = url or get_ch_url()
     client = await open_client(address)
     try:
-        directory = _directory(address)
+        directory = directory_of(address)
         async with swept(client, directory):
             context = Context(
                 client,
@@ -375,20 +373,3 @@ async def opened_context(*, oplog: bool | None = None, url: str | None = None) -
                 await context.end()
     finally:
         await close_client(address)
-
-
-async def sweep_contexts(address: str) -> int:
-    """Drop what contexts of processes that died have left; gives the number of tables."""
-    directory = _directory(address)
-    if not has_contexts(directory):
-        return 0
-    client = await open_client(address)
-    try:
-        return await sweep(client, directory)
-    finally:
-        await close_client(address)
-
-
-def _directory(address: str) -> Path:
-    """Where the contexts of one ClickHouse keep their files."""
-    return get_root() / "contexts" / hashlib.sha256(address.encode()).hexdigest()[:16]

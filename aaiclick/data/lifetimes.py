@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import hashlib
 import itertools
 import json
 import os
@@ -20,7 +21,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from aaiclick.backend import get_root
 from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.clients.opening import close_client, open_client
 from aaiclick.data.ownership import refuse_foreign
 from aaiclick.data.sql import text
 from aaiclick.errors import AaiclickError, DataUnreachable, ObjectNotFound
@@ -198,6 +201,23 @@ async def clone(client: DataClient, tables: Mapping[str, str], **facts: Any) -> 
             raise ObjectNotFound(name=source, hint="Its table is gone.")
         comment = json.dumps({**json.loads(comments[source] or "{}"), **facts})
         await client.tables.copy(client, source, copy, comment)
+
+
+def directory_of(address: str) -> Path:
+    """Where the contexts of one ClickHouse keep their files."""
+    return get_root() / "contexts" / hashlib.sha256(address.encode()).hexdigest()[:16]
+
+
+async def sweep_contexts(address: str) -> int:
+    """Drop what contexts of processes that died have left; gives the number of tables."""
+    directory = directory_of(address)
+    if not has_contexts(directory):
+        return 0
+    client = await open_client(address)
+    try:
+        return await sweep(client, directory)
+    finally:
+        await close_client(address)
 
 
 async def sweep(client: DataClient, directory: Path) -> int:

@@ -1,27 +1,57 @@
 """The open connection to the state: a database for the front door, a coordinator for whoever runs tasks.
 
-What it needs of the store is imported once it is opened: a process that only runs bodies never is asked to.
+What it needs of the store is imported once it is opened: a process that only runs bodies never is asked to. A
+coordinator and the bus are imported and made when they are first asked for: who only reads, as most commands do, needs
+neither.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from aaiclick.backend import get_db_url
 
 if TYPE_CHECKING:
+    from aaiclick.orchestration.bus import Bus
     from aaiclick.orchestration.coordinator.direct import DirectCoordinator
     from aaiclick.orchestration.store.database import Database
 
 
-class _Open(NamedTuple):
-    loop: asyncio.AbstractEventLoop
-    database: Database
-    coordinator: DirectCoordinator
+class _Open:
+    """A database, with what is made once it is asked for."""
+
+    def __init__(self, database: Database) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.database = database
+        self._bus: Bus | None = None
+        self._coordinator: DirectCoordinator | None = None
+        database.on_hints = self._tell
+
+    @property
+    def coordinator(self) -> DirectCoordinator:
+        from aaiclick.orchestration.coordinator.direct import DirectCoordinator  # here, to keep start-up light
+
+        self._coordinator = self._coordinator or DirectCoordinator(self.database, bus=self._made_bus())
+        return self._coordinator
+
+    def _tell(self, hints: Iterable[str]) -> None:
+        self._made_bus().tell(hints)
+
+    def _made_bus(self) -> Bus:
+        from aaiclick.orchestration.bus import open_bus  # here, to keep start-up light
+
+        self._bus = self._bus or open_bus(self.database.url)
+        return self._bus
+
+    async def close(self) -> None:
+        if self._bus is not None:
+            await self._bus.flush()
+            await self._bus.close()
+        await self.database.close()
 
 
 _open: ContextVar[_Open | None] = ContextVar("aaiclick_open", default=None)
@@ -47,20 +77,15 @@ async def _opened() -> AsyncIterator[_Open]:
     if around is not None and around.loop is asyncio.get_running_loop():
         yield around
         return
-    from aaiclick.orchestration.bus import open_bus  # here, to keep start-up light
-    from aaiclick.orchestration.coordinator.direct import DirectCoordinator  # here, to keep start-up light
+    from aaiclick.orchestration.coordinator.machine_ids import provide_ids  # here, to keep start-up light
     from aaiclick.orchestration.store.database import Database  # here, to keep start-up light
 
-    database = await Database.open(get_db_url())
-    bus = open_bus(database.url)
-    opened = _Open(asyncio.get_running_loop(), database, DirectCoordinator(database, bus=bus))
+    opened = _Open(await Database.open(get_db_url()))
     _open.set(opened)
     try:
-        await opened.coordinator.grant_ids()
+        await provide_ids(opened.database)
         yield opened
     finally:
         # not by token: a fixture may be left in another context than the one it was entered in
         _open.set(around)
-        await bus.flush()
-        await bus.close()
-        await database.close()
+        await opened.close()

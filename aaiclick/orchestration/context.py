@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from aaiclick.errors import NoContext
 from aaiclick.orchestration.checks import check_entrypoints, refuse_during_import
-from aaiclick.orchestration.connections import coordinated
+from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.gathering import Staging, around, gather, staging_around
 from aaiclick.orchestration.given import submit_given
 from aaiclick.orchestration.models import Group, Task
@@ -64,7 +64,7 @@ class Context:
         self._own_data: _OwnData | None = None
 
     async def __aenter__(self) -> Context:
-        connection: AbstractAsyncContextManager[Any] = nullcontext() if self._staging() is not None else coordinated()
+        connection: AbstractAsyncContextManager[Any] = nullcontext() if self._staging() is not None else connected()
         await connection.__aenter__()
         self._own_data = self._own_data or _OwnData()
         self._entered.append(_Entered(asyncio.current_task(), connection, around.get()))

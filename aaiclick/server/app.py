@@ -33,7 +33,7 @@ from aaiclick.server.answers import answer
 from aaiclick.server.documents import UNCHANGED, document, told
 from aaiclick.server.following import Reader
 from aaiclick.server.guards import Door
-from aaiclick.server.mcp import endpoint as mcp
+from aaiclick.server.mcp import agents
 from aaiclick.server.problems import on_error, on_http_error, on_validation_error
 from aaiclick.server.refusals import Refusals
 from aaiclick.server.streams import Streams
@@ -63,7 +63,7 @@ def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) ->
     app.include_router(_document(), prefix=PREFIX)
     app.state.refusals = Refusals()
     app.state.mcp_write = settings().mcp_write if mcp_write is None else mcp_write
-    app.router.routes.append(mcp.route())
+    app.router.routes.append(agents.route())
     app.add_middleware(Door, hosts=(*hosts, *settings().server_hosts))
     app.add_exception_handler(AaiclickError, on_error)
     app.add_exception_handler(HTTPException, on_http_error)
@@ -75,7 +75,7 @@ def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) ->
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Keep the state's connection, and the data's once it was used, open for all requests."""
     app.state.streams, app.state.reader = Streams(), Reader()
-    async with coordinated() as coordinator, kept_open(), mcp.opened(app):
+    async with coordinated() as coordinator, kept_open(), agents.opened(app):
         app.state.surroundings = contextvars.copy_context()
         refusals: Refusals = app.state.refusals
         beside = asyncio.gather(keep_ids(coordinator), app.state.reader.run(), refusals.run())

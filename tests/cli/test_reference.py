@@ -4,7 +4,7 @@ from pathlib import Path
 
 from typer.main import get_command
 
-from aaiclick.cli import app
+from aaiclick.cli import whole_app
 from aaiclick.cli.reference import cli_markdown
 from tests.cli.test_cli import commands
 
@@ -17,7 +17,7 @@ def test_the_page_of_the_manual_is_up_to_date() -> None:
 
 def test_every_command_is_on_it() -> None:
     page = cli_markdown()
-    for path in commands(get_command(app)):
+    for path in commands(get_command(whole_app())):
         assert f"## {' '.join(('aaiclick', *path))}\n" in page
 
 

@@ -17,8 +17,7 @@ import pytest
 from aaiclick.data import Context, Object, data_context, lifetimes
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.tables import ALONE
-from aaiclick.data.context import _directory, sweep_contexts
-from aaiclick.data.lifetimes import Lifetime, make_anew, new_mark, sweep, swept
+from aaiclick.data.lifetimes import Lifetime, directory_of, make_anew, new_mark, sweep, sweep_contexts, swept
 from aaiclick.errors import DataUnreachable
 from tests.support import warm
 
@@ -252,7 +251,7 @@ async def test_contexts_of_one_process_look_once_in_a_while(context: Context, tm
 
 
 async def test_contexts_can_be_swept_without_one(context: Context, ch_url: str) -> None:
-    table = await left_behind(context.client, _directory(ch_url))
+    table = await left_behind(context.client, directory_of(ch_url))
     assert await sweep_contexts(ch_url) == 1
     assert table not in await tables_of(context.client)
     assert await sweep_contexts(f"{ch_url}/elsewhere") == 0

@@ -26,7 +26,7 @@ from typer.main import get_command
 import aaiclick.data as data_door
 import aaiclick.orchestration as front_door
 from aaiclick import errors
-from aaiclick.cli import app
+from aaiclick.cli import whole_app
 from aaiclick.data.operations import AGGREGATES
 from aaiclick.orchestration.store.tables import metadata
 from tests.support.pages import DOCS, PAGES, ROOT, blocks_of, pages_with, run_script, script_of, title
@@ -156,7 +156,7 @@ def test_the_errors_page_names_every_error_with_its_exit_code() -> None:
 
 def test_the_cli_page_names_every_command_and_option() -> None:
     text = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
-    missing = [part for part in command_parts("aaiclick", get_command(app)) if f"`{part}" not in text]
+    missing = [part for part in command_parts("aaiclick", get_command(whole_app())) if f"`{part}" not in text]
     assert not missing
 
 

@@ -31,12 +31,19 @@ import warm  # type: ignore[import-not-found]  # beside this file
 BASE_PATH = sys.path[1:]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+COMMANDS = (
+    *("backfills", "data", "dlq", "doctor", "graph", "job", "local", "logs", "metrics", "migrate", "parent", "prune"),
+    *("registered_job", "run_job", "server", "setup", "task", "token", "worker"),
+)
 IMPORTED = (
-    *("aaiclick.cli", "aaiclick.orchestration.context", "aaiclick.orchestration.jobs"),
+    *("aaiclick.cli", *(f"aaiclick.cli.{name}" for name in COMMANDS)),
+    *("aaiclick.orchestration.context", "aaiclick.orchestration.jobs"),
+    *("aaiclick.orchestration.coordinator.direct", "aaiclick.orchestration.bus", "aaiclick.data.front"),
+    *("aaiclick.orchestration.execution.executors.process", "aaiclick.data.gateway", "aaiclick.data.lineage"),
     *("aaiclick.orchestration.launchers.main", "aaiclick.orchestration.execution.executors.child"),
     *("aaiclick.orchestration.launchers.debug", "aaiclick.orchestration.decorators", "aaiclick.data.context"),
     *("aaiclick.orchestration.store.schema", "alembic.command", "alembic.migration", "alembic.operations"),
-    *("aaiclick.server.app", "asyncpg", "asyncmy", "redis.asyncio", "rich.table"),
+    *("aaiclick.server.app", "aaiclick.server.mcp.endpoint", "asyncpg", "asyncmy", "redis.asyncio", "rich.table"),
 )
 """What commands import. The embedded engine is not among it, nor is anything that starts a thread."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WORKERS = 2
 WORKERS_MAX = 256
 
-app = typer.Typer(help="A whole fleet on this machine.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.callback()

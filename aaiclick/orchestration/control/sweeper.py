@@ -15,7 +15,7 @@ from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.config import settings
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.opening import close_client, open_client
-from aaiclick.data.context import sweep_contexts
+from aaiclick.data.lifetimes import sweep_contexts
 from aaiclick.data.sql import text
 from aaiclick.ids import id_time
 from aaiclick.orchestration.control.tables import drop_or_leave

@@ -18,11 +18,11 @@ from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Rep
 from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.orchestration.store import (
     clears,
-    dead_letters,
     endings,
     health,
     jobs,
     queue,
+    reservations,
     ripples,
     timeouts,
     workers,
@@ -156,7 +156,7 @@ class DirectCoordinator(DirectSubmitter):
         return await self._bus.wait(timeout_s)
 
     async def reserve(self, job_id: int, worker_id: int) -> None:
-        await self.database.transact(lambda session: jobs.reserve_job(session, job_id, worker_id))
+        await self.database.transact(lambda session: reservations.reserve_job(session, job_id, worker_id))
 
     async def reconcile(self, job_id: int | None = None) -> float | None:
         while await self.database.transact(queue.promote_due):
@@ -182,7 +182,7 @@ class DirectCoordinator(DirectSubmitter):
         return await _clear(self.database, lambda session: clears.retry_failed_tasks(session, job_id, **how), dry_run)
 
     async def replay(self, task_id: int) -> list[int]:
-        return await _clear(self.database, lambda session: dead_letters.replay(session, task_id), dry_run=False)
+        return await _clear(self.database, lambda session: clears.replay(session, task_id), dry_run=False)
 
 
 FREE_EVERY_S = 60.0

@@ -10,7 +10,6 @@ from collections.abc import Callable, Coroutine
 from enum import Enum
 from typing import Any, Protocol, TypeVar
 
-from aaiclick.config import settings
 from aaiclick.data.context import provided_by
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.run_data import (
@@ -218,8 +217,3 @@ async def _complete(run: Run, caller: Caller, staging: Staging) -> Report:
     if is_heavy(report):
         report = await caller.wait(run.data.lighten(report))
     return run.data.hand_on(report)
-
-
-def timeout_of(claim: Claim) -> float | None:
-    """Seconds that the run may take; None for any number."""
-    return settings().task_timeout_s if claim.timeout_s is None else claim.timeout_s

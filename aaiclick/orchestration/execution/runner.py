@@ -13,7 +13,8 @@ from typing import Any, Protocol, TypeVar
 from aaiclick.errors import TaskTimeout
 from aaiclick.orchestration.execution.current import RUNNING
 from aaiclick.orchestration.execution.narrowing import narrowed
-from aaiclick.orchestration.execution.pipeline import Raised, Run, run_through, timeout_of
+from aaiclick.orchestration.execution.pipeline import Raised, Run, run_through
+from aaiclick.orchestration.execution.timeouts import timeout_of
 from aaiclick.orchestration.models import Claim, Report
 
 T = TypeVar("T")

@@ -17,8 +17,6 @@ from aaiclick.errors import InputError
 from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.executors.contract import Executor
-from aaiclick.orchestration.execution.executors.inline import InlineExecutor
-from aaiclick.orchestration.execution.executors.process import ProcessExecutor
 from aaiclick.orchestration.execution.worker import Worker
 from aaiclick.orchestration.launchers.service import Service
 from aaiclick.orchestration.rules.hints import ORDERS, READY
@@ -51,9 +49,19 @@ async def worker_main_loop(
     `begun` is called once the database was reached.
     """
     slots = check_concurrency(concurrency, executor)
-    runs = ProcessExecutor(slots, app_dir) if executor == "process" else InlineExecutor()
+    runs = _executor(executor, slots, app_dir)
     most, label = _check_count(max_tasks, "max_tasks"), _check_label(name)
     await _work(runs, worker_id, slots, most, label, control=control, begun=begun)
+
+
+def _executor(executor: str, slots: int, app_dir: str | None) -> Executor:
+    if executor == "process":
+        from aaiclick.orchestration.execution.executors.process import ProcessExecutor  # here, to keep start-up light
+
+        return ProcessExecutor(slots, app_dir)
+    from aaiclick.orchestration.execution.executors.inline import InlineExecutor  # it loads all that bodies need
+
+    return InlineExecutor()
 
 
 async def _work(

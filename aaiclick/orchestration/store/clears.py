@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, exists, null, select, update
 
-from aaiclick.errors import NotFound
+from aaiclick.errors import Conflict, NotFound
 from aaiclick.orchestration.rules.hints import ORDERS
 from aaiclick.orchestration.rules.states import (
     COMPLETE_TASK,
@@ -110,6 +110,20 @@ async def retry_failed_tasks(
     wanted = [TaskStatus.FAILED, TaskStatus.CANCELLED] if status == JobStatus.FAILED else [TaskStatus.FAILED]
     rows = await session.rows(select(tasks.c.id).where(tasks.c.job_id == job_id, tasks.c.status.in_(wanted)))
     return await _clear(session, job_id, [row.id for row in rows], dry_run, upstream)
+
+
+async def replay(session: Session, task_id: int) -> Cleared:
+    """Clear a task that was given up, with everything downstream; refused for any other."""
+    job_id = await session.scalar(select(tasks.c.job_id).where(tasks.c.id == task_id))
+    if job_id is None:
+        raise NotFound(what="task", field="id", value=task_id, hint="")
+    await lock_graph(session, job_id)
+    status = await session.scalar(select(tasks.c.status).where(tasks.c.id == task_id))
+    if status != TaskStatus.FAILED:
+        cause = "it is gone" if status is None else f"it is {status}"
+        hint = "Only a task that was given up can be replayed; clear it instead."
+        raise Conflict(what=f"Task {task_id}", verb="replayed", cause=cause, hint=hint)
+    return await clear_tasks(session, [task_id])
 
 
 async def _clear(session: Session, job_id: int, roots: Sequence[int], dry_run: bool, upstream: bool) -> Cleared:

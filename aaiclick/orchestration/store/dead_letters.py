@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import or_, select
 
-from aaiclick.errors import Conflict, NotFound
 from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.rules.states import TaskStatus
-from aaiclick.orchestration.store.clears import Cleared, clear_tasks
-from aaiclick.orchestration.store.endings import lock_graph
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import jobs, tasks
 
@@ -49,17 +46,3 @@ async def _jobs_with_failures(session: Session, last: int | None, only_job: int 
     if last is not None:
         choice = choice.where(jobs.c.id <= last)
     return [row.id for row in await session.rows(choice)]
-
-
-async def replay(session: Session, task_id: int) -> Cleared:
-    """Clear a task that was given up, with everything downstream; refused for any other."""
-    job_id = await session.scalar(select(tasks.c.job_id).where(tasks.c.id == task_id))
-    if job_id is None:
-        raise NotFound(what="task", field="id", value=task_id, hint="")
-    await lock_graph(session, job_id)
-    status = await session.scalar(select(tasks.c.status).where(tasks.c.id == task_id))
-    if status != TaskStatus.FAILED:
-        cause = "it is gone" if status is None else f"it is {status}"
-        hint = "Only a task that was given up can be replayed; clear it instead."
-        raise Conflict(what=f"Task {task_id}", verb="replayed", cause=cause, hint=hint)
-    return await clear_tasks(session, [task_id])

@@ -1,4 +1,4 @@
-"""Questions about jobs and their tasks, and keeping a job for one claimer."""
+"""Questions about jobs and their tasks."""
 
 from __future__ import annotations
 
@@ -6,19 +6,13 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Row, Select, Table, func, or_, select, update
+from sqlalchemy import Column, ColumnElement, Row, Select, Table, func, or_, select
 
 from aaiclick.ids import id_time
 from aaiclick.orchestration.models import Group, Job, JobStatus, Run, Task
 from aaiclick.orchestration.rules.names import like_pattern
-from aaiclick.orchestration.rules.states import ENDED_TASK
-from aaiclick.orchestration.store.endings import lock_graph
-from aaiclick.orchestration.store.queue import leave_queue, make_ready
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, events, groups, jobs, runs, tasks
-from aaiclick.orchestration.store.transitions import lock_tasks
-
-# ---------------------------------------------------------------- questions
 
 
 async def get_job(session: Session, job_id: int) -> Job | None:
@@ -143,23 +137,3 @@ async def count_tasks_by_status(session: Session, job_id: int) -> dict[str, int]
         select(tasks.c.status, func.count().label("size")).where(tasks.c.job_id == job_id).group_by(tasks.c.status)
     )
     return {row.status: row.size for row in rows}
-
-
-# ---------------------------------------------------------------- reserve
-
-
-async def reserve_job(session: Session, job_id: int, worker_id: int) -> None:
-    """Reserve what is left of a job for one worker: nobody else claims its tasks.
-
-    What is claimed moves too: when it is given back, or tried again, it is the owner's.
-    """
-    await lock_graph(session, job_id)
-    unfinished = (tasks.c.job_id == job_id, tasks.c.status.not_in(sorted(ENDED_TASK)))
-    ids = [row.id for row in await session.rows(select(tasks.c.id).where(*unfinished))]
-    if ids:
-        await leave_queue(session, session.any_of(tasks.c.id, ids))
-        await lock_tasks(session, ids)
-        await leave_queue(session, session.any_of(tasks.c.id, ids))
-        await session.run(update(tasks).where(session.any_of(tasks.c.id, ids)).values(reserved_for=worker_id))
-        await make_ready(session, ids)
-    await session.run(update(jobs).where(jobs.c.id == job_id).values(reserved_for=worker_id))

@@ -1,4 +1,4 @@
-"""`/mcp`: tools are listed and called over streamable HTTP, each request for itself, behind the server's own door.
+"""The protocol of `/mcp`: tools are listed and called over streamable HTTP, each request for itself.
 
 The protocol is the SDK's. Tokens, hosts, origins and sizes were looked at by the door before anything comes here.
 """
@@ -8,18 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as types
-from fastapi import FastAPI
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from aaiclick import __version__
 from aaiclick.config import settings
@@ -33,8 +29,6 @@ from aaiclick.server.mcp.failures import Failure, failure_of, fault, too_slow, w
 from aaiclick.server.mcp.tools import CHANGING, NOTICE, Call, Tool
 from aaiclick.server.who import Actor
 
-PATH = "/mcp"
-
 INSTRUCTIONS = f"""aaiclick runs data workflows: jobs, made of tasks that depend on each other, run by workers.
 
 To debug a failed job: find_jobs (status "failed") → list_failed_tasks → list_task_runs (tracebacks) and read_task_log
@@ -46,44 +40,14 @@ Ids are strings of digits. What was left out of an answer is said in `cut`. {NOT
 log = logging.getLogger("aaiclick.server.mcp")
 
 
-def route() -> Route:
-    """Where the application answers agents: by POST alone, as nothing is told unasked."""
-    return Route(PATH, endpoint=_Endpoint(), methods=["POST"], include_in_schema=False)
-
-
-class _Endpoint:
-    """Passes a request on to what the application's lifespan has opened."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await scope["app"].state.mcp.handle_request(scope, receive, send)
-
-
-@asynccontextmanager
-async def opened(app: FastAPI) -> AsyncIterator[None]:
-    """Answer agents inside this block."""
-    app.state.mcp = StreamableHTTPSessionManager(
-        create_server(write=app.state.mcp_write),
+def session_manager(*, write: bool) -> StreamableHTTPSessionManager:
+    """The SDK's side of the endpoint, to be run."""
+    return StreamableHTTPSessionManager(
+        create_server(write=write),
         json_response=True,
         stateless=True,
         max_request_body_size=settings().value_bytes_max + BODY_ROOM_BYTES + 1,  # the door's own limit counts
     )
-    ready, ending = asyncio.Event(), asyncio.Event()
-
-    async def keep() -> None:  # a task of its own, as its scope must be left where it was entered
-        async with app.state.mcp.run():
-            ready.set()
-            await ending.wait()
-
-    keeping = asyncio.create_task(keep())
-    keeping.add_done_callback(lambda _: ready.set())
-    await ready.wait()
-    if keeping.done():
-        await keeping  # it failed: so does the start
-    try:
-        yield
-    finally:
-        ending.set()
-        await keeping
 
 
 def create_server(*, write: bool) -> Server[Any]:

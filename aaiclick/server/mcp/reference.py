@@ -12,8 +12,8 @@ from typing import Any
 from aaiclick.server.app import create_app
 from aaiclick.server.documents import document
 from aaiclick.server.mcp import bounds
+from aaiclick.server.mcp.agents import PATH
 from aaiclick.server.mcp.catalogue import tools
-from aaiclick.server.mcp.endpoint import PATH
 from aaiclick.server.mcp.failures import TO_DO, Failure
 from aaiclick.server.mcp.tools import NOTICE, Envelope, Tool
 

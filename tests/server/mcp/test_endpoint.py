@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from aaiclick.errors import BackendUnreachable
 from aaiclick.orchestration import create_job
 from aaiclick.orchestration.audit import list_audit
-from aaiclick.server.mcp import endpoint
+from aaiclick.server.mcp import agents, endpoint
 from aaiclick.server.mcp.tools import CHANGING, NOTICE, READING
 from tests.cli.test_server import new_token, serving
 from tests.orchestration import sample_flows as flows
@@ -239,7 +239,7 @@ async def test_what_takes_too_long_is_given_up(agent: Agent, monkeypatch: pytest
 
 async def test_the_applications_end_is_the_end_of_it(client: Client) -> None:
     client.server.state.mcp_write = True
-    async with endpoint.opened(client.server):
+    async with agents.opened(client.server):
         assert "cancel_job" in await Agent(client).names()
     problem_in(await Agent(client).post("tools/list", {}), 500)
 

@@ -14,8 +14,8 @@ from aaiclick.orchestration.execution.executors.transport import Lost, NeverBega
 from aaiclick.orchestration.execution.executors.wire import Ended
 from aaiclick.orchestration.execution.failures import failure_of
 from aaiclick.orchestration.execution.logs import RunLog
-from aaiclick.orchestration.execution.pipeline import timeout_of
 from aaiclick.orchestration.execution.recording import recorded
+from aaiclick.orchestration.execution.timeouts import timeout_of
 from aaiclick.orchestration.models import Claim, Failure, Report
 
 

@@ -1,0 +1,141 @@
+"""What may be typed: a table of all commands, so that only the module of the one that was typed is imported.
+
+What `aaiclick --help` says of each stands here; of a command without a noun it is the first paragraph of its docstring.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, NamedTuple
+
+import typer
+
+
+class Place(NamedTuple):
+    """Where something in this room is."""
+
+    module: str
+    name: str
+
+    def load(self) -> Any:
+        """Import it."""
+        return getattr(importlib.import_module(f"aaiclick.cli.{self.module}"), self.name)
+
+
+class Command(NamedTuple):
+    """A command without a noun."""
+
+    function: Place
+    about: str
+
+
+class Noun(NamedTuple):
+    """A noun and its verbs: those of its own module, then those that are elsewhere."""
+
+    app: Place
+    about: str
+    elsewhere: Mapping[str, Place] = {}
+
+
+COMMANDS = {
+    "setup": Command(
+        Place("setup", "setup"), "Make the local root and the database with its schema, where they are missing."
+    ),
+    "doctor": Command(Place("doctor", "doctor"), "Show versions and settings, and check that everything works."),
+    "metrics": Command(Place("metrics", "metrics"), "Print the metrics, in the text format of Prometheus."),
+    "prune": Command(Place("prune", "prune"), "Remove jobs, logs, events and all else that was kept long enough."),
+    "audit": Command(
+        Place("history", "audit"),
+        "List what was changed from outside, the newest first; without an outcome it was cut off.",
+    ),
+    "register-job": Command(
+        Place("registered_job", "register_job"), "Add a job to the catalogue, with a schedule or without."
+    ),
+    "run-job": Command(Place("run_job", "run_job"), "Run a job now."),
+}
+
+NOUNS = {
+    "migrate": Noun(Place("migrate", "app"), "Upgrade the database's schema, or look at it. Alone: upgrade head."),
+    "job": Noun(
+        Place("job", "app"),
+        "List, show, wait for, cancel and retry jobs.",
+        {
+            "logs": Place("logs", "job_logs"),
+            "graph": Place("graph", "graph"),
+            "tasks": Place("history", "tasks"),
+            "events": Place("history", "events"),
+            "enable": Place("registered_job", "enable"),
+            "disable": Place("registered_job", "disable"),
+        },
+    ),
+    "registered-job": Noun(
+        Place("registered_job", "app"),
+        "List and show registered jobs, and run their past times.",
+        {
+            "backfill": Place("backfills", "backfill"),
+            "backfills": Place("backfills", "list_"),
+            "get-backfill": Place("backfills", "get"),
+            "cancel-backfill": Place("backfills", "cancel"),
+            "fires": Place("backfills", "fires"),
+        },
+    ),
+    "task": Noun(
+        Place("task", "app"), "Show tasks and what they wrote, and run them again.", {"runs": Place("history", "runs")}
+    ),
+    "dlq": Noun(Place("dlq", "app"), "Dead letters: tasks that were given up."),
+    "local": Noun(Place("local", "app"), "A whole fleet on this machine."),
+    "worker": Noun(Place("worker", "app"), "Start, drain, stop and list workers."),
+    "background": Noun(Place("worker", "background"), "The control loop, without a worker."),
+    "data": Noun(Place("data", "app"), "Look at Objects, and serve the embedded data engine."),
+    "server": Noun(Place("server", "app"), "The server: REST, and MCP for agents."),
+    "token": Noun(Place("token", "app"), "Make, list and revoke tokens of the server."),
+}
+
+
+def add_all(root: typer.Typer) -> None:
+    """Add every command."""
+    for name, command in COMMANDS.items():
+        root.command(name)(command.function.load())
+    for name, noun in NOUNS.items():
+        root.add_typer(_with_verbs(noun, None), name=name, help=noun.about)
+
+
+def add_asked(root: typer.Typer, typed: Sequence[str]) -> None:
+    """Add the command that was typed; of all others, only what they are about.
+
+    To import all of them and read their signatures takes longer than all else that `aaiclick --help` does by itself.
+    """
+    place = next((place for place, word in enumerate(typed) if word in COMMANDS or word in NOUNS), len(typed))
+    asked, after = typed[place:][:1], typed[place + 1 :]
+    for name, command in COMMANDS.items():
+        if [name] == asked:
+            root.command(name)(command.function.load())
+        else:
+            root.command(name, help=command.about)(_unasked)
+    for name, noun in NOUNS.items():
+        app = _with_verbs(noun, next(iter(after), None)) if [name] == asked else typer.Typer(rich_markup_mode=None)
+        root.add_typer(app, name=name, help=noun.about)
+
+
+def _with_verbs(noun: Noun, verb: str | None) -> typer.Typer:
+    """The noun with that verb alone, or with all if it has none of that name."""
+    app: typer.Typer = copy(noun.app.load())
+    own = {_typed_as(each): each for each in app.registered_commands}
+    is_known = verb in own or verb in noun.elsewhere
+    app.registered_commands = [each for name, each in own.items() if name == verb or not is_known]
+    for name, place in noun.elsewhere.items():
+        if name == verb or not is_known:
+            app.command(name)(place.load())
+    return app
+
+
+def _typed_as(command: Any) -> str:
+    """A verb as typer names it."""
+    name: str = command.name or command.callback.__name__.replace("_", "-")
+    return name
+
+
+def _unasked() -> None:
+    """Stands for a command that was not typed."""
