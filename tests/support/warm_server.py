@@ -161,7 +161,6 @@ def become(request: dict[str, Any], fds: list[int]) -> None:
     sys.orig_argv = request["command"]
     sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
     sys.path[:] = search_path(called, environment)
-    importlib.invalidate_caches()
     sys.flags = FLAGS
     if "-P" in called["flags"]:
         flags = {name: getattr(FLAGS, name) for name in dir(FLAGS) if not name.startswith("_")}
@@ -300,6 +299,8 @@ if __name__ == "__main__":
         importlib.import_module(each)
     assert len(os.listdir("/proc/self/task")) == 1, "something that is imported here starts a thread"
     assert "chdb" not in sys.modules
+    importlib.invalidate_caches()
+    sys.path_importer_cache.clear()  # nothing is known of directories that may change until a program is asked for
     sys.modules["_warm"] = sys.modules.pop("warm")
     loaded = {name: module for name, module in sys.modules.items() if name.partition(".")[0] not in KEPT}
     gc.collect()
