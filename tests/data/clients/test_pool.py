@@ -112,9 +112,14 @@ async def test_an_embedded_client_goes_on_after_an_error_without_its_rows(
     serving: Serving, monkeypatch: pytest.MonkeyPatch, verb: str, sql: str
 ) -> None:
     """Pitfall T30: the rows of the query that failed are in front of the first answer after it."""
-    client = opening._embedded(serving.engine.directory, {})
-    made: list[Any] = []
-    monkeypatch.setattr(client, "_connect", lambda connect=client._connect: made.append(connect()) or made[-1])
+    client, made = opening._embedded(serving.engine.directory, {}), list[Any]()
+    connect = client._connect
+
+    def counted() -> Any:
+        made.append(connect())
+        return made[-1]
+
+    monkeypatch.setattr(client, "_connect", counted)
     for _ in range(3):
         with pytest.raises(DataRefused):
             await getattr(client, verb)(sql)
