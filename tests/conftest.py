@@ -30,6 +30,8 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(
         signal.SIGHUP, signal.SIG_DFL
     )  # under nohup it is ignored, and so by every program that a test starts
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the same in the background of a shell
 
 os.environ.setdefault(NO_SYNC, "1")  # no test cuts the power: whoever kills a server finds what it had committed
 

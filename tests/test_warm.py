@@ -104,6 +104,15 @@ def test_signals_that_are_ignored_or_blocked_and_the_umask_are_handed_on() -> No
         *("import atexit; atexit.register(print, 'last')", "class C:\n def __del__(self): print('gone')\nx = C()"),
         "import threading, time; threading.Thread(target=lambda: (time.sleep(0.05), print('joined'))).start()",
         "def f(): raise ValueError('é')\ntry: f()\nexcept ValueError as e: raise RuntimeError from e",
+        *("raise SystemExit(300)", "raise SystemExit(-1)", "raise SystemExit(True)", "import sys; sys.stdout.close()"),
+        "import sys; sys.stdout = open('/dev/full', 'w'); print(1)",
+        "import atexit\nclass F:\n def __repr__(s): return 'F'\n def __call__(s): 1/0\natexit.register(F())",
+        "class C:\n def __del__(self): print('gone')\nx = C(); x.itself = x",
+        "class C:\n def __del__(self): print(_first)\n_first = 1; x = C()",
+        "class C:\n def __del__(self): print(_first)\nimport sched; _first = 1; sched.held = C()",
+        "class C: pass\nimport weakref; x = C(); weakref.finalize(x, print, 'final')",
+        "import os; where = open('/dev/stdout', 'w'); print('unflushed', file=where)",
+        "import os\nif os.fork() == 0: raise SystemExit(3)\nprint(os.wait()[1] >> 8)",
     ],
 )
 def test_it_ends_as_it_would_have_ended(forked: list[dict[str, Any]], code: str) -> None:

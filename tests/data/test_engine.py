@@ -111,7 +111,7 @@ def test_a_running_query_is_stopped_from_another_thread(engine: Engine) -> None:
 
     def wait() -> None:
         try:
-            rows(connection, "SELECT count() FROM numbers(100000000000000)")
+            rows(connection, "SELECT sum(sleepEachRow(0.000001)) FROM numbers(100000000000000)")
         except RuntimeError as error:
             told.append(str(error))
 

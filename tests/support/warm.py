@@ -33,6 +33,8 @@ UTF_8 = ("utf-8", "utf8")
 PR_SET_CHILD_SUBREAPER = 36
 CALLED = "warm server"
 """As `ps` shows a server."""
+NO_THREADS = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+"""With these in its environment, numpy and pyarrow start none when they are imported."""
 
 libc: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
 if libc is not None:
@@ -248,7 +250,7 @@ def start_server() -> Server:
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "AAICLICK_"))}
     with theirs:
         command = [sys.executable, SERVER, address]
-        RealPopen(command, stdin=theirs.fileno(), stdout=2, env=env)
+        RealPopen(command, stdin=theirs.fileno(), stdout=2, env=env | NO_THREADS)
     if not ours.recv(1):
         raise RuntimeError("the server of warm processes did not start; what it met is on stderr")
     return Server(address, ours.detach())

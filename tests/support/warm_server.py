@@ -12,6 +12,7 @@ import ctypes
 import gc
 import importlib
 import io
+import itertools
 import json
 import os
 import runpy
@@ -21,8 +22,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import types
+import weakref
 from contextlib import suppress
 from typing import Any
 
@@ -44,8 +47,11 @@ IMPORTED = (
     *("aaiclick.orchestration.launchers.debug", "aaiclick.orchestration.decorators", "aaiclick.data.context"),
     *("aaiclick.orchestration.store.schema", "alembic.command", "alembic.migration", "alembic.operations"),
     *("aaiclick.server.app", "aaiclick.server.mcp.endpoint", "asyncpg", "asyncmy", "redis.asyncio", "rich.table"),
+    *("aaiclick.data.gateway", "clickhouse_connect", "pyarrow.compute", "pyarrow.pandas_compat"),
 )
-"""What commands import. The embedded engine is not among it, nor is anything that starts a thread."""
+"""What commands import, and what comes with the first Object. The embedded engine is not among it, nor is anything
+that starts a thread.
+"""
 
 PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -163,7 +169,6 @@ def become(request: dict[str, Any], fds: list[int]) -> None:
     sys.orig_argv = request["command"]
     sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
     sys.path[:] = search_path(called, environment)
-    importlib.invalidate_caches()
     sys.flags = FLAGS
     if "-P" in called["flags"]:
         flags = {name: getattr(FLAGS, name) for name in dir(FLAGS) if not name.startswith("_")}
@@ -222,11 +227,8 @@ def open_streams(environment: dict[str, str], unbuffered: bool) -> None:
 def call(request: dict[str, Any]) -> None:
     """Run the program as the main module."""
     subprocess.Popen = warm.OwnPopen  # type: ignore[misc]
-    ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] not in KEPT}
-    atexit.register(let_go_of, ours)
     called = request["called"]
     main = types.ModuleType("__main__")
-    sys.modules["_warm"] = sys.modules.pop("warm")
     sys.modules["__main__"] = main
     sys.argv = [called["program"] if called["kind"] == "file" else called["kind"], *called["arguments"]]
     sys.excepthook = show_exception
@@ -244,8 +246,44 @@ def call(request: dict[str, Any]) -> None:
     exec(compile(text, file, "exec"), main.__dict__)  # noqa: S102 (as Python itself does)
 
 
+def call_and_end(request: dict[str, Any], ours: dict[str, types.ModuleType]) -> None:
+    """Run the program, and end as Python would, which alone would take longer than many a command."""
+    atexit.register(let_go_of, ours)
+    known, code = len(sys.modules), 0
+    try:
+        call(request)
+    except SystemExit as error:
+        code = 0 if error.code is None else error.code  # type: ignore[assignment]
+        if not isinstance(code, int):  # Python prints it
+            raise
+    if "chdb" not in sys.modules and threading.active_count() == 1:
+        end(code, known)
+    raise SystemExit(code)
+
+
+def end(code: int, known: int) -> None:
+    """What Python does at its end, with what the program itself has made; the rest goes with the process."""
+    atexit.unregister(let_go_of)
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    made = [*itertools.islice(reversed(sys.modules), max(0, len(sys.modules) - known))]
+    left = [weakref.ref(sys.modules.pop(name)) for name in dict.fromkeys(["__main__", *made])]
+    gc.collect()
+    for module in filter(None, (each() for each in left)):  # something else holds it
+        names = [name for name in vars(module) if name != "__builtins__"]
+        for name in sorted(names, key=lambda name: name[:1] != "_" or name[:2] == "__"):
+            module.__dict__[name] = None
+    gc.collect()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        return
+    os._exit(code & 0xFF)
+
+
 def let_go_of(modules: dict[str, types.ModuleType]) -> None:
-    """At the end, leave out of Python's taking apart what was there at the beginning: it takes longer than a command.
+    """At the end, leave out of Python's taking apart what was there at the beginning.
 
     What the program itself has made is taken apart as ever.
     """
@@ -268,7 +306,11 @@ if __name__ == "__main__":
     for each in IMPORTED:
         importlib.import_module(each)
     assert len(os.listdir("/proc/self/task")) == 1, "something that is imported here starts a thread"
-    assert not {"chdb", "pyarrow"} & sys.modules.keys()
+    assert "chdb" not in sys.modules
+    importlib.invalidate_caches()
+    sys.path_importer_cache.clear()  # nothing is known of directories that may change until a program is asked for
+    sys.modules["_warm"] = sys.modules.pop("warm")
+    loaded = {name: module for name, module in sys.modules.items() if name.partition(".")[0] not in KEPT}
     gc.collect()
     gc.freeze()
-    call(next_order(sys.argv[1]))
+    call_and_end(next_order(sys.argv[1]), loaded)

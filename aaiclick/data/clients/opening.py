@@ -23,7 +23,7 @@ from aaiclick.backend import get_ch_url
 from aaiclick.config import settings
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.local import LocalClient
-from aaiclick.data.clients.pool import THREADS, PooledClient
+from aaiclick.data.clients.pool import THREADS, PooledClient, always, once_clean
 from aaiclick.data.clients.servers import open_servers
 from aaiclick.data.ownership import Endpoint, find_gateway, refuse_foreign
 from aaiclick.errors import DataUnreachable
@@ -197,7 +197,7 @@ def _embedded(directory: Path, spilling: Mapping[str, int]) -> PooledClient:
 
         return clickhouse_connect.get_client(dsn=f"chdb://{directory}", settings={**SETTINGS, **spilling})
 
-    return PooledClient(connect, keep_after_error=False)
+    return PooledClient(connect, keep_after_error=once_clean)
 
 
 def _borrow(endpoint: Endpoint) -> PooledClient:
@@ -222,7 +222,7 @@ def _borrow(endpoint: Endpoint) -> PooledClient:
             compress=False,
         )
 
-    return PooledClient(connect, keep_after_error=True, tagged_by="query_id")
+    return PooledClient(connect, keep_after_error=always, tagged_by="query_id")
 
 
 def _is_news(record: logging.LogRecord) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from aaiclick.data.clients.local import LocalClient, Patience
-from aaiclick.data.clients.pool import PooledClient
+from aaiclick.data.clients.pool import PooledClient, always
 from aaiclick.data.clients.tables import ALONE, Tables, find_tables
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _pooled(url: str, host: Host, settings: Mapping[str, Any], tables: Tables) -
 
         return clickhouse_connect.get_client(**where, settings=dict(settings), autogenerate_session_id=False)
 
-    return PooledClient(connect, keep_after_error=True, tables=tables)
+    return PooledClient(connect, keep_after_error=always, tables=tables)
 
 
 class ReplicasClient(LocalClient):

@@ -181,7 +181,7 @@ async def main():
 
 asyncio.run(main())
 """
-FOREVER = "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)"
+FOREVER = "SELECT sum(sleepEachRow(0.000001)) FROM numbers(100000000000000)"
 
 
 @pytest.mark.parametrize(("how", "made"), [(signal.SIGINT, ""), (signal.SIGKILL, "CREATE TABLE t ENGINE = Log AS ")])
@@ -191,7 +191,9 @@ def test_what_a_process_asked_for_ends_with_it(url: str, tmp_path: Path, how: si
 
     def is_running() -> bool:
         with serving.engine.connection() as connection:
-            asked = "SELECT count() FROM system.processes WHERE query NOT LIKE '%processes%' AND query LIKE '%sipHash%'"
+            asked = (
+                "SELECT count() FROM system.processes WHERE query NOT LIKE '%processes%' AND query LIKE '%sleepEach%'"
+            )
             return str(connection.query(asked, "TabSeparated")).strip() != "0"
 
     command = [sys.executable, "-c", ASKS_FOREVER, url, made + FOREVER]

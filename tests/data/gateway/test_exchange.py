@@ -20,7 +20,7 @@ from aaiclick.data.gateway import Gateway, codecs, exchange, sending
 from tests.data.gateway.conftest import PASSWORD, USER, Ask
 
 FAILS_MIDWAY = "SELECT throwIf(number = 3000000) FROM numbers(10000000)"
-FOREVER = "SELECT count() FROM numbers(100000000000000)"
+FOREVER = "SELECT sum(sleepEachRow(0.000001)) FROM numbers(100000000000000)"
 UNPACK = {"lz4": lz4.frame.decompress, "zstd": vars(codecs)["zstd"].decompress, "gzip": gzip.decompress}
 
 
@@ -219,9 +219,7 @@ def test_a_query_is_killed_by_its_id(ask: Ask, gateway: Gateway) -> None:
         client.sendall(request(FOREVER, "query_id=mine"))
         thread = threading.Thread(target=lambda: told.append(client.recv(1 << 16)))
         thread.start()
-        while (
-            ask("SELECT count() FROM system.processes WHERE query LIKE 'SELECT count() FROM numbers%'").body != b"1\n"
-        ):
+        while ask("SELECT count() FROM system.processes WHERE query LIKE 'SELECT sum(sleepEachRow%'").body != b"1\n":
             time.sleep(0.001)
         assert ask("SELECT 1", query_id="mine").code == 216
         assert ask("KILL QUERY WHERE query_id = 'mine'").status == 200

@@ -15,7 +15,7 @@ from aaiclick.data.engine import Engine
 from aaiclick.data.gateway.faults import Fault
 from aaiclick.data.gateway.running import Run, Running, Working
 
-FOREVER = "SELECT count() FROM numbers(100000000000000)"
+FOREVER = "SELECT sum(sleepEachRow(0.000001)) FROM numbers(100000000000000)"
 
 
 @pytest.fixture
