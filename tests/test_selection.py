@@ -52,6 +52,7 @@ def test_of_a_listed_file_the_listed_tests_run_on_all_databases_and_the_others_o
         "tests/migrations/test_x.py",
         "tests/stories/test_clears_at_once.py",
         "tests/stories/test_storms.py",
+        "tests/stories/test_worker_resets.py",
     ],
 )
 def test_elsewhere_all_run_on_all(path: str) -> None:
@@ -71,6 +72,7 @@ def test_a_story_runs_on_one_database_and_the_stories_on_all_of_them() -> None:
 
 def test_what_is_asked_for_by_name_or_has_no_other_case_runs() -> None:
     assert left_out(*on_each(STORE, "test_other", databases=("postgres", "mariadb"))) == []
+    assert len(left_out(*on_each("tests/stories/test_x.py", "test_x", databases=("postgres", "mariadb")))) == 1
     assert left_out(*on_each("tests/stories/test_x.py", "test_x", databases=("mariadb",))) == []
 
 

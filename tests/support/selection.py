@@ -1,9 +1,9 @@
 """Which cases on databases only the long run needs; see decision 0077.
 
-A test that takes the parameter `dialect` has a case for each database. Where all three are there, the default run does
-without those of PostgreSQL and MariaDB that send nothing which another case of their file does not send, and runs a
-story on one of the three. TEST_LONG=1 runs all. What differs between databases on purpose is always run on all:
-contracts, migrations, dialects, the bus, and whatever forces several to meet.
+A test that takes the parameter `dialect` has a case for each of its databases. The default run does without those of
+PostgreSQL and MariaDB that send nothing which another case of their file does not send, and runs a story on one of its
+databases. TEST_LONG=1 runs all. What differs between databases is always run on all: contracts, migrations, dialects,
+the bus, lost connections, and whatever forces several to meet.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ DATABASES = ("sqlite", "postgres", "mariadb")
 
 LISTED_PLACES = ("tests/orchestration/", "tests/server/", "tests/cli/")
 STORIES = "tests/stories/"
-MEETING = re.compile(r"_at_once\.py$|/test_(interleavings|storms|eight_and_eight|side_by_side|opening_groups)\.py$")
-"""Several ask at once there: databases differ in their locks, and in nothing that a statement shows."""
-ALWAYS = re.compile(r"/(dialects|bus)/")
+MEETING = re.compile(r"_at_once\.py$|/test_(interleavings|storms|eight_and_eight|opening_groups)\.py$")
+"""Several ask at once there: databases differ in their locks, which no statement shows."""
+ALWAYS = re.compile(r"/(dialects|bus)/|/test_worker_(cut_off|outages|pauses|replies|resets)\.py$")
+"""Statements, hints and connections themselves are what is tried there."""
 
 
 class Case(NamedTuple):
@@ -51,11 +52,7 @@ def long_only(items: Iterable[pytest.Item], absent: Collection[str] = ()) -> set
     there: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
     for case in cases.values():
         there[case.without_database].add(case.database)
-    return {
-        item
-        for item, case in cases.items()
-        if there[case.without_database] >= {*DATABASES} and not is_needed(case, listed())
-    }
+    return {item for item, case in cases.items() if not is_needed(case, there[case.without_database], listed())}
 
 
 def case_of(item: pytest.Item) -> Case | None:
@@ -69,13 +66,14 @@ def case_of(item: pytest.Item) -> Case | None:
     return Case(path, function, "-".join(others), str(database))
 
 
-def is_needed(case: Case, kept: Mapping[str, Sequence[str]]) -> bool:
-    """Whether the default run has this case of a test that has one for each database."""
+def is_needed(case: Case, there: Collection[str], kept: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the default run has this case, of a test that has cases for these databases."""
     if MEETING.search(case.path) or ALWAYS.search(case.path):
         return True
     if case.path.startswith(STORIES):
-        return case.database == DATABASES[crc32("::".join(case.without_database).encode()) % len(DATABASES)]
-    if case.path.startswith(LISTED_PLACES) and case.path in kept:
+        there = sorted(there, key=DATABASES.index)
+        return case.database == there[crc32("::".join(case.without_database).encode()) % len(there)]
+    if case.path.startswith(LISTED_PLACES) and case.path in kept and "sqlite" in there:
         return case.database == "sqlite" or case.name in kept[case.path]
     return True
 
