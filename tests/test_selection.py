@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,10 +106,29 @@ def test_the_list_is_read_as_it_is_written() -> None:
 
 
 def test_those_are_chosen_that_together_ask_all() -> None:
-    tests = {"one": {"a"}, "two": {"a", "b"}, "three": {"c"}, "four": {"b", "c"}, "none": set[str]()}
-    assert reach.chosen(tests) == ["four", "one"]
-    assert reach.missing(tests, ["four", "one"]) == set()
-    assert reach.missing(tests, ["one", "gone"]) == {"b", "c"}
+    asked = {"one": {"a"}, "two": {"a", "b"}, "three": {"c"}, "four": {"b", "c"}, "none": set[str]()}
+    tests = {("tests/x.py", name): each for name, each in asked.items()}
+    assert reach.chosen(tests) == [("tests/x.py", "four"), ("tests/x.py", "one")]
+    assert reach.missing(tests, {"tests/x.py": ["four", "one"]}) == set()
+    assert reach.missing(tests, {"tests/x.py": ["one", "gone"]}) == {"b", "c"}
+    assert reach.missing(tests, {}) == set()  # a file that is not on the list runs on all
+
+
+def test_the_list_is_made_of_what_was_noted_and_checked_against_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tmp_path / "list.txt"
+    monkeypatch.setattr(selection, "LIST", made)
+    monkeypatch.setattr(selection, "listed", lambda: selection.parsed(made.read_text().splitlines()))
+    noted = [("tests/a.py", "test_1", ["x"]), ("tests/a.py", "test_1", ["y"]), ("tests/b.py", "test_2", ["y"])]
+    file = tmp_path / "noted.json"
+    file.write_text(json.dumps(noted))
+    assert reach.main(str(file)) == 0
+    assert made.read_text() == "tests/a.py\n    test_1\ntests/b.py\n"
+    assert reach.main("--check", str(file)) == 0
+    file.write_text(json.dumps([*noted, ("tests/b.py", "test_3", ["z"])]))
+    assert reach.main("--check", str(file)) == 1
+    assert "asked by no test on the list: z" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

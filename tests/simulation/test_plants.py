@@ -17,7 +17,7 @@ SEEDS_MAX = 60
 FOUND_BY = {
     "no_new_epoch_at_retry": 2,
     "fence_by_status_only": 1,
-    "late_reports_told_each_time": 6,
+    "late_reports_told_each_time": 7,
     "session_that_comes_back": 2,
     "claims_of_the_dead": 26,
     "bodies_that_outlast_the_session": 4,
@@ -38,6 +38,7 @@ FOUND_BY = {
     "no_fence": 1,
     "claim_left_behind": 1,
     "scan_and_write_apart": 33,
+    "worker_that_never_lets_go": 1,
 }
 """Seeds that have found a mistake: they are tried first where time is short, then all others as without them.
 

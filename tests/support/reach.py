@@ -4,8 +4,8 @@
     python -m tests.support.reach [--check] FILE...
 
 The first notes for each test on a server the statements that it sends, the methods of the dialect that it calls, and
-the errors that the server answers with. The second chooses, for each file of tests, the fewest cases that have it all,
-and writes their names; with --check it writes nothing, and fails where the list does without something.
+the errors that the server answers with. The second chooses few tests that together ask all of it, and writes their
+names; with --check it writes nothing, and fails where the list does without something.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import isfunction
 from pathlib import Path
@@ -33,8 +33,8 @@ ROW = rf"\(\s*{VALUE}(?:,\s*{VALUE})*\s*\)"
 ROWS = re.compile(rf"{ROW}(?:,\s*{ROW})*")
 NUMBERED, SPACE = re.compile(r"\$\d+"), re.compile(r"\s+")
 
-Reached = dict[str, dict[str, set[str]]]
-"""For each file of tests, for each test of it, what it asks."""
+Test = tuple[str, str]
+"""Its file and its name."""
 
 
 class Reach:
@@ -43,7 +43,7 @@ class Reach:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.seen: set[str] = set()
-        self.found: list[tuple[str, str, list[str]]] = []
+        self.found: list[tuple[str, str, list[str]]] = []  # of each case: file, name, and what it asks
         listen(self.seen.add)
 
     @pytest.hookimpl(wrapper=True)
@@ -105,43 +105,43 @@ def normal(statement: str) -> str:
 # ---------------------------------------------------------------- choosing
 
 
-def reached(noted: Iterable[tuple[str, str, Iterable[str]]]) -> Reached:
-    found: Reached = defaultdict(lambda: defaultdict(set))
+def reached(noted: Iterable[tuple[str, str, Iterable[str]]]) -> dict[Test, set[str]]:
+    """What each test asks, on all its servers."""
+    found: defaultdict[Test, set[str]] = defaultdict(set)
     for path, name, asked in noted:
-        found[path][name].update(asked)
-    return found
+        found[path, name].update(asked)
+    return dict(found)
 
 
-def chosen(tests: Mapping[str, set[str]]) -> list[str]:
-    """Tests of a file that together ask what all of them do: again and again the one that adds most."""
+def chosen(tests: Mapping[Test, set[str]]) -> list[Test]:
+    """Tests that together ask what all of them do: again and again the one that adds most."""
     left = set().union(*tests.values())
-    names: list[str] = []
+    found: list[Test] = []
     while left:
-        best = max(sorted(tests), key=lambda name: len(tests[name] & left))
-        names.append(best)
+        best = max(sorted(tests), key=lambda test: len(tests[test] & left))
+        found.append(best)
         left -= tests[best]
-    return sorted(names)
+    return sorted(found)
 
 
-def missing(tests: Mapping[str, set[str]], kept: Iterable[str]) -> set[str]:
-    """What only those ask that are not kept."""
-    asked = set().union(*(tests.get(name, set()) for name in kept))
-    return set().union(*tests.values()) - asked
+def missing(tests: Mapping[Test, set[str]], kept: Mapping[str, Sequence[str]]) -> set[str]:
+    """What those do not ask that run on all databases."""
+    running = [asked for (path, name), asked in tests.items() if name in kept.get(path, [name])]
+    return set().union(*tests.values()) - set().union(*running)
 
 
 def main(*words: str) -> int:
     files = [Path(word) for word in words if word != "--check"]
-    found = reached(each for file in files for each in json.loads(file.read_text()))
-    if "--check" not in words:
-        kept = {path: chosen(tests) for path, tests in found.items()}
-        selection.LIST.write_text(selection.written(kept))
-        return 0
-    lacking = {
-        path: missing(tests, selection.listed()[path]) for path, tests in found.items() if path in selection.listed()
-    }
-    for path, asked in lacking.items():
-        print(*(f"{path} no more asks: {what}" for what in sorted(asked)), sep="\n", end="\n" if asked else "")
-    return int(any(lacking.values()))
+    tests = reached(each for file in files for each in json.loads(file.read_text()))
+    if "--check" in words:
+        lacking = sorted(missing(tests, selection.listed()))
+        print(*(f"asked by no test on the list: {what}" for what in lacking), sep="\n")
+        return int(bool(lacking))
+    kept: dict[str, list[str]] = {path: [] for path, _ in tests}
+    for path, name in chosen(tests):
+        kept[path].append(name)
+    selection.LIST.write_text(selection.written(kept))
+    return 0
 
 
 if __name__ == "__main__":

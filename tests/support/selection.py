@@ -1,9 +1,9 @@
 """Which cases on databases only the long run needs; see decision 0077.
 
 A test that takes the parameter `dialect` has a case for each of its databases. The default run does without those of
-PostgreSQL and MariaDB that send nothing which another case of their file does not send, and runs a story on one of its
-databases. TEST_LONG=1 runs all. What differs between databases is always run on all: contracts, migrations, dialects,
-the bus, lost connections, and whatever forces several to meet.
+PostgreSQL and MariaDB that ask nothing which others do not ask, and runs a story on one of its databases. TEST_LONG=1
+runs all. What differs between databases is always run on all: contracts, migrations, dialects, the bus, lost
+connections, and whatever forces several to meet.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ LISTED_PLACES = ("tests/orchestration/", "tests/server/", "tests/cli/")
 STORIES = "tests/stories/"
 MEETING = re.compile(r"_at_once\.py$|/test_(interleavings|storms|eight_and_eight|opening_groups)\.py$")
 """Several ask at once there: databases differ in their locks, which no statement shows."""
-ALWAYS = re.compile(r"/(dialects|bus)/|/test_worker_(cut_off|outages|pauses|replies|resets)\.py$")
+ALWAYS = re.compile(
+    r"/(dialects|bus)/|/test_(database_(resets|room)|worker_(cut_off|outages|pauses|replies|resets))\.py$"
+)
 """Statements, hints and connections themselves are what is tried there."""
 
 
