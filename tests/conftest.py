@@ -28,9 +28,11 @@ from tests.support import compiled, selection, warm
 from tests.support.cpu_times import CpuTimes
 
 if threading.current_thread() is threading.main_thread():
-    signal.signal(
-        signal.SIGHUP, signal.SIG_DFL
-    )  # under nohup it is ignored, and so by every program that a test starts
+    # under nohup the one is ignored, and in the background of a script the other: so would every program that a test
+    # starts
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault(NO_SYNC, "1")  # no test cuts the power: whoever kills a server finds what it had committed
 
