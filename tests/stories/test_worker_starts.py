@@ -36,8 +36,6 @@ MORE = {
     "a library's import": ("import", "'typer'", 1),
     "the database's import": ("import", "'sqlalchemy'", 1),
     "looking at the schema": ("sqlite3.connect", "", 1),
-    "connecting beside": ("sqlite3.connect", "", 3),
-    "once more": ("sqlite3.connect", "", 4),
 }
 
 
