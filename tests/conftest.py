@@ -15,6 +15,7 @@ import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -23,19 +24,20 @@ from aaiclick.config import reset_settings
 from tests.servers import SERVERS
 from tests.servers.databases import Databases, MariadbDatabases, PostgresDatabases, SqliteDatabases
 from tests.servers.process import NO_SYNC
-from tests.support import compiled, warm
+from tests.support import compiled, selection, warm
 from tests.support.cpu_times import CpuTimes
 
 if threading.current_thread() is threading.main_thread():
-    signal.signal(
-        signal.SIGHUP, signal.SIG_DFL
-    )  # under nohup it is ignored, and so by every program that a test starts
+    # under nohup the one is ignored, and in the background of a script the other: so would every program that a test
+    # starts
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # the same in the background of a shell
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault(NO_SYNC, "1")  # no test cuts the power: whoever kills a server finds what it had committed
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
+LONG_ONLY = pytest.StashKey[int]()
 
 hypothesis.settings.register_profile("aaiclick", deadline=None, print_blob=True)  # no test asserts time
 hypothesis.settings.load_profile("aaiclick")
@@ -60,21 +62,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(CpuTimes(), "cpu times")
+    if noted := os.environ.get("TEST_REACH"):  # made into a list by tests.support.reach
+        from tests.support.reach import Reach
+
+        config.pluginmanager.register(Reach(Path(noted)), "reach")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what needs a server that was left out by flag, and count it."""
+    """Deselect what only the long run needs, and what needs a server that was left out by flag; count it."""
     absent = dict.fromkeys(config.getoption("--without"))
     left_out = config.stash[LEFT_OUT] = Counter(dict.fromkeys(absent, 0))
     kept: list[pytest.Item] = []
     deselected: list[pytest.Item] = []
+    long_only = selection.long_only(items, absent)
     for item in items:
         missing = [server for server in absent if needs(item, server)]
         left_out.update(missing)
-        (deselected if missing else kept).append(item)
+        (deselected if missing or item in long_only else kept).append(item)
+    config.stash[LONG_ONLY] = len(long_only)
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         items[:] = kept
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Nothing that is collected goes before the end: looking for cycles among it takes a quarter of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -93,6 +111,8 @@ def needs(item: pytest.Item, server: str) -> bool:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for server, count in config.stash.get(LEFT_OUT, Counter()).items():
         terminalreporter.write_line(f"LEFT OUT by --without={server}: {count} tests were not run", red=True, bold=True)
+    if count := config.stash.get(LONG_ONLY, 0):
+        terminalreporter.write_line(f"{count} cases on other databases are for the long run, TEST_LONG=1")
 
 
 @pytest.fixture(autouse=True)

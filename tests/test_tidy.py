@@ -4,6 +4,7 @@ A rule looks at one file and gives its complaints, as (line, what is wrong); eac
 """
 
 import ast
+import gc
 import os
 import re
 import subprocess
@@ -69,7 +70,14 @@ class File:
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        return list(ast.walk(ast.parse(self.text))) if self.path.endswith(".py") else []
+        if not self.path.endswith(".py"):
+            return []
+        gc.disable()  # nothing of it goes before the end: to look for cycles takes as long as to parse
+        try:
+            return list(ast.walk(ast.parse(self.text)))
+        finally:
+            gc.enable()
+            gc.freeze()
 
     def is_under(self, *folders: str) -> bool:
         return self.path.startswith(folders)

@@ -164,3 +164,21 @@ def test_what_cannot_be_imitated_is_really_started(
 def test_a_test_may_want_real_starts(forked: list[dict[str, Any]], really_started: None) -> None:
     assert subprocess.run([sys.executable, "-P", "-m", "aaiclick", "--version"], capture_output=True).returncode == 0
     assert not forked
+
+
+def test_what_a_process_of_the_same_number_has_left_is_no_hindrance() -> None:
+    """Numbers of processes come again: in a long run a place was taken by one that had ended long ago."""
+    server = warm.server_here()
+    assert server is not None
+    newest = subprocess.Popen(["true"])
+    newest.wait()
+    places = (Path(server.address).with_name(str(newest.pid + number)) for number in range(1, 3_000))
+    left = [place for place in places if not place.exists()]
+    for place in left:
+        place.touch()
+    try:
+        done = warm.run([sys.executable, "-c", "print(5)"], capture_output=True, text=True)
+        assert (done.stdout, done.stderr) == ("5\n", "")
+    finally:
+        for place in left:
+            place.unlink(missing_ok=True)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
-from aaiclick.config import reset_settings
+from aaiclick.config import reset_settings, settings
 from aaiclick.orchestration import outside
 from aaiclick.orchestration.tokens import create_token
 from aaiclick.server.app import create_app
+from aaiclick.server.refusals import Refusals
 
 FLOWS = "tests.orchestration.sample_flows"
 
@@ -28,8 +31,15 @@ class Client(httpx.AsyncClient):
         return {"Authorization": f"Bearer {self.tokens[role]}"}
 
 
+@cache
+def built(hosts: tuple[str, ...]) -> FastAPI:
+    """The application is built once: each test opens it anew, on a state of its own."""
+    return create_app(hosts=hosts)
+
+
 async def opened() -> AsyncIterator[Client]:
-    app = create_app()
+    app = built(tuple(settings().server_hosts))
+    app.state.refusals, app.state.mcp_write = Refusals(), settings().mcp_write
     async with app.router.lifespan_context(app):
         tokens = {role: (await create_token(role, role)).text for role in ("viewer", "operator", "author", "admin")}
         async with Client(transport=httpx.ASGITransport(app), base_url="http://localhost:8765/api/v1") as client:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
@@ -32,16 +34,52 @@ def read(text: str) -> list[dict[str, Any]]:
     return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
 
 
+@contextmanager
+def quick_looks() -> Iterator[tuple[list[object], list[object]]]:
+    """Gives one that grows with each look at the database, and one that grows when a stream has nothing to tell."""
+    looks: list[object] = []
+    silences: list[object] = []
+    look, next_piece = following._read, following.Reader.next_piece
+
+    async def looked(*asked: Any, **options: Any) -> Any:
+        looks.append(asked)
+        return await look(*asked, **options)
+
+    async def next_or_none(*asked: Any, **options: Any) -> Any:
+        piece = await next_piece(*asked, **options)
+        if piece is None:
+            silences.append(asked)
+        return piece
+
+    with ExitStack() as patches:
+        for where, name, value in (
+            (following, "LOOK_EVERY_S", 0.01),
+            (following, "_read", looked),
+            (following.Reader, "next_piece", next_or_none),
+            (events, "ALIVE_EVERY_S", 0.02),
+        ):
+            patches.enter_context(mock.patch.object(where, name, value))
+        yield looks, silences
+
+
+async def more(counted: list[object], number: int, hearing: asyncio.Task[Any]) -> None:
+    """Wait until so many have come, or the stream has ended by itself."""
+    enough = len(counted) + number
+    while len(counted) < enough and not hearing.done():  # noqa: ASYNC110 (they only count)
+        await asyncio.sleep(0.001)
+
+
 async def listen(client: Client, *, headers: dict[str, str] | None = None, during: Any = None, **asked: Any) -> str:
     """What a stream tells until the server ends."""
     client.server.state.streams = streams.Streams()
-    with mock.patch.object(following, "LOOK_EVERY_S", 0.01):  # many looks: some may take long on a busy machine
+    with quick_looks() as (looks, silences):
         hearing = asyncio.create_task(client.get("/events/stream", params=asked, headers=headers or {}))
         while not client.server.state.streams.open and not hearing.done():  # noqa: ASYNC110 (the server only counts them)
             await asyncio.sleep(0.001)
         if during is not None:
             await during()
-        await asyncio.sleep(0.7)
+        await more(looks, 3, hearing)  # one of them was begun after that
+        await more(silences, 2, hearing)  # and all that it found was told
     client.server.state.streams.ending.set()
     answer = await hearing
     assert answer.headers["content-type"].startswith("text/event-stream")
@@ -155,8 +193,7 @@ async def test_whoever_leaves_is_not_read_for(client: Client) -> None:
     assert (await hearing, reader.listeners) == ([b": here\n\n"], 0)
 
 
-async def test_a_silent_stream_says_that_it_is_there(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "ALIVE_EVERY_S", 0.05)
+async def test_a_silent_stream_says_that_it_is_there(client: Client) -> None:
     assert ": still here\n\n" in await listen(client)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 import pytest
 
@@ -16,7 +17,7 @@ SEEDS_MAX = 60
 FOUND_BY = {
     "no_new_epoch_at_retry": 2,
     "fence_by_status_only": 1,
-    "late_reports_told_each_time": 6,
+    "late_reports_told_each_time": 7,
     "session_that_comes_back": 2,
     "claims_of_the_dead": 26,
     "bodies_that_outlast_the_session": 4,
@@ -37,6 +38,7 @@ FOUND_BY = {
     "no_fence": 1,
     "claim_left_behind": 1,
     "scan_and_write_apart": 33,
+    "worker_that_never_lets_go": 1,
 }
 """Seeds that have found a mistake: they are tried first where time is short, then all others as without them.
 
@@ -44,7 +46,7 @@ Whatever changes the order of things in the simulator may change these; the long
 """
 
 LONG = "TEST_LONG" in os.environ
-HARMLESS_SEEDS = range(200 if LONG else 5)
+HARMLESS_SEEDS = range(200 if LONG else 2)
 pytestmark = pytest.mark.timeout(1200 if LONG else 300)
 
 
@@ -57,9 +59,15 @@ def test_a_planted_mistake_is_found(name: str) -> None:
         if outcome.violations:
             print(f"{name}: seed {seed}: {outcome.violations[0]}")
             assert "TypeError" not in outcome.violations[0], "the plant does not fit the code any more"
-            assert not simulate(seed, weather).violations, "it was not the mistake that was found"
+            assert not violations_without_it(seed, weather), "it was not the mistake that was found"
             return
     pytest.fail(f"{name} was not found in {SEEDS_MAX} seeds")
+
+
+@cache
+def violations_without_it(seed: int, weather: Weather) -> list[str]:
+    """Those of the code as it is: the same for all mistakes that the same world shows."""
+    return simulate(seed, weather).violations
 
 
 def in_turn(name: str) -> list[int]:

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 from unittest import mock
 
@@ -13,7 +14,7 @@ import pytest
 
 from aaiclick.orchestration.rules.schedules import Due, due_fires
 from aaiclick.orchestration.store import schedules as store
-from tests.simulation.simulate import simulate
+from tests.simulation.simulate import Outcome, simulate
 from tests.simulation.world import Weather
 
 LONG = "TEST_LONG" in os.environ
@@ -31,10 +32,15 @@ LEADERLESS = Weather(schedules=True, zealous=True, favours=("set_back", "crash")
 WEATHER = {"the last is lost": LEADERLESS}
 
 
+@cache
+def outcome_of(seed: int) -> Outcome:
+    return simulate(seed, MINUTES)
+
+
 def test_each_time_runs_once_in_worlds_of_faults() -> None:
     seen: Counter[str] = Counter()
     for seed in SEEDS:
-        outcome = simulate(seed, MINUTES)
+        outcome = outcome_of(seed)
         assert not outcome.violations, outcome.explain()
         seen += outcome.counts
     happened = ("register_entries", "switch", "set_back", "crash before", "lost after")
@@ -42,7 +48,7 @@ def test_each_time_runs_once_in_worlds_of_faults() -> None:
 
 
 def test_the_same_seed_gives_the_same_trace() -> None:
-    assert simulate(3, MINUTES).digest == simulate(3, MINUTES).digest
+    assert simulate(3, MINUTES).digest == outcome_of(3).digest
 
 
 # ---------------------------------------------------------------- mistakes that must be found

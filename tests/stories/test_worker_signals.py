@@ -90,13 +90,21 @@ async def test_a_worker_finishes_first_or_ends_at_once(fleet: Fleet) -> None:
 async def _insist(member: Member, number: signal.Signals) -> None:
     """Send the signal twice, or once more if those two arrived as one."""
     member.signal(number)
-    await asyncio.sleep(1)
+    await eventually(lambda: not _is_on_its_way(member.pid, number))
     for _ in range(2):
         member.signal(number)
         with suppress(TimeoutError):
             async with asyncio.timeout(10):
                 await member.ended()
                 return
+
+
+def _is_on_its_way(pid: int, number: signal.Signals) -> bool:
+    """Whether the process has not taken it yet, as far as the system says so."""
+    status = Path(f"/proc/{pid}/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    waiting = sum(int(line.split()[1], 16) for line in lines if line.startswith("ShdPnd:"))
+    return bool(waiting & 1 << (number - 1))
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)

@@ -9,8 +9,8 @@ import pytest
 from aaiclick.config import reset_settings
 from aaiclick.orchestration import worker_main_loop
 from aaiclick.orchestration.execution import worker as module
-from aaiclick.orchestration.workers import list_workers
-from tests.support.fleet import APP, Fleet, eventually, fleet
+from tests.support.crewing import looks_for_work
+from tests.support.fleet import APP, WAIT_S_MAX, Fleet, fleet
 
 __all__ = ["fleet"]
 
@@ -32,14 +32,12 @@ async def test_a_submission_from_another_process_wakes_an_idle_worker(
     monkeypatch.setattr(module, "POLL_S_MAX", 3600.0)
     monkeypatch.syspath_prepend(str(APP))
     reset_settings()
-    running = asyncio.create_task(worker_main_loop(executor="inline", max_tasks=1, control=False))
-    await eventually(lambda: _is_there(fleet))
-    await asyncio.sleep(0.5)  # it has looked, and found nothing
-    submitted = fleet.start(program=("-c", SUBMIT), PYTHONPATH=f"{APP}:{fleet.env['PYTHONPATH']}")
-    assert await submitted.ended() == 0, submitted.said()
-    await eventually(running.done)
+    with looks_for_work() as looked:
+        running = asyncio.create_task(worker_main_loop(executor="inline", max_tasks=1, control=False))
+        async with asyncio.timeout(WAIT_S_MAX):
+            await looked.wait()
+            while not running.done():  # it may not listen yet: then it hears of the next
+                submitted = fleet.start(program=("-c", SUBMIT), PYTHONPATH=f"{APP}:{fleet.env['PYTHONPATH']}")
+                assert await submitted.ended() == 0, submitted.said()
+                await asyncio.wait([running], timeout=1)
     await running
-
-
-async def _is_there(fleet: Fleet) -> bool:
-    return bool(await list_workers("active"))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
+from unittest import mock
 
+from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
@@ -96,6 +98,20 @@ async def working(
         for each in (*hearts, running):
             each.cancel()
         await asyncio.gather(*hearts, running, return_exceptions=True)
+
+
+@contextmanager
+def looks_for_work() -> Iterator[asyncio.Event]:
+    """Set once a worker of this process has asked for work."""
+    looked, claim = asyncio.Event(), DirectCoordinator.claim
+
+    async def claims(self: DirectCoordinator, *args: Any, **options: Any) -> list[Claim]:
+        found = await claim(self, *args, **options)
+        looked.set()
+        return found
+
+    with mock.patch.object(DirectCoordinator, "claim", claims):
+        yield looked
 
 
 def _obey(worker: Worker, session: int, orders: Orders) -> None:

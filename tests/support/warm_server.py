@@ -83,6 +83,8 @@ def next_order(address: str) -> dict[str, Any]:
 
 def listening(address: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
+    with suppress(FileNotFoundError):
+        os.unlink(address)  # of a process that had our number, and has ended
     listener.bind(address)
     listener.listen(64)
     return listener

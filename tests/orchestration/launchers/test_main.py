@@ -14,6 +14,7 @@ from aaiclick.orchestration import background_main_loop, get_job, register_worke
 from aaiclick.orchestration.launchers.main import COLLECT_EVERY, check_concurrency, rare_collections
 from aaiclick.orchestration.workers import list_workers
 from tests.orchestration import sample_flows as flows
+from tests.support.crewing import looks_for_work
 from tests.support.front_door import local, state
 from tests.support.orchestra import until
 
@@ -65,11 +66,14 @@ async def test_a_submission_wakes_it(local: object, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(module, "POLL_S_MIN", 3600)
     monkeypatch.setattr(module, "POLL_S_MAX", 3600)
-    running = asyncio.create_task(worker_main_loop(executor="inline", max_tasks=1, control=False))
-    await asyncio.sleep(0.5)
-    await flows.single.submit(1)
-    async with asyncio.timeout(30):
-        await running
+    with looks_for_work() as looked:
+        running = asyncio.create_task(worker_main_loop(executor="inline", max_tasks=1, control=False))
+        async with asyncio.timeout(30):
+            await looked.wait()
+            while not running.done():  # it may not listen yet: then it hears of the next
+                await flows.single.submit(1)
+                await asyncio.wait([running], timeout=0.5)
+    await running
 
 
 def test_how_many_at_once() -> None:

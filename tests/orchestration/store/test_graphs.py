@@ -238,7 +238,7 @@ def layered(size: int) -> list[Task]:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("dialect", ["sqlite", "postgres", "mariadb"], indirect=True)
 async def test_a_large_graph_is_built_checked_and_stored(band: Orchestra) -> None:
-    size = 100_000 if LONG else 10_000
+    size = 100_000 if LONG else 4_000
     made = layered(size)
     job = await band.submit(*made)
     assert job.total_tasks == await count(band, tasks) == size
