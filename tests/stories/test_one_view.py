@@ -18,7 +18,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from typer.main import get_command
 
-from aaiclick.cli import app
+from aaiclick.cli import whole_app
 from aaiclick.config import reset_settings
 from aaiclick.data import create_object_from_value, data_context
 from aaiclick.orchestration import (
@@ -208,7 +208,7 @@ def test_every_tool_is_asked() -> None:
 
 
 def test_every_command_that_prints_json_is_asked() -> None:
-    root: Any = get_command(app)
+    root: Any = get_command(whole_app())
     printing = {" ".join(path) for path in commands(root) if prints_json(root, path)}
     asked = {path for known in THINGS.values() for path in printing if f"{known.command} ".startswith(f"{path} ")}
     others = ONLY_COMMANDS.keys() | {each for each in CHANGES if "/" not in each and "_" not in each}

@@ -71,8 +71,7 @@ def next_order(address: str) -> dict[str, Any]:
         if not starts_others(request["called"]):
             return request
         # it starts processes of its own, which have to be its children: a server below it, as clean as this one
-        # the number of a process that was killed is given again, and its socket file is still there
-        address = os.path.join(os.path.dirname(address), f"{os.getpid()}-{time.monotonic_ns()}")
+        address = os.path.join(os.path.dirname(address), str(os.getpid()))
         listener, leash = listening(address), False
         if os.fork():
             listener.close()
