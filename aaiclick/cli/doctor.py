@@ -61,7 +61,7 @@ def doctor(as_json: AsJson = False) -> None:
         show_json({**versions, "settings": shown, **found, "healthy": found["ok"]})  # `healthy` is the older name
     else:
         _show_checks(found)
-        _show_reconcilers(found)
+        _show_reconcilers(health)
     raise typer.Exit(_exit_code(health))
 
 
@@ -110,20 +110,20 @@ def _show_checks(health: HealthAnswer) -> None:
         show_text(cell(f"{line}. {check['hint']}" if check["hint"] else line))
 
 
-def _show_reconcilers(found: HealthAnswer) -> None:
+def _show_reconcilers(health: Health) -> None:
     """What the leader does, how often it did, and what that took; nothing before anybody has led."""
     columns = ("reconciler", "last run", "runs", "done", "failed", "seconds", "last trouble")
     rows = [
         (
-            each["name"],
-            each["ran_at"] or "",
-            each["runs"],
-            each["done"],
-            each["failures"],
-            f"{each['seconds']:.3f}",
-            each["trouble"] and f"{each['trouble_at']}: {each['trouble']}",
+            each.name,
+            "" if each.ran_s_ago is None else f"{each.ran_s_ago:.0f} s ago",
+            each.runs,
+            each.done,
+            each.failures,
+            f"{each.seconds:.3f}",
+            each.trouble and f"{each.trouble_at:%Y-%m-%d %H:%M:%S}: {each.trouble}",
         )
-        for each in found["reconcilers"]
+        for each in health.reconcilers
     ]
     if rows:
         show_text("")
