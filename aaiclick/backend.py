@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aaiclick.config import settings
 from aaiclick.errors import ConfigError
-from aaiclick.owners import fault_around, fault_of
+from aaiclick.file_owners import fault_around, fault_of
 
 
 def get_root() -> Path:

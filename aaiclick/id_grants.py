@@ -16,7 +16,7 @@ from typing import Protocol
 
 from aaiclick.clock import Clock
 from aaiclick.errors import ConfigError
-from aaiclick.owners import fault_of
+from aaiclick.file_owners import fault_of
 
 SEQUENCES = 4096
 ALLOTTED_MACHINE_IDS = range(512)

@@ -13,8 +13,8 @@ from inspect import Parameter, signature
 from typing import Any
 
 from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS, WINDOWS, Operation
-from aaiclick.data.totals.methods import BY_NAME, Pairs, Totals
-from aaiclick.data.totals.windows import Windows
+from aaiclick.data.query.total_methods import BY_NAME, Pairs, Totals
+from aaiclick.data.query.window_methods import Windows
 
 _SIDES = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 """The signs that a plain value may stand on the left of."""
@@ -73,7 +73,7 @@ def methods() -> str:
         "from aaiclick.data.frames import Query",
         "from aaiclick.data.groups import Grouped",
         "from aaiclick.data.operations.totals import Degrees",
-        "from aaiclick.data.terms import Term",
+        "from aaiclick.data.query.column_terms import Term",
         "",
         'Made = TypeVar("Made")',
         "",

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from aaiclick.config import reset_settings
 from aaiclick.data import Context, Object, col, create_object, create_object_from_value, data_context
-from aaiclick.data.lifetimes import drop
+from aaiclick.data.tables.lifetimes import drop
 from benchmarks.setting import machine
 
 Step = Callable[[], Awaitable[object]]

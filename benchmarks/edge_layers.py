@@ -15,8 +15,8 @@ from typing import Any
 
 from aaiclick.config import reset_settings
 from aaiclick.data import Context, Frame, Object, col, create_object, data_context
-from aaiclick.data import sql as quoting
-from aaiclick.data.lifetimes import drop
+from aaiclick.data.sql import quoting
+from aaiclick.data.tables.lifetimes import drop
 from benchmarks.edge_numbers import number_cases
 from benchmarks.edge_others import other_cases
 from benchmarks.edges import Case, Refusal, Verdict, judged

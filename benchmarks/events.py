@@ -21,11 +21,11 @@ from fastapi import FastAPI
 from sqlalchemy import event, insert
 
 from aaiclick.config import reset_settings
+from aaiclick.orchestration.access.tokens import create_token
 from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events
-from aaiclick.orchestration.tokens import create_token
 from aaiclick.server.app import create_app
 from benchmarks.setting import fresh_database, machine
 

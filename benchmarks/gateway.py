@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.opening import close_client, open_client
-from aaiclick.data.ownership import find_gateway
+from aaiclick.data.embedded.directory_lock import find_gateway
 from benchmarks.setting import machine
 
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from sqlalchemy import event, text
 
-from aaiclick.orchestration.metrics import to_text
+from aaiclick.orchestration.queries.metrics import to_text
 from aaiclick.orchestration.rules.pending import judge
-from aaiclick.orchestration.store import metrics
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.pending import read_facts
+from aaiclick.orchestration.store.reading import metrics
+from aaiclick.orchestration.store.reading.pending import read_facts
 from aaiclick.orchestration.store.session import Session
 from benchmarks.setting import fresh_database, machine
 

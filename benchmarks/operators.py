@@ -33,8 +33,8 @@ import pyarrow.compute as pc
 
 from aaiclick.config import reset_settings
 from aaiclick.data import Object, create_object, data_context
-from aaiclick.data.lifetimes import drop
-from aaiclick.data.ownership import find_gateway
+from aaiclick.data.embedded.directory_lock import find_gateway
+from aaiclick.data.tables.lifetimes import drop
 from aaiclick.orchestration import Group, Task, create_job, get_task_result, map, orch_context, reduce
 from benchmarks.latency import start_worker, until_ended
 from benchmarks.setting import fresh_database, machine

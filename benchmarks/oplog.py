@@ -15,8 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from aaiclick.config import reset_settings
-from aaiclick.data import col, create_object_from_value, data_context, oplog
-from aaiclick.data.column_sources import derived
+from aaiclick.data import col, create_object_from_value, data_context
+from aaiclick.data.provenance import operation_log
+from aaiclick.data.provenance.column_sources import derived
 from benchmarks.setting import machine
 
 KINDS = ("without a log", "without columns", "with columns")
@@ -56,16 +57,16 @@ class _Counted:
 
 async def _round(kind: str, operations: int) -> tuple[float, int, int]:
     """Milliseconds of CPU for an operation, statements, and bytes of the log."""
-    oplog.derived = derived if kind == "with columns" else lambda relation, tables: ()
+    operation_log.derived = derived if kind == "with columns" else lambda relation, tables: ()
     async with data_context(oplog=kind != "without a log") as context:
         with _Counted(context.client) as asked:
             before = time.process_time()
             await _work(operations)
             await context.flush_oplog()
             spent, statements = time.process_time() - before, asked.count
-        query = f"SELECT sum(bytes_on_disk) FROM system.parts WHERE table = '{oplog.TABLE}' AND active"
+        query = f"SELECT sum(bytes_on_disk) FROM system.parts WHERE table = '{operation_log.TABLE}' AND active"
         size = (await context.client.rows(query)).columns[0][0]
-        await context.client.command(f"DROP TABLE IF EXISTS {oplog.TABLE}")
+        await context.client.command(f"DROP TABLE IF EXISTS {operation_log.TABLE}")
     return spent * 1000 / operations, statements, int(size or 0)
 
 

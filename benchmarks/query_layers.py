@@ -26,8 +26,8 @@ from typing import Any
 
 from aaiclick.config import reset_settings
 from aaiclick.data import Context, Frame, Object, col, create_object, create_object_from_file, data_context
-from aaiclick.data import sql as quoting
 from aaiclick.data.operations import AGGREGATES, FUNCTIONS, OPERATORS
+from aaiclick.data.sql import quoting
 from aaiclick.errors import DataRefused
 from benchmarks.layer_peers import ROOT, ask_peer, peers_python
 from benchmarks.setting import machine
@@ -46,7 +46,7 @@ LAYERS = {
     "Ibis, one query compiled": ("", COMPILED),
     "ours, one query compiled": (
         sys.executable,
-        "from aaiclick.data.frames import Query; from aaiclick.data.relations import Table, Column;"
+        "from aaiclick.data.frames import Query; from aaiclick.data.query.relations import Table, Column;"
         " Query(None, Table('t', (Column('a'),)), 'list').sum().explain()",
     ),
 }

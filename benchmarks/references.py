@@ -28,13 +28,13 @@ from sqlalchemy import text
 from aaiclick.config import reset_settings
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.coordinator.machine_ids import provide_ids
-from aaiclick.orchestration.execution.narrowing import narrowed
+from aaiclick.orchestration.execution.runs.claim_inputs import narrowed
 from aaiclick.orchestration.factories import new_job
 from aaiclick.orchestration.models import Claim, Done, Task
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.rules.run_tables import run_table
-from aaiclick.orchestration.store import table_drops
+from aaiclick.orchestration.rules.values.run_tables import run_table
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.retention import table_drops
 from benchmarks.setting import SERVERS, fresh_database, machine
 
 PLAIN, HELD = 1, 2

@@ -24,9 +24,9 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from aaiclick.config import reset_settings
+from aaiclick.orchestration.access.tokens import create_token
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.tokens import create_token
 from benchmarks import metrics
 from benchmarks.rest_callers import Figures, Request, measure
 from benchmarks.setting import fresh_database, machine

@@ -7,7 +7,7 @@ from typing import Any
 
 import uvicorn
 
-from aaiclick.server.addresses import LOOPBACK_HOST, listen
+from aaiclick.server.transport.addresses import LOOPBACK_HOST, listen
 
 BODY = b'{"status": "running"}'
 HEADERS = [(b"content-type", b"application/json"), (b"content-length", str(len(BODY)).encode())]

@@ -25,8 +25,8 @@ from typing import Any
 
 from aaiclick.config import reset_settings
 from aaiclick.data import Context, create_object, create_object_from_value, data_context
-from aaiclick.data import sql as quoting
-from aaiclick.data.grammar import PLAIN, parse
+from aaiclick.data.sql import quoting
+from aaiclick.data.typing.grammar import PLAIN, parse
 from aaiclick.errors import AaiclickError, DataRefused
 from benchmarks.setting import machine
 from benchmarks.type_cases import CHOSEN, VALUES, is_kept

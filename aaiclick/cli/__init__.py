@@ -39,7 +39,7 @@ def _options(
 ) -> None:
     errors.show_tracebacks(debug)
     if part_of is not None:
-        from aaiclick.cli.parent import become_part_of  # here, to keep start-up light
+        from aaiclick.cli.admin.parent_process import become_part_of  # here, to keep start-up light
 
         become_part_of(part_of)
 

@@ -41,56 +41,62 @@ class Noun(NamedTuple):
 
 COMMANDS = {
     "setup": Command(
-        Place("setup", "setup"), "Make the local root and the database with its schema, where they are missing."
+        Place("admin.setup", "setup"), "Make the local root and the database with its schema, where they are missing."
     ),
-    "doctor": Command(Place("doctor", "doctor"), "Show versions and settings, and check that everything works."),
-    "metrics": Command(Place("metrics", "metrics"), "Print the metrics, in the text format of Prometheus."),
-    "prune": Command(Place("prune", "prune"), "Remove jobs, logs, events and all else that was kept long enough."),
+    "doctor": Command(Place("admin.doctor", "doctor"), "Show versions and settings, and check that everything works."),
+    "metrics": Command(Place("admin.metrics", "metrics"), "Print the metrics, in the text format of Prometheus."),
+    "prune": Command(
+        Place("admin.prune", "prune"), "Remove jobs, logs, events and all else that was kept long enough."
+    ),
     "audit": Command(
-        Place("history", "audit"),
+        Place("jobs.history", "audit"),
         "List what was changed from outside, the newest first; without an outcome it was cut off.",
     ),
     "register-job": Command(
-        Place("registered_job", "register_job"), "Add a job to the catalogue, with a schedule or without."
+        Place("jobs.registered_job", "register_job"), "Add a job to the catalogue, with a schedule or without."
     ),
-    "run-job": Command(Place("run_job", "run_job"), "Run a job now."),
+    "run-job": Command(Place("jobs.run_job", "run_job"), "Run a job now."),
 }
 
 NOUNS = {
-    "migrate": Noun(Place("migrate", "app"), "Upgrade the database's schema, or look at it. Alone: upgrade head."),
+    "migrate": Noun(
+        Place("admin.migrate", "app"), "Upgrade the database's schema, or look at it. Alone: upgrade head."
+    ),
     "job": Noun(
-        Place("job", "app"),
+        Place("jobs.job", "app"),
         "List, show, wait for, cancel and retry jobs.",
         {
-            "logs": Place("logs", "job_logs"),
-            "graph": Place("graph", "graph"),
-            "tasks": Place("history", "tasks"),
-            "events": Place("history", "events"),
-            "enable": Place("registered_job", "enable"),
-            "disable": Place("registered_job", "disable"),
+            "logs": Place("jobs.logs", "job_logs"),
+            "graph": Place("jobs.graph", "graph"),
+            "tasks": Place("jobs.history", "tasks"),
+            "events": Place("jobs.history", "events"),
+            "enable": Place("jobs.registered_job", "enable"),
+            "disable": Place("jobs.registered_job", "disable"),
         },
     ),
     "registered-job": Noun(
-        Place("registered_job", "app"),
+        Place("jobs.registered_job", "app"),
         "List and show registered jobs, and run their past times.",
         {
-            "backfill": Place("backfills", "backfill"),
-            "backfills": Place("backfills", "list_"),
-            "get-backfill": Place("backfills", "get"),
-            "cancel-backfill": Place("backfills", "cancel"),
-            "fires": Place("backfills", "fires"),
+            "backfill": Place("jobs.backfills", "backfill"),
+            "backfills": Place("jobs.backfills", "list_"),
+            "get-backfill": Place("jobs.backfills", "get"),
+            "cancel-backfill": Place("jobs.backfills", "cancel"),
+            "fires": Place("jobs.backfills", "fires"),
         },
     ),
     "task": Noun(
-        Place("task", "app"), "Show tasks and what they wrote, and run them again.", {"runs": Place("history", "runs")}
+        Place("jobs.task", "app"),
+        "Show tasks and what they wrote, and run them again.",
+        {"runs": Place("jobs.history", "runs")},
     ),
-    "dlq": Noun(Place("dlq", "app"), "Dead letters: tasks that were given up."),
+    "dlq": Noun(Place("jobs.dlq", "app"), "Dead letters: tasks that were given up."),
     "local": Noun(Place("local", "app"), "A whole fleet on this machine."),
-    "worker": Noun(Place("worker", "app"), "Start, drain, stop and list workers."),
-    "background": Noun(Place("worker", "background"), "The control loop, without a worker."),
-    "data": Noun(Place("data", "app"), "Look at Objects, and serve the embedded data engine."),
-    "server": Noun(Place("server", "app"), "The server: REST, and MCP for agents."),
-    "token": Noun(Place("token", "app"), "Make, list and revoke tokens of the server."),
+    "worker": Noun(Place("admin.worker", "app"), "Start, drain, stop and list workers."),
+    "background": Noun(Place("admin.worker", "background"), "The control loop, without a worker."),
+    "data": Noun(Place("admin.data", "app"), "Look at Objects, and serve the embedded data engine."),
+    "server": Noun(Place("admin.server", "app"), "The server: REST, and MCP for agents."),
+    "token": Noun(Place("admin.token", "app"), "Make, list and revoke tokens of the server."),
 }
 
 

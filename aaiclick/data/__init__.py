@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import Any
 
 _WHERE = {
-    "breaking": ("Breakage", "broken_by"),
-    "cases": ("when",),
+    "breakage": ("Breakage", "broken_by"),
+    "query.cases": ("when",),
     "context": ("Context", "current_context", "data_context"),
-    "costs": ("Stats",),
-    "expecting": ("Check", "Expected"),
+    "results.query_costs": ("Stats",),
+    "verbs.expectations": ("Check", "Expected"),
     "frames": ("Frame", "Query", "concat"),
     "front": (
         "create_object",
@@ -30,8 +30,8 @@ _WHERE = {
     ),
     "lineage": ("Lineage", "lineage"),
     "objects": ("Object",),
-    "schema": ("Field", "Schema"),
-    "terms": ("Term", "col", "lit", "rank", "raw", "row_number"),
+    "typing.schema": ("Field", "Schema"),
+    "query.column_terms": ("Term", "col", "lit", "rank", "raw", "row_number"),
     "versions.catalog": ("Version",),
     "versions.rewriting": ("Upserted",),
     "views": ("View",),

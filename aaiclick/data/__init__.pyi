@@ -1,14 +1,10 @@
 # printed by `python -m aaiclick.stubs aaiclick.data`; a test compares
 
-from aaiclick.data.breaking import Breakage as Breakage
-from aaiclick.data.breaking import broken_by as broken_by
-from aaiclick.data.cases import when as when
+from aaiclick.data.breakage import Breakage as Breakage
+from aaiclick.data.breakage import broken_by as broken_by
 from aaiclick.data.context import Context as Context
 from aaiclick.data.context import current_context as current_context
 from aaiclick.data.context import data_context as data_context
-from aaiclick.data.costs import Stats as Stats
-from aaiclick.data.expecting import Check as Check
-from aaiclick.data.expecting import Expected as Expected
 from aaiclick.data.frames import Frame as Frame
 from aaiclick.data.frames import Query as Query
 from aaiclick.data.frames import concat as concat
@@ -24,14 +20,18 @@ from aaiclick.data.front import rollback as rollback
 from aaiclick.data.lineage import Lineage as Lineage
 from aaiclick.data.lineage import lineage as lineage
 from aaiclick.data.objects import Object as Object
-from aaiclick.data.schema import Field as Field
-from aaiclick.data.schema import Schema as Schema
-from aaiclick.data.terms import Term as Term
-from aaiclick.data.terms import col as col
-from aaiclick.data.terms import lit as lit
-from aaiclick.data.terms import rank as rank
-from aaiclick.data.terms import raw as raw
-from aaiclick.data.terms import row_number as row_number
+from aaiclick.data.query.cases import when as when
+from aaiclick.data.query.column_terms import Term as Term
+from aaiclick.data.query.column_terms import col as col
+from aaiclick.data.query.column_terms import lit as lit
+from aaiclick.data.query.column_terms import rank as rank
+from aaiclick.data.query.column_terms import raw as raw
+from aaiclick.data.query.column_terms import row_number as row_number
+from aaiclick.data.results.query_costs import Stats as Stats
+from aaiclick.data.typing.schema import Field as Field
+from aaiclick.data.typing.schema import Schema as Schema
+from aaiclick.data.verbs.expectations import Check as Check
+from aaiclick.data.verbs.expectations import Expected as Expected
 from aaiclick.data.versions.catalog import Version as Version
 from aaiclick.data.versions.rewriting import Upserted as Upserted
 from aaiclick.data.views import View as View

@@ -6,16 +6,16 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aaiclick.data import sql
 from aaiclick.data.clients.contract import DataClient
-from aaiclick.data.closed import check_calls
-from aaiclick.data.compiling import to_sql
+from aaiclick.data.compiling.select_sql import to_sql
 from aaiclick.data.context import data_context
 from aaiclick.data.frames import Frame
-from aaiclick.data.names import name_of
-from aaiclick.data.places import in_order
-from aaiclick.data.schema import Schema
-from aaiclick.data.terms import col
+from aaiclick.data.query.column_terms import col
+from aaiclick.data.query.row_order import in_order
+from aaiclick.data.sql import quoting
+from aaiclick.data.sql.closed_functions import check_calls
+from aaiclick.data.tables.table_names import name_of
+from aaiclick.data.typing.schema import Schema
 from aaiclick.data.versions.catalog import latest_versions
 from aaiclick.errors import DataRefused, InputError
 from aaiclick.urls import shown
@@ -151,7 +151,7 @@ async def query_rows(query: str, *, limit: int = 100) -> Browsed:
 async def _one_select(client: DataClient, query: str) -> str:
     """The query as ClickHouse's own parser writes it: one statement, from which nothing can break out."""
     try:
-        found = await client.rows(f"SELECT formatQuery({sql.text(query)})", LIMITS)
+        found = await client.rows(f"SELECT formatQuery({quoting.text(query)})", LIMITS)
     except DataRefused as error:
         cause = str(error.facts["cause"]).partition(": In scope")[0].rstrip(".")
         raise InputError(field="SQL", value=shown(repr(query)), rule=cause[:300], hint="") from None

@@ -15,23 +15,23 @@ from aaiclick.data import deleting
 from aaiclick.data.clients.contract import DataClient, Settings
 from aaiclick.data.clients.opening import close_client, open_client
 from aaiclick.data.clients.tables import NewTable
+from aaiclick.data.files import sources
+from aaiclick.data.files.sources import FileOptions, PathLike, UrlOptions, reading_of
 from aaiclick.data.frames import Frame
 from aaiclick.data.groups import Groups
-from aaiclick.data.lifetimes import Keeper, Lifetime, directory_of, drop, make_anew, new_mark, swept
-from aaiclick.data.names import Scope, name_of, persistent_table, scope_of
 from aaiclick.data.objects import Object
-from aaiclick.data.oplog import Oplog
-from aaiclick.data.record_paths import with_paths
-from aaiclick.data.refresh import Refresh
-from aaiclick.data.relations import Relation, own_columns
-from aaiclick.data.schema import ORDER, Field, Schema, Shape
-from aaiclick.data.stored import form_of, read_schemas
-from aaiclick.data.tables import sources
+from aaiclick.data.provenance.operation_log import Oplog
+from aaiclick.data.query.record_paths import with_paths
+from aaiclick.data.query.relations import Relation, own_columns
 from aaiclick.data.tables.creation import exposed, new_table
-from aaiclick.data.tables.sources import FileOptions, PathLike, UrlOptions, reading_of
+from aaiclick.data.tables.lifetimes import Keeper, Lifetime, directory_of, drop, make_anew, new_mark, swept
+from aaiclick.data.tables.refresh import Refresh
 from aaiclick.data.tables.storage import PLAINLY, Storage, read_storage
+from aaiclick.data.tables.stored_tables import form_of, read_schemas
+from aaiclick.data.tables.table_names import Scope, name_of, persistent_table, scope_of
 from aaiclick.data.tables.temporary import TemporaryNames
-from aaiclick.data.values import tabulate
+from aaiclick.data.typing.schema import ORDER, Field, Schema, Shape
+from aaiclick.data.typing.tabulation import tabulate
 from aaiclick.data.versions.catalog import Located, check_version, locate, locate_all, schema_of
 from aaiclick.data.versions.publishing import TAKEN, repeated, withdraw_plain
 from aaiclick.data.versions.refreshing import refresh

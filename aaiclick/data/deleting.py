@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aaiclick.data.lifetimes import Keeper, drop
-from aaiclick.data.names import scope_of, without_version
 from aaiclick.data.objects import Object
+from aaiclick.data.tables.lifetimes import Keeper, drop
+from aaiclick.data.tables.table_names import scope_of, without_version
 from aaiclick.data.versions.catalog import versions_of
 from aaiclick.errors import InputError, ObjectNotFound
 
 if TYPE_CHECKING:
     from aaiclick.data.context import Context
-    from aaiclick.data.names import Scope
+    from aaiclick.data.tables.table_names import Scope
 
 
 async def delete(context: Context, what: str | Object, scope: Scope) -> bool:

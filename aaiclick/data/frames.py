@@ -6,10 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from aaiclick.data.alignment import columns_of
-from aaiclick.data.choosing import Choosing
 from aaiclick.data.clocks import check_alike
-from aaiclick.data.combining import (
+from aaiclick.data.compiling.alignment import columns_of
+from aaiclick.data.display import glimpse
+from aaiclick.data.operations import AGGREGATES, WINDOWS, Operation
+from aaiclick.data.query.column_terms import Term
+from aaiclick.data.query.expressions import Expression, cast
+from aaiclick.data.query.operators import Make, Operators
+from aaiclick.data.query.record_paths import with_paths
+from aaiclick.data.query.relations import Distinct, Project, Relation, Slice, Union, column_of, own_columns
+from aaiclick.data.query.total_methods import Totals, making
+from aaiclick.data.query.window_methods import Windows
+from aaiclick.data.sameness.coercion import one_column
+from aaiclick.data.typing.expression_types import Kind
+from aaiclick.data.typing.grammar import Type
+from aaiclick.data.typing.schema import Shape
+from aaiclick.data.verbs.choosing import Choosing
+from aaiclick.data.verbs.expectations import Expecting
+from aaiclick.data.verbs.joining import Joining
+from aaiclick.data.verbs.operands import (
     check_columns,
     check_count,
     check_seen,
@@ -23,32 +38,9 @@ from aaiclick.data.combining import (
     sorting,
     totalled,
 )
-from aaiclick.data.display import glimpse
-from aaiclick.data.expecting import Expecting
-from aaiclick.data.expressions import Expression, cast
-from aaiclick.data.grammar import Type
-from aaiclick.data.joining import Joining
-from aaiclick.data.kinds import Kind
-from aaiclick.data.operations import AGGREGATES, WINDOWS, Operation
-from aaiclick.data.operators import Make, Operators
-from aaiclick.data.record_paths import with_paths
-from aaiclick.data.relations import (
-    Distinct,
-    Project,
-    Relation,
-    Slice,
-    Union,
-    column_of,
-    own_columns,
-)
-from aaiclick.data.reshaping import Reshaping
-from aaiclick.data.sameness.coercion import one_column
-from aaiclick.data.schema import Shape
-from aaiclick.data.sessions import Sessions
-from aaiclick.data.summaries import Summaries
-from aaiclick.data.terms import Term
-from aaiclick.data.totals.methods import Totals, making
-from aaiclick.data.totals.windows import Windows
+from aaiclick.data.verbs.reshaping import Reshaping
+from aaiclick.data.verbs.sessionizing import Sessionizing
+from aaiclick.data.verbs.summaries import Summaries
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
@@ -63,7 +55,7 @@ _TOTAL: dict[Shape, Shape] = {"list": "scalar", "scalar": "scalar", "table": "re
 
 
 class Frame(
-    Choosing, Reshaping, Sessions, Summaries, Joining, Expecting, Operators["Query"], Totals["Query"], FrameTotals
+    Choosing, Reshaping, Sessionizing, Summaries, Joining, Expecting, Operators["Query"], Totals["Query"], FrameTotals
 ):
     """Rows and columns that ClickHouse has or will compute."""
 

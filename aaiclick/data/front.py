@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from aaiclick.data.context import current_context
-from aaiclick.data.loading import OnError
-from aaiclick.data.names import Scope, persistent_table
+from aaiclick.data.files.loading import OnError
 from aaiclick.data.objects import Object
-from aaiclick.data.schema import Schema
+from aaiclick.data.tables.table_names import Scope, persistent_table
+from aaiclick.data.typing.schema import Schema
 from aaiclick.data.versions.catalog import Version, schema_of, versions_of
 from aaiclick.data.versions.rewriting import roll_back
 from aaiclick.data.views import View

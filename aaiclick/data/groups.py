@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from aaiclick.data.alignment import columns_to_sum
-from aaiclick.data.choosing import first_of_each
-from aaiclick.data.combining import bind, check_columns, check_count, check_seen, filtered, flat, new_name, settle
+from aaiclick.data.compiling.alignment import columns_to_sum
 from aaiclick.data.display import glimpse
-from aaiclick.data.expressions import Column, Expression, call, check_no_window
 from aaiclick.data.frames import Frame, Query
 from aaiclick.data.operations import AGGREGATES, WINDOWS
-from aaiclick.data.other_names import hint
-from aaiclick.data.relations import Aggregate, Relation, own_columns
-from aaiclick.data.terms import Term, col, lit
-from aaiclick.data.totals.methods import BY_NAME, Totals
-from aaiclick.data.totals.windows import Windows
+from aaiclick.data.query.column_terms import Term, col, lit
+from aaiclick.data.query.expressions import Column, Expression, call, check_no_window
+from aaiclick.data.query.other_names import hint
+from aaiclick.data.query.relations import Aggregate, Relation, own_columns
+from aaiclick.data.query.total_methods import BY_NAME, Totals
+from aaiclick.data.query.window_methods import Windows
+from aaiclick.data.verbs.choosing import first_of_each
+from aaiclick.data.verbs.operands import bind, check_columns, check_count, check_seen, filtered, flat, new_name, settle
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 

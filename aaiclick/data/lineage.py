@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aaiclick.backend import get_ch_url
-from aaiclick.data import sql
 from aaiclick.data.clients.contract import DataClient
-from aaiclick.data.column_edges import ColumnEdge, Place, edges_from, edges_of, edges_to
-from aaiclick.data.combining import check_columns
 from aaiclick.data.context import current_context
-from aaiclick.data.openlineage import database_of, events_of, namespace_of
-from aaiclick.data.oplog import COLUMNS, TABLE, Operation, read_columns
+from aaiclick.data.provenance.column_edges import ColumnEdge, TableColumn, edges_from, edges_of, edges_to
+from aaiclick.data.provenance.openlineage import database_of, events_of, namespace_of
+from aaiclick.data.provenance.operation_log import COLUMNS, TABLE, Operation, read_columns
+from aaiclick.data.sql import quoting
+from aaiclick.data.verbs.operands import check_columns
 from aaiclick.data.views import Windowed
 from aaiclick.errors import InputError
 from aaiclick.telemetry.masks import mask_text
@@ -57,7 +57,9 @@ class Lineage:
     def markdown(self) -> str:
         """The graph as a Mermaid diagram: of tables, or of columns if it is that of a column."""
         if self.column is not None:
-            return _diagram(_column_lines(self._followed) or [f'    n0["{_label(Place(self.table, self.column))}"]'])
+            return _diagram(
+                _column_lines(self._followed) or [f'    n0["{_label(TableColumn(self.table, self.column))}"]']
+            )
         lines = [f"    {source} -->|{operation}| {result}" for source, result, operation in self.edges]
         return _diagram(lines or [f"    {self.table}"])
 
@@ -81,7 +83,7 @@ def _column_lines(edges: Sequence[ColumnEdge]) -> list[str]:
     return lines + [f"    {numbers[each.source]} -->|{each.how}| {numbers[each.result]}" for each in edges]
 
 
-def _label(place: Place) -> str:
+def _label(place: TableColumn) -> str:
     """A text in quotes, for Mermaid."""
     text = f"{place.table}.{place.column or '*'}"
     return "".join(sign if sign.isalnum() or sign in "._* " else f"#{ord(sign)};" for sign in text)
@@ -115,7 +117,7 @@ async def lineage(
     for backward in (True, False):
         if log is not None and direction in ("both", "backward" if backward else "forward"):
             walk = _Walk(log, backward, column is not None, indirect, limit)
-            await walk.follow(Place(table, column or ""), steps)
+            await walk.follow(TableColumn(table, column or ""), steps)
             found |= walk.found
             edges |= walk.edges
     operations = tuple(sorted(found, key=lambda each: (each.at, each.result)))
@@ -131,7 +133,7 @@ class _Walk:
         self.found: dict[Operation, None] = {}
         self.edges: dict[ColumnEdge, None] = {}
 
-    async def follow(self, start: Place, steps: int) -> None:
+    async def follow(self, start: TableColumn, steps: int) -> None:
         seen, step = {start}, {start}
         for _ in range(steps):
             reached = await self._step(step)
@@ -143,8 +145,8 @@ class _Walk:
     def _is_full(self) -> bool:
         return self._limit is not None and len(self.found) >= self._limit
 
-    async def _step(self, step: set[Place]) -> set[Place]:
-        reached: set[Place] = set()
+    async def _step(self, step: set[TableColumn]) -> set[TableColumn]:
+        reached: set[TableColumn] = set()
         tables = sorted({place.table for place in step})
         async with aclosing(self._log.around(tables, self._backward)) as operations:
             async for each in operations:
@@ -152,14 +154,14 @@ class _Walk:
                     break
                 if not self._by_column:
                     self.found[each] = None
-                    reached |= {Place(name, "") for name in (each.sources if self._backward else (each.result,))}
+                    reached |= {TableColumn(name, "") for name in (each.sources if self._backward else (each.result,))}
                 elif edges := self._edges(each, step):
                     self.found[each] = None
                     self.edges |= dict.fromkeys(edges)
                     reached |= {edge.source if self._backward else edge.result for edge in edges}
         return reached
 
-    def _edges(self, operation: Operation, step: set[Place]) -> list[ColumnEdge]:
+    def _edges(self, operation: Operation, step: set[TableColumn]) -> list[ColumnEdge]:
         if self._backward:
             return edges_to(operation, sorted(p.column for p in step if p.table == operation.result), self._indirect)
         return edges_from(operation, sorted(step), self._indirect)
@@ -170,13 +172,13 @@ class _Log:
 
     def __init__(self, client: DataClient, has_columns: bool) -> None:
         self._client = client
-        names = map(sql.name, COLUMNS) if has_columns else ("[]" for _ in COLUMNS)
+        names = map(quoting.name, COLUMNS) if has_columns else ("[]" for _ in COLUMNS)
         self._listed = f"at, operation, result, sources, query, job_id, task_id, {', '.join(names)}"
 
     async def around(self, tables: Sequence[str], backward: bool) -> AsyncGenerator[Operation, None]:
         """The operations that made these tables, or that used them, the oldest first."""
         for start in range(0, len(tables), AT_ONCE):
-            wanted = sql.literal(list(tables[start : start + AT_ONCE]))
+            wanted = quoting.literal(list(tables[start : start + AT_ONCE]))
             which = f"has({wanted}, result)" if backward else f"hasAny(sources, {wanted})"
             for offset in range(0, 10**12, PAGE):
                 page = await self._page(f"WHERE {which} ORDER BY at, result LIMIT {PAGE} OFFSET {offset}")
@@ -196,7 +198,7 @@ class _Log:
 async def _opened(client: DataClient) -> _Log | None:
     """The log, if there is one; that of an older version has no columns."""
     there = await client.rows(
-        f"SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {sql.text(TABLE)}"  # noqa: S608 (quoted)
+        f"SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {quoting.text(TABLE)}"  # noqa: S608 (quoted)
     )
     names = set(there.columns[0])
     return _Log(client, COLUMNS.keys() <= names) if names else None

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 from aaiclick.data.frames import Query
 from aaiclick.data.groups import Grouped
 from aaiclick.data.operations.totals import Degrees
-from aaiclick.data.terms import Term
+from aaiclick.data.query.column_terms import Term
 
 Made = TypeVar("Made")
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from uuid import uuid4
 
 from aaiclick.data.frames import Frame
-from aaiclick.data.inserting import insertion
-from aaiclick.data.moving import add_rows
-from aaiclick.data.names import scope_of, version_in, without_version
-from aaiclick.data.places import is_as_inserted, is_below
-from aaiclick.data.schema import Schema
-from aaiclick.data.stored import table_of
-from aaiclick.data.values import conform
+from aaiclick.data.query.row_order import is_as_inserted, is_below
+from aaiclick.data.tables.appending import add_rows
+from aaiclick.data.tables.inserting import insertion
+from aaiclick.data.tables.stored_tables import table_of
+from aaiclick.data.tables.table_names import scope_of, version_in, without_version
+from aaiclick.data.typing.schema import Schema
+from aaiclick.data.typing.tabulation import conform
 from aaiclick.data.versions.catalog import schema_of, versions_of
 from aaiclick.data.versions.publishing import GONE
 from aaiclick.data.versions.rewriting import Given, Upserted, put_in
@@ -22,7 +22,7 @@ from aaiclick.errors import DataRefused, InputError, ObjectNotFound
 
 if TYPE_CHECKING:
     from aaiclick.data.context import Context
-    from aaiclick.data.tables.sources import FileOptions, PathLike, UrlOptions
+    from aaiclick.data.files.sources import FileOptions, PathLike, UrlOptions
 
 
 class Object(Windowed):

@@ -7,10 +7,10 @@ product would leave the range of floats, both numbers are moved by a power of tw
 
 from __future__ import annotations
 
-from aaiclick.data import sql
+from aaiclick.data.sql import quoting
 
 _LIMIT = 2**53
-_TOLD = sql.text("// and % of floats: by 0, or the quotient is too large to be exact")
+_TOLD = quoting.text("// and % of floats: by 0, or the quotient is too large to be exact")
 _SPLIT = 2**27 + 1
 _HUGE, _TINY, _STEP = "1e200", "1e-200", 2.0**300
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from aaiclick.data.combining import Bound, bind, check_columns, check_count, sorting
-from aaiclick.data.compiling import expression_sql
-from aaiclick.data.either import any_of
-from aaiclick.data.expressions import Column, Expression, Key, Member, One, Raw, walk
+from aaiclick.data.compiling.planning import has_window
+from aaiclick.data.compiling.select_sql import expression_sql
 from aaiclick.data.frames import Frame
-from aaiclick.data.planning import has_window
-from aaiclick.data.record_paths import with_paths
-from aaiclick.data.relations import Filter, Project, Relation, Slice, Sort, Table, own_columns
-from aaiclick.data.schema import Shape
+from aaiclick.data.query.expressions import Column, Expression, Key, Member, One, Raw, walk
+from aaiclick.data.query.record_paths import with_paths
+from aaiclick.data.query.relations import Filter, Project, Relation, Slice, Sort, Table, own_columns
+from aaiclick.data.typing.schema import Shape
+from aaiclick.data.verbs.operands import Bound, bind, check_columns, check_count, sorting
+from aaiclick.data.verbs.or_where import any_of
 from aaiclick.errors import InputError
 
 if TYPE_CHECKING:

@@ -12,10 +12,8 @@ from aaiclick.errors import Conflict, InputError
 from aaiclick.orchestration.checks import check_kwargs, find_entrypoint, unexposed
 from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.models import Backfill, RegisteredJob
-from aaiclick.orchestration.params import check_call
 from aaiclick.orchestration.rules.cron import find_zone, parse_schedule, with_offset
-from aaiclick.orchestration.rules.entrypoints import are_from_outside
-from aaiclick.orchestration.rules.names import check_id, check_name, check_paging, shorten
+from aaiclick.orchestration.rules.naming.untrusted_entrypoints import are_from_outside
 from aaiclick.orchestration.rules.schedules import (
     BACKFILL_MAX,
     PARALLEL_MAX,
@@ -24,11 +22,13 @@ from aaiclick.orchestration.rules.schedules import (
     fires_within,
     is_run,
 )
-from aaiclick.orchestration.rules.values import encode_kwargs
-from aaiclick.orchestration.store import backfills as store
-from aaiclick.orchestration.store.registered_jobs import get_registered_job, no_such_job
-from aaiclick.orchestration.store.schedules import NEW, known_times
+from aaiclick.orchestration.rules.validation import check_id, check_name, check_paging, shorten
+from aaiclick.orchestration.rules.values.encoding import encode_kwargs
+from aaiclick.orchestration.store.schedules import backfills as store
+from aaiclick.orchestration.store.schedules.firing import NEW, known_times
+from aaiclick.orchestration.store.schedules.registered_jobs import get_registered_job, no_such_job
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.submitting.entrypoints import check_call
 
 
 class PlannedTime(NamedTuple):

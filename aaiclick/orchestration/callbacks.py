@@ -12,12 +12,12 @@ from operator import length_hint
 from typing import Any, NamedTuple, NoReturn
 
 from aaiclick.backend import is_local
-from aaiclick.data.schema import VALUE
-from aaiclick.data.types import clock_of_type, read_type
+from aaiclick.data.typing.schema import VALUE
+from aaiclick.data.typing.types import clock_of_type, read_type
 from aaiclick.errors import EntrypointError, InputError, SignatureMismatch
 from aaiclick.orchestration.decorators import TaskFactory
-from aaiclick.orchestration.params import entrypoint_of, kind_of, path_of, resolve, unwrap
-from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.validation import shorten
+from aaiclick.orchestration.submitting.entrypoints import entrypoint_of, kind_of, path_of, resolve, unwrap
 
 log = logging.getLogger("aaiclick")
 

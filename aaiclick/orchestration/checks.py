@@ -11,9 +11,16 @@ from aaiclick.backend import is_local
 from aaiclick.errors import EntrypointError, InputError, SubmitDuringImport, ValueExposed
 from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.models.submission import INSTEAD
-from aaiclick.orchestration.params import check_call, importing, kind_of, required_names, resolve, unwrap
-from aaiclick.orchestration.rules.annotations import converted, hints_of
-from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.validation import shorten
+from aaiclick.orchestration.rules.values.annotations import converted, hints_of
+from aaiclick.orchestration.submitting.entrypoints import (
+    check_call,
+    importing,
+    kind_of,
+    required_names,
+    resolve,
+    unwrap,
+)
 from aaiclick.telemetry.masks import is_mentioned
 
 log = logging.getLogger("aaiclick")

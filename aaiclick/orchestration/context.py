@@ -11,16 +11,16 @@ from aaiclick.errors import NoContext
 from aaiclick.orchestration.checks import check_entrypoints, refuse_during_import
 from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.gathering import Staging, around, gather, staging_around
-from aaiclick.orchestration.given import submit_given
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.node import Node
-from aaiclick.orchestration.rules.names import check_id, shorten
+from aaiclick.orchestration.rules.validation import check_id, shorten
+from aaiclick.orchestration.submitting.submitted_objects import submit_given
 
 if TYPE_CHECKING:
     from aaiclick.data.context import Context as DataContext
-    from aaiclick.data.names import Scope
     from aaiclick.data.objects import Object
-    from aaiclick.data.schema import Schema
+    from aaiclick.data.tables.table_names import Scope
+    from aaiclick.data.typing.schema import Schema
 
 T = TypeVar("T")
 

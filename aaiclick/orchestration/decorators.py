@@ -18,16 +18,16 @@ from aaiclick.orchestration.factories import digest, new_job, submit_job
 from aaiclick.orchestration.gathering import staging_around
 from aaiclick.orchestration.models import Job, PreservationMode, Task
 from aaiclick.orchestration.models.node import Node, collector, current_group
-from aaiclick.orchestration.params import bind, entrypoint_of, kind_of
-from aaiclick.orchestration.rules.names import check_name, shorten
+from aaiclick.orchestration.results.task_results import TaskResult, encode_returned
 from aaiclick.orchestration.rules.options import JobOptions, TaskOptions
 from aaiclick.orchestration.rules.retries import RetryPolicy
-from aaiclick.orchestration.rules.showing import show_arguments
 from aaiclick.orchestration.rules.triggers import Trigger, When, check_when
-from aaiclick.orchestration.rules.values import encode_kwargs
-from aaiclick.orchestration.rules.variables import Given, P, R
-from aaiclick.orchestration.rules.walk import BLOB_SETTING
-from aaiclick.orchestration.views import TaskResult, encode_returned
+from aaiclick.orchestration.rules.type_variables import Given, P, R
+from aaiclick.orchestration.rules.validation import check_name, shorten
+from aaiclick.orchestration.rules.values.encoding import encode_kwargs
+from aaiclick.orchestration.rules.values.shown_values import show_arguments
+from aaiclick.orchestration.rules.values.walk import BLOB_SETTING
+from aaiclick.orchestration.submitting.entrypoints import bind, entrypoint_of, kind_of
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.job import AwaitableJob

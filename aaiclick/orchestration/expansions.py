@@ -7,7 +7,7 @@ from typing import Any
 from aaiclick.data.context import current_context
 from aaiclick.data.frames import Frame
 from aaiclick.data.objects import Object
-from aaiclick.data.parts import Numbered, number_rows, size_bytes
+from aaiclick.data.row_parts.parts import Numbered, number_rows, size_bytes
 from aaiclick.data.views import View
 from aaiclick.errors import InputError
 from aaiclick.orchestration.callbacks import Loaded, load_callback, returned_fields
@@ -24,9 +24,9 @@ from aaiclick.orchestration.parts import (
     _reduce_part,
     schema_of,
 )
-from aaiclick.orchestration.rules.names import shorten
-from aaiclick.orchestration.rules.partitions import PART_ROWS, part_rows
+from aaiclick.orchestration.rules.part_sizes import PART_ROWS, part_rows
 from aaiclick.orchestration.rules.secrets import keeping_secrets
+from aaiclick.orchestration.rules.validation import shorten
 
 EMPTY_REDUCE = "reduce() of empty sequence with no initial value"
 

@@ -15,16 +15,16 @@ from aaiclick.ids import new_id
 from aaiclick.orchestration.checks import check_entrypoints, refuse_during_import
 from aaiclick.orchestration.connections import coordinated
 from aaiclick.orchestration.gathering import gather
-from aaiclick.orchestration.given import submit_given
 from aaiclick.orchestration.models import Group, Job, PreservationMode, RegisteredJob, RunType, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.params import path_of
-from aaiclick.orchestration.rules.names import check_key, check_name, check_seconds, shorten
+from aaiclick.orchestration.results.task_results import encode_returned
 from aaiclick.orchestration.rules.retries import RetryPolicy
-from aaiclick.orchestration.rules.showing import show_arguments
 from aaiclick.orchestration.rules.triggers import Trigger, When
-from aaiclick.orchestration.views import encode_returned
+from aaiclick.orchestration.rules.validation import check_key, check_name, check_seconds, shorten
+from aaiclick.orchestration.rules.values.shown_values import show_arguments
+from aaiclick.orchestration.submitting.entrypoints import path_of
+from aaiclick.orchestration.submitting.submitted_objects import submit_given
 from aaiclick.telemetry.traces import RunKey, Step, tracing
 
 log = logging.getLogger("aaiclick")

@@ -13,15 +13,21 @@ from aaiclick.errors import Conflict, NotFound, WaitTimeout
 from aaiclick.orchestration.blocking import blocking, in_running_loop
 from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.models import Dependency, Event, Group, Job, JobStatus, Task
-from aaiclick.orchestration.references import opened_here
-from aaiclick.orchestration.rules.names import check_id, check_paging, check_seconds, check_status, escape_for_terminal
-from aaiclick.orchestration.rules.showing import RESULT_BYTES_MAX, ShownValue, show_value
+from aaiclick.orchestration.results.references import opened_here
+from aaiclick.orchestration.results.task_results import Results
 from aaiclick.orchestration.rules.states import ENDED_JOB, TaskStatus
-from aaiclick.orchestration.store import jobs as store
-from aaiclick.orchestration.store.dead_letters import list_dead_letters
-from aaiclick.orchestration.store.results import Found, read_named
+from aaiclick.orchestration.rules.validation import (
+    check_id,
+    check_paging,
+    check_seconds,
+    check_status,
+    escape_for_terminal,
+)
+from aaiclick.orchestration.rules.values.shown_values import RESULT_BYTES_MAX, ShownValue, show_value
+from aaiclick.orchestration.store.reading import jobs as store
+from aaiclick.orchestration.store.reading.dead_letters import list_dead_letters
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.views import Results
+from aaiclick.orchestration.store.stored_results import FoundResults, read_named
 
 ERRORS_SHOWN = 5
 """Tasks that failed of which a job tells."""
@@ -196,14 +202,14 @@ async def _result(job_id: int, *, importing: bool) -> Any:
     return Results(found.texts, found.members, found.outputs, opened, importing).decode(text)
 
 
-async def _read_result(session: Session, job_id: int) -> tuple[str | None, Found]:
+async def _read_result(session: Session, job_id: int) -> tuple[str | None, FoundResults]:
     job = await store.get_job(session, job_id)
     if job is None:
         raise NotFound(what="job", field="id", value=job_id, hint="List them with: aaiclick job list")
     if job.status != JobStatus.COMPLETED:
         cause = f"it is {job.status}" + (f" ({job.error})" if job.error else "")
         raise Conflict(what=f"The result of job {job_id}", verb="read", cause=cause, hint="")
-    return job.result_json, Found() if job.result_json is None else await read_named(session, [job.result_json])
+    return job.result_json, FoundResults() if job.result_json is None else await read_named(session, [job.result_json])
 
 
 # ---------------------------------------------------------------- statistics

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aaiclick.data.schema import VALUE, Schema
+from aaiclick.data.typing.schema import VALUE, Schema
 from aaiclick.errors import InputError
 from aaiclick.orchestration.callbacks import Callback, name_callback, refuse_nothing
 from aaiclick.orchestration.context import Context
@@ -20,7 +20,7 @@ from aaiclick.orchestration.expansions import _expand_map, _expand_reduce
 from aaiclick.orchestration.gathering import staging_around
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.parts import Types, _gather_results, _map_part, _reduce_part
-from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.validation import shorten
 
 __all__ = [
     "map",

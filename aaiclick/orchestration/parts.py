@@ -9,17 +9,17 @@ from typing import Any
 from aaiclick.data.context import current_context
 from aaiclick.data.frames import Frame
 from aaiclick.data.objects import Object
-from aaiclick.data.outputs import Output, output_of_table, output_of_values, store
-from aaiclick.data.parts import Part, chosen, fill, join_parts, shaped
-from aaiclick.data.relations import tables_of
-from aaiclick.data.schema import VALUE, Schema, Shape
-from aaiclick.data.sql import name as quoted
-from aaiclick.data.values import conform
+from aaiclick.data.query.relations import tables_of
+from aaiclick.data.row_parts.callback_outputs import Output, output_of_table, output_of_values, store
+from aaiclick.data.row_parts.parts import Part, chosen, fill, join_parts, shaped
+from aaiclick.data.sql.quoting import name as quoted
+from aaiclick.data.typing.schema import VALUE, Schema, Shape
+from aaiclick.data.typing.tabulation import conform
 from aaiclick.data.views import View
 from aaiclick.errors import InputError
 from aaiclick.orchestration.callbacks import Loaded, call_for_rows, call_once, load_callback, refuse_returned
 from aaiclick.orchestration.decorators import task
-from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.validation import shorten
 
 Types = dict[str, str]
 """Columns and their ClickHouse types."""

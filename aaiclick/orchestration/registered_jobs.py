@@ -14,23 +14,23 @@ from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.coordinator import registered_jobs as catalogue
 from aaiclick.orchestration.coordinator.contract import Submitter
 from aaiclick.orchestration.factories import digest, new_job, resolve_job_config, trace_submit
-from aaiclick.orchestration.given import submit_given
 from aaiclick.orchestration.models import Fire, Job, PreservationMode, RegisteredJob, RunType, Task
 from aaiclick.orchestration.models.node import collector, current_group
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.params import check_call, kind_of, path_of
-from aaiclick.orchestration.rules.blobs import refuse_large
+from aaiclick.orchestration.results.task_results import encode_returned
 from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, previous_fire, with_offset
-from aaiclick.orchestration.rules.entrypoints import carried
-from aaiclick.orchestration.rules.names import NAME_LENGTH_MAX, check_name, check_paging, check_status, shorten
+from aaiclick.orchestration.rules.naming.untrusted_entrypoints import carried
 from aaiclick.orchestration.rules.options import EntryOptions
 from aaiclick.orchestration.rules.schedules import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
-from aaiclick.orchestration.rules.showing import show_arguments
-from aaiclick.orchestration.rules.values import encode_kwargs
-from aaiclick.orchestration.store import registered_jobs as store
-from aaiclick.orchestration.store import schedules
+from aaiclick.orchestration.rules.validation import NAME_LENGTH_MAX, check_name, check_paging, check_status, shorten
+from aaiclick.orchestration.rules.values.encoding import encode_kwargs
+from aaiclick.orchestration.rules.values.large_values import refuse_large
+from aaiclick.orchestration.rules.values.shown_values import show_arguments
+from aaiclick.orchestration.store.schedules import firing
+from aaiclick.orchestration.store.schedules import registered_jobs as store
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.views import encode_returned
+from aaiclick.orchestration.submitting.entrypoints import check_call, kind_of, path_of
+from aaiclick.orchestration.submitting.submitted_objects import submit_given
 
 Entrypoint = str | Callable[..., Any]
 
@@ -137,7 +137,7 @@ async def list_fires(
         entry = await store.get_registered_job(session, wanted)
         if entry is None:
             raise store.no_such_job(wanted)
-        return await schedules.list_fires(session, entry.id, count, start, before)
+        return await firing.list_fires(session, entry.id, count, start, before)
 
     async with connected() as database:
         return await database.read(work)

@@ -13,13 +13,13 @@ from aaiclick.orchestration.context import Context, get_current_job_id
 from aaiclick.orchestration.factories import create_task
 from aaiclick.orchestration.gathering import refuse_staged
 from aaiclick.orchestration.models import Group, Run, Task
-from aaiclick.orchestration.references import opened_here
-from aaiclick.orchestration.rules.names import check_id
+from aaiclick.orchestration.results.references import opened_here
+from aaiclick.orchestration.results.task_results import Results
 from aaiclick.orchestration.rules.states import TaskStatus
-from aaiclick.orchestration.store import jobs as store
-from aaiclick.orchestration.store.results import Found, read_named
+from aaiclick.orchestration.rules.validation import check_id
+from aaiclick.orchestration.store.reading import jobs as store
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.views import Results
+from aaiclick.orchestration.store.stored_results import FoundResults, read_named
 
 
 async def get_task(task_id: int) -> Task | None:
@@ -44,11 +44,11 @@ async def get_task_result(task_id: int) -> Any:
     return Results(found.texts, found.members, found.outputs, opened).decode(text)
 
 
-async def _read_result(session: Session, task_id: int) -> tuple[str | None, Found]:
+async def _read_result(session: Session, task_id: int) -> tuple[str | None, FoundResults]:
     task = await store.get_task(session, task_id)
     if task is None:
         raise NotFound(what="task", field="id", value=task_id, hint="")
-    found = Found() if task.result_json is None else await read_named(session, [task.result_json])
+    found = FoundResults() if task.result_json is None else await read_named(session, [task.result_json])
     standings = {task.id: str(task.status)}
     standings |= {other: status for other, (status, _) in (await store.get_results(session, [*found.texts])).items()}
     for other, status in standings.items():

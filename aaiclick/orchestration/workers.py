@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from aaiclick.errors import Conflict, InputError, NotFound
 from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.models import Claim, Worker, WorkerStatus
-from aaiclick.orchestration.rules.names import check_id, check_name, check_paging, check_status, shorten
-from aaiclick.orchestration.store import health
+from aaiclick.orchestration.rules.validation import check_id, check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.store import workers as store
+from aaiclick.orchestration.store.reading import health
 
 
 async def register_worker(hostname: str | None = None, pid: int | None = None, name: str | None = None) -> Worker:

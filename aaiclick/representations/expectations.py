@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from aaiclick.representations.fields import Id, Time, facts_of
 
 if TYPE_CHECKING:
-    from aaiclick.orchestration.expectations import Unmet
+    from aaiclick.orchestration.queries.expectations import Unmet
 
 
 class UnmetAnswer(TypedDict):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, TypeVar, cast
 
-from aaiclick.orchestration.rules.entrypoints import shown
-from aaiclick.orchestration.rules.names import check_paging
+from aaiclick.orchestration.rules.naming.untrusted_entrypoints import shown
+from aaiclick.orchestration.rules.validation import check_paging
 
 Facts = TypeVar("Facts", bound=Mapping[str, object])
 

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from aaiclick.representations.fields import Id, Time, is_id, next_id
 
 if TYPE_CHECKING:
-    from aaiclick.orchestration.store.job_graphs import JobGraph
+    from aaiclick.orchestration.store.reading.job_graphs import JobGraph
 
 Facts = TypeVar("Facts", bound=Mapping[str, object])
 

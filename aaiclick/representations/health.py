@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from aaiclick.representations.fields import Form, Time, facts_of
 
 if TYPE_CHECKING:
-    from aaiclick.orchestration.health import Check, Health
+    from aaiclick.orchestration.queries.health import Check, Health
 
 
 class CheckAnswer(TypedDict):

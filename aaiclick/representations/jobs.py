@@ -11,10 +11,10 @@ from aaiclick.representations.expectations import UnmetAnswer, unmet_answers
 from aaiclick.representations.fields import Form, Id, Time, facts_of, next_id
 
 if TYPE_CHECKING:
-    from aaiclick.orchestration.expectations import Unmet
     from aaiclick.orchestration.jobs import JobStats, TaskError
     from aaiclick.orchestration.models import Job
-    from aaiclick.orchestration.rules.showing import ShownValue
+    from aaiclick.orchestration.queries.expectations import Unmet
+    from aaiclick.orchestration.rules.values.shown_values import ShownValue
 
 
 class JobAnswer(TypedDict):

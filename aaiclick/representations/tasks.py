@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from aaiclick.orchestration.rules.showing import show_stored_arguments
+from aaiclick.orchestration.rules.values.shown_values import show_stored_arguments
 from aaiclick.representations.expectations import UnmetAnswer, unmet_answers
 from aaiclick.representations.fields import Id, Time, facts_of
 
 if TYPE_CHECKING:
-    from aaiclick.orchestration.expectations import Unmet
     from aaiclick.orchestration.models import Run, Task
+    from aaiclick.orchestration.queries.expectations import Unmet
 
 
 class TaskAnswer(TypedDict):

@@ -16,7 +16,14 @@ from aaiclick.data.clients.opening import kept_open
 from aaiclick.errors import AaiclickError
 from aaiclick.orchestration.connections import coordinated
 from aaiclick.orchestration.execution.id_supply import keep_ids
-from aaiclick.server import (
+from aaiclick.server.auth.actors import Viewer
+from aaiclick.server.auth.middleware import AuthMiddleware
+from aaiclick.server.auth.refusals import Refusals
+from aaiclick.server.mcp import agents
+from aaiclick.server.openapi import UNCHANGED, document, told
+from aaiclick.server.problems import on_error, on_http_error, on_validation_error
+from aaiclick.server.responses import answer
+from aaiclick.server.routes import (
     audit,
     backfills,
     dead_letters,
@@ -29,15 +36,8 @@ from aaiclick.server import (
     tasks,
     workers,
 )
-from aaiclick.server.answers import answer
-from aaiclick.server.documents import UNCHANGED, document, told
-from aaiclick.server.following import Reader
-from aaiclick.server.guards import Door
-from aaiclick.server.mcp import agents
-from aaiclick.server.problems import on_error, on_http_error, on_validation_error
-from aaiclick.server.refusals import Refusals
-from aaiclick.server.streams import Streams
-from aaiclick.server.who import Viewer
+from aaiclick.server.streaming.event_reader import EventReader
+from aaiclick.server.streaming.streams import Streams
 
 PREFIX = "/api/v1"
 ROOMS = (jobs, tasks, workers, registered_jobs, backfills, objects, dead_letters, events, audit, health)
@@ -64,7 +64,7 @@ def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) ->
     app.state.refusals = Refusals()
     app.state.mcp_write = settings().mcp_write if mcp_write is None else mcp_write
     app.router.routes.append(agents.route())
-    app.add_middleware(Door, hosts=(*hosts, *settings().server_hosts))
+    app.add_middleware(AuthMiddleware, hosts=(*hosts, *settings().server_hosts))
     app.add_exception_handler(AaiclickError, on_error)
     app.add_exception_handler(HTTPException, on_http_error)
     app.add_exception_handler(RequestValidationError, on_validation_error)
@@ -74,7 +74,7 @@ def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) ->
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Keep the state's connection, and the data's once it was used, open for all requests."""
-    app.state.streams, app.state.reader = Streams(), Reader()
+    app.state.streams, app.state.reader = Streams(), EventReader()
     async with coordinated() as coordinator, kept_open(), agents.opened(app):
         app.state.surroundings = contextvars.copy_context()
         refusals: Refusals = app.state.refusals

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from aaiclick.errors import NotAllowed
 from aaiclick.orchestration import backfills
-from aaiclick.orchestration.dead_letters import replay_dead_letter
+from aaiclick.orchestration.access.untrusted_entrypoints import already_trusted, converted_outside, from_outside
 from aaiclick.orchestration.jobs import cancel_job, retry_failed_tasks
 from aaiclick.orchestration.models import Job
-from aaiclick.orchestration.outside import already_trusted, converted_outside, from_outside
+from aaiclick.orchestration.queries.dead_letters import replay_dead_letter
 from aaiclick.orchestration.registered_jobs import (
     disable_job,
     enable_job,
@@ -15,25 +15,25 @@ from aaiclick.orchestration.registered_jobs import (
     run_job_from_json,
     upsert_registered_job,
 )
-from aaiclick.orchestration.rules.entrypoints import plain
-from aaiclick.orchestration.rules.names import check_id, check_name, shorten
+from aaiclick.orchestration.rules.naming.untrusted_entrypoints import plain
 from aaiclick.orchestration.rules.schedules import read_when
 from aaiclick.orchestration.rules.secrets import secrets_in
+from aaiclick.orchestration.rules.validation import check_id, check_name, shorten
 from aaiclick.orchestration.tasks import clear_task
 from aaiclick.orchestration.workers import deregister_worker, drain_worker
-from aaiclick.representations.backfills import BackfillAnswer, BackfillPlan, backfill_answer, backfill_plan
 from aaiclick.representations.jobs import Cancelled
-from aaiclick.representations.registered_jobs import RegisteredJobAnswer, registered_job_answer
+from aaiclick.representations.schedules.backfills import BackfillAnswer, BackfillPlan, backfill_answer, backfill_plan
+from aaiclick.representations.schedules.registered_jobs import RegisteredJobAnswer, registered_job_answer
 from aaiclick.representations.tasks import Cleared, cleared
 from aaiclick.representations.workers import Asked
-from aaiclick.server import requests
-from aaiclick.server.found import the_entry, the_job, the_worker
-from aaiclick.server.who import Actor
+from aaiclick.server import request_models
+from aaiclick.server.auth.actors import Actor
+from aaiclick.server.lookups import the_entry, the_job, the_worker
 
 # ---------------------------------------------------------------- jobs and tasks
 
 
-async def submit(who: Actor, asked: requests.SubmitJob) -> Job:
+async def submit(who: Actor, asked: request_models.SubmitJob) -> Job:
     """Run a function that is named from outside; with a key, the job that this key had before."""
     check_name(asked.name, "Job name")
     target = f"job {shorten(asked.name)}: {plain(asked.entrypoint)}"
@@ -49,7 +49,7 @@ async def _run(
     name: str,
     entrypoint: str | None,
     kwargs: dict[str, object],
-    asked: requests.SubmitJob | requests.RunRegistered,
+    asked: request_models.SubmitJob | request_models.RunRegistered,
 ) -> Job:
     return await run_job_from_json(
         name,
@@ -83,7 +83,7 @@ async def cancel(who: Actor, job_id: str) -> Cancelled:
     return Cancelled(cancelled=cancelled)
 
 
-async def retry(who: Actor, job_id: str, how: requests.Clear) -> Cleared:
+async def retry(who: Actor, job_id: str, how: request_models.Clear) -> Cleared:
     """Run again the tasks of a job that failed, with everything downstream of them."""
     wanted = check_id(int(job_id), "job id")
     if how.dry_run:
@@ -92,7 +92,7 @@ async def retry(who: Actor, job_id: str, how: requests.Clear) -> Cleared:
         return cleared(await retry_failed_tasks(wanted, upstream=how.upstream))
 
 
-async def clear(who: Actor, task_id: str, how: requests.Clear) -> Cleared:
+async def clear(who: Actor, task_id: str, how: request_models.Clear) -> Cleared:
     """Run a task again, whatever it is doing, with everything downstream of it."""
     wanted = check_id(int(task_id), "task id")
     if how.dry_run:
@@ -111,7 +111,7 @@ async def replay(who: Actor, task_id: str) -> Cleared:
 # ---------------------------------------------------------------- registered jobs
 
 
-async def register(who: Actor, name: str, asked: requests.RegisterJob) -> RegisteredJobAnswer:
+async def register(who: Actor, name: str, asked: request_models.RegisterJob) -> RegisteredJobAnswer:
     """Add an entry, or make an old one what this says."""
     check_name(name, "Job name")
     given = asked.model_dump(exclude_none=True)
@@ -136,7 +136,7 @@ async def disable(who: Actor, name: str) -> RegisteredJobAnswer:
         return registered_job_answer(await disable_job(name))
 
 
-async def run(who: Actor, name: str, asked: requests.RunRegistered) -> Job:
+async def run(who: Actor, name: str, asked: request_models.RunRegistered) -> Job:
     """Run an entry now; what it runs was decided when it was registered."""
     check_name(name, "Job name")
     async with who.changes("run", f"registered job {name}") as change:
@@ -151,13 +151,13 @@ async def run(who: Actor, name: str, asked: requests.RunRegistered) -> Job:
 # ---------------------------------------------------------------- backfills
 
 
-async def plan_backfill(name: str, asked: requests.CreateBackfill) -> BackfillPlan:
+async def plan_backfill(name: str, asked: request_models.CreateBackfill) -> BackfillPlan:
     """What a backfill would do; changes nothing."""
     between = (read_when(asked.start, "start"), read_when(asked.end, "end"))
     return backfill_plan(await backfills.plan_backfill(name, *between, force=asked.force, failed=asked.failed))
 
 
-async def backfill(who: Actor, name: str, asked: requests.CreateBackfill) -> BackfillAnswer:
+async def backfill(who: Actor, name: str, asked: request_models.CreateBackfill) -> BackfillAnswer:
     """Run the past times of an entry in a range; what it runs was decided when it was registered."""
     check_name(name, "Job name")
     between = (read_when(asked.start, "start"), read_when(asked.end, "end"))

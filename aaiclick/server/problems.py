@@ -15,8 +15,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from aaiclick import errors
-from aaiclick.orchestration.rules.names import escape_for_terminal, mask_secrets, shown
-from aaiclick.server.queries import SEE
+from aaiclick.orchestration.rules.validation import escape_for_terminal, mask_secrets, shown
+from aaiclick.server.transport.query_strings import SEE
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -13,11 +13,11 @@ from types import FrameType
 import uvicorn
 
 from aaiclick.orchestration.connections import connected
-from aaiclick.server.access import mask_access_log
-from aaiclick.server.addresses import is_any, listen, refuse_without_token, url_of
 from aaiclick.server.app import create_app
-from aaiclick.server.connections import bounded
-from aaiclick.server.listening import Listener, hear_complaints
+from aaiclick.server.transport.access_log import mask_access_log
+from aaiclick.server.transport.addresses import is_any, listen, refuse_without_token, url_of
+from aaiclick.server.transport.connection_limits import bounded
+from aaiclick.server.transport.listener import Listener, hear_complaints
 
 BACKLOG = 512
 """Connections that wait to be taken in; so many at most are taken in at a time."""

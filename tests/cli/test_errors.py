@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from aaiclick.cli import errors, setup
+from aaiclick.cli import errors
+from aaiclick.cli.admin import setup
 from aaiclick.config import reset_settings
 from aaiclick.errors import AaiclickError, MissingExtra
 from tests.cli.conftest import Cli

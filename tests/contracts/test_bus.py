@@ -11,7 +11,7 @@ import pytest
 
 from aaiclick.orchestration.bus import Bus, open_bus
 from aaiclick.orchestration.bus.local import LocalBus, Room
-from aaiclick.orchestration.rules.hints import ENDED, ORDERS, READY
+from aaiclick.orchestration.rules.naming.hints import ENDED, ORDERS, READY
 from tests.support.telling import hearer, tell_from_another_process
 
 WAIT_S_MAX = 30.0

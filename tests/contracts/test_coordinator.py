@@ -19,9 +19,9 @@ from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Claim, Group, Job
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.rules.hints import READY
+from aaiclick.orchestration.rules.naming.hints import READY
 from aaiclick.orchestration.rules.retries import RetryPolicy
-from aaiclick.orchestration.rules.run_tables import run_table
+from aaiclick.orchestration.rules.values.run_tables import run_table
 from aaiclick.orchestration.store.database import Database
 from tests.support.carried import CarriedCoordinator
 from tests.support.orchestra import done, failure, make

@@ -13,7 +13,7 @@ from aaiclick.orchestration.execution.executors.contract import Executor
 from aaiclick.orchestration.execution.executors.inline import InlineExecutor
 from aaiclick.orchestration.execution.executors.process import ProcessExecutor
 from aaiclick.orchestration.models import Claim, Done, Report
-from aaiclick.orchestration.rules.values import encode_kwargs, encode_value
+from aaiclick.orchestration.rules.values.encoding import encode_kwargs, encode_value
 from tests.orchestration import growing_flows as flows
 from tests.orchestration.sample_flows import RAISES
 from tests.support import bodies

@@ -29,11 +29,11 @@ from schemathesis.specs.openapi.checks import (
 
 from aaiclick.config import reset_settings
 from aaiclick.orchestration import create_job, create_task, register_job
-from aaiclick.orchestration.tokens import create_token
-from aaiclick.server import streams
-from aaiclick.server.addresses import listen, url_of
+from aaiclick.orchestration.access.tokens import create_token
 from aaiclick.server.app import create_app
-from aaiclick.server.documents import document
+from aaiclick.server.openapi import document
+from aaiclick.server.streaming import streams
+from aaiclick.server.transport.addresses import listen, url_of
 
 LONG = "TEST_LONG" in os.environ
 EXAMPLES = 200 if LONG else 3

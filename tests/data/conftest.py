@@ -10,6 +10,8 @@ import pytest
 from aaiclick.backend import get_ch_url
 from aaiclick.data import Context, Object, data_context
 from aaiclick.data.clients.opening import close_client, open_client
+from tests.data.roads import road as road
+from tests.data.roads import web as web
 
 
 @pytest.fixture(scope="module")

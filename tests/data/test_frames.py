@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from aaiclick.data import Context, Object, col, concat
-from aaiclick.data.combining import check_count
 from aaiclick.data.frames import Query
+from aaiclick.data.verbs.operands import check_count
 from aaiclick.errors import DataRefused, InputError
 
 

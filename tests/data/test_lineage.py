@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from aaiclick.data import col, concat, create_object_from_value, data_context, lineage
-from aaiclick.data.column_edges import ColumnEdge
 from aaiclick.data.lineage import Lineage
-from aaiclick.data.oplog import TABLE
+from aaiclick.data.provenance.column_edges import ColumnEdge
+from aaiclick.data.provenance.operation_log import TABLE
 from aaiclick.errors import InputError
 from tests.support.front_door import local
 

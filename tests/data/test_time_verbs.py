@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from aaiclick.data import Context, create_object_from_value
-from aaiclick.data.operations.time_verbs import begun, converted, localized, written
+from aaiclick.data.operations.row_functions.time_verbs import begun, converted, localized, written
 from aaiclick.errors import DataRefused, InputError
 from tests.support.roads import compare_meanings
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from aaiclick.config import reset_settings, settings
-from aaiclick.orchestration.control.loop import EVERY_S
+from aaiclick.orchestration.control.control_loop import EVERY_S
 from aaiclick.orchestration.execution.worker import POLL_S_MAX
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "defaults.md"

@@ -13,8 +13,8 @@ import pytest
 
 from aaiclick.data import Context, Frame, col, create_object_from_value, data_context, rank, row_number
 from aaiclick.data.operations import AGGREGATES, WINDOWS
-from aaiclick.data.totals.methods import Pairs, Totals
-from aaiclick.data.totals.windows import Windows
+from aaiclick.data.query.total_methods import Pairs, Totals
+from aaiclick.data.query.window_methods import Windows
 from tests.support.pages import DOCS
 
 PAGE = (DOCS / "reference" / "totals.md").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ import pytest
 
 from aaiclick.data import Frame, Object, Query, View, col, create_object_from_value, data_context
 from aaiclick.data.groups import Groups
-from aaiclick.data.totals.methods import Totals
+from aaiclick.data.query.total_methods import Totals
 from tests.support.pages import DOCS, title
 
 PAGE = DOCS / "reference" / "verbs.md"

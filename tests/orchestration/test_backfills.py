@@ -25,7 +25,7 @@ from aaiclick.orchestration import (
 )
 from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.control.schedules import Scheduler
-from aaiclick.orchestration.rules.entrypoints import arguments_from_outside, has_outside_arguments
+from aaiclick.orchestration.rules.naming.untrusted_entrypoints import arguments_from_outside, has_outside_arguments
 from aaiclick.telemetry import masks
 from tests.orchestration import scheduled_flows as flows
 from tests.support.front_door import local, state

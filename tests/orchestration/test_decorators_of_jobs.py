@@ -37,7 +37,7 @@ from aaiclick.orchestration import (
     list_jobs,
     wait_for_job,
 )
-from aaiclick.orchestration.rules.values import decode_kwargs
+from aaiclick.orchestration.rules.values.encoding import decode_kwargs
 from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local, state
 

@@ -30,7 +30,7 @@ from aaiclick.orchestration import (
     get_dependencies_for_job,
     get_tasks_for_job,
 )
-from aaiclick.orchestration.rules.values import decode_kwargs
+from aaiclick.orchestration.rules.values.encoding import decode_kwargs
 from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local, state
 
@@ -337,6 +337,6 @@ async def test_a_module_that_submits_when_it_is_imported_is_told_so_inside_a_loo
 
 
 def resolve_here(entrypoint: str) -> object:
-    from aaiclick.orchestration.params import resolve
+    from aaiclick.orchestration.submitting.entrypoints import resolve
 
     return resolve(entrypoint)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aaiclick.data import Context, Object, create_object_from_value, data_context
-from aaiclick.data.sql import text
+from aaiclick.data.sql.quoting import text
 from aaiclick.errors import InputError
 from aaiclick.orchestration import ajob_test, operators
 from tests.orchestration import operator_flows as flows

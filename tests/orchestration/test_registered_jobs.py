@@ -33,7 +33,7 @@ from aaiclick.orchestration import (
 from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.models.node import collector
 from aaiclick.orchestration.registered_jobs import scheduled_run
-from aaiclick.orchestration.rules.entrypoints import arguments_from_outside
+from aaiclick.orchestration.rules.naming.untrusted_entrypoints import arguments_from_outside
 from aaiclick.orchestration.store.tables import registered_jobs
 from tests.orchestration import scheduled_flows as flows
 from tests.support.front_door import local, state
@@ -120,7 +120,7 @@ async def test_enabling_what_is_enabled_changes_nothing(state: str) -> None:
 
 
 async def test_those_that_are_enabled_are_listed(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from aaiclick.orchestration.store import registered_jobs as store
+    from aaiclick.orchestration.store.schedules import registered_jobs as store
 
     monkeypatch.setattr(store, "PAGE", 2)
     for name in ("c", "a", "e", "b", "d"):

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from aaiclick.orchestration import JobStatus
-from aaiclick.orchestration.rules.names import LIMIT_DEFAULT
+from aaiclick.orchestration.rules.validation import LIMIT_DEFAULT
 from aaiclick.representations.fields import Form, Id, Time, facts_of, id_text, next_id, time_text
 
 

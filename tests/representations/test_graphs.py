@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from aaiclick.orchestration.rules.states import TaskStatus
-from aaiclick.orchestration.store.job_graphs import SHOWN, JobGraph
+from aaiclick.orchestration.store.reading.job_graphs import SHOWN, JobGraph
 from aaiclick.representations.fields import time_text
 from aaiclick.representations.graphs import GraphTask, graph_answer, graph_task_page
 

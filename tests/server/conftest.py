@@ -12,10 +12,10 @@ import pytest
 from fastapi import FastAPI
 
 from aaiclick.config import reset_settings, settings
-from aaiclick.orchestration import outside
-from aaiclick.orchestration.tokens import create_token
+from aaiclick.orchestration.access import untrusted_entrypoints
+from aaiclick.orchestration.access.tokens import create_token
 from aaiclick.server.app import create_app
-from aaiclick.server.refusals import Refusals
+from aaiclick.server.auth.refusals import Refusals
 
 FLOWS = "tests.orchestration.sample_flows"
 
@@ -54,7 +54,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     monkeypatch.setenv("AAICLICK_LOCAL_ROOT", str(tmp_path / "root"))
     monkeypatch.setenv("AAICLICK_ENTRYPOINT_PREFIXES", "tests.orchestration,tests.server")
     monkeypatch.delenv("AAICLICK_SQL_URL", raising=False)
-    outside._known.clear()
+    untrusted_entrypoints._known.clear()
     reset_settings()
     yield tmp_path / "root"
     reset_settings()

@@ -59,7 +59,7 @@ async def test_a_database_that_has_gone_is_told_as_such(client: Client, monkeypa
     async def gone(*_: object, **__: object) -> None:
         raise BackendUnreachable(url="postgresql://u:***@h/x", cause="it does not answer")
 
-    monkeypatch.setattr("aaiclick.server.jobs.list_jobs", gone)
+    monkeypatch.setattr("aaiclick.server.routes.jobs.list_jobs", gone)
     answer = await client.get("/jobs")
     problem_in(answer, 503)
     assert answer.headers["retry-after"]

@@ -6,13 +6,13 @@ import pytest
 
 from aaiclick.errors import AaiclickError, InputError, NotAllowed
 from aaiclick.orchestration import Secret, create_job
-from aaiclick.orchestration.audit import list_audit
+from aaiclick.orchestration.access.audit import list_audit
+from aaiclick.orchestration.access.tokens import create_token
 from aaiclick.orchestration.jobs import list_jobs
 from aaiclick.orchestration.registered_jobs import register_job
-from aaiclick.orchestration.tokens import create_token
-from aaiclick.server import changes, requests
-from aaiclick.server.found import the_entry
-from aaiclick.server.who import Actor
+from aaiclick.server import changes, request_models
+from aaiclick.server.auth.actors import Actor
+from aaiclick.server.lookups import the_entry
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import FLOWS, Client
 
@@ -34,7 +34,7 @@ async def test_a_change_tells_who_what_and_how_it_went(who: Actor) -> None:
 @pytest.mark.parametrize("verb", ["retry", "clear"])
 async def test_what_is_only_tried_is_not_written_down(who: Actor, verb: str) -> None:
     with pytest.raises(AaiclickError):
-        await getattr(changes, verb)(who, "12345", requests.Clear(dry_run=True))
+        await getattr(changes, verb)(who, "12345", request_models.Clear(dry_run=True))
     assert verb not in [each.verb for each in await list_audit()]
 
 
@@ -55,11 +55,13 @@ async def test_the_secrets_of_an_entry_go_to_no_other_function(who: Actor) -> No
     await register_job("daily", name, default_kwargs={"value": 1})
     other = name + "_on_a_thread"
     with pytest.raises(NotAllowed, match="passes secrets to another function"):
-        await changes.submit(who, requests.SubmitJob(name="nightly", entrypoint=other))
+        await changes.submit(who, request_models.SubmitJob(name="nightly", entrypoint=other))
     assert await list_jobs() == []
     for job, function in (("nightly", name), ("daily", other)):
-        assert (await changes.submit(who, requests.SubmitJob(name=job, entrypoint=function))).name == job
-    await changes.register(who, "nightly", requests.RegisterJob(entrypoint=other))  # the defaults are replaced with it
+        assert (await changes.submit(who, request_models.SubmitJob(name=job, entrypoint=function))).name == job
+    await changes.register(
+        who, "nightly", request_models.RegisterJob(entrypoint=other)
+    )  # the defaults are replaced with it
     assert (await the_entry("nightly")).default_kwargs == {}
 
 

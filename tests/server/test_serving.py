@@ -1,4 +1,4 @@
-"""How the server ends. Its life as a process is told in tests/cli/test_server.py."""
+"""How the server ends. Its life as a process is told in tests/cli/admin/test_server.py."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from http import HTTPStatus
 import httpx
 import pytest
 
-from aaiclick.orchestration.audit import list_audit
-from aaiclick.server.addresses import listen
-from aaiclick.server.connections import HEAD_BYTES_MAX
-from aaiclick.server.heads import PATH_BYTES_MAX
+from aaiclick.orchestration.access.audit import list_audit
 from aaiclick.server.serving import serve
+from aaiclick.server.transport.addresses import listen
+from aaiclick.server.transport.connection_limits import HEAD_BYTES_MAX
+from aaiclick.server.transport.request_heads import PATH_BYTES_MAX
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from aaiclick.orchestration.store import tables
-from aaiclick.orchestration.store.columns import SQLITE_TIME
+from aaiclick.orchestration.store.definitions.column_types import SQLITE_TIME
 from tests.simulation.state import State
 from tests.support.invariants import CHECKS
 from tests.support.picture import Picture

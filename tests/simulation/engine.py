@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from aaiclick.data.clients.contract import Rows
 from aaiclick.data.clients.tables import ALONE
 from aaiclick.errors import DataUnreachable
-from aaiclick.orchestration.rules.marks import marks_of
-from aaiclick.orchestration.rules.run_tables import tables_named
+from aaiclick.orchestration.rules.values.reference_marks import marks_of
+from aaiclick.orchestration.rules.values.run_tables import tables_named
 from tests.simulation.state import State
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 from aaiclick.errors import AaiclickError
-from aaiclick.orchestration.control.sweeper import TableSweeper
-from aaiclick.orchestration.control.tables import TableDropper
+from aaiclick.orchestration.control.table_dropper import TableDropper
+from aaiclick.orchestration.control.table_sweeper import TableSweeper
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.factories import new_job
-from aaiclick.orchestration.store.table_ages import mark_expired
+from aaiclick.orchestration.store.retention.table_ages import mark_expired
 from aaiclick.orchestration.store.workers import drain_worker
 from tests.simulation.checks import AT_REST, broken
 from tests.simulation.engine import left_over

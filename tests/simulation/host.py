@@ -12,20 +12,20 @@ from typing import Any, TypeVar
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, ClaimLost
 from aaiclick.ids import new_id
-from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.control.control_loop import Control
 from aaiclick.orchestration.control.reconcilers import RECONCILERS
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.execution.cutoff import Cutoff
-from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
-from aaiclick.orchestration.execution.heart import Heart
-from aaiclick.orchestration.execution.worker import Worker
+from aaiclick.orchestration.execution.heartbeat import Heartbeat
+from aaiclick.orchestration.execution.runs.run_services import RunServices
+from aaiclick.orchestration.execution.worker import TaskWorker
 from aaiclick.orchestration.models import Claim, Done, Failure, Group, Held, Orders, Receipt, Report, Task
 from aaiclick.orchestration.models import Worker as Registered
 from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.models.node import Edge
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.rules.hints import ORDERS, READY
+from aaiclick.orchestration.rules.naming.hints import ORDERS, READY
 from tests.simulation.engine import kwargs_with
 from tests.simulation.loop import Gate
 from tests.simulation.run_tables import RunTables
@@ -162,7 +162,7 @@ class ScriptedExecutor:
     def __init__(self, world: World, host: Host) -> None:
         self.world = world
         self.host = host
-        self.desk: Desk | None = None
+        self.services: RunServices | None = None
 
     def watch(self, cutoff: Cutoff) -> None:
         self.cutoff = cutoff
@@ -188,8 +188,8 @@ class ScriptedExecutor:
         data = RunTables(world, self.host.name, claim)
         try:
             if data.is_wanted:
-                assert self.desk is not None
-                await data.hold(self.desk)
+                assert self.services is not None
+                await data.hold(self.services)
             await asyncio.sleep(self._lasts_s())
         except ClaimLost as error:
             return Failure(claim.task_id, claim.epoch, f"ClaimLost: {error}", made=())
@@ -267,12 +267,12 @@ class Host:
         self.coordinator = FaultyCoordinator(world, direct)
         self.worker = self._new_worker()
         self._session = asyncio.Event()
-        self._heart: Heart | None = None
+        self._heart: Heartbeat | None = None
         self.threads: list[asyncio.Task[None]] = []
 
-    def _new_worker(self) -> Worker:
+    def _new_worker(self) -> TaskWorker:
         dice = self.world.dice
-        worker = Worker(
+        worker = TaskWorker(
             self.coordinator,  # type: ignore[arg-type]
             ScriptedExecutor(self.world, self),
             concurrency=dice.choice([1, 2, 4]),
@@ -323,12 +323,12 @@ class Host:
         finally:
             controlling.cancel()
 
-    def _new_heart(self, session: int) -> Heart:
+    def _new_heart(self, session: int) -> Heartbeat:
         def bring(orders: Orders) -> None:
             self.world.loop.call_soon(lambda: self.worker.obey(orders) if self.worker.id == session else None)
 
         every_s = settings().beat_every_s
-        self._heart = Heart(
+        self._heart = Heartbeat(
             self.coordinator,  # type: ignore[arg-type]
             session,
             self.worker.holdings,
@@ -339,7 +339,7 @@ class Host:
         )
         return self._heart
 
-    async def _attend(self, worker: Worker) -> None:
+    async def _attend(self, worker: TaskWorker) -> None:
         self._session.set()
 
     def hear(self, hint: str) -> None:

@@ -14,28 +14,20 @@ from unittest import mock
 
 from sqlalchemy import Column, Row, select, update
 
-from aaiclick.orchestration.control import leader, loop, repairs
+from aaiclick.orchestration.control import control_loop, leader, repairs
 from aaiclick.orchestration.coordinator import batches, direct
 from aaiclick.orchestration.execution import cutoff
 from aaiclick.orchestration.execution.holdings import Holdings
 from aaiclick.orchestration.models import Done, Orders, Receipt, Stop
 from aaiclick.orchestration.rules.states import LIVE_TASK
-from aaiclick.orchestration.store import (
-    clear_inputs,
-    clears,
-    counters,
-    expansions,
-    held,
-    recoveries,
-    reports,
-    ripples,
-    stale_reports,
-    workers,
-)
+from aaiclick.orchestration.store import workers
+from aaiclick.orchestration.store.claims import heartbeat_claims, recoveries, reports, stale_reports
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects import sqlite_moves
-from aaiclick.orchestration.store.downstream import Downstream, find_downstream
-from aaiclick.orchestration.store.extensions import extend_job
+from aaiclick.orchestration.store.graphs import expansions
+from aaiclick.orchestration.store.graphs.extensions import extend_job
+from aaiclick.orchestration.store.moves import clear_inputs, clears, counters, ripples
+from aaiclick.orchestration.store.moves.downstream import Downstream, find_downstream
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import runs, tasks
 from aaiclick.orchestration.store.tables import workers as worker_rows
@@ -69,7 +61,7 @@ def _fenced_by(holds: Callable[[Any], bool], condition: str) -> Replacements:
         (sqlite_moves, "_FREE", "DELETE FROM claims WHERE ? > 0 AND task_id = ?"),
         (sqlite_moves, "passes", lambda held, item: True),
         (reports, "lock_claims", lock_claims),
-        (held, "lock_claims", lock_claims),
+        (heartbeat_claims, "lock_claims", lock_claims),
     ]
 
 
@@ -143,7 +135,7 @@ def session_that_comes_back() -> Replacements:
 
 
 def outage_taken_for_a_crash() -> Replacements:
-    return [(loop.Control, "may_reap", lambda control: True)]
+    return [(control_loop.Control, "may_reap", lambda control: True)]
 
 
 def beat_that_asks_for_nothing() -> Replacements:
@@ -161,8 +153,8 @@ def beat_that_takes_what_is_on_its_way() -> Replacements:
     async def claimed_by(session: Session, worker_id: int) -> dict[tuple[int, int], int]:
         return dict.fromkeys(await real(session, worker_id), 1)
 
-    real = held.claimed_by
-    return [(held, "claimed_by", claimed_by)]
+    real = heartbeat_claims.claimed_by
+    return [(heartbeat_claims, "claimed_by", claimed_by)]
 
 
 def worker_that_never_lets_go() -> Replacements:

@@ -6,10 +6,10 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from aaiclick.orchestration.execution.desk import Desk
-from aaiclick.orchestration.execution.narrowing import narrowed
+from aaiclick.orchestration.execution.runs.claim_inputs import narrowed
+from aaiclick.orchestration.execution.runs.run_services import RunServices
 from aaiclick.orchestration.models import Claim, Failure, Report
-from aaiclick.orchestration.rules.run_tables import run_table, tables_named
+from aaiclick.orchestration.rules.values.run_tables import run_table, tables_named
 from tests.simulation.engine import marks_for
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ class RunTables:
     def is_wanted(self) -> bool:
         return bool(self.inputs or self.makes)
 
-    async def hold(self, desk: Desk) -> None:
+    async def hold(self, services: RunServices) -> None:
         """Hold all that it may make; what it reads is there, and then it makes its own."""
         key = (self.claim.task_id, self.claim.epoch)
         names = [run_table(*key, number) for number in range(1, max(self.makes, 1) + 1)]
         if self.claim.registered and len(names) == 1:
             self.world.counts["known with the claim"] += 1
         else:
-            await desk.hold(self.claim, names)
+            await services.hold(self.claim, names)
         self.is_held = True
         self.world.counts["hold"] += 1
         is_live = self.world.state.rows("SELECT 1 FROM claims WHERE (task_id, epoch) = (?, ?)", *key)

@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from aaiclick.orchestration.coordinator.registered_jobs import add_registered_job
 from aaiclick.orchestration.rules.cron import fires, parse_schedule
-from aaiclick.orchestration.store.registered_jobs import set_enabled
+from aaiclick.orchestration.store.schedules.registered_jobs import set_enabled
 from aaiclick.orchestration.store.tables import registered_jobs
 
 if TYPE_CHECKING:

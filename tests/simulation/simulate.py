@@ -15,10 +15,10 @@ from unittest import mock
 from aaiclick import ids
 from aaiclick.config import Settings, reset_settings
 from aaiclick.orchestration.control import schedules as control_schedules
-from aaiclick.orchestration.control import sweeper
-from aaiclick.orchestration.control import tables as control_tables
+from aaiclick.orchestration.control import table_dropper as control_tables
+from aaiclick.orchestration.control import table_sweeper
 from aaiclick.orchestration.models import node
-from aaiclick.orchestration.store import ripples
+from aaiclick.orchestration.store.moves import ripples
 from tests.simulation.engine import Client
 from tests.simulation.fate import Fate
 from tests.simulation.host import OF_HOST
@@ -107,7 +107,7 @@ def _engine_of(world: World) -> Iterator[None]:
         """There is nothing to close."""
 
     with ExitStack() as patches:
-        for module in (control_tables, sweeper):
+        for module in (control_tables, table_sweeper):
             patches.enter_context(mock.patch.object(module, "open_client", opened))
             patches.enter_context(mock.patch.object(module, "close_client", closed))
         yield

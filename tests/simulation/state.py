@@ -13,8 +13,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import StaticPool
 
 from aaiclick.errors import AaiclickError
-from aaiclick.orchestration.store import fleet_tables as fleet_tables  # its table joins the others
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.definitions import fleet_tables as fleet_tables  # its table joins the others
 from aaiclick.orchestration.store.dialects.contract import Connection
 from aaiclick.orchestration.store.dialects.sqlite import SqliteDialect
 from aaiclick.orchestration.store.inline import InlineEngine

@@ -8,14 +8,12 @@ from typing import Any
 from sqlalchemy import and_, exists, or_
 
 from aaiclick.orchestration.coordinator import direct
-from aaiclick.orchestration.store import (
-    claim_ends,
-    clears,
-    table_drops,
-    table_holds,
-    table_refs,
-)
-from aaiclick.orchestration.store.downstream import Downstream, find_downstream
+from aaiclick.orchestration.store import claim_ends
+from aaiclick.orchestration.store.moves import clears
+from aaiclick.orchestration.store.moves.downstream import Downstream, find_downstream
+from aaiclick.orchestration.store.object_tables import holds as table_holds
+from aaiclick.orchestration.store.object_tables import references
+from aaiclick.orchestration.store.retention import table_drops
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, table_run_refs
 
@@ -28,7 +26,7 @@ def unpin_at_start() -> Replacements:
 
     async def hold_tables(session: Session, worker_id: int, holds: Sequence[table_holds.Hold]) -> set[tuple[int, int]]:
         held = await real(session, worker_id, holds)
-        await table_refs.free_pins(session, [hold.task_id for hold in holds])
+        await references.free_pins(session, [hold.task_id for hold in holds])
         return held
 
     real = table_holds.hold_tables
@@ -68,7 +66,7 @@ def publication_without_pins() -> Replacements:
     def nothing(mine: Any, named: Any) -> set[Any]:
         return set()
 
-    return [(table_refs, "_wanted", nothing)]
+    return [(references, "_wanted", nothing)]
 
 
 def clear_that_pins_nothing() -> Replacements:
@@ -97,5 +95,5 @@ TABLE_MISTAKES: tuple[Plant, ...] = (
     clear_that_does_not_ask,
 )
 """Two more have shown in none of forty-eight worlds since bodies are stopped before their sessions end. Tests of their
-own hold them: references that are freed by task (store/test_table_refs.py), and a sweeper that never comes
-(control/test_sweeper.py)."""
+own hold them: references that are freed by task (store/object_tables/test_references.py), and a sweeper that never
+comes (control/test_table_sweeper.py)."""

@@ -10,11 +10,11 @@ from typing import TypeVar
 
 import pytest
 
-from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.control.control_loop import Control
 from aaiclick.orchestration.control.reconcilers import RECONCILERS, Reconciler, Tools, questions_of
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
-from aaiclick.orchestration.store.chores import look_for_chores
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.pending_work import look_for_work
 from aaiclick.orchestration.store.session import Session
 from tests.simulation.loop import Gate, VirtualLoop
 from tests.simulation.state import Dialect, State
@@ -92,7 +92,7 @@ def test_a_leader_whose_rounds_are_slow_ends_dead_sessions_all_the_same() -> Non
 
     async def look_often(tools: Tools) -> int:
         for _ in range(40):
-            await database.read(partial(look_for_chores, questions=questions_of(RECONCILERS)))
+            await database.read(partial(look_for_work, questions=questions_of(RECONCILERS)))
         return 0
 
     async def story() -> None:

@@ -10,9 +10,9 @@ from unittest import mock
 import pytest
 from sqlalchemy import Insert, insert, literal, select
 
-from aaiclick.orchestration.store import queue
 from aaiclick.orchestration.store.dialects import portable, sqlite_moves
 from aaiclick.orchestration.store.dialects.contract import Dialect, QueueStretch
+from aaiclick.orchestration.store.moves import queue
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import ready, tasks
 from tests.simulation.simulate import simulate

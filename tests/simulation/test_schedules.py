@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from aaiclick.orchestration.rules.schedules import Due, due_fires
-from aaiclick.orchestration.store import schedules as store
+from aaiclick.orchestration.store.schedules import firing as store
 from tests.simulation.simulate import Outcome, simulate
 from tests.simulation.world import Weather
 

@@ -9,9 +9,9 @@ import pytest
 
 from aaiclick.errors import AlreadyStarted, CircularDependencyError, Conflict, GroupComplete
 from aaiclick.orchestration.models import Group
-from aaiclick.orchestration.store.claims import claim_tasks
-from aaiclick.orchestration.store.extensions import extend_job
-from aaiclick.orchestration.store.reports import take_reports
+from aaiclick.orchestration.store.claims.claiming import claim_tasks
+from aaiclick.orchestration.store.claims.reports import take_reports
+from aaiclick.orchestration.store.graphs.extensions import extend_job
 from aaiclick.orchestration.store.session import Session
 from tests.support.orchestra import Orchestra, done, extension, failure, make, orchestra
 

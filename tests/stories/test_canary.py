@@ -35,7 +35,7 @@ from aaiclick.orchestration import (
     run_job,
     upsert_registered_job,
 )
-from aaiclick.orchestration.tokens import create_token
+from aaiclick.orchestration.access.tokens import create_token
 from aaiclick.server.app import create_app
 from aaiclick.telemetry import masks
 from tests.support import secretive, warm

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from aaiclick.orchestration.store import downstream as waves
-from aaiclick.orchestration.store import ripples
+from aaiclick.orchestration.store.moves import downstream as waves
+from aaiclick.orchestration.store.moves import ripples
 from tests.support.naive import clear, downstream
 from tests.support.orchestra import Orchestra, orchestra
 from tests.support.walk import Walk, walk

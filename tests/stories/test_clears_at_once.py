@@ -11,13 +11,13 @@ import pytest
 from sqlalchemy import select
 
 from aaiclick.orchestration.models import Claim, Group, Job, Task
-from aaiclick.orchestration.store import ripples
-from aaiclick.orchestration.store.claims import claim_tasks
-from aaiclick.orchestration.store.clears import Cleared, clear_tasks
-from aaiclick.orchestration.store.endings import cancel_job
-from aaiclick.orchestration.store.extensions import extend_job
-from aaiclick.orchestration.store.queue import promote_due
-from aaiclick.orchestration.store.reports import release_claims, take_reports
+from aaiclick.orchestration.store.claims.claiming import claim_tasks
+from aaiclick.orchestration.store.claims.reports import release_claims, take_reports
+from aaiclick.orchestration.store.graphs.extensions import extend_job
+from aaiclick.orchestration.store.moves import ripples
+from aaiclick.orchestration.store.moves.clears import Cleared, clear_tasks
+from aaiclick.orchestration.store.moves.early_endings import cancel_job
+from aaiclick.orchestration.store.moves.queue import promote_due
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import runs
 from tests.support.band import filled, member

@@ -15,7 +15,7 @@ from aaiclick.backend import get_ch_url
 from aaiclick.config import reset_settings
 from aaiclick.data import Context, data_context
 from aaiclick.data.clients import opening
-from aaiclick.data.ownership import find_gateway
+from aaiclick.data.embedded.directory_lock import find_gateway
 from tests.support import warm
 
 LONG = "TEST_LONG" in os.environ

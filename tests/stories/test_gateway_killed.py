@@ -13,8 +13,8 @@ from typing import Any
 import clickhouse_connect
 from clickhouse_connect.driver.exceptions import Error
 
-from aaiclick.data.clients.unix import pool_of
-from aaiclick.data.ownership import Endpoint, find_gateway
+from aaiclick.data.clients.unix_socket import pool_of
+from aaiclick.data.embedded.directory_lock import Endpoint, find_gateway
 from tests.support import warm
 
 WRITERS = 4

@@ -17,8 +17,8 @@ from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.models import Claim, Group, Job, JobStatus, Report, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK
-from aaiclick.orchestration.store import ripples
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.moves import ripples
 from aaiclick.orchestration.store.tables import events
 from tests.support.orchestra import Orchestra, done, failure, make, orchestra, stay
 

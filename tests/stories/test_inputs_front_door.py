@@ -12,9 +12,9 @@ from aaiclick.errors import InputError
 from aaiclick.orchestration import create_job, list_jobs, list_registered_jobs, register_job, upsert_registered_job
 from tests.cli.conftest import Cli, cli
 from tests.orchestration import sample_flows as flows
+from tests.server.auth.test_actors import HOST, RULES
 from tests.server.conftest import FLOWS, Client, client, each_client, problem_in, surroundings
 from tests.server.mcp.conftest import Agent, writer
-from tests.server.test_who import HOST, RULES
 
 __all__ = ["cli", "client", "each_client", "surroundings", "writer"]
 

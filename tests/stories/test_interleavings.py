@@ -10,12 +10,12 @@ from sqlalchemy import select
 
 from aaiclick.errors import JobEnded
 from aaiclick.orchestration.models import Group
-from aaiclick.orchestration.store import ripples
-from aaiclick.orchestration.store.claims import claim_tasks
-from aaiclick.orchestration.store.endings import cancel_job
-from aaiclick.orchestration.store.extensions import extend_job
-from aaiclick.orchestration.store.reports import release_claims, take_reports
-from aaiclick.orchestration.store.reservations import reserve_job
+from aaiclick.orchestration.store.claims.claiming import claim_tasks
+from aaiclick.orchestration.store.claims.reports import release_claims, take_reports
+from aaiclick.orchestration.store.claims.reservations import reserve_job
+from aaiclick.orchestration.store.graphs.extensions import extend_job
+from aaiclick.orchestration.store.moves import ripples
+from aaiclick.orchestration.store.moves.early_endings import cancel_job
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events, tasks
 from tests.support.orchestra import Orchestra, done, extension, make, orchestra

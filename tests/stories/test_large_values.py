@@ -30,9 +30,9 @@ from aaiclick.orchestration import (
     worker_main_loop,
 )
 from aaiclick.orchestration.connections import connected
-from aaiclick.orchestration.control.tables import TableDropper
+from aaiclick.orchestration.control.table_dropper import TableDropper
 from aaiclick.orchestration.registered_jobs import run_job_from_json
-from aaiclick.orchestration.rules.values import encode_value
+from aaiclick.orchestration.rules.values.encoding import encode_value
 from tests.support.front_door import local, state
 from tests.support.travelling import Config
 

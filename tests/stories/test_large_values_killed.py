@@ -26,8 +26,8 @@ from aaiclick.orchestration import (
 )
 from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.control import pruning
-from aaiclick.orchestration.control.sweeper import TableSweeper
-from aaiclick.orchestration.rules.run_tables import tables_named
+from aaiclick.orchestration.control.table_sweeper import TableSweeper
+from aaiclick.orchestration.rules.values.run_tables import tables_named
 from aaiclick.orchestration.store.tables import events, jobs, table_context_refs
 from tests.support import heavy, warm
 from tests.support.fleet import Fleet, eventually

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from aaiclick.config import reset_settings
+from aaiclick.data.embedded.directory_lock import owner_pid
 from aaiclick.data.gateway import serve_directory
-from aaiclick.data.ownership import owner_pid
 from aaiclick.orchestration import ajob_test, get_job, get_job_result, list_workers
 from aaiclick.orchestration.models import Job
 from tests.support.fleet import Fleet, all_gone, eventually, fleet

@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from aaiclick.data import create_object_from_value, data_context, delete_object
-from aaiclick.orchestration.audit import list_audit
+from aaiclick.orchestration.access.audit import list_audit
 from tests.support.fleet import eventually
 from tests.support.local_fleet import LocalFleet, Place, machine
 

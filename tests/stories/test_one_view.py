@@ -33,16 +33,16 @@ from aaiclick.orchestration import (
     register_worker,
 )
 from aaiclick.server.app import create_app
-from aaiclick.server.documents import document
 from aaiclick.server.mcp.catalogue import tools
+from aaiclick.server.openapi import document
 from tests.cli.conftest import Cli, cli
 from tests.cli.test_cli import commands
 from tests.orchestration.data_flows import expecting
 from tests.server.conftest import opened, surroundings
 from tests.server.mcp.conftest import Agent
 from tests.server.outside_flows import chain, echo, fail, workflow
-from tests.server.test_backfills import fire
-from tests.server.test_tasks import write_log
+from tests.server.routes.test_backfills import fire
+from tests.server.routes.test_tasks import write_log
 from tests.support.doors import API, CHANGES, ONLY_COMMANDS, ONLY_REST, ONLY_TOOLS, THINGS
 
 __all__ = ["cli", "surroundings"]

@@ -9,9 +9,9 @@ import pytest
 
 from aaiclick.orchestration.models import Claim, Group, Job, Task
 from aaiclick.orchestration.models.node import Node
-from aaiclick.orchestration.store import ripples
-from aaiclick.orchestration.store.extensions import extend_job
-from aaiclick.orchestration.store.reports import take_reports
+from aaiclick.orchestration.store.claims.reports import take_reports
+from aaiclick.orchestration.store.graphs.extensions import extend_job
+from aaiclick.orchestration.store.moves import ripples
 from tests.support.orchestra import Orchestra, done, extension, failure, make, orchestra
 
 servers_only = pytest.mark.parametrize("dialect", ["postgres", "mariadb"], indirect=True)

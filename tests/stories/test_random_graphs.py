@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from aaiclick.orchestration.store import ripples
+from aaiclick.orchestration.store.moves import ripples
 from tests.support.orchestra import Orchestra, orchestra
 from tests.support.walk import Walk, walk
 

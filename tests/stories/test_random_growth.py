@@ -16,8 +16,9 @@ from aaiclick.orchestration.models import Claim, Group, Job, Task
 from aaiclick.orchestration.models.children import stored_node
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.states import ENDED_JOB
-from aaiclick.orchestration.store import downstream, expansions, ripples
-from aaiclick.orchestration.store.results import read_named
+from aaiclick.orchestration.store.graphs import expansions
+from aaiclick.orchestration.store.moves import downstream, ripples
+from aaiclick.orchestration.store.stored_results import read_named
 from aaiclick.orchestration.store.tables import groups, tasks
 from tests.support.growing import grown
 from tests.support.invariants import look, violations_in

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from aaiclick.orchestration.rules.pending import Reason, judge
-from aaiclick.orchestration.store import pending, ripples
+from aaiclick.orchestration.store.moves import ripples
+from aaiclick.orchestration.store.reading import pending
 from aaiclick.orchestration.store.session import Session
 from tests.support.band import band as band
 from tests.support.orchestra import Orchestra

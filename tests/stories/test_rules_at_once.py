@@ -12,11 +12,11 @@ from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Claim, Group, Job, Report
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.rules.triggers import When
-from aaiclick.orchestration.store import ripples
-from aaiclick.orchestration.store.claims import claim_tasks
-from aaiclick.orchestration.store.clears import clear_tasks
-from aaiclick.orchestration.store.endings import cancel_job
-from aaiclick.orchestration.store.reports import take_reports
+from aaiclick.orchestration.store.claims.claiming import claim_tasks
+from aaiclick.orchestration.store.claims.reports import take_reports
+from aaiclick.orchestration.store.moves import ripples
+from aaiclick.orchestration.store.moves.clears import clear_tasks
+from aaiclick.orchestration.store.moves.early_endings import cancel_job
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events
 from tests.support import naive

@@ -16,9 +16,9 @@ from sqlalchemy import func, select
 from aaiclick.orchestration.control.schedules import Scheduler
 from aaiclick.orchestration.rules.schedules import FireOutcome
 from aaiclick.orchestration.rules.states import ENDED_JOB
-from aaiclick.orchestration.rules.values import encode_kwargs
-from aaiclick.orchestration.store import backfills
-from aaiclick.orchestration.store import registered_jobs as store
+from aaiclick.orchestration.rules.values.encoding import encode_kwargs
+from aaiclick.orchestration.store.schedules import backfills
+from aaiclick.orchestration.store.schedules import registered_jobs as store
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import jobs
 from tests.support.band import band

@@ -126,7 +126,9 @@ def test_a_script_without_a_guard_is_not_submitted_again_by_whoever_imports_it(h
 
 def test_a_script_that_runs_itself_without_a_guard_is_not_run_again(here: Path, local: Path) -> None:
     (here / "flow.py").write_text(FLOW + "\nprint(job_test(pipeline, x=3, y=4).id)\n")
-    (here / "other.py").write_text("from aaiclick.orchestration.params import resolve\nresolve('flow.add')\n")
+    (here / "other.py").write_text(
+        "from aaiclick.orchestration.submitting.entrypoints import resolve\nresolve('flow.add')\n"
+    )
     python("flow.py", cwd=here, root=local)
     said = python("other.py", cwd=here, root=local, ok=False)
     assert "job_test(…) was called while a worker imported flow" in said

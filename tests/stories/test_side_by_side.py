@@ -14,7 +14,7 @@ from typing import ClassVar
 import httpx
 import pytest
 
-from aaiclick.data.ownership import owner_pid
+from aaiclick.data.embedded.directory_lock import owner_pid
 from aaiclick.orchestration import get_job, get_job_result, list_workers
 from tests.support import warm
 from tests.support.fleet import eventually

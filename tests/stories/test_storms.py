@@ -16,8 +16,8 @@ from aaiclick.orchestration.models import Claim, Group, Job
 from aaiclick.orchestration.models.node import Edge, Node
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.retries import RetryPolicy
-from aaiclick.orchestration.store import ripples
-from aaiclick.orchestration.store.reports import take_reports
+from aaiclick.orchestration.store.claims.reports import take_reports
+from aaiclick.orchestration.store.moves import ripples
 from tests.support.orchestra import Orchestra, done, failure, make, orchestra
 
 LONG = "TEST_LONG" in os.environ

@@ -11,12 +11,15 @@ from sqlalchemy import select
 
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.store import claims as store_claims
-from aaiclick.orchestration.store import endings, recoveries, table_drops, table_refs
+from aaiclick.orchestration.store.claims import claiming as store_claims
+from aaiclick.orchestration.store.claims import recoveries
+from aaiclick.orchestration.store.claims.reports import take_reports
 from aaiclick.orchestration.store.dialects.table_moves import Changes, TableMoves
-from aaiclick.orchestration.store.reports import take_reports
+from aaiclick.orchestration.store.moves import early_endings
+from aaiclick.orchestration.store.object_tables import references
+from aaiclick.orchestration.store.object_tables.holds import Hold, hold_tables
+from aaiclick.orchestration.store.retention import table_drops
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_holds import Hold, hold_tables
 from aaiclick.orchestration.store.tables import table_run_refs, tasks
 from tests.support.orchestra import Orchestra, make, orchestra
 from tests.support.tables import drop, failed, hold, pins, registered, returned, run_refs, table_of
@@ -78,7 +81,7 @@ async def test_a_claim_that_commits_beside_a_cancel_holds_nothing_or_all(stage: 
     table = await published_only(stage)
     (job,) = {row.job_id for row in await stage.rows(select(tasks.c.job_id))}
     async with stage.transaction() as cancelling:
-        await endings.cancel_job(cancelling, job)
+        await early_endings.cancel_job(cancelling, job)
         assert await stage.claim() == []
     assert await run_refs(stage) == set()
     assert await drop(stage) == {table}
@@ -223,7 +226,7 @@ async def test_a_pin_that_had_ended_and_is_needed_again_outlives_who_deletes_wha
 ) -> None:
     """It must not be found there, then deleted, and then not be found."""
     table, consumer = await published(stage)
-    await stage.database.transact(lambda session: table_refs.free_pins(session, [consumer.task_id]))
+    await stage.database.transact(lambda session: references.free_pins(session, [consumer.task_id]))
     looking: list[asyncio.Task[int]] = []
 
     moves = type(stage.database.dialect.tables)
@@ -235,6 +238,6 @@ async def test_a_pin_that_had_ended_and_is_needed_again_outlives_who_deletes_wha
         await asyncio.wait(looking, timeout=1)  # it commits, or waits for this transaction
 
     monkeypatch.setattr(moves, "change", change)
-    await stage.database.transact(lambda session: table_refs.pin(session, [(consumer.task_id, table)]))
+    await stage.database.transact(lambda session: references.pin(session, [(consumer.task_id, table)]))
     await asyncio.gather(*looking)
     assert await pins(stage) == {(consumer.task_id, table)}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from aaiclick.orchestration.control.sweeper import TableSweeper
+from aaiclick.orchestration.control.table_sweeper import TableSweeper
 from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store.tables import table_context_refs, table_pin_refs, table_run_refs, tasks

@@ -18,8 +18,8 @@ from aaiclick.orchestration import (
     task,
     worker_main_loop,
 )
-from aaiclick.orchestration.rules.values import decode_kwargs
-from tests.orchestration.rules.test_kinds import anything
+from aaiclick.orchestration.rules.values.encoding import decode_kwargs
+from tests.orchestration.rules.values.test_plain_kinds import anything
 from tests.support.front_door import local, state
 from tests.support.travelling import SPECIAL, Config, Money, same
 

@@ -11,11 +11,11 @@ from typing import Any
 from sqlalchemy import event
 
 from aaiclick.ids import set_id_source
-from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.control.control_loop import Control
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.coordinator.machine_ids import provide_ids
-from aaiclick.orchestration.execution.heart import Heart
-from aaiclick.orchestration.execution.worker import Worker
+from aaiclick.orchestration.execution.heartbeat import Heartbeat
+from aaiclick.orchestration.execution.worker import TaskWorker
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.postgres import PostgresDialect
 from tests.servers.databases import MariadbDatabases, PostgresDatabases, SqliteDatabases
@@ -51,16 +51,16 @@ class Counting:
 
 
 @asynccontextmanager
-async def _idle_worker(url: str, counting: Counting, number: int) -> AsyncIterator[Worker]:
+async def _idle_worker(url: str, counting: Counting, number: int) -> AsyncIterator[TaskWorker]:
     database = await Database.open(url, check=False)
     counting.watch(database)
     await provide_ids(database)
     coordinator = DirectCoordinator(database)
-    worker = Worker(coordinator, ScriptedExecutor(), concurrency=4)
+    worker = TaskWorker(coordinator, ScriptedExecutor(), concurrency=4)
     tasks = [asyncio.create_task(Control(database, number + 1, session_s=SESSION_S).run())]
 
-    async def attend(worker: Worker) -> None:
-        heart = Heart(coordinator, worker.id, worker.holdings, worker.obey, every_s=BEAT_S)
+    async def attend(worker: TaskWorker) -> None:
+        heart = Heartbeat(coordinator, worker.id, worker.holdings, worker.obey, every_s=BEAT_S)
         tasks.append(asyncio.create_task(heart.beat_forever()))
 
     worker.on_session = attend

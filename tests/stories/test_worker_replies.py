@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
-from aaiclick.orchestration.execution.heart import Heart
-from aaiclick.orchestration.execution.worker import Worker
+from aaiclick.orchestration.execution.heartbeat import Heartbeat
+from aaiclick.orchestration.execution.worker import TaskWorker
 from aaiclick.orchestration.models import Claim
 from tests.support.crewing import ScriptedExecutor
 from tests.support.fleet import Fleet, fleet
@@ -33,11 +33,11 @@ class Forgetful(DirectCoordinator):
 
 
 @asynccontextmanager
-async def _at_work(worker: Worker) -> AsyncIterator[None]:
+async def _at_work(worker: TaskWorker) -> AsyncIterator[None]:
     hearts: list[asyncio.Task[None]] = []
 
-    async def attend(worker: Worker) -> None:
-        heart = Heart(worker.coordinator, worker.id, worker.holdings, worker.obey, every_s=0.2)
+    async def attend(worker: TaskWorker) -> None:
+        heart = Heartbeat(worker.coordinator, worker.id, worker.holdings, worker.obey, every_s=0.2)
         hearts.append(asyncio.create_task(heart.beat_forever()))
 
     worker.on_session = attend
@@ -57,7 +57,7 @@ async def test_tasks_whose_claim_was_not_heard_of_are_given_back(fleet: Fleet) -
     coordinator.lost = []
     tasks = fleet.quick(LOST + 3)
     job = await fleet.submit(*tasks)
-    async with _at_work(Worker(coordinator, ScriptedExecutor(), concurrency=1)):
+    async with _at_work(TaskWorker(coordinator, ScriptedExecutor(), concurrency=1)):
         assert (await fleet.end_of(job)).status == "completed"
     assert len(coordinator.lost) == LOST
     rows = (await fleet.tasks(job)).values()

@@ -28,7 +28,7 @@ runpy.run_module("aaiclick", run_name="__main__")
 
 MOMENTS = {
     "our first import": ("import", "'aaiclick.cli'", 1),
-    "the last of start-up's": ("import", "'aaiclick.orchestration.launchers.main'", 1),
+    "the last of start-up's": ("import", "'aaiclick.orchestration.launchers.worker_main'", 1),
     "connecting": ("sqlite3.connect", "", 2),
     "starting the nursery": ("subprocess.Popen", "nursery", 1),
 }

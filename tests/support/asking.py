@@ -9,8 +9,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from aaiclick.ids import new_id, new_ids
-from aaiclick.orchestration.execution.current import _find, cancel_requested, current_desk
-from aaiclick.orchestration.execution.executors.asking import Asking
+from aaiclick.orchestration.execution.executors.child_process.run_requests import RunRequests
+from aaiclick.orchestration.execution.runs.current import _find, cancel_requested, current_services
 
 
 def some_ids(count: int) -> list[int]:
@@ -85,26 +85,26 @@ def in_a_loop_of_its_own(value: object) -> object:
 
 async def holds() -> str:
     """One table, that is to be made."""
-    desk, running = current_desk(), _find()
-    assert desk is not None
+    services, running = current_services(), _find()
+    assert services is not None
     assert running is not None
-    return await desk.hold(running.claim, ["t2_1_1"])
+    return await services.hold(running.claim, ["t2_1_1"])
 
 
 async def over_its_line(count: int, value: str) -> list[int]:
     """Ids and a mask, as a body gets them that does not run in the worker's process."""
-    desk = current_desk()
-    assert isinstance(desk, Asking)
-    await asyncio.to_thread(desk.want_masks, [value])
+    services = current_services()
+    assert isinstance(services, RunRequests)
+    await asyncio.to_thread(services.want_masks, [value])
     print(value)
-    return await asyncio.to_thread(desk.want_ids, count)
+    return await asyncio.to_thread(services.want_ids, count)
 
 
 async def counts_slots() -> int:
     """All there are."""
-    desk = current_desk()
-    assert desk is not None
-    return await desk.slots()
+    services = current_services()
+    assert services is not None
+    return await services.slots()
 
 
 async def holds_and_counts() -> int:

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aaiclick.orchestration.execution.current import cancel_requested, get_current_run
+from aaiclick.orchestration.execution.runs.current import cancel_requested, get_current_run
 from aaiclick.orchestration.models import Claim, Done, Failure, Report
-from aaiclick.orchestration.rules.values import decode_value, encode_kwargs
+from aaiclick.orchestration.rules.values.encoding import decode_value, encode_kwargs
 
 EPOCH = 3
 

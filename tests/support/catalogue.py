@@ -9,7 +9,7 @@ from sqlalchemy import func, select, update
 
 from aaiclick.orchestration.coordinator.registered_jobs import add_registered_job
 from aaiclick.orchestration.models import Fire, RegisteredJob
-from aaiclick.orchestration.store import registered_jobs as store
+from aaiclick.orchestration.store.schedules import registered_jobs as store
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import fires, jobs, registered_jobs
 from tests.support.orchestra import Orchestra

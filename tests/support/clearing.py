@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from aaiclick.orchestration.models import Job, Task
 from aaiclick.orchestration.models.node import Node
-from aaiclick.orchestration.store.clears import Cleared, clear_tasks
+from aaiclick.orchestration.store.moves.clears import Cleared, clear_tasks
 from tests.support.orchestra import Orchestra
 
 

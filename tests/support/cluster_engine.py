@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from aaiclick.config import reset_settings
-from aaiclick.data import engine
 from aaiclick.data.clients import servers
 from aaiclick.data.clients.contract import Rows
 from aaiclick.data.clients.tables import TOKENS, ClusterTables, Tables, find_tables
+from aaiclick.data.embedded import engine
 from aaiclick.data.gateway import serve_directory
 
 _SHARD = """<shard><internal_replication>true</internal_replication>

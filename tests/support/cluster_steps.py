@@ -16,11 +16,11 @@ from aaiclick.data import (
     raw,
     rollback,
 )
-from aaiclick.data.blobs import read_blob, write_blob
 from aaiclick.data.browsing import list_stored
 from aaiclick.data.clients.opening import close_client, open_client
-from aaiclick.data.lifetimes import clone, drop
-from aaiclick.data.parts import number_rows, size_bytes
+from aaiclick.data.row_parts.parts import number_rows, size_bytes
+from aaiclick.data.tables.blobs import read_blob, write_blob
+from aaiclick.data.tables.lifetimes import clone, drop
 from aaiclick.errors import AaiclickError, Conflict
 
 ORDERS = {"id": [1, 2, 3, 4], "city": ["Rome", "Oslo", None, "Rome"], "price": [1.5, 2.5, 0.0, -0.0]}

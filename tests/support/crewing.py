@@ -11,10 +11,10 @@ from unittest import mock
 
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.execution.cutoff import Cutoff
-from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
-from aaiclick.orchestration.execution.heart import Heart
-from aaiclick.orchestration.execution.worker import Worker
+from aaiclick.orchestration.execution.heartbeat import Heartbeat
+from aaiclick.orchestration.execution.runs.run_services import RunServices
+from aaiclick.orchestration.execution.worker import TaskWorker
 from aaiclick.orchestration.models import Claim, Done, Orders, Report
 from tests.support.orchestra import Orchestra
 
@@ -40,7 +40,7 @@ class ScriptedExecutor:
         self.seen: list[Claim] = []
         self.killed = False
         self.open = False
-        self.desk: Desk | None = None
+        self.services: RunServices | None = None
 
     def watch(self, cutoff: Cutoff) -> None:
         self.cutoff = cutoff
@@ -70,14 +70,14 @@ class ScriptedExecutor:
 @asynccontextmanager
 async def working(
     band: Orchestra, executor: ScriptedExecutor, *, every_s: float = 0.05, coordinator: Any = None, **options: Any
-) -> AsyncIterator[Worker]:
+) -> AsyncIterator[TaskWorker]:
     """A worker at work, with a heart on the same loop; it is stopped at the end of the block."""
     options = {"concurrency": 4, "grace_s": 5.0, **options}
-    worker = Worker(coordinator or band.coordinator, executor, **options)
+    worker = TaskWorker(coordinator or band.coordinator, executor, **options)
     hearts: list[asyncio.Task[None]] = []
 
-    async def attend(worker: Worker) -> None:
-        heart = Heart(
+    async def attend(worker: TaskWorker) -> None:
+        heart = Heartbeat(
             coordinator or band.coordinator,
             worker.id,
             worker.holdings,
@@ -114,7 +114,7 @@ def looks_for_work() -> Iterator[asyncio.Event]:
         yield looked
 
 
-def _obey(worker: Worker, session: int, orders: Orders) -> None:
+def _obey(worker: TaskWorker, session: int, orders: Orders) -> None:
     """As the service does: orders for a session that is over are for nobody."""
     if worker.id == session:
         worker.obey(orders)

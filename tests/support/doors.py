@@ -160,7 +160,7 @@ ONLY_REST = {
     "/readyz": "a probe",
     "/api/v1/openapi.json": "about REST itself",
     "/api/v1/events/stream": "the events of /events, as they happen",
-    "/metrics": "a text, the same as that of the command without --json; tests/server/test_metrics.py",
+    "/metrics": "a text, the same as that of the command without --json; tests/server/routes/test_metrics.py",
 }
 ONLY_TOOLS = {
     "trace_lineage": "no other door follows lineage",

@@ -8,7 +8,7 @@ from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Claim, Done
 from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.models.node import Node
-from aaiclick.orchestration.views import encode_returned
+from aaiclick.orchestration.results.task_results import encode_returned
 
 
 def grown(claim: Claim, *made: Node, returns: Node | Sequence[Node] = ()) -> Done:

@@ -7,10 +7,10 @@ import signal
 from pathlib import Path
 from typing import Any, NoReturn
 
-from aaiclick.data import blobs
+from aaiclick.data.tables import blobs
 from aaiclick.orchestration import job, task
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
-from aaiclick.orchestration.execution import run_data
+from aaiclick.orchestration.execution.runs import run_data
 
 
 @task

@@ -16,7 +16,7 @@ import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
 
-from aaiclick.orchestration.execution.current import get_current_run
+from aaiclick.orchestration.execution.runs.current import get_current_run
 from tests.support.bodies import touch
 
 WHERE = contextvars.ContextVar("where", default="nowhere")

@@ -18,12 +18,12 @@ from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Claim, Done, Failure, Job, Receipt, Report, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.results.task_results import encode_returned
 from aaiclick.orchestration.rules.lanes import PLAIN
-from aaiclick.orchestration.store import jobs as store_jobs
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.reading import jobs as store_jobs
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import delayed, ready, ripples, tasks, workers
-from aaiclick.orchestration.views import encode_returned
 from tests.support.invariants import violations
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from aaiclick.data import data_context
 from aaiclick.orchestration.connections import connected
-from aaiclick.orchestration.control.tables import TableDropper
+from aaiclick.orchestration.control.table_dropper import TableDropper
 from aaiclick.orchestration.store.tables import table_context_refs, table_pin_refs, table_run_refs
 
 REFERENCES = (table_context_refs, table_run_refs, table_pin_refs)

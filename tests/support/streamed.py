@@ -12,22 +12,22 @@ import threading
 from concurrent.futures import Future
 from functools import partial
 
-from aaiclick.orchestration.execution import capture
-from aaiclick.orchestration.execution.current import Running, going_on
 from aaiclick.orchestration.execution.cutoff import Cutoff
-from aaiclick.orchestration.execution.desk import Desk
-from aaiclick.orchestration.execution.executors.asking import Asking
+from aaiclick.orchestration.execution.executors.child_process.run_requests import RunRequests
 from aaiclick.orchestration.execution.executors.contract import Started
-from aaiclick.orchestration.execution.executors.elsewhere import Elsewhere
 from aaiclick.orchestration.execution.executors.questions import Answer, EngineWanted, Question
+from aaiclick.orchestration.execution.executors.remote_runs import RemoteRuns
 from aaiclick.orchestration.execution.executors.run_answers import RunAnswers
 from aaiclick.orchestration.execution.executors.transport import Lost, Outcome
-from aaiclick.orchestration.execution.executors.wire import Ended, Inbox, Message, Run, Stop, packed
-from aaiclick.orchestration.execution.failures import failure_of
-from aaiclick.orchestration.execution.logs import RunLog
-from aaiclick.orchestration.execution.narrowing import narrowed
-from aaiclick.orchestration.execution.runner import run_claim
-from aaiclick.orchestration.execution.scope import in_scope_of
+from aaiclick.orchestration.execution.executors.wire import Ended, Inbox, Message, RunMessage, StopMessage, packed
+from aaiclick.orchestration.execution.logs.run_logs import RunLog
+from aaiclick.orchestration.execution.runs import output_capture
+from aaiclick.orchestration.execution.runs.claim_inputs import narrowed
+from aaiclick.orchestration.execution.runs.current import Running, going_on
+from aaiclick.orchestration.execution.runs.failures import failure_of
+from aaiclick.orchestration.execution.runs.run_scope import in_scope_of
+from aaiclick.orchestration.execution.runs.run_services import RunServices
+from aaiclick.orchestration.execution.runs.runner import run_claim
 from aaiclick.orchestration.models import Claim, Done, Report
 
 _HEAD = struct.Struct("!?I")
@@ -41,17 +41,17 @@ class StreamTransport:
         self.spent = False
         self._reader, self._writer, self._log = reader, writer, log
 
-    def begin(self, run: Run, answers: RunAnswers) -> asyncio.Future[Outcome]:
+    def begin(self, run: RunMessage, answers: RunAnswers) -> asyncio.Future[Outcome]:
         self._say(run)
         self._answers = answers
         self._reading = asyncio.create_task(self._read(answers))
         return self._reading
 
     def ask(self) -> None:
-        self._say(Stop())
+        self._say(StopMessage())
 
     def tell(self) -> None:
-        self._say(Stop())
+        self._say(StopMessage())
 
     def kill(self) -> None:
         self._writer.transport.abort()
@@ -141,12 +141,12 @@ class FarEnd:
             return b""
 
     def _take(self, message: Message) -> None:
-        if isinstance(message, Run):
+        if isinstance(message, RunMessage):
             self._running = Running(message.claim, SentLog(message.claim, self))
-            self._running.desk = asking = Asking(self)
+            self._running.services = asking = RunRequests(self)
             asking.loop_goes_on = True
             self._loop.call_soon_threadsafe(self._begin, self._running)
-        elif isinstance(message, Stop):
+        elif isinstance(message, StopMessage):
             self._stop()
         elif isinstance(message, Answer):
             self._answers.pop(message.serial).set_result(message)
@@ -182,8 +182,8 @@ class StreamExecutor:
     """Runs bodies in a loop on a thread, over streams."""
 
     def __init__(self) -> None:
-        self.desk: Desk | None = None
-        self._runs = Elsewhere()
+        self.services: RunServices | None = None
+        self._runs = RemoteRuns()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self.ends: list[FarEnd] = []
@@ -191,7 +191,7 @@ class StreamExecutor:
     def watch(self, cutoff: Cutoff) -> None: ...
 
     async def start(self) -> None:
-        capture.install()
+        output_capture.install()
         self._thread.start()
 
     async def run(self, claim: Claim, started: Started) -> Report:
@@ -201,7 +201,7 @@ class StreamExecutor:
         self._runs.kill()
 
     async def close(self) -> None:
-        capture.remove()
+        output_capture.remove()
         for end in self.ends:
             await asyncio.to_thread(end.thread.join)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -209,12 +209,12 @@ class StreamExecutor:
         self._loop.close()
 
     async def _run(self, claim: Claim, started: Started, log: RunLog) -> Report:
-        capture.ensure()
+        output_capture.ensure()
         ours, theirs = socket.socketpair()
         transport = StreamTransport(*await asyncio.open_connection(sock=ours), log)
         self.ends.append(FarEnd(theirs, self._loop))
         started(log.path)
-        answer = transport.begin(Run(narrowed(claim), log.path), RunAnswers(claim, self.desk))
+        answer = transport.begin(RunMessage(narrowed(claim), log.path), RunAnswers(claim, self.services))
         try:
             return await self._runs.finish(claim, transport, answer)
         finally:

@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import select
 
 from aaiclick.orchestration.models import Claim, Done, Failure
-from aaiclick.orchestration.rules.run_tables import run_table
-from aaiclick.orchestration.rules.values import encode_value
-from aaiclick.orchestration.store import table_drops
+from aaiclick.orchestration.rules.values.encoding import encode_value
+from aaiclick.orchestration.rules.values.run_tables import run_table
+from aaiclick.orchestration.store.retention import table_drops
 from aaiclick.orchestration.store.tables import table_context_refs, table_pin_refs, table_run_refs
 from tests.support.orchestra import Orchestra, failure
 

@@ -15,8 +15,8 @@ from aaiclick.orchestration.models.node import Edge, Node
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.triggers import When
-from aaiclick.orchestration.store import queue, ripples
-from aaiclick.orchestration.store.reports import take_reports
+from aaiclick.orchestration.store.claims.reports import take_reports
+from aaiclick.orchestration.store.moves import queue, ripples
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import groups, jobs, ready, tasks
 from tests.support.naive import ENDED, NaiveJob

@@ -43,7 +43,7 @@ IMPORTED = (
     *("aaiclick.orchestration.context", "aaiclick.orchestration.jobs"),
     *("aaiclick.orchestration.coordinator.direct", "aaiclick.orchestration.bus", "aaiclick.data.front"),
     *("aaiclick.orchestration.execution.executors.process", "aaiclick.data.gateway", "aaiclick.data.lineage"),
-    *("aaiclick.orchestration.launchers.main", "aaiclick.orchestration.execution.executors.child"),
+    *("aaiclick.orchestration.launchers.worker_main", "aaiclick.orchestration.execution.executors.child_process.child"),
     *("aaiclick.orchestration.launchers.debug", "aaiclick.orchestration.decorators", "aaiclick.data.context"),
     *("aaiclick.orchestration.store.schema", "alembic.command", "alembic.migration", "alembic.operations"),
     *("aaiclick.server.app", "aaiclick.server.mcp.endpoint", "asyncpg", "asyncmy", "redis.asyncio", "rich.table"),

@@ -125,7 +125,7 @@ log.warning("at postgresql://u:canary-in-url@h/x")
 def test_as_a_library_nothing_is_configured() -> None:
     code = """
 import logging, sys
-import aaiclick.orchestration, aaiclick.orchestration.launchers.main, aaiclick.data.front
+import aaiclick.orchestration, aaiclick.orchestration.launchers.worker_main, aaiclick.data.front
 from aaiclick.orchestration import job_test, create_job
 assert logging.getLogger().handlers == [], logging.getLogger().handlers
 assert logging.getLogger().level == logging.WARNING

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aaiclick.data import sql
 from aaiclick.data.display import glimpse
-from aaiclick.orchestration.rules.names import is_storable, shorten
+from aaiclick.data.sql import quoting
+from aaiclick.orchestration.rules.validation import is_storable, shorten
 from aaiclick.telemetry import masks
 from aaiclick.telemetry.masks import Masking, is_mentioned, mask_bytes, mask_text, remember, remember_passwords
 from aaiclick.urls import shown as shown_text
@@ -87,10 +87,10 @@ AWKWARD = 'it\'s "a" <b>\\c`d/é\n'
 @pytest.mark.parametrize(
     "written",
     [
-        pytest.param(sql.text(AWKWARD), id="a text of ClickHouse"),
-        pytest.param(sql.name(AWKWARD), id="a name of ClickHouse"),
+        pytest.param(quoting.text(AWKWARD), id="a text of ClickHouse"),
+        pytest.param(quoting.name(AWKWARD), id="a name of ClickHouse"),
         pytest.param("'" + AWKWARD.replace("'", "''") + "'", id="a text of standard SQL"),
-        pytest.param(json.dumps(sql.text(AWKWARD)), id="SQL in JSON"),
+        pytest.param(json.dumps(quoting.text(AWKWARD)), id="SQL in JSON"),
         pytest.param(json.dumps(AWKWARD).replace("/", "\\/"), id="JSON with slashes escaped"),
         pytest.param(json.dumps(json.dumps(AWKWARD).replace("/", "\\/")), id="the same in JSON"),
         pytest.param(html.escape(AWKWARD), id="HTML"),

@@ -47,7 +47,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 OFF = """
 import sys
 from aaiclick.orchestration import create_task, job_test, task, job, worker_main_loop
-import aaiclick.orchestration.execution.executors.process, aaiclick.orchestration.control.loop
+import aaiclick.orchestration.execution.executors.process, aaiclick.orchestration.control.control_loop
 from aaiclick.orchestration.examples import orchestration_basic
 from aaiclick.orchestration import ajob_test
 import asyncio

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aaiclick.cli.loop import wait_for
+from aaiclick.cli.event_loop import wait_for
 from aaiclick.cli.output import AsJson
 
 if TYPE_CHECKING:
     import socket
 
-    from aaiclick.cli.local.events import Tell
     from aaiclick.cli.local.fleet import Plan
-    from aaiclick.cli.local.seat import Seat
+    from aaiclick.cli.local.fleet_events import Tell
+    from aaiclick.cli.local.fleet_lock import FleetLock
 
 WORKERS = 2
 WORKERS_MAX = 256
@@ -62,12 +62,12 @@ def start(
     What is missing is made: the local root, and a local database. Where a fleet runs already, this one works beside it.
     """
     from aaiclick.backend import ensure_root  # here, to keep start-up light
-    from aaiclick.cli.local.door import open_door  # here, to keep start-up light
-    from aaiclick.cli.local.events import in_json, in_lines  # here, to keep start-up light
+    from aaiclick.cli.admin.module_paths import find_modules_in  # here, to keep start-up light
+    from aaiclick.cli.local.fleet_events import in_json, in_lines  # here, to keep start-up light
+    from aaiclick.cli.local.fleet_lock import lock_of  # here, to keep start-up light
     from aaiclick.cli.local.reloading import check_watched  # here, to keep start-up light
-    from aaiclick.cli.local.seat import seat_on  # here, to keep start-up light
-    from aaiclick.cli.paths import find_modules_in  # here, to keep start-up light
-    from aaiclick.orchestration.launchers.main import check_concurrency  # here, to keep start-up light
+    from aaiclick.cli.local.server_socket import open_door  # here, to keep start-up light
+    from aaiclick.orchestration.launchers.worker_main import check_concurrency  # here, to keep start-up light
 
     if concurrency is None and executor == "process":
         concurrency = -(-(os.cpu_count() or 1) // workers)
@@ -77,7 +77,7 @@ def start(
     options = ("--concurrency", str(slots), "--executor", executor, "--app-dir", modules)
     tell = in_json if as_json else in_lines
     with ExitStack() as last:
-        seat = last.enter_context(seat_on(ensure_root()))
+        seat = last.enter_context(lock_of(ensure_root()))
         is_beside = not seat.is_ours
         door = None if is_beside and host is None and port is None else open_door(host, port)
         if door is not None:
@@ -95,7 +95,7 @@ def _plan(
     door: socket.socket | None,
     modules: str,
     watched: str | None,
-    seat: Seat | None,
+    seat: FleetLock | None,
 ) -> Plan:
     from aaiclick.backend import get_ch_url, is_chdb  # here, to keep start-up light
     from aaiclick.cli.local.fleet import Plan  # here, to keep start-up light
@@ -114,13 +114,15 @@ def _plan(
     )
 
 
-def _tell_beginning(tell: Tell, workers: int, slots: int, modules: str, door: socket.socket | None, seat: Seat) -> None:
+def _tell_beginning(
+    tell: Tell, workers: int, slots: int, modules: str, door: socket.socket | None, seat: FleetLock
+) -> None:
     """Set up what is missing, and tell where everything is."""
     from aaiclick.backend import get_ch_url, is_chdb  # here, to keep start-up light
-    from aaiclick.cli.local.door import first_token  # here, to keep start-up light
-    from aaiclick.cli.setup import set_up  # here, to keep start-up light
+    from aaiclick.cli.admin.setup import set_up  # here, to keep start-up light
+    from aaiclick.cli.local.server_socket import first_token  # here, to keep start-up light
     from aaiclick.config import mask_url, settings  # here, to keep start-up light
-    from aaiclick.server.addresses import url_of  # here, to keep start-up light
+    from aaiclick.server.transport.addresses import url_of  # here, to keep start-up light
 
     made = wait_for(set_up())
     token = None if door is None else wait_for(first_token(door))

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aaiclick.cli.errors import PIPE_CLOSED
-from aaiclick.cli.local.door import first_token, open_door
-from aaiclick.cli.local.events import Tell
-from aaiclick.cli.local.part import Part, deaths_seen_by, our_command
+from aaiclick.cli.local.fleet_events import Tell
+from aaiclick.cli.local.fleet_lock import FleetLock
 from aaiclick.cli.local.reloading import changes_in
-from aaiclick.cli.local.seat import Seat
-from aaiclick.data.ownership import find_gateway
+from aaiclick.cli.local.server_socket import first_token, open_door
+from aaiclick.cli.local.supervised_process import SupervisedProcess, deaths_seen_by, our_command
+from aaiclick.data.embedded.directory_lock import find_gateway
 from aaiclick.errors import AaiclickError, EngineUnavailable
-from aaiclick.server.addresses import url_of
+from aaiclick.server.transport.addresses import url_of
 
 LOOK_EVERY_S = 0.05
 SEAT_EVERY_S = 0.5
@@ -52,7 +52,7 @@ class Plan:
     server_options: Sequence[str] = ()
     watched: str | None = None
     """The directory whose modules are watched: when they change, the workers are started anew."""
-    seat: Seat | None = None
+    seat: FleetLock | None = None
     """The first seat on the root, if another fleet has it: when that one is gone, its server is ours to start."""
 
 
@@ -69,19 +69,23 @@ class Fleet:
         said_more = ["-v"] if plan.verbose else []
         name = "local" if plan.seat is None else f"local-{os.getpid()}"
         worker = our_command("worker", "start", "--no-control", *plan.worker_options, *said_more)
-        self.engine = [Part("engine", our_command("data", "serve", "--wait"), self._tell)] if plan.engine else []
-        self.control = [Part("control", our_command("background", "start", *said_more), self._tell)]
+        self.engine = (
+            [SupervisedProcess("engine", our_command("data", "serve", "--wait"), self._tell)] if plan.engine else []
+        )
+        self.control = [SupervisedProcess("control", our_command("background", "start", *said_more), self._tell)]
         self.server = [] if plan.door is None else [self._server(plan.door)]
         self.workers = [
-            Part(f"worker {number}", [*worker, "--name", f"{name}-{number}"], self._tell)
+            SupervisedProcess(f"worker {number}", [*worker, "--name", f"{name}-{number}"], self._tell)
             for number in range(1, plan.workers + 1)
         ]
         self._kept: list[asyncio.Task[int]] = []
-        self._begun: list[Part] = []
+        self._begun: list[SupervisedProcess] = []
 
-    def _server(self, door: int) -> Part:
+    def _server(self, door: int) -> SupervisedProcess:
         options = [*self.plan.server_options, *(["-v"] if self.plan.verbose else [])]
-        return Part("server", our_command("server", "start", "--fd", str(door), *options), self._tell, (door,))
+        return SupervisedProcess(
+            "server", our_command("server", "start", "--fd", str(door), *options), self._tell, (door,)
+        )
 
     async def run(self) -> int:
         """Until a signal, until a part cannot begin, or until nobody reads any more; gives the exit code."""
@@ -152,14 +156,14 @@ class Fleet:
             self._start(*self.server)
         await self._told.wait()
 
-    def _start(self, *parts: Part) -> None:
+    def _start(self, *parts: SupervisedProcess) -> None:
         for part in parts:
             keeping = asyncio.create_task(part.keep())
             keeping.add_done_callback(self._on_over)
             self._kept.append(keeping)
             self._begun.append(part)
 
-    async def _stop(self, parts: Sequence[Part], grace_s: float) -> None:
+    async def _stop(self, parts: Sequence[SupervisedProcess], grace_s: float) -> None:
         await asyncio.gather(*(part.stop(grace_s, self._hurry) for part in parts if part in self._begun))
 
     def _engine_is_ready(self) -> bool:

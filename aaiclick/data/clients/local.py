@@ -11,10 +11,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
+from aaiclick.data.clients.client_errors import is_unseen, is_unsent
 from aaiclick.data.clients.contract import DataClient, Rows, Settings
 from aaiclick.data.clients.pool import PooledClient
 from aaiclick.data.clients.tables import ALONE, Tables
-from aaiclick.data.clients.trouble import is_unseen, is_unsent
 from aaiclick.errors import DataRefused, DataUnreachable
 
 if TYPE_CHECKING:

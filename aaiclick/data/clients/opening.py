@@ -25,7 +25,7 @@ from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.local import LocalClient
 from aaiclick.data.clients.pool import THREADS, PooledClient, always, once_clean
 from aaiclick.data.clients.servers import open_servers
-from aaiclick.data.ownership import Endpoint, find_gateway, refuse_foreign
+from aaiclick.data.embedded.directory_lock import Endpoint, find_gateway, refuse_foreign
 from aaiclick.errors import DataUnreachable
 from aaiclick.module_path import our_python
 
@@ -208,7 +208,7 @@ def _borrow(endpoint: Endpoint) -> PooledClient:
     def connect() -> Client:
         import clickhouse_connect  # here, to keep start-up light
 
-        from aaiclick.data.clients.unix import pool_of  # here, to keep start-up light
+        from aaiclick.data.clients.unix_socket import pool_of  # here, to keep start-up light
 
         where: dict[str, Any] = {"host": parts.hostname, "port": parts.port}
         if endpoint.socket is not None:

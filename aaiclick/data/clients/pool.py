@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from aaiclick.data.clients import times
+from aaiclick.data.clients.client_errors import in_our_words, unreachable_is
 from aaiclick.data.clients.contract import Rows, Settings
+from aaiclick.data.clients.packing import packed
 from aaiclick.data.clients.tables import ALONE, Tables
-from aaiclick.data.clients.trouble import in_our_words, unreachable_is
-from aaiclick.data.packing import packed
-from aaiclick.data.sql import name as quoted
+from aaiclick.data.sql.quoting import name as quoted
 from aaiclick.errors import AaiclickError, DataUnreachable
 
 if TYPE_CHECKING:

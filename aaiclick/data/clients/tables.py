@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aaiclick.data import sql
 from aaiclick.data.clients.contract import Rows, Settings
-from aaiclick.data.schema import IN_PLACE, ORDER
+from aaiclick.data.sql import quoting
+from aaiclick.data.typing.schema import IN_PLACE, ORDER
 from aaiclick.errors import ConfigError, DataRefused, InputError
 from aaiclick.urls import did_you_mean, shown
 
@@ -91,26 +91,30 @@ class Tables:
 
     async def add_columns(self, client: DataClient, table: str, added: Mapping[str, str]) -> None:
         """Add columns to a table, those that it lacks."""
-        await client.command(f"ALTER TABLE {sql.name(table)} {_added(added)}")
+        await client.command(f"ALTER TABLE {quoting.name(table)} {_added(added)}")
 
     def in_place(self, table: str) -> list[str]:
         """Statements after which rows that are added to an ordered table of a query come after those that are there."""
-        return [f"ALTER TABLE {sql.name(table)} MODIFY COLUMN {IN_PLACE}"]  # columns of a query have no defaults
+        return [f"ALTER TABLE {quoting.name(table)} MODIFY COLUMN {IN_PLACE}"]  # columns of a query have no defaults
 
     async def make_like(self, client: DataClient, source: str, table: str, comment: str) -> None:
         """Make an empty table with the same columns."""
-        await client.command(f"CREATE TABLE {sql.name(table)} AS {sql.name(source)} COMMENT {sql.text(comment)}")
+        await client.command(
+            f"CREATE TABLE {quoting.name(table)} AS {quoting.name(source)} COMMENT {quoting.text(comment)}"
+        )
 
     async def copy(self, client: DataClient, source: str, copy: str, comment: str) -> None:
         """Make a table with the same columns and rows."""
-        await client.command(f"CREATE TABLE {sql.name(copy)} CLONE AS {sql.name(source)} COMMENT {sql.text(comment)}")
+        await client.command(
+            f"CREATE TABLE {quoting.name(copy)} CLONE AS {quoting.name(source)} COMMENT {quoting.text(comment)}"
+        )
 
     async def drop(self, client: DataClient, table: str) -> None:
         """Drop a table that may not be there."""
-        await client.command(f"DROP TABLE IF EXISTS {sql.name(table)} SYNC")
+        await client.command(f"DROP TABLE IF EXISTS {quoting.name(table)} SYNC")
 
     def _creation(self, new: NewTable, query: str = "", *, if_missing: bool = False) -> str:
-        text = f"CREATE TABLE {'IF NOT EXISTS ' if if_missing else ''}{sql.name(new.name)} "
+        text = f"CREATE TABLE {'IF NOT EXISTS ' if if_missing else ''}{quoting.name(new.name)} "
         text += f"({new.columns}) " if new.columns else ""
         return f"{text}{self._stored(new)}{_comment(new)}{f' AS {query}' if query else ''}"
 
@@ -146,25 +150,25 @@ class ClusterTables(Tables):
         )
         return (
             f"(SELECT substring(local.name, {len(LOCAL) + 1}) AS name, any(local.comment) AS comment, {which}"  # noqa: S608 (quoted)
-            f" FROM cluster({sql.text(self.cluster)}, system.tables) AS local"
-            f" WHERE local.database = {sql.text(self.database)} AND startsWith(local.name, {sql.text(LOCAL)})"
+            f" FROM cluster({quoting.text(self.cluster)}, system.tables) AS local"
+            f" WHERE local.database = {quoting.text(self.database)} AND startsWith(local.name, {quoting.text(LOCAL)})"
             " GROUP BY local.name) WHERE true"
         )
 
     async def look(self, client: DataClient, what: str, which: str) -> Rows:
         """A machine that is away is not asked."""
-        machines = f"clusterAllReplicas({sql.text(self.cluster)}, system.tables)"
-        text = f"SELECT DISTINCT {what} FROM {machines} WHERE database = {sql.text(self.database)} AND {which}"  # noqa: S608 (quoted)
+        machines = f"clusterAllReplicas({quoting.text(self.cluster)}, system.tables)"
+        text = f"SELECT DISTINCT {what} FROM {machines} WHERE database = {quoting.text(self.database)} AND {which}"  # noqa: S608 (quoted)
         return await client.rows(text, {"skip_unavailable_shards": 1})
 
     async def make(self, client: DataClient, new: NewTable, query: str = "", settings: Settings | None = None) -> None:
         if not new.columns:
             found = await client.rows(f"DESCRIBE TABLE ({query})")
             pairs = list(zip(*found.columns[:2], strict=True))
-            columns = ", ".join(IN_PLACE if name == ORDER else f"{sql.name(name)} {kind}" for name, kind in pairs)
+            columns = ", ".join(IN_PLACE if name == ORDER else f"{quoting.name(name)} {kind}" for name, kind in pairs)
             new = new._replace(columns=columns, names=[name for name, _ in pairs])
-        listed = ", ".join(map(sql.name, new.names))
-        fill = [f"INSERT INTO {sql.name(new.name)} ({listed}) {query}"] if query else []
+        listed = ", ".join(map(quoting.name, new.names))
+        fill = [f"INSERT INTO {quoting.name(new.name)} ({listed}) {query}"] if query else []
         try:
             for statement in self.creations(new):
                 await client.command(statement)
@@ -186,18 +190,18 @@ class ClusterTables(Tables):
 
     async def add_columns(self, client: DataClient, table: str, added: Mapping[str, str]) -> None:
         for each in (f"{LOCAL}{table}", table):
-            await client.command(f"ALTER TABLE {sql.name(each)}{self.on} {_added(added)}")
+            await client.command(f"ALTER TABLE {quoting.name(each)}{self.on} {_added(added)}")
 
     def in_place(self, table: str) -> list[str]:
         return []  # they were made so
 
     async def make_like(self, client: DataClient, source: str, table: str, comment: str) -> None:
-        local = f"database = {sql.text(self.database)} AND name = {sql.text(LOCAL + source)}"
+        local = f"database = {quoting.text(self.database)} AND name = {quoting.text(LOCAL + source)}"
         found = await client.rows(f"SELECT sorting_key FROM system.tables WHERE {local}")  # noqa: S608 (quoted)
         columns = await client.rows(_look(source))
         order = next(iter(found.columns[0]), "")
         new = NewTable(
-            table, f"({order})" if order else "tuple()", comment, f"AS {sql.name(source)}", columns.columns[0]
+            table, f"({order})" if order else "tuple()", comment, f"AS {quoting.name(source)}", columns.columns[0]
         )
         for statement in self.creations(new._replace(tokens=True)):
             await client.command(statement)
@@ -205,12 +209,12 @@ class ClusterTables(Tables):
     async def copy(self, client: DataClient, source: str, copy: str, comment: str) -> None:
         """The rows are copied: see `shares_pieces`."""
         await self.make_like(client, source, copy, comment)
-        await client.command(f"INSERT INTO {sql.name(copy)} SELECT * FROM {sql.name(source)}")  # noqa: S608 (quoted)
+        await client.command(f"INSERT INTO {quoting.name(copy)} SELECT * FROM {quoting.name(source)}")  # noqa: S608 (quoted)
 
     async def drop(self, client: DataClient, table: str) -> None:
         """The local ones first: what is left of a drop that fails is seen, and dropped again."""
         for each in (f"{LOCAL}{table}", table):
-            await client.command(f"DROP TABLE IF EXISTS {sql.name(each)}{self.on} SYNC")
+            await client.command(f"DROP TABLE IF EXISTS {quoting.name(each)}{self.on} SYNC")
 
     def creations(self, new: NewTable, *, if_missing: bool = False) -> list[str]:
         """The statements that make a table: first the one that stands for all, whose name may be taken.
@@ -222,17 +226,17 @@ class ClusterTables(Tables):
             raise InputError(field="engine", value=new.engine, rule=rule, hint="Use MergeTree, and deduplicate(…).")
         begin = f"CREATE TABLE {'IF NOT EXISTS ' if if_missing else ''}"
         columns = new.columns if new.columns.startswith("AS ") else f"({new.columns})"
-        by = ", ".join(sql.name(name) for name in new.names if name != ORDER)
-        where = ", ".join(map(sql.text, (self.cluster, self.database, LOCAL + new.name)))
+        by = ", ".join(quoting.name(name) for name in new.names if name != ORDER)
+        where = ", ".join(map(quoting.text, (self.cluster, self.database, LOCAL + new.name)))
         engine = f"ENGINE = Distributed({where}, cityHash64(tuple({by})))"
         return [
-            f"{begin}{sql.name(new.name)}{self.on} {columns} {engine}{_comment(new)}",
-            f"{begin}{sql.name(LOCAL + new.name)}{self.on} {columns} {self._stored(new)}{_comment(new)}",
+            f"{begin}{quoting.name(new.name)}{self.on} {columns} {engine}{_comment(new)}",
+            f"{begin}{quoting.name(LOCAL + new.name)}{self.on} {columns} {self._stored(new)}{_comment(new)}",
         ]
 
     async def _is_ours(self, client: DataClient, new: NewTable) -> bool:
         """Whether what is there of this name, on whichever machines, was made by this call."""
-        found = await self.look(client, "comment", f"name = {sql.text(new.name)}")
+        found = await self.look(client, "comment", f"name = {quoting.text(new.name)}")
         return bool(new.comment) and list(found.columns[0]) == [new.comment]
 
 
@@ -272,17 +276,17 @@ def find_tables(cluster: str, ask: Callable[[str], Rows]) -> Tables:
         raise ConfigError(setting="AAICLICK_CH_CLUSTER", value=shown(cluster), rule=rule, hint=hint)
     if shared:
         return Tables("SharedMergeTree", REPLICATED_TOKENS, SHARED_SETTINGS)
-    on = "" if kind == "Replicated" else f" ON CLUSTER {sql.name(cluster)}"
+    on = "" if kind == "Replicated" else f" ON CLUSTER {quoting.name(cluster)}"
     return ClusterTables("ReplicatedMergeTree", REPLICATED_TOKENS, CLUSTER_SETTINGS, cluster, database, on)
 
 
 def _look(table: str) -> str:
-    return f"DESCRIBE TABLE {sql.name(table)}"
+    return f"DESCRIBE TABLE {quoting.name(table)}"
 
 
 def _comment(new: NewTable) -> str:
-    return f" COMMENT {sql.text(new.comment)}" if new.comment else ""
+    return f" COMMENT {quoting.text(new.comment)}" if new.comment else ""
 
 
 def _added(added: Mapping[str, str]) -> str:
-    return ", ".join(f"ADD COLUMN IF NOT EXISTS {sql.name(name)} {kind}" for name, kind in added.items())
+    return ", ".join(f"ADD COLUMN IF NOT EXISTS {quoting.name(name)} {kind}" for name, kind in added.items())

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from aaiclick.data.grammar import Type, parse
+from aaiclick.data.typing.grammar import Type, parse
 from aaiclick.errors import InputError
 
 if TYPE_CHECKING:

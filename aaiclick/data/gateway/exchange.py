@@ -12,16 +12,16 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from aaiclick.data.engine import DEFAULT_DATABASE, Engine
+from aaiclick.data.embedded.engine import DEFAULT_DATABASE, Engine
 from aaiclick.data.gateway.faults import Fault, as_fault, fault
-from aaiclick.data.gateway.queries import Query, run
-from aaiclick.data.gateway.reach import check_reach
-from aaiclick.data.gateway.replies import Headers, Reply
+from aaiclick.data.gateway.http.replies import Headers, Reply
+from aaiclick.data.gateway.http.request_reader import BadRequest, Body, BodyBroken, Head
+from aaiclick.data.gateway.outside_access import check_reach
+from aaiclick.data.gateway.queries import GatewayQuery, run
 from aaiclick.data.gateway.requests import choose_query_id, flag, number, read_query
-from aaiclick.data.gateway.running import Run, Running, Working
+from aaiclick.data.gateway.running_queries import RunningQueries, RunningQuery, Working
 from aaiclick.data.gateway.sending import PLAIN, BrokenOff, Sending
-from aaiclick.data.gateway.sessions import TIMEOUT_S, Session, Sessions
-from aaiclick.data.gateway.wire import BadRequest, Body, BodyBroken, Head
+from aaiclick.data.gateway.sessions import TIMEOUT_S, GatewaySession, GatewaySessions
 
 if TYPE_CHECKING:
     from chdb.state.sqlitelike import Connection
@@ -51,8 +51,8 @@ class Service:
     engine: Engine
     user: str
     password: str
-    sessions: Sessions
-    running: Running
+    sessions: GatewaySessions
+    running: RunningQueries
     files: bool = False
     """Whether clients on a port may reach files and addresses too; those on a socket file are the user's own."""
 
@@ -176,7 +176,7 @@ def _login(head: Head) -> tuple[str, str]:
     return head.params.get("user", "default"), head.params.get("password", "")
 
 
-def _refuse_changes_by_get(head: Head, query: Query) -> None:
+def _refuse_changes_by_get(head: Head, query: GatewayQuery) -> None:
     if head.method != "POST" and (not query.is_reading or query.keyword == "KILL"):
         text = "Cannot execute query in readonly mode. Method GET implies readonly: use POST for modifying queries."
         raise fault(164, "READONLY", text)
@@ -190,7 +190,7 @@ def _news(head: Head, reply: Reply, sending: Sending) -> list[Callable[[], None]
     return [sending.send_if_late, Working(reply.say_working, every_s).tell_if_due]
 
 
-def _ends_with_client(head: Head, query: Query) -> bool:
+def _ends_with_client(head: Head, query: GatewayQuery) -> bool:
     """Whether a query is stopped when its client has gone; one that makes a table then leaves nothing of it."""
     if query.keyword == "CREATE":
         return flag(head, "cancel_http_queries_on_client_close")
@@ -199,7 +199,7 @@ def _ends_with_client(head: Head, query: Query) -> bool:
 
 @contextmanager
 def _engine_connection(
-    service: Service, head: Head, query: Query, client: socket.socket, news: Sequence[Callable[[], None]]
+    service: Service, head: Head, query: GatewayQuery, client: socket.socket, news: Sequence[Callable[[], None]]
 ) -> Iterator[Connection]:
     """A connection to the engine for this query, which is known as running as long as it is lent."""
     watched = client if _ends_with_client(head, query) else None
@@ -216,11 +216,11 @@ def _engine_connection(
             lending = service.engine.connection(database=database, settings=query.settings, reuse=reuse)
             connection = stack.enter_context(lending)
         writer = None if query.is_reading else client
-        stack.enter_context(service.running.enter(Run(query.query_id, connection, watched, news, writer)))
+        stack.enter_context(service.running.enter(RunningQuery(query.query_id, connection, watched, news, writer)))
         yield connection
 
 
-def _session(service: Service, head: Head, session_id: str) -> AbstractContextManager[Session]:
+def _session(service: Service, head: Head, session_id: str) -> AbstractContextManager[GatewaySession]:
     return service.sessions.lend(
         session_id,
         timeout_s=number(head, "session_timeout", TIMEOUT_S),

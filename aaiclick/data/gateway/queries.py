@@ -9,12 +9,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from aaiclick.data import sql as words
-from aaiclick.data.engine import set_statement
+from aaiclick.data.embedded.engine import set_statement
 from aaiclick.data.gateway import formats
 from aaiclick.data.gateway.faults import fault
-from aaiclick.data.gateway.multipart import ExternalTable
+from aaiclick.data.gateway.http.multipart import ExternalTable
 from aaiclick.data.gateway.statements import READING, STREAMED, Insert, keyword, leaves_traces, output_format
+from aaiclick.data.sql import quoting as words
 
 if TYPE_CHECKING:
     from chdb.state.sqlitelike import Connection
@@ -27,7 +27,7 @@ ONCE = {"insert_deduplication_token"}
 
 
 @dataclass
-class Query:
+class GatewayQuery:
     """What a client asked for."""
 
     query_id: str
@@ -94,7 +94,7 @@ class Outcome:
 
 
 @contextmanager
-def run(query: Query, connection: Connection) -> Iterator[Outcome]:
+def run(query: GatewayQuery, connection: Connection) -> Iterator[Outcome]:
     """Run a query, with the tables that it brings along; take the pieces inside the block."""
     try:
         for table in query.tables:
@@ -111,7 +111,7 @@ def run(query: Query, connection: Connection) -> Iterator[Outcome]:
     _drop_tables(query, connection)
 
 
-def _run(query: Query, connection: Connection) -> Outcome:
+def _run(query: GatewayQuery, connection: Connection) -> Outcome:
     counts = Counts()
     if query.insert is not None:
         _insert(query, query.insert, connection, counts)
@@ -125,7 +125,7 @@ def _run(query: Query, connection: Connection) -> Outcome:
     return Outcome(name if query.is_reading else None, pieces, counts)
 
 
-def _can_stream(query: Query) -> bool:
+def _can_stream(query: GatewayQuery) -> bool:
     """chdb streams the rows of a SELECT; totals and extremes it would put in the wrong place."""
     if query.keyword not in STREAMED or "extremes" in query.settings:
         return False
@@ -134,7 +134,7 @@ def _can_stream(query: Query) -> bool:
 
 
 def _stream(
-    query: Query, connection: Connection, name: str, joiner: formats.Joiner, counts: Counts
+    query: GatewayQuery, connection: Connection, name: str, joiner: formats.Joiner, counts: Counts
 ) -> Generator[bytes]:
     """The rows as the engine makes them; leaving early cancels the query.
 
@@ -163,7 +163,7 @@ def _cancel(stream: Any) -> None:
         stream.cancel()
 
 
-def _whole(query: Query, connection: Connection, name: str, counts: Counts) -> Generator[bytes]:
+def _whole(query: GatewayQuery, connection: Connection, name: str, counts: Counts) -> Generator[bytes]:
     """An answer that is made before the first piece is taken; the engine holds it in memory until the last."""
     _refuse_several(query.sql, connection)
     result = connection.query(query.sql, name, params=query.params)
@@ -192,7 +192,7 @@ def _refuse_several(sql: bytes, connection: Connection) -> None:
         raise fault(62, "SYNTAX_ERROR", "Multi-statements are not allowed.")
 
 
-def _insert(query: Query, insert: Insert, connection: Connection, counts: Counts) -> None:
+def _insert(query: GatewayQuery, insert: Insert, connection: Connection, counts: Counts) -> None:
     """Give the data to the engine as it comes in. If it breaks off, what the engine has not stored yet is dropped.
 
     As in ClickHouse, a large insert is stored block by block: what was stored before stays.
@@ -235,7 +235,7 @@ def _make_table(table: ExternalTable, connection: Connection) -> None:
         stream.finish()
 
 
-def _drop_tables(query: Query, connection: Connection) -> None:
+def _drop_tables(query: GatewayQuery, connection: Connection) -> None:
     for table in query.tables:
         connection.query(f"DROP TEMPORARY TABLE IF EXISTS {words.name(table.name)}", "TabSeparated")
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from aaiclick.data.gateway import formats
-from aaiclick.data.gateway.blocks import unpack
-from aaiclick.data.gateway.codecs import decompress
 from aaiclick.data.gateway.faults import fault
-from aaiclick.data.gateway.multipart import ExternalTable, is_form, read_form, take_tables
-from aaiclick.data.gateway.queries import Query
+from aaiclick.data.gateway.http.blocks import unpack
+from aaiclick.data.gateway.http.codecs import decompress
+from aaiclick.data.gateway.http.multipart import ExternalTable, is_form, read_form, take_tables
+from aaiclick.data.gateway.http.request_reader import BadRequest, Body, Head
+from aaiclick.data.gateway.queries import GatewayQuery
 from aaiclick.data.gateway.statements import Insert, insert_at, keyword, name_query, split_insert
-from aaiclick.data.gateway.wire import BadRequest, Body, Head
 
 SQL_BYTES_MAX = 1 << 26
 INSERT_HEAD_BYTES_MAX = 1 << 20
@@ -30,7 +30,7 @@ NOT_SETTINGS = frozenset(
 """Parameters that the engine is not told. Its log_comment tells connections apart: see engine.py."""
 
 
-def read_query(head: Head, body: Body, query_id: str) -> Query:
+def read_query(head: Head, body: Body, query_id: str) -> GatewayQuery:
     """What a request asks for. The data of an insert stays in the request until it is taken."""
     params = dict(head.params)
     pieces = decompress(head.headers.get("content-encoding", "").strip().lower(), body.pieces())
@@ -79,24 +79,26 @@ def _default_format(params: dict[str, str], head: Head) -> str:
     return name
 
 
-def _find_sql(sql: bytes, pieces: Iterator[bytes], query_id: str) -> Query:
+def _find_sql(sql: bytes, pieces: Iterator[bytes], query_id: str) -> GatewayQuery:
     """The SQL from the address, from the body, or from both; the data of an insert follows it."""
     if keyword(sql) == "INSERT":
         insert = split_insert(sql) or _without_format(sql)
         if insert is not None:
             rest = sql[insert.data_at :]
-            return Query(query_id, sql, insert=insert, data=itertools.chain([rest] if rest.strip() else [], pieces))
+            return GatewayQuery(
+                query_id, sql, insert=insert, data=itertools.chain([rest] if rest.strip() else [], pieces)
+            )
     text, ended = _take(sql + b"\n" if sql else b"", pieces, INSERT_HEAD_BYTES_MAX)
     insert = split_insert(text) if keyword(text) == "INSERT" else None
     if insert is not None and not (ended and insert.format == "Values"):  # a short one may hold expressions, parameters
-        return Query(query_id, text, insert=insert, data=itertools.chain([text[insert.data_at :]], pieces))
+        return GatewayQuery(query_id, text, insert=insert, data=itertools.chain([text[insert.data_at :]], pieces))
     if not ended:
         text, ended = _take(text, pieces, SQL_BYTES_MAX)
     if not ended or len(text) > SQL_BYTES_MAX:
         raise BadRequest(413, f"The query is longer than {SQL_BYTES_MAX} bytes.")
     if not text.strip():
         raise fault(62, "SYNTAX_ERROR", "Syntax error: Empty query.")
-    return Query(query_id, name_query(text, query_id))
+    return GatewayQuery(query_id, name_query(text, query_id))
 
 
 def _without_format(sql: bytes) -> Insert | None:

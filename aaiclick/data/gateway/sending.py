@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
 from types import TracebackType
 
-from aaiclick.data.gateway import codecs, formats
-from aaiclick.data.gateway.blocks import Blocks
+from aaiclick.data.gateway import formats
 from aaiclick.data.gateway.faults import Fault
+from aaiclick.data.gateway.http import codecs
+from aaiclick.data.gateway.http.blocks import Blocks
+from aaiclick.data.gateway.http.replies import Headers, Reply
+from aaiclick.data.gateway.http.request_reader import Head
 from aaiclick.data.gateway.queries import Counts, Outcome
-from aaiclick.data.gateway.replies import Headers, Reply
 from aaiclick.data.gateway.requests import flag, number
-from aaiclick.data.gateway.wire import Head
 
 BUFFER_BYTES = 1 << 20
 """An answer up to this size is sent when it is complete: an error in it still gets its status."""

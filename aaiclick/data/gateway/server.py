@@ -11,14 +11,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import BinaryIO, cast
 
-from aaiclick.data.engine import Engine
+from aaiclick.backoff import Backoff
+from aaiclick.data.embedded.engine import Engine
 from aaiclick.data.gateway.exchange import Service, answer, is_ping, knows_password, refuse
-from aaiclick.data.gateway.replies import Reply
-from aaiclick.data.gateway.running import AT_ONCE_MAX, Running
-from aaiclick.data.gateway.sessions import Sessions
-from aaiclick.data.gateway.sockets import Listener, listen_on_port
-from aaiclick.data.gateway.wire import BadRequest, Head, read_head
-from aaiclick.trouble import Trouble
+from aaiclick.data.gateway.http.replies import Reply
+from aaiclick.data.gateway.http.request_reader import BadRequest, Head, read_head
+from aaiclick.data.gateway.http.sockets import Listener, listen_on_port
+from aaiclick.data.gateway.running_queries import AT_ONCE_MAX, RunningQueries
+from aaiclick.data.gateway.sessions import GatewaySessions
 
 CONNECTIONS_MAX = 512
 STRANGERS_MAX = 64
@@ -64,7 +64,7 @@ class Gateway:
 
         Without `files`, clients on the port reach no files and addresses.
         """
-        sessions, running = Sessions(engine), Running(engine, at_once_max=at_once_max)
+        sessions, running = GatewaySessions(engine), RunningQueries(engine, at_once_max=at_once_max)
         self._service = Service(engine, user, password, sessions, running, files)
         self._address = None if port is None else (host, port)
         self._listeners = [] if listener is None else [listener]
@@ -132,17 +132,17 @@ class Gateway:
 
     def _accept(self, listening: socket.socket) -> None:
         listening.settimeout(LOOK_EVERY_S)
-        trouble = Trouble()
+        backoff = Backoff()
         while not self._stopping.is_set():
             try:
                 client, _ = listening.accept()
             except TimeoutError:
                 continue
             except OSError as error:  # out of descriptors, say: those of others become free
-                trouble.met("accepting connections to the gateway", error)
+                backoff.met("accepting connections to the gateway", error)
                 self._stopping.wait(LOOK_EVERY_S)
                 continue
-            trouble.over()
+            backoff.over()
             self._welcome(client)
 
     def _welcome(self, client: socket.socket) -> None:

@@ -7,10 +7,10 @@ import secrets
 from pathlib import Path
 
 from aaiclick.config import settings
-from aaiclick.data.engine import Engine
+from aaiclick.data.embedded.directory_lock import Endpoint, Ownership, acquire
+from aaiclick.data.embedded.engine import Engine
+from aaiclick.data.gateway.http.sockets import listen_in_private
 from aaiclick.data.gateway.server import Gateway
-from aaiclick.data.gateway.sockets import listen_in_private
-from aaiclick.data.ownership import Endpoint, Ownership, acquire
 
 USER = "default"
 PASSWORD_BYTES = 32

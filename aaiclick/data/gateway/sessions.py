@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from aaiclick.data import sql
-from aaiclick.data.engine import Engine, set_statement
+from aaiclick.data.embedded.engine import Engine, set_statement
 from aaiclick.data.gateway.faults import fault
+from aaiclick.data.sql import quoting
 
 if TYPE_CHECKING:
     from chdb.state.sqlitelike import Connection
@@ -24,7 +24,7 @@ WAIT_S_MAX = 0.5
 """A client that left an answer unread may ask again before that is noticed."""
 
 
-class Session:
+class GatewaySession:
     """One client's connection; one query at a time.
 
     Settings and the database of a single request are put back before the next one that does not have them; what SET
@@ -54,7 +54,7 @@ class Session:
             return
         if self._away is None:
             self._home = self.connection.query("SELECT currentDatabase()", "TSVRaw").bytes().decode()[:-1]
-        self.connection.query(f"USE {sql.name(database or self._home)}", "TabSeparated")
+        self.connection.query(f"USE {quoting.name(database or self._home)}", "TabSeparated")
         self._away = database
 
     def _apply(self, settings: Mapping[str, str]) -> None:
@@ -72,11 +72,11 @@ class Session:
 
     def _as_they_are(self, names: list[str]) -> dict[str, str]:
         """For each setting, the statement that brings it back."""
-        wanted = ", ".join(map(sql.text, names))
+        wanted = ", ".join(map(quoting.text, names))
         query = f"SELECT name, value, changed FROM system.settings WHERE name IN ({wanted})"  # noqa: S608 (quoted)
         found = str(self.connection.query(query, "JSONCompactEachRow")) if names else ""
         rows = map(json.loads, found.splitlines())
-        return {name: f"SET {name} = {sql.text(value) if changed else 'DEFAULT'}" for name, value, changed in rows}
+        return {name: f"SET {name} = {quoting.text(value) if changed else 'DEFAULT'}" for name, value, changed in rows}
 
     def is_clean(self) -> bool:
         """Whether rows of a query that failed are gone; the first question after it still gets them."""
@@ -84,19 +84,19 @@ class Session:
         return any(answer == b"clean\n" for answer in answers)
 
 
-class Sessions:
+class GatewaySessions:
     """The sessions of a gateway, by the ids that clients gave them."""
 
     def __init__(self, engine: Engine, *, wait_s_max: float = WAIT_S_MAX) -> None:
         self._engine = engine
         self._wait_s_max = wait_s_max
         self._lock = threading.Lock()
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, GatewaySession] = {}
 
     @contextmanager
     def lend(
         self, session_id: str, *, timeout_s: float = TIMEOUT_S, must_exist: bool = False, closes: bool = False
-    ) -> Iterator[Session]:
+    ) -> Iterator[GatewaySession]:
         """The session, made if it is not there; refused if another request goes on having it.
 
         After an error the session goes on, with its temporary tables, if its connection proves to be clean.
@@ -136,7 +136,7 @@ class Sessions:
             if session.busy.acquire(blocking=False):
                 session.connection.close()
 
-    def _take(self, session_id: str, *, must_exist: bool) -> Session:
+    def _take(self, session_id: str, *, must_exist: bool) -> GatewaySession:
         self.end_expired()
         deadline = time.monotonic() + self._wait_s_max
         while True:
@@ -145,7 +145,7 @@ class Sessions:
                 if session is None and must_exist:
                     raise fault(372, "SESSION_NOT_FOUND", f"Session {session_id} not found.")
                 if session is None:
-                    session = self._sessions[session_id] = Session(self._engine.connect())
+                    session = self._sessions[session_id] = GatewaySession(self._engine.connect())
             if not session.busy.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 raise fault(373, "SESSION_IS_LOCKED", f"Session {session_id} is locked by a concurrent client.")
             with self._lock:
@@ -153,7 +153,7 @@ class Sessions:
                     return session
             session.busy.release()  # it ended while it was waited for
 
-    def _keep_if_clean(self, session_id: str, session: Session) -> None:
+    def _keep_if_clean(self, session_id: str, session: GatewaySession) -> None:
         try:
             if session.is_clean():
                 return
@@ -161,7 +161,7 @@ class Sessions:
             pass  # a connection that cannot even say this is gone
         self._end(session_id, session)
 
-    def _end(self, session_id: str, session: Session) -> None:
+    def _end(self, session_id: str, session: GatewaySession) -> None:
         with self._lock:
             self._sessions.pop(session_id, None)
         session.connection.close()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from aaiclick.data import sql as words
+from aaiclick.data.sql import quoting as words
 
 READING = {"SELECT", "WITH", "FROM", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "CHECK", "KILL"}
 """Statements that answer with rows."""

@@ -6,9 +6,9 @@ ClickHouse's: what is computed with None is None; `/` by zero gives infinity or 
 of the answer are refused (`arithmetic`), where the types are known.
 """
 
-from aaiclick.data.operations.elements import NESTED
 from aaiclick.data.operations.functions import FUNCTIONS, SUBJECTS
 from aaiclick.data.operations.operation import ALL_ROWS, SO_FAR, Applied, Body, Operation
+from aaiclick.data.operations.row_functions.elements import NESTED
 from aaiclick.data.operations.signs import OPERATORS
 from aaiclick.data.operations.totals import AGGREGATES
 from aaiclick.data.operations.windows import WINDOWS

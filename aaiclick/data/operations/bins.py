@@ -7,9 +7,9 @@ from itertools import pairwise
 from math import isnan
 from typing import Any
 
-from aaiclick.data.kinds import TEXT, Kind, Worded, like, maybe
 from aaiclick.data.operations.operation import Applied, Operation
 from aaiclick.data.operations.windows import braced
+from aaiclick.data.typing.expression_types import TEXT, Kind, Worded, like, maybe
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 

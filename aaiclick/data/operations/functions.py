@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from aaiclick.data.operations.choices import CHOICES
-from aaiclick.data.operations.elements import ELEMENTS
-from aaiclick.data.operations.geography import GEOGRAPHY
-from aaiclick.data.operations.lists import LISTS
-from aaiclick.data.operations.numbers import NUMBERS
 from aaiclick.data.operations.operation import Operation
-from aaiclick.data.operations.patterns import PATTERNS
-from aaiclick.data.operations.records import RECORDS
-from aaiclick.data.operations.texts import TEXTS
-from aaiclick.data.operations.times import TIMES
+from aaiclick.data.operations.row_functions.choices import CHOICES
+from aaiclick.data.operations.row_functions.elements import ELEMENTS
+from aaiclick.data.operations.row_functions.geography import GEOGRAPHY
+from aaiclick.data.operations.row_functions.lists import LISTS
+from aaiclick.data.operations.row_functions.numbers import NUMBERS
+from aaiclick.data.operations.row_functions.patterns import PATTERNS
+from aaiclick.data.operations.row_functions.records import RECORDS
+from aaiclick.data.operations.row_functions.texts import TEXTS
+from aaiclick.data.operations.row_functions.times import TIMES
 
 SUBJECTS: dict[str, dict[str, Operation]] = {
     "Numbers": NUMBERS,

@@ -7,8 +7,7 @@ from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
 from aaiclick.data.clocks import Clock
-from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import (
+from aaiclick.data.typing.expression_types import (
     NULL,
     Kind,
     Typing,
@@ -21,6 +20,7 @@ from aaiclick.data.kinds import (
     maybe,
     same,
 )
+from aaiclick.data.typing.grammar import Type
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aaiclick.data import sql
-from aaiclick.data.beyond import BEYOND
-from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import FLOAT, Kind, Worded, is_float, is_null, is_whole, like
-from aaiclick.data.whole import Whole
+from aaiclick.data.arithmetic.overflow import BEYOND
+from aaiclick.data.sql import quoting
+from aaiclick.data.typing.expression_types import FLOAT, Kind, Worded, is_float, is_null, is_whole, like
+from aaiclick.data.typing.grammar import Type
+from aaiclick.data.typing.integer_types import Whole
 from aaiclick.errors import InputError
 
 _BIG = "groupArray(64)(if(abs({0}) > 1, toUInt64(abs({0})), NULL)){over}"
@@ -34,7 +34,7 @@ def product(kinds: Sequence[Kind]) -> Worded | None:
         raise InputError(field="product", value=str(kind), rule="whole numbers of 64 bits, or floats", hint=hint)
     answer = "Int64" if Whole(kind).signed else "UInt64"
     factors = f"if({_HAS_ZERO}, [], {_BIG})"
-    told = sql.text(BEYOND.format("a product"))
+    told = quoting.text(BEYOND.format("a product"))
     check = f"throwIf(arrayProduct({factors}) > {2.0**65!r}, {told})"
     folded = f"toInt256(arrayFold((m, n) -> m * n, {factors}, toUInt256(1)))"
     signed = f"if({_HAS_ZERO}, 0, if({_IS_NEGATIVE}, -1, 1) * {folded})"

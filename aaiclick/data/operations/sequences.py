@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
 
-from aaiclick.data import sql
-from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import BOOL, COUNT, Kind, Worded, is_null, is_whole, like
 from aaiclick.data.operations.operation import Operation, of_times_too, total, window
-from aaiclick.data.zones import SECONDS
+from aaiclick.data.sql import quoting
+from aaiclick.data.sql.zones import SECONDS
+from aaiclick.data.typing.expression_types import BOOL, COUNT, Kind, Worded, is_null, is_whole, like
+from aaiclick.data.typing.grammar import Type
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
@@ -40,7 +40,7 @@ def sortable(within: timedelta | int) -> Operation:
         refused = "throwIf(isNull({0}), 'a window by time: a time is None; leave such rows out')"
         refused = f"{refused} + " if is_null(kind) else ""
         if _finest(kind) % unit:
-            told = sql.text(f"a window by time: a time is no multiple of {unit / 1000:g} microseconds; {_COARSER}")
+            told = quoting.text(f"a window by time: a time is no multiple of {unit / 1000:g} microseconds; {_COARSER}")
             refused += f"throwIf(ifNull({text}, 0) % {unit} != 0, {told}) + "
         if not refused:
             return Worded(value, _MOMENT)
@@ -158,7 +158,7 @@ def funnel(steps: int, within: timedelta) -> Operation:
 
 def sequence(pattern: str, conditions: int, *, count: bool) -> Operation:
     """Whether events follow each other as the pattern says, or how often they do."""
-    text = sql.text(_checked(pattern, conditions)).replace("{", "{{").replace("}", "}}")
+    text = quoting.text(_checked(pattern, conditions)).replace("{", "{{").replace("}", "}}")
     listed = f"({{moment}}{_conditions(conditions)}){{over}}"
     if count:
         return _of_events(f"sequenceCount({text}){listed}", conditions, COUNT)

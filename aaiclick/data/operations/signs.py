@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from aaiclick.data import arithmetic, bits
-from aaiclick.data.kinds import FLOAT, Typing
-from aaiclick.data.operations import shifts
+from aaiclick.data.arithmetic import bits
+from aaiclick.data.arithmetic import checked as arithmetic
+from aaiclick.data.operations import additions
 from aaiclick.data.operations.operation import Operation, gives, same_as_first, two
 from aaiclick.data.sameness import comparing
+from aaiclick.data.typing.expression_types import FLOAT, Typing
 
 
 def moved(sign: str, typed: Typing, wrapping: Typing) -> Operation:
@@ -24,9 +25,9 @@ def compared(sign: str) -> Operation:
 
 
 OPERATORS = {
-    "add": moved("+", shifts.PLUS, shifts.WRAPPING_PLUS),
-    "sub": moved("-", shifts.MINUS, shifts.WRAPPING_MINUS),
-    "mul": checked("*")._replace(typed=shifts.TIMES),
+    "add": moved("+", additions.PLUS, additions.WRAPPING_PLUS),
+    "sub": moved("-", additions.MINUS, additions.WRAPPING_MINUS),
+    "mul": checked("*")._replace(typed=additions.TIMES),
     "truediv": two("({0} / {1})", typed=arithmetic.divided),
     "floordiv": two(arithmetic.FLOOR, typed=arithmetic.floor_divided),
     "mod": two(arithmetic.REMAINDER, typed=arithmetic.remainder),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from aaiclick.data import arithmetic
-from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import (
+from aaiclick.data.arithmetic import checked
+from aaiclick.data.operations import products
+from aaiclick.data.operations.operation import FIRST, OTHERS, Operation, of_numbers, of_times_too, one_of, total
+from aaiclick.data.sameness.nans import poisoned
+from aaiclick.data.typing.expression_types import (
     COUNT,
     FLOAT,
     Kind,
@@ -20,10 +22,8 @@ from aaiclick.data.kinds import (
     like,
     maybe,
 )
-from aaiclick.data.operations import products
-from aaiclick.data.operations.operation import FIRST, OTHERS, Operation, of_numbers, of_times_too, one_of, total
-from aaiclick.data.sameness.nans import poisoned
-from aaiclick.data.whole import Whole
+from aaiclick.data.typing.grammar import Type
+from aaiclick.data.typing.integer_types import Whole
 from aaiclick.errors import InputError
 
 Degrees = Literal[0, 1]
@@ -173,7 +173,7 @@ def _mean(kinds: Sequence[Kind]) -> Worded | None:
     """Of times, as precise as they are; of none of them it is None, where ClickHouse says 1970."""
     kind = kinds[0]
     is_time = kind is not None and kind.bare.name in ("Date", "Date32", "DateTime", "DateTime64")
-    return Worded("avgOrNull({0})", maybe(kind)) if is_time else arithmetic.mean(kinds)
+    return Worded("avgOrNull({0})", maybe(kind)) if is_time else checked.mean(kinds)
 
 
 _ABOUT = "ifNull(uniqCombined64({0}){over}, 0)"
@@ -184,7 +184,7 @@ def _distinct_about(kinds: Sequence[Kind]) -> Worded:
 
 
 AGGREGATES = {
-    "sum": total("ifNull(sum({0}){over}, 0)", typed=arithmetic.total)._replace(wrapping=arithmetic.wrapped_total),
+    "sum": total("ifNull(sum({0}){over}, 0)", typed=checked.total)._replace(wrapping=checked.wrapped_total),
     "mean": of_times_too(total("avg({0})", times=FIRST, typed=_mean)),
     "min": one_of("minOrNull({0})")._replace(typed=poisoned("minOrNull({0})")),
     "max": one_of("maxOrNull({0})")._replace(typed=poisoned("maxOrNull({0})")),
@@ -196,7 +196,7 @@ AGGREGATES = {
     "quantile": total("quantileExactInclusive({1})({0})", 2),
     "mode": total(_most_frequent([None]).sql, alike=FIRST, typed=_most_frequent),
     "product": of_numbers("product", total(products.UNKNOWN, typed=products.product)),
-    "nunique": total("uniqExact({0})", typed=arithmetic.distinct),
+    "nunique": total("uniqExact({0})", typed=checked.distinct),
     "approx_nunique": total(_ABOUT, typed=_distinct_about),
     "count": total("count({0})", typed=lambda _: Worded("count({0})", COUNT)),
     "any": _truths("toBool(count(if({0} != 0, 1, NULL)){over} > 0)"),

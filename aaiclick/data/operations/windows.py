@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from aaiclick.data import arithmetic, sql
-from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import BOOL, COUNT, FLOAT, TEXT, Kind, Worded, found, is_float, like, maybe
+from aaiclick.data.arithmetic import checked
 from aaiclick.data.operations import products
 from aaiclick.data.operations.operation import ALL_ROWS, FIRST, Operation, of_numbers, of_times_too, window
 from aaiclick.data.sameness.nans import poisoned
+from aaiclick.data.sql import quoting
+from aaiclick.data.typing.expression_types import BOOL, COUNT, FLOAT, TEXT, Kind, Worded, found, is_float, like, maybe
+from aaiclick.data.typing.grammar import Type
 from aaiclick.errors import InputError
 from aaiclick.urls import did_you_mean
 
@@ -34,8 +35,8 @@ _IN_ORDER = {
     "last_value": window(_LAST, alike=FIRST, frame=ALL_ROWS, typed=found(_LAST)),
     "forward_fill": window("anyLast({0})", alike=FIRST, typed=found("anyLast({0})")),
     "backward_fill": window("any({0})", alike=FIRST, frame=_FROM_HERE, typed=found("any({0})")),
-    "cumsum": window("sum({0})", typed=arithmetic.total_so_far),
-    "cummean": window("avg({0})", typed=arithmetic.mean),
+    "cumsum": window("sum({0})", typed=checked.total_so_far),
+    "cummean": window("avg({0})", typed=checked.mean),
     "cummin": window("min({0})", alike=FIRST, typed=poisoned("min({0})")),
     "cummax": window("max({0})", alike=FIRST, typed=poisoned("max({0})")),
     "cumcount": window("count({0})", typed=lambda _: Worded("count({0})", COUNT)),
@@ -121,7 +122,7 @@ def difference(count: int) -> Operation:
             return Worded(f"dateDiff('day', {other}, {{0}})", maybe(Type("Int64")))
         if kind is not None and (kind.bare.name.startswith("DateTime") or kind.bare == BOOL):
             return None
-        worded = arithmetic.added("-")([kind, maybe(kind)])
+        worded = checked.added("-")([kind, maybe(kind)])
         return None if worded is None else Worded(worded.sql.replace("{1}", other), maybe(worded.kind))
 
     return of_times_too(window(f"({{0}} - {other})", frame=ALL_ROWS, ordered=True, typed=words))
@@ -172,4 +173,4 @@ def parted(places: Sequence[float], labels: Sequence[str] | None) -> Operation:
 
 def braced(label: str) -> str:
     """A text as it stands among words with places in braces."""
-    return sql.text(label).replace("{", "{{").replace("}", "}}")
+    return quoting.text(label).replace("{", "{{").replace("}", "}}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aaiclick.data import sql
-from aaiclick.data.grammar import INTEGERS, Type, nullable
-from aaiclick.data.kinds import FLOATS, TEXT, Kind, is_decimal, is_float, is_whole
-from aaiclick.data.unions import common_type
-from aaiclick.data.zones import SECONDS
+from aaiclick.data.sql import quoting
+from aaiclick.data.sql.zones import SECONDS
+from aaiclick.data.typing.common_types import common_type
+from aaiclick.data.typing.expression_types import FLOATS, TEXT, Kind, is_decimal, is_float, is_whole
+from aaiclick.data.typing.grammar import INTEGERS, Type, nullable
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
@@ -63,7 +63,7 @@ def _as(wanted: Type, kind: Type) -> str:
     if kind.bare == wanted:
         return "{0}"
     value = "toString({0})" if is_whole(kind) and kind.bare.bits > 64 else "{0}"  # ClickHouse has no other way
-    return f"CAST({value}, {sql.text(str(nullable(wanted) if kind.is_nullable else wanted))})"
+    return f"CAST({value}, {quoting.text(str(nullable(wanted) if kind.is_nullable else wanted))})"
 
 
 def _refused(kinds: Sequence[Type], where: str, name: str) -> InputError:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aaiclick.data.grammar import INTEGERS, PRECISION_MAX
-from aaiclick.data.kinds import Kind, Typing, Worded, is_decimal, is_float, is_whole
-from aaiclick.data.whole import null_or
+from aaiclick.data.typing.expression_types import Kind, Typing, Worded, is_decimal, is_float, is_whole
+from aaiclick.data.typing.grammar import INTEGERS, PRECISION_MAX
+from aaiclick.data.typing.integer_types import null_or
 
 DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
 """The most digits of a whole number of so many bits."""

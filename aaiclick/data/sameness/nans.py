@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import FLOAT, Kind, Typing, Worded, are_long, is_float, like, maybe
+from aaiclick.data.typing.expression_types import FLOAT, Kind, Typing, Worded, are_long, is_float, like, maybe
+from aaiclick.data.typing.grammar import Type
 
 SINGLE, BYTE = Type("Float32"), Type("Int8")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from aaiclick.data import sql
 from aaiclick.data.clients.tables import NewTable
-from aaiclick.data.schema import Schema
+from aaiclick.data.sql import quoting
 from aaiclick.data.tables.storage import PLAINLY, Storage
+from aaiclick.data.typing.schema import Schema
 from aaiclick.errors import ValueExposed
 from aaiclick.telemetry.masks import is_mentioned
 
@@ -16,7 +16,7 @@ def new_table(table: str, schema: Schema, comment: str, *, granule: int = 0, sto
     With a granule, it is sorted by its first column, and so many rows are read at least. Without columns, it has those
     of the query that fills it.
     """
-    order = sql.name(schema.names[0]) if granule else storage.order(schema.ordered)
+    order = quoting.name(schema.names[0]) if granule else storage.order(schema.ordered)
     columns = schema.column_definitions() if schema.names and not granule else ""
     if is_mentioned(f"{table} {columns} {order} {storage.engine} {storage.partition}"):
         raise exposed()

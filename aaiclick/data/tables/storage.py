@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from aaiclick.data import sql
-from aaiclick.data.grammar import INTEGERS, PLAIN, Type, parse
-from aaiclick.data.schema import ORDER, Schema, is_replacing
+from aaiclick.data.sql import quoting
+from aaiclick.data.typing.grammar import INTEGERS, PLAIN, Type, parse
+from aaiclick.data.typing.schema import ORDER, Schema, is_replacing
 from aaiclick.errors import InputError
 from aaiclick.urls import did_you_mean, shown
 
@@ -52,8 +52,8 @@ class Storage:
     def order(self, ordered: bool) -> str:
         """What stands after ORDER BY."""
         if self.order_by:
-            return f"({', '.join(map(sql.name, self.order_by))})"
-        return sql.name(ORDER) if ordered else "tuple()"
+            return f"({', '.join(map(quoting.name, self.order_by))})"
+        return quoting.name(ORDER) if ordered else "tuple()"
 
 
 PLAINLY = Storage()
@@ -103,7 +103,7 @@ def _engine(schema: Schema, given: object) -> str:
     kind = _kind(schema, "engine", version)
     if kind.name not in _VERSIONS:
         _refuse("engine", given, f"a version is a whole number of at most 64 bits, a day or a time, not a {kind}")
-    return f"{name}({sql.name(version)})"
+    return f"{name}({quoting.name(version)})"
 
 
 def _kind(schema: Schema, field: str, column: object) -> Type:
@@ -132,7 +132,7 @@ def _period(schema: Schema, given: object) -> str:
     if found is None:
         kind = _kind(schema, "partition_by", given)
         _refuse_floats("partition_by", str(given), kind)
-        return sql.name(str(given))
+        return quoting.name(str(given))
     column = found[2].strip()
     kind = _kind(schema, "partition_by", column)
     if kind.name not in _TIMES or kind.clock == "naive":
@@ -142,7 +142,7 @@ def _period(schema: Schema, given: object) -> str:
             "of a Date, or of a time with a zone",
             "Give the time a zone, or name the column itself.",
         )
-    return f"{found[1]}({sql.name(column)})"
+    return f"{found[1]}({quoting.name(column)})"
 
 
 def _refuse(field: str, value: object, rule: str, hint: str = "") -> NoReturn:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from aaiclick.data.lifetimes import Keeper
-from aaiclick.data.names import check_name
+from aaiclick.data.tables.lifetimes import Keeper
+from aaiclick.data.tables.table_names import check_name
 from aaiclick.errors import Conflict, ObjectNotFound
 
 IsThere = Callable[[str], Awaitable[bool]]

@@ -12,16 +12,16 @@ from decimal import Context as Digits
 from decimal import Decimal
 from typing import Any
 
-from aaiclick.data import sql
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clocks import check_alike, clock_of
-from aaiclick.data.compiling import to_sql
+from aaiclick.data.compiling.select_sql import to_sql
 from aaiclick.data.display import glimpse
-from aaiclick.data.grammar import Type, parse
-from aaiclick.data.relations import Project, column_of
-from aaiclick.data.schema import Schema
-from aaiclick.data.stored import table_of
-from aaiclick.data.types import clock_of_type
+from aaiclick.data.query.relations import Project, column_of
+from aaiclick.data.sql import quoting
+from aaiclick.data.tables.stored_tables import table_of
+from aaiclick.data.typing.grammar import Type, parse
+from aaiclick.data.typing.schema import Schema
+from aaiclick.data.typing.types import clock_of_type
 from aaiclick.errors import InputError
 from aaiclick.urls import did_you_mean, shown
 
@@ -48,7 +48,7 @@ class Axis:
         self.name = name
         self.type = schema[name].type
         self.kind: Type = parse(self.type).bare
-        self.quoted = sql.name(name)
+        self.quoted = quoting.name(name)
         if not self.kind.name.startswith(("Int", "UInt", "Float", "Decimal", "Date", "String")):
             rule = f"its type is {self.kind.name}: rows come along times, numbers or texts"
             raise InputError(field="incremental_by", value=shown(repr(name)), rule=rule, hint="Choose another column.")
@@ -72,7 +72,7 @@ class Axis:
         if isinstance(bound, datetime):
             moment = bound if bound.tzinfo is None else bound.astimezone(UTC)
             return f"toDateTime64('{moment:%Y-%m-%d %H:%M:%S.%f}', 6, 'UTC')"
-        return sql.literal(bound)
+        return quoting.literal(bound)
 
     def checked(self, bound: object) -> object:
         """A bound that was given, as a value of the column; refused if it means another, or several."""

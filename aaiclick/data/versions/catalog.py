@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from aaiclick.data import sql
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.tables import ALONE
-from aaiclick.data.names import name_of, scope_of, version_in, without_version
-from aaiclick.data.schema import Schema
-from aaiclick.data.stored import read_schemas
+from aaiclick.data.sql import quoting
+from aaiclick.data.tables.stored_tables import read_schemas
+from aaiclick.data.tables.table_names import name_of, scope_of, version_in, without_version
+from aaiclick.data.typing.schema import Schema
 from aaiclick.errors import InputError, ObjectNotFound
 from aaiclick.urls import shown
 
@@ -64,7 +64,7 @@ class Version:
 
 async def versions_of(client: DataClient, table: str) -> list[Version]:
     """The versions of an Object, whose table would be called so without versions; the oldest first."""
-    which = f"(name = {sql.text(table)} OR startsWith(name, {sql.text(f'{table}@')}))"
+    which = f"(name = {quoting.text(table)} OR startsWith(name, {quoting.text(f'{table}@')}))"
     found = await _all_versions(client, ALONE.sizes, which)  # each machine of a cluster knows all names
     # ClickHouse lists the names first, and leaves out a table that is renamed meanwhile, as one with its first version
     return _counted(found or await _all_versions(client, ALONE.sizes, which))
@@ -73,7 +73,7 @@ async def versions_of(client: DataClient, table: str) -> list[Version]:
 async def latest_versions(client: DataClient, prefix: str) -> dict[str, Version]:
     """The latest version of each Object whose table begins so; by the table that it would have without versions."""
     found: dict[str, list[Version]] = {}
-    for each in await _all_versions(client, client.tables.sizes, f"startsWith(name, {sql.text(prefix)})"):
+    for each in await _all_versions(client, client.tables.sizes, f"startsWith(name, {quoting.text(prefix)})"):
         found.setdefault(without_version(each.table), []).append(each)
     return {table: _counted(versions)[-1] for table, versions in found.items()}
 

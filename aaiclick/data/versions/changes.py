@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aaiclick.data import sql
 from aaiclick.data.clients.contract import Settings
 from aaiclick.data.display import glimpse
 from aaiclick.data.frames import Frame
-from aaiclick.data.grammar import parse
-from aaiclick.data.inserting import insertion
-from aaiclick.data.lifetimes import Keeper, make_anew, new_mark
-from aaiclick.data.names import version_table, without_version
-from aaiclick.data.places import is_as_inserted, is_below
-from aaiclick.data.relations import Relation, tables_of
-from aaiclick.data.schema import ORDER, Schema
-from aaiclick.data.stored import AS_BELOW
-from aaiclick.data.values import conform
+from aaiclick.data.query.relations import Relation, tables_of
+from aaiclick.data.query.row_order import is_as_inserted, is_below
+from aaiclick.data.sql import quoting
+from aaiclick.data.tables.inserting import insertion
+from aaiclick.data.tables.lifetimes import Keeper, make_anew, new_mark
+from aaiclick.data.tables.stored_tables import AS_BELOW
+from aaiclick.data.tables.table_names import version_table, without_version
+from aaiclick.data.typing.grammar import parse
+from aaiclick.data.typing.schema import ORDER, Schema
+from aaiclick.data.typing.tabulation import conform
 from aaiclick.data.versions.catalog import Version, schema_of
 from aaiclick.errors import InputError
 from aaiclick.urls import shown
@@ -120,7 +120,7 @@ async def _make(
 async def changed(context: Context, base: Base, gone: str | None, rows: Staged | None) -> tuple[Keeper, Changed]:
     """A table like that of a version, without the rows of a condition, and with others after them."""
     client, keeper, mark = context.client, await context._lifetime.new_table(), new_mark()
-    table, removed = sql.name(keeper.table), 0
+    table, removed = quoting.name(keeper.table), 0
     if gone is not None:
         removed = await count(client, base.table, gone)
     added = 0 if rows is None else await count(client, rows.table)
@@ -132,7 +132,7 @@ async def changed(context: Context, base: Base, gone: str | None, rows: Staged |
         if removed:
             await client.command(f"DELETE FROM {table} WHERE {gone}")  # noqa: S608 (quoted)
         if added and rows is not None:
-            await client.command(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {sql.name(rows.table)}")
+            await client.command(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {quoting.name(rows.table)}")
 
     await make_anew(client, keeper.table, mark, make)
     return keeper, Changed(added, removed)
@@ -140,14 +140,14 @@ async def changed(context: Context, base: Base, gone: str | None, rows: Staged |
 
 async def count(client: DataClient, table: str, where: str = "1") -> int:
     """How many rows of a table there are, for which a condition is true."""
-    found = await client.rows(f"SELECT count() FROM {sql.name(table)} WHERE {where}")  # noqa: S608 (quoted)
+    found = await client.rows(f"SELECT count() FROM {quoting.name(table)} WHERE {where}")  # noqa: S608 (quoted)
     return int(found.columns[0][0])
 
 
 async def _has_many_pieces(client: DataClient, table: str) -> bool:
     found = await client.rows(
         "SELECT count() FROM system.parts WHERE database = currentDatabase() AND active"  # noqa: S608 (quoted)
-        f" AND table = {sql.text(table)} AND bytes_on_disk < 10000000"
+        f" AND table = {quoting.text(table)} AND bytes_on_disk < 10000000"
     )
     return int(found.columns[0][0]) > PIECES_MAX
 
@@ -172,16 +172,16 @@ class Key:
             rule, hint = "a column, or several, each once", 'Write key="id" or key=["a", "b"].'
             raise InputError(field="key", value=shown(repr(given)), rule=rule, hint=hint)
         self.names = names
-        self.listed = ", ".join(map(sql.name, names))
+        self.listed = ", ".join(map(quoting.name, names))
 
     def among(self, table: str) -> str:
         """The condition that a row has the key of one in a table."""
-        return f"({self.listed}) IN (SELECT {self.listed} FROM {sql.name(table)})"  # noqa: S608 (quoted)
+        return f"({self.listed}) IN (SELECT {self.listed} FROM {quoting.name(table)})"  # noqa: S608 (quoted)
 
     async def single(self, context: Context, rows: Staged, order: str | None) -> Staged:
         """The rows, one for each key: the last in an order, or refused; NULL is no key."""
-        client, table = context.client, sql.name(rows.table)
-        nulls = " OR ".join(f"isNull({sql.name(name)})" for name in self.names)
+        client, table = context.client, quoting.name(rows.table)
+        nulls = " OR ".join(f"isNull({quoting.name(name)})" for name in self.names)
         found = await client.rows(
             f"SELECT countIf({nulls}), count() - uniqExact({self.listed}) FROM {table}"  # noqa: S608 (quoted)
         )
@@ -193,7 +193,7 @@ class Key:
         if order is None:
             hint = "Say which is the last: order_by='column'; or deduplicate them."
             await self._refuse(client, f"SELECT {self.listed} FROM {table}", hint)  # noqa: S608 (quoted)
-        await self._refuse_ties(client, table, sql.name(str(order)))
+        await self._refuse_ties(client, table, quoting.name(str(order)))
         return await self._last(context, rows, str(order))
 
     async def _refuse_ties(self, client: DataClient, table: str, order: str) -> None:
@@ -216,10 +216,10 @@ class Key:
             raise InputError(field="rows", value=f"key {shown(', '.join(self.names))}", rule=rule, hint=hint)
 
     async def _last(self, context: Context, rows: Staged, order: str) -> Staged:
-        keeper, table = await context._lifetime.new_table(), sql.name(rows.table)
+        keeper, table = await context._lifetime.new_table(), quoting.name(rows.table)
         names = [*([ORDER] if rows.schema.ordered else ()), *rows.schema.names]
-        listed = ", ".join(map(sql.name, names))
-        last = f"SELECT {listed} FROM {table} ORDER BY {sql.name(order)} DESC LIMIT 1 BY {self.listed}"  # noqa: S608 (quoted)
-        insert = f"INSERT INTO {sql.name(keeper.table)} ({listed}) {last}"
+        listed = ", ".join(map(quoting.name, names))
+        last = f"SELECT {listed} FROM {table} ORDER BY {quoting.name(order)} DESC LIMIT 1 BY {self.listed}"  # noqa: S608 (quoted)
+        insert = f"INSERT INTO {quoting.name(keeper.table)} ({listed}) {last}"
         await _make(context.client, keeper.table, rows.table, insert, ONE_BY_ONE)
         return rows._replace(keeper=keeper)

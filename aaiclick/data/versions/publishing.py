@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aaiclick.data import sql
-from aaiclick.data.column_sources import SAME
-from aaiclick.data.lifetimes import LOST_MAX, Keeper, drop, new_mark
-from aaiclick.data.names import name_of, version_table
-from aaiclick.data.schema import Schema
+from aaiclick.data.provenance.column_sources import SAME
+from aaiclick.data.sql import quoting
+from aaiclick.data.tables.lifetimes import LOST_MAX, Keeper, drop, new_mark
+from aaiclick.data.tables.table_names import name_of, version_table
+from aaiclick.data.typing.schema import Schema
 from aaiclick.data.versions.catalog import KEPT, Version, now, versions_of
 from aaiclick.errors import AaiclickError, Conflict, DataRefused, DataUnreachable, InputError, ObjectNotFound
 from aaiclick.telemetry.masks import is_mentioned
@@ -41,7 +41,7 @@ TAKEN, GONE = 57, 60
 """What ClickHouse says of a name that is taken, and of a table that is not there."""
 
 
-class Made(NamedTuple):
+class MadeVersion(NamedTuple):
     """A table that is to become a version."""
 
     table: Keeper
@@ -58,7 +58,7 @@ class Published(NamedTuple):
     schema: Schema | None = None
 
 
-Make = Callable[[Version | None], Awaitable[Made | None]]
+Make = Callable[[Version | None], Awaitable[MadeVersion | None]]
 """Makes a table from the latest version; None if that is to stay as it is."""
 
 
@@ -119,7 +119,7 @@ def _check(change: Change) -> None:
         raise InputError(field="token", value="a secret", rule="it is written into a comment", hint=hint)
 
 
-async def _made(client: DataClient, change: Change, before: Version | None) -> Made | None:
+async def _made(client: DataClient, change: Change, before: Version | None) -> MadeVersion | None:
     """Nobody sees it yet: what was lost on the way is made anew."""
     for _ in range(LOST_MAX):
         try:
@@ -152,7 +152,7 @@ async def _latest(context: Context, table: str) -> Version | None:
                 await _settled(client, table)
             return latest
         try:
-            await client.command(f"RENAME TABLE {sql.name(table)} TO {sql.name(first)}")
+            await client.command(f"RENAME TABLE {quoting.name(table)} TO {quoting.name(first)}")
             await context.note("rename", first, [table], "", SAME)
         except DataRefused as error:
             if error.facts["code"] not in (TAKEN, GONE):
@@ -166,7 +166,7 @@ async def _settled(client: DataClient, table: str) -> None:
     name = re.escape(table)
     busy = (
         "SELECT count() FROM system.processes WHERE query_kind IN ('Insert', 'AsyncInsertFlush', 'Alter')"  # noqa: S608 (quoted)
-        f" AND match(query, {sql.text(f'(^|[^A-Za-z0-9_.@-]){name}($|[^A-Za-z0-9_.@-])')})"
+        f" AND match(query, {quoting.text(f'(^|[^A-Za-z0-9_.@-]){name}($|[^A-Za-z0-9_.@-])')})"
     )
     until = time.monotonic() + SETTLE_S_MAX
     while (await client.rows(busy)).columns[0][0]:
@@ -179,16 +179,16 @@ async def _settled(client: DataClient, table: str) -> None:
 # ---------------------------------------------------------------- the one statement
 
 
-async def _commit(context: Context, change: Change, made: Made, before: Version | None) -> Published | None:
+async def _commit(context: Context, change: Change, made: MadeVersion, before: Version | None) -> Published | None:
     """Let a table be the next version; None if another was quicker."""
     client, draft = context.client, made.table.table
     number = before.number + 1 if before else 1
     target = version_table(change.table, number) if before else change.table
     facts = await _facts(context, change, made, before, number)
-    comment = sql.text(made.schema.table_comment(**facts))
-    await repeated(client, f"ALTER TABLE {sql.name(draft)} MODIFY COMMENT {comment}")
+    comment = quoting.text(made.schema.table_comment(**facts))
+    await repeated(client, f"ALTER TABLE {quoting.name(draft)} MODIFY COMMENT {comment}")
     try:
-        await client.command(f"RENAME TABLE {sql.name(draft)} TO {sql.name(target)}")
+        await client.command(f"RENAME TABLE {quoting.name(draft)} TO {quoting.name(target)}")
     except DataRefused as error:
         if error.facts["code"] != TAKEN:
             raise
@@ -203,9 +203,11 @@ async def _commit(context: Context, change: Change, made: Made, before: Version 
     return Published(target, True, before, made.schema)
 
 
-async def _facts(context: Context, change: Change, made: Made, before: Version | None, number: int) -> dict[str, Any]:
+async def _facts(
+    context: Context, change: Change, made: MadeVersion, before: Version | None, number: int
+) -> dict[str, Any]:
     """What is kept of a version, in the comment of its table."""
-    rows = await context.client.rows(f"SELECT count() FROM {sql.name(made.table.table)}")  # noqa: S608 (quoted)
+    rows = await context.client.rows(f"SELECT count() FROM {quoting.name(made.table.table)}")  # noqa: S608 (quoted)
     facts: dict[str, Any] = {**context.facts, "made": new_mark(), "number": number, "operation": change.operation}
     facts |= {"at": now(), "rows": int(rows.columns[0][0])}
     keep = change.keep or (before.facts.get("keep") if before else None)
@@ -242,7 +244,7 @@ async def _retire(client: DataClient, table: str, number: int) -> None:
     with suppress(AaiclickError):  # whoever makes the next version tries it again
         for each in await versions_of(client, table):
             if each.number <= number and not each.is_plain:
-                await client.command(f"DROP TABLE IF EXISTS {sql.name(each.table)}")
+                await client.command(f"DROP TABLE IF EXISTS {quoting.name(each.table)}")
 
 
 async def withdraw_plain(client: DataClient, table: str, mark: str) -> bool:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aaiclick.data import sql
-from aaiclick.data.column_sources import Derived, bounded, by_name, derived
-from aaiclick.data.expressions import Raw
-from aaiclick.data.refresh import Refresh
-from aaiclick.data.relations import Filter, Relation, tables_of
-from aaiclick.data.schema import ORDER, Schema, Shape
-from aaiclick.data.stored import form_of
+from aaiclick.data.provenance.column_sources import Derived, bounded, by_name, derived
+from aaiclick.data.query.expressions import Raw
+from aaiclick.data.query.relations import Filter, Relation, tables_of
+from aaiclick.data.sql import quoting
+from aaiclick.data.tables.refresh import Refresh
+from aaiclick.data.tables.stored_tables import form_of
+from aaiclick.data.typing.schema import ORDER, Schema, Shape
 from aaiclick.data.versions.bounds import Axis, before
 from aaiclick.data.versions.catalog import Version
 from aaiclick.data.versions.changes import Base, Key, Staged, base_of, changed, count, follow, staged_query
-from aaiclick.data.versions.publishing import Change, Made, Published, publish
+from aaiclick.data.versions.publishing import Change, MadeVersion, Published, publish
 from aaiclick.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class _Refreshing:
         self.form = form_of(relation, shape)
         self.is_from_before = False
 
-    async def make(self, version: Version | None) -> Made | None:
+    async def make(self, version: Version | None) -> MadeVersion | None:
         """The table of the next version; None if nothing would change."""
         asked = self._asked
         if version is not None and follow(self._relation, version):
@@ -63,7 +63,7 @@ class _Refreshing:
         self.taken, self.is_from_before = rows.taken or relation, True
         return await self._next(base, rows, axis, condition)
 
-    async def _next(self, base: Base, rows: Staged, axis: Axis | None, condition: str | None) -> Made | None:
+    async def _next(self, base: Base, rows: Staged, axis: Axis | None, condition: str | None) -> MadeVersion | None:
         client = self._context.client
         if axis is not None:
             await self._check_places(axis, rows.table)
@@ -77,7 +77,7 @@ class _Refreshing:
         if await _print(client, rows.table, base.schema, "1") == await _print(client, base.table, base.schema, gone):
             return None
         table, _ = await changed(self._context, base, gone, rows)
-        return Made(table, base.schema)
+        return MadeVersion(table, base.schema)
 
     async def _condition(self, axis: Axis, base: Base) -> str | None:
         """Which rows are looked at; None for all of them, if there are none yet."""
@@ -88,7 +88,7 @@ class _Refreshing:
         last = await axis.last(self._context.client, base.table, base.schema)
         return None if last is None else axis.since(before(last, self._asked.lookback))
 
-    async def _whole(self) -> Made:
+    async def _whole(self) -> MadeVersion:
         """All rows; of the first partition, only its own."""
         asked, context = self._asked, self._context
         keeper = await context._lifetime.new_table()
@@ -103,10 +103,10 @@ class _Refreshing:
             if asked.partition is not None:
                 others = f"NOT {axis.within(*axis.interval(asked.partition))}"
                 if await count(context.client, keeper.table, others):
-                    await context.client.command(f"DELETE FROM {sql.name(keeper.table)} WHERE {others}")  # noqa: S608 (quoted)
+                    await context.client.command(f"DELETE FROM {quoting.name(keeper.table)} WHERE {others}")  # noqa: S608 (quoted)
         if asked.key is not None:
             rows = await Key(asked.key, schema).single(context, rows, asked.incremental_by)
-        return Made(rows.keeper, schema)
+        return MadeVersion(rows.keeper, schema)
 
     async def _check_places(self, axis: Axis, table: str) -> None:
         if without := await count(self._context.client, table, axis.absent):
@@ -116,9 +116,9 @@ class _Refreshing:
 
 async def _print(client: Any, table: str, schema: Schema, where: str) -> tuple[Any, ...]:
     """What tells the rows of a table from others, in whatever order."""
-    names = [sql.name(name) for name in schema.names if name != ORDER]
+    names = [quoting.name(name) for name in schema.names if name != ORDER]
     rows = f"sum(reinterpretAsUInt128(sipHash128(tuple({', '.join(names)}))))"
-    found = await client.rows(f"SELECT count(), toString({rows}) FROM {sql.name(table)} WHERE {where}")  # noqa: S608 (quoted)
+    found = await client.rows(f"SELECT count(), toString({rows}) FROM {quoting.name(table)} WHERE {where}")  # noqa: S608 (quoted)
     return tuple(column[0] for column in found.columns)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aaiclick.data.column_sources import UNKNOWN, by_name, derived
 from aaiclick.data.frames import Frame
-from aaiclick.data.names import name_of
-from aaiclick.data.relations import Relation, tables_of
-from aaiclick.data.schema import Schema
+from aaiclick.data.provenance.column_sources import UNKNOWN, by_name, derived
+from aaiclick.data.query.relations import Relation, tables_of
+from aaiclick.data.tables.table_names import name_of
+from aaiclick.data.typing.schema import Schema
 from aaiclick.data.versions.catalog import Version, check_version, locate, versions_of
 from aaiclick.data.versions.changes import Changed, Key, Staged, base_of, changed, count, follow, staged
-from aaiclick.data.versions.publishing import Change, Made, Published, publish
+from aaiclick.data.versions.publishing import Change, MadeVersion, Published, publish
 from aaiclick.errors import ObjectNotFound
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class _Putting:
         self.changed = Changed(0, 0)
         self.updated = 0
 
-    async def make(self, version: Version | None) -> Made | None:
+    async def make(self, version: Version | None) -> MadeVersion | None:
         """The table of the next version; None if there are no rows."""
         if version is None:
             raise ObjectNotFound(name=name_of(self._table) or self._table, hint="list_objects() tells which there are.")
@@ -78,7 +78,7 @@ class _Putting:
         gone = None if key is None else key.among(rows.table)
         table, self.changed = await changed(self._context, base, gone, rows)
         self.updated = 0 if key is None else await count(self._context.client, rows.table, key.among(base.table))
-        return Made(table, base.schema) if self.changed.added else None
+        return MadeVersion(table, base.schema) if self.changed.added else None
 
 
 async def roll_back(context: Context, table: str, number: int) -> Published:
@@ -86,7 +86,7 @@ async def roll_back(context: Context, table: str, number: int) -> Published:
     check_version(number)
     client, sources = context.client, dict[str, list[str]]()
 
-    async def make(version: Version | None) -> Made | None:
+    async def make(version: Version | None) -> MadeVersion | None:
         old = await locate(client, table, number)
         if old is None or version is None:
             raise ObjectNotFound(name=name_of(table) or table, hint="list_objects() tells which there are.")
@@ -95,7 +95,7 @@ async def roll_back(context: Context, table: str, number: int) -> Published:
         chosen = next(each for each in await versions_of(client, table) if each.table == old.table)
         base = await base_of(client, chosen)
         sources.update({base.table: base.schema.names})
-        return Made((await changed(context, base, None, None))[0], base.schema)
+        return MadeVersion((await changed(context, base, None, None))[0], base.schema)
 
     found = await publish(context, Change(table, "rollback", make))
     if found.is_new:

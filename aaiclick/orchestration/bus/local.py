@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
-from aaiclick.orchestration.rules import hints as vocabulary
+from aaiclick.orchestration.rules.naming import hints as vocabulary
 
 ALL_HINTS: frozenset[str] = frozenset(word for name, word in vars(vocabulary).items() if name.isupper())
 
@@ -66,7 +66,7 @@ class LocalBus:
         self._closed = False
 
     def tell(self, hints: Iterable[str]) -> None:
-        """Any thread may. Words that are not in `rules/hints` are left out."""
+        """Any thread may. Words that are not in `rules/naming/hints` are left out."""
         words = ALL_HINTS.intersection(hints)
         if not words or self._closed:
             return

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+from aaiclick.backoff import Backoff
 from aaiclick.orchestration.bus.local import ALL_HINTS, GAP_S, LocalBus
-from aaiclick.trouble import Trouble
 from aaiclick.urls import mask_url
 
 CHANNEL = "aaiclick"
@@ -43,7 +43,7 @@ class PostgresBus(LocalBus):
         self._settled = asyncio.Event()
         """All that was asked for is done, or cannot be done now."""
         self._out_of_order = False
-        self._trouble = Trouble()
+        self._backoff = Backoff()
         self._task: asyncio.Task[None] | None = None
 
     def _pass_on(self, words: frozenset[str]) -> None:
@@ -137,12 +137,12 @@ class PostgresBus(LocalBus):
     def _recover(self) -> None:
         if self._out_of_order:
             self._out_of_order = False
-            self._trouble.over()
+            self._backoff.over()
             self._hear(ALL_HINTS)  # anything may have been said meanwhile
 
     def _fall_silent(self, error: Exception) -> None:
         self._out_of_order = True
-        self._trouble.met(f"telling and hearing wake-ups through {mask_url(self._url)}", error)
+        self._backoff.met(f"telling and hearing wake-ups through {mask_url(self._url)}", error)
         self._settled.set()
 
 

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from aaiclick.backoff import Backoff
 from aaiclick.orchestration.bus.local import GAP_S, LocalBus
-from aaiclick.trouble import Trouble
 
 MESSAGE_BYTES_MAX = 4096
 MESSAGES_AT_ONCE_MAX = 100
@@ -41,7 +41,7 @@ class SocketBus(LocalBus):
         self._timer: asyncio.TimerHandle | None = None
         self._socket: socket.socket | None = None
         self._name = f"{os.getpid()}-{secrets.token_hex(4)}.sock"
-        self._hearing, self._telling = Trouble(), Trouble()
+        self._hearing, self._telling = Backoff(), Backoff()
 
     def _pass_on(self, words: frozenset[str]) -> None:
         if not self._closed:
@@ -98,8 +98,8 @@ class SocketBus(LocalBus):
                 message = self._socket.recv(MESSAGE_BYTES_MAX)
                 self._hear(self._room.unpack(message.decode(errors="replace")))
 
-    def _warn(self, trouble: Trouble, deed: str, error: OSError) -> None:
-        trouble.met(f"{deed} through {self._directory}", error, "workers look every few seconds instead")
+    def _warn(self, backoff: Backoff, deed: str, error: OSError) -> None:
+        backoff.met(f"{deed} through {self._directory}", error, "workers look every few seconds instead")
 
 
 def _bind(directory: Path, name: str) -> socket.socket:

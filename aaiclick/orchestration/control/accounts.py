@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from aaiclick.backoff import said
 from aaiclick.clock import Clock
-from aaiclick.orchestration.store import reconcilers as store
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.reconcilers import TROUBLE_LENGTH_MAX, Account
+from aaiclick.orchestration.store.leases import reconcilers as store
+from aaiclick.orchestration.store.leases.reconcilers import TROUBLE_LENGTH_MAX, Account
 from aaiclick.telemetry.masks import mask_text
-from aaiclick.trouble import said
 
 
 @dataclass(frozen=True, slots=True)

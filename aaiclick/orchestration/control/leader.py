@@ -6,8 +6,8 @@ import logging
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.leases.leader_terms import CONTROL, LeaderTerm, leave_term, take_term, term_left_s
 from aaiclick.orchestration.store.rejections import is_duplicate
-from aaiclick.orchestration.store.terms import CONTROL, Term, leave_term, take_term, term_left_s
 
 log = logging.getLogger("aaiclick")
 
@@ -62,7 +62,7 @@ class Leader:
             await self.database.transact(lambda session: leave_term(session, CONTROL, self.holder))
 
 
-async def try_for_term(database: Database, role: str, holder: int, ttl_s: float) -> Term | None:
+async def try_for_term(database: Database, role: str, holder: int, ttl_s: float) -> LeaderTerm | None:
     """Renew the term, or begin a new one if there is none or it has expired; None while another holds it."""
     try:
         return await database.transact(lambda session: take_term(session, role, holder, ttl_s))

@@ -12,15 +12,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from aaiclick.backoff import Backoff
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError
-from aaiclick.orchestration.control.log_files import Gone, logs_of, old_logs, remove, remove_logs
+from aaiclick.orchestration.control.log_removal import Gone, logs_of, old_logs, remove, remove_logs
 from aaiclick.orchestration.control.repairs import count_events
-from aaiclick.orchestration.control.tables import TableDropper
-from aaiclick.orchestration.store import ages, event_ages, job_ages, job_remains
+from aaiclick.orchestration.control.table_dropper import TableDropper
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.retention import ages, event_ages, job_ages, job_remains
 from aaiclick.orchestration.store.session import Session
-from aaiclick.trouble import Trouble
 
 KINDS = ("jobs", "tasks", "runs", "logs", "tables", "events", "fires", "backfills", "workers", "audit")
 """What is counted."""
@@ -37,7 +37,7 @@ class Pruner:
 
     def __init__(self, log_dir: Path | None = None) -> None:
         self.log_dir = log_dir
-        self._trouble = Trouble()
+        self._trouble = Backoff()
 
     @property
     def works(self) -> Sequence[Work]:
@@ -159,7 +159,7 @@ async def prune(database: Database, log_dir: Path | None, told: Callable[[Counts
                 told(counts)
     counts.update(await pruner.prune_logs(database))
     if counts["tables"]:
-        with Trouble().told("dropping tables", "whoever leads drops them", of=AaiclickError):
+        with Backoff().told("dropping tables", "whoever leads drops them", of=AaiclickError):
             await TableDropper(database).drop_unneeded()
     return counts
 

@@ -18,11 +18,11 @@ from aaiclick.orchestration.control.accounts import Accounts
 from aaiclick.orchestration.control.leader import Leader
 from aaiclick.orchestration.control.pruning import Pruner
 from aaiclick.orchestration.control.schedules import Scheduler
-from aaiclick.orchestration.control.sweeper import TableSweeper
-from aaiclick.orchestration.control.tables import TableDropper
-from aaiclick.orchestration.store import chores
-from aaiclick.orchestration.store.chores import Question
+from aaiclick.orchestration.control.table_dropper import TableDropper
+from aaiclick.orchestration.control.table_sweeper import TableSweeper
+from aaiclick.orchestration.store import pending_work
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.pending_work import Question
 
 MEND_EVERY_S = 30.0
 RECORD_EVERY_S = 30.0
@@ -109,57 +109,57 @@ RECONCILERS = (
         "promote_due_tasks",
         lambda tools: repairs.promote_due_tasks(tools.database),
         "delayed tasks whose time has come may be claimed",
-        chores.DELAYED_TASKS,
+        pending_work.DELAYED_TASKS,
     ),
     Reconciler(
         "work_off_ripples",
         lambda tools: repairs.work_off_ripples(tools.database),
         "endings that were not told downstream yet are told",
-        chores.RIPPLES,
+        pending_work.RIPPLES,
     ),
     Reconciler(
         "end_dead_sessions",
         _end_dead_sessions,
         "sessions past their end are ended, unless the leader was cut off itself",
-        chores.EXPIRED_SESSIONS,
+        pending_work.EXPIRED_SESSIONS,
     ),
     Reconciler(
         "recover_lost_runs",
         lambda tools: repairs.recover_lost_runs(tools.database),
         "runs without a live session are given to others",
-        chores.CLAIMS_OF_NOBODY,
+        pending_work.CLAIMS_OF_NOBODY,
         follows=("end_dead_sessions",),
     ),
     Reconciler(
         "end_overdue_jobs",
         lambda tools: repairs.end_overdue_jobs(tools.database),
         "jobs whose time is up fail",
-        chores.LIMITED_JOBS,
+        pending_work.LIMITED_JOBS,
     ),
     Reconciler(
         "fire_schedules",
         _fire_schedules,
         "what is due becomes jobs, with what waits for an earlier run and what is left of backfills",
-        chores.SCHEDULES,
+        pending_work.SCHEDULES,
     ),
     Reconciler(
         "end_abandoned_jobs",
         lambda tools: repairs.end_abandoned_jobs(tools.database),
         "what a `job_test` kept for itself and left behind is cancelled",
-        chores.RESERVED_JOBS,
+        pending_work.RESERVED_JOBS,
     ),
     Reconciler(
         "free_strays",
         lambda tools: tools.tables.free_strays(),
         "references to tables of runs whose worker is gone end",
-        chores.STRAYS,
+        pending_work.STRAYS,
         follows=("end_dead_sessions", "recover_lost_runs"),
     ),
     Reconciler(
         "drop_unneeded",
         lambda tools: tools.tables.drop_unneeded(),
         "tables that nobody needs are dropped",
-        chores.LOOSE_TABLES,
+        pending_work.LOOSE_TABLES,
         follows=("free_strays",),
     ),
     Reconciler(

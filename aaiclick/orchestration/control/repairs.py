@@ -7,8 +7,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from aaiclick.config import settings
-from aaiclick.orchestration.store import metrics, queue, recoveries, repairs, ripples, timeouts, workers
+from aaiclick.orchestration.store import workers
+from aaiclick.orchestration.store.claims import recoveries
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.moves import queue, repairs, ripples, timeouts
+from aaiclick.orchestration.store.reading import metrics
 from aaiclick.orchestration.store.session import Session
 from aaiclick.telemetry.fields import about
 

@@ -13,19 +13,19 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
+from aaiclick.backoff import Backoffs
 from aaiclick.errors import InputError
 from aaiclick.orchestration.coordinator.machine_ids import provide_ids
 from aaiclick.orchestration.factories import trace_submit
 from aaiclick.orchestration.models import RegisteredJob
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.registered_jobs import scheduled_run
-from aaiclick.orchestration.rules.entrypoints import arguments_from_outside
+from aaiclick.orchestration.rules.naming.untrusted_entrypoints import arguments_from_outside
 from aaiclick.orchestration.rules.schedules import COUNTED_MAX
-from aaiclick.orchestration.store import backfills, schedules
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.schedules import Fired
+from aaiclick.orchestration.store.schedules import backfills, firing
+from aaiclick.orchestration.store.schedules.firing import Fired
 from aaiclick.orchestration.store.session import Session
-from aaiclick.trouble import Troubles
 
 log = logging.getLogger("aaiclick")
 
@@ -49,7 +49,7 @@ class Scheduler:
         self.database = database
         self._made: list[Submission] = []
         """The runs that the transaction makes which is going on."""
-        self._troubles = Troubles(level=logging.ERROR)
+        self._backoffs = Backoffs(level=logging.ERROR)
         self._after: dict[Page, Any] = {}
         """Where the next round goes on with what this one did not come to."""
         self._left = self._done = 0
@@ -83,17 +83,17 @@ class Scheduler:
                     self._after[page] = after
                     return
                 after = item
-            if len(items) < schedules.AT_ONCE:
+            if len(items) < firing.AT_ONCE:
                 return
 
     async def _fire(self, _: Any, entry_id: int) -> bool:
-        fired = await self._try(entry_id, partial(schedules.fire_entry, entry_id=entry_id, build=self._build))
+        fired = await self._try(entry_id, partial(firing.fire_entry, entry_id=entry_id, build=self._build))
         if fired is not None:
             tell(fired)
         return False
 
     async def _run_queued(self, _: Any, entry_id: int) -> bool:
-        step = partial(schedules.run_queued, entry_id=entry_id, build=self._build)
+        step = partial(firing.run_queued, entry_id=entry_id, build=self._build)
         return bool(await self._try(entry_id, step))
 
     async def _advance(self, backfill_id: int, entry_id: int) -> bool:
@@ -113,9 +113,9 @@ class Scheduler:
             with arguments_from_outside(False):  # whatever runs beside it in this process; a backfill says it itself
                 answer = await self.database.transact(work)
         except (InputError, *UNREADABLE) as error:
-            self._troubles.of(entry_id).met(f"firing registered job {entry_id}", error)
+            self._backoffs.of(entry_id).met(f"firing registered job {entry_id}", error)
             return None
-        self._troubles.over(entry_id)
+        self._backoffs.over(entry_id)
         self._done += bool(answer)
         for made in self._made:
             assert made.new_job is not None
@@ -130,12 +130,12 @@ class Scheduler:
 
 
 async def _due(database: Database, after: Any) -> dict[Any, int]:
-    page = await database.read(partial(schedules.due_entries, after=after))
+    page = await database.read(partial(firing.due_entries, after=after))
     return {place: place[1] for place in page}
 
 
 async def _queued(database: Database, after: Any) -> dict[Any, int]:
-    page = await database.read(partial(schedules.queued_entries, after=after))
+    page = await database.read(partial(firing.queued_entries, after=after))
     return dict(zip(page, page, strict=True))
 
 

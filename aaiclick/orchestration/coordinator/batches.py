@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from aaiclick.backoff import one_line
 from aaiclick.errors import ClaimLost, Conflict, GraphError, InputError, NotFound, TooManyTasks
 from aaiclick.orchestration.models import Done, Failure, Receipt, Report
 from aaiclick.orchestration.models.children import Children
+from aaiclick.orchestration.store.claims.reports import take_reports
+from aaiclick.orchestration.store.claims.stale_reports import Refused, answer_lost
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.expansions import complete_with_children
+from aaiclick.orchestration.store.graphs.expansions import complete_with_children
 from aaiclick.orchestration.store.rejections import is_rejected
-from aaiclick.orchestration.store.reports import take_reports
-from aaiclick.orchestration.store.stale_reports import Refused, answer_lost
-from aaiclick.trouble import one_line
 
 log = logging.getLogger("aaiclick")
 

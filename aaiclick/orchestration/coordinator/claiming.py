@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from aaiclick.backoff import one_line
 from aaiclick.clock import Clock
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.store.claims import QueueFront, claim_tasks
+from aaiclick.orchestration.store.claims.claiming import QueueFront, claim_tasks
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import ReadyKey
+from aaiclick.orchestration.store.object_tables.holds import name_of_installation
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_holds import name_of_installation
-from aaiclick.trouble import one_line
 
 log = logging.getLogger("aaiclick")
 

@@ -91,7 +91,7 @@ class Coordinator(Protocol):
         """Let this process make ids that no other makes, for a minute or two: ask again within that time."""
 
     async def wait_for_hints(self, timeout_s: float) -> frozenset[str]:
-        """What was told by others since the last call (`rules/hints`), at once if there is something.
+        """What was told by others since the last call (`rules/naming/hints`), at once if there is something.
 
         Nothing when the time is up. A hint may get lost: what it tells of is found by looking, too.
         """

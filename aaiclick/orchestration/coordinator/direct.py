@@ -16,23 +16,16 @@ from aaiclick.orchestration.coordinator.machine_ids import provide_ids
 from aaiclick.orchestration.coordinator.submissions import DirectSubmitter
 from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Stop, Worker
 from aaiclick.orchestration.rules.lanes import PLAIN
-from aaiclick.orchestration.store import (
-    clears,
-    endings,
-    health,
-    jobs,
-    queue,
-    reservations,
-    ripples,
-    timeouts,
-    workers,
-)
-from aaiclick.orchestration.store import held as held_runs
+from aaiclick.orchestration.store import workers
+from aaiclick.orchestration.store.claims import heartbeat_claims as held_runs
+from aaiclick.orchestration.store.claims import reservations
+from aaiclick.orchestration.store.claims.reports import release_claims
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.reports import release_claims
+from aaiclick.orchestration.store.moves import clears, early_endings, queue, ripples, timeouts
+from aaiclick.orchestration.store.object_tables.holds import Hold, hold_tables
+from aaiclick.orchestration.store.object_tables.references import free_runs
+from aaiclick.orchestration.store.reading import health, jobs
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_holds import Hold, hold_tables
-from aaiclick.orchestration.store.table_refs import free_runs
 
 
 class DirectCoordinator(DirectSubmitter):
@@ -171,7 +164,7 @@ class DirectCoordinator(DirectSubmitter):
         return await self.database.read(lambda session: jobs.get_job(session, job_id))
 
     async def cancel(self, job_id: int) -> bool:
-        return await self.database.transact(lambda session: endings.cancel_job(session, job_id))
+        return await self.database.transact(lambda session: early_endings.cancel_job(session, job_id))
 
     async def clear(self, task_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
         how = {"dry_run": dry_run, "upstream": upstream}

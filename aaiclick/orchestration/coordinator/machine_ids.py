@@ -6,7 +6,7 @@ import time
 
 from aaiclick.ids import ROUND_TRIP_S_MAX, granted_until_ms, offer_grant, tell_time, use_slots_of
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.machine_ids import WINDOW_MS, now_ms, take_window
+from aaiclick.orchestration.store.leases.machine_ids import WINDOW_MS, now_ms, take_window
 from aaiclick.orchestration.store.rejections import is_duplicate
 from aaiclick.orchestration.store.session import Session
 from aaiclick.urls import sqlite_file

@@ -7,10 +7,10 @@ from typing import Any
 
 from aaiclick.errors import Conflict
 from aaiclick.orchestration.models import RegisteredJob
-from aaiclick.orchestration.rules.names import shorten
-from aaiclick.orchestration.store import registered_jobs as store
+from aaiclick.orchestration.rules.validation import shorten
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.rejections import is_duplicate
+from aaiclick.orchestration.store.schedules import registered_jobs as store
 
 
 async def add_registered_job(database: Database, facts: Mapping[str, Any]) -> RegisteredJob:

@@ -8,16 +8,16 @@ from collections.abc import Collection, Sequence
 from aaiclick.errors import Conflict
 from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.rules.graph import Plan
+from aaiclick.orchestration.rules.graphs.graph import Plan
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.extensions import extend_job
-from aaiclick.orchestration.store.graphs import add_job
-from aaiclick.orchestration.store.jobs import find_stored, get_job, get_job_by_key
+from aaiclick.orchestration.store.graphs.extensions import extend_job
+from aaiclick.orchestration.store.graphs.inserts import add_job
+from aaiclick.orchestration.store.object_tables.holds import name_of_installation, register_given
+from aaiclick.orchestration.store.object_tables.inputs import of_other_jobs
+from aaiclick.orchestration.store.reading.jobs import find_stored, get_job, get_job_by_key
 from aaiclick.orchestration.store.rejections import is_duplicate
+from aaiclick.orchestration.store.retention.table_drops import mark_given
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_drops import mark_given
-from aaiclick.orchestration.store.table_holds import name_of_installation, register_given
-from aaiclick.orchestration.store.table_inputs import of_other_jobs
 
 log = logging.getLogger("aaiclick")
 

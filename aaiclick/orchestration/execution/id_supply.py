@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from aaiclick.backoff import Backoff
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.orchestration.coordinator.contract import Coordinator
-from aaiclick.trouble import Trouble
 
 EVERY_S = 20.0
 
@@ -16,9 +16,9 @@ ANSWER_S_MAX = 10.0
 
 async def keep_ids(coordinator: Coordinator, clock: Clock = SYSTEM_CLOCK) -> None:
     """Ask for ids again and again, until cancelled; while none can be had, say so, and go on."""
-    trouble = Trouble(clock)
+    backoff = Backoff(clock)
     while True:
-        await clock.sleep(trouble.pause_s or EVERY_S)
-        with trouble.told("getting the right to make ids"):  # the state may be away for a while
+        await clock.sleep(backoff.pause_s or EVERY_S)
+        with backoff.told("getting the right to make ids"):  # the state may be away for a while
             async with asyncio.timeout(ANSWER_S_MAX):
                 await coordinator.grant_ids()

@@ -15,25 +15,25 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from aaiclick.backoff import Backoff, insist
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.config import settings
 from aaiclick.errors import SessionOver
 from aaiclick.orchestration.coordinator.contract import Coordinator
-from aaiclick.orchestration.execution.bodies import Bodies
 from aaiclick.orchestration.execution.cutoff import Cutoff
-from aaiclick.orchestration.execution.desk import WorkersDesk
 from aaiclick.orchestration.execution.executors.contract import Executor
+from aaiclick.orchestration.execution.final_reports import LAST_WORDS_S, end_tasks, once
 from aaiclick.orchestration.execution.holdings import Holdings, Key
-from aaiclick.orchestration.execution.last_words import LAST_WORDS_S, end_tasks, once
-from aaiclick.orchestration.execution.line import WAIT_S_MAX, Line
-from aaiclick.orchestration.execution.outbox import Outbox, say_refused
-from aaiclick.orchestration.execution.registering import register, renew
-from aaiclick.orchestration.execution.run_spans import run_spans
+from aaiclick.orchestration.execution.prefetch import WAIT_S_MAX, Prefetch
+from aaiclick.orchestration.execution.registration import register, renew
+from aaiclick.orchestration.execution.report_queue import ReportQueue, say_refused
+from aaiclick.orchestration.execution.running_bodies import RunningBodies
+from aaiclick.orchestration.execution.runs.run_services import WorkerServices
+from aaiclick.orchestration.execution.runs.run_spans import run_spans
 from aaiclick.orchestration.execution.starting import start_unless
 from aaiclick.orchestration.models import Claim, Orders, Report
 from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.telemetry.fields import about
-from aaiclick.trouble import Trouble, insist
 
 log = logging.getLogger("aaiclick")
 
@@ -47,7 +47,7 @@ CLAIM_S_MAX = 60.0
 """After so long a call is given up, and made again on another connection: the network may have swallowed it."""
 
 
-class Worker:
+class TaskWorker:
     """One worker, session after session."""
 
     def __init__(
@@ -76,24 +76,24 @@ class Worker:
         self.clock = clock
         self.id = session or 0
         self.holdings = Holdings()
-        self.on_session: Callable[[Worker], Awaitable[None]] = _nothing
+        self.on_session: Callable[[TaskWorker], Awaitable[None]] = _nothing
         """Called when a session has begun: a new heart must beat for it."""
         self.on_reported: Callable[[], None] = lambda: None
         """Called when reports were acknowledged."""
         self._left = max_tasks
         """How many more may begin."""
         self._call = 0
-        self._line = Line()
-        self._outbox = Outbox(coordinator, clock, self._told)
-        self._desk = WorkersDesk(coordinator, clock, lambda key: self.holdings.uses_tables(key))
-        executor.desk = self._desk
+        self._prefetch = Prefetch()
+        self._report_queue = ReportQueue(coordinator, clock, self._told)
+        self._services = WorkerServices(coordinator, clock, lambda key: self.holdings.uses_tables(key))
+        executor.services = self._services
         # nobody else begins what a `job_test` keeps for itself
         self.cutoff = Cutoff(float("inf") if reserved_for else settings().session_s, settings().cancel_grace_s, clock)
         executor.watch(self.cutoff)
-        self._bodies = Bodies(executor, self.cutoff, concurrency)
+        self._bodies = RunningBodies(executor, self.cutoff, concurrency)
         self._spans = run_spans()
         if self._spans is not None:
-            self._outbox.on_answer = self._spans.reported
+            self._report_queue.on_answer = self._spans.reported
         self._wake = asyncio.Event()
         self._freed = asyncio.Event()
         self._leaving = asyncio.Event()
@@ -104,13 +104,13 @@ class Worker:
 
     async def run(self) -> None:
         """Work until told to stop."""
-        self._desk.open()
+        self._services.open()
         if not await start_unless(self._leaving, self.executor):
             if self.id:
                 await once(self.id, "deregister", lambda: self.coordinator.deregister(self.id))
             return
         claiming = asyncio.create_task(self._claim_forever())
-        sending = asyncio.create_task(self._outbox.send_forever(lambda: (self.id, self.holdings)))
+        sending = asyncio.create_task(self._report_queue.send_forever(lambda: (self.id, self.holdings)))
         tidying = asyncio.create_task(self._give_back_forever())
         watching = asyncio.create_task(self._bodies.watch_forever(self._freed.set))
         leaving = asyncio.create_task(self._leaving.wait())
@@ -123,7 +123,7 @@ class Worker:
             await self._until_hurried(claiming.done, LAST_WORDS_S)
             await self._finish(sending)
         finally:
-            self._outbox.close()
+            self._report_queue.close()
             await end_tasks(claiming, sending, tidying, watching, leaving, self._renewing)
             await self._bodies.end_all(self.id)
             await self.executor.close()
@@ -158,7 +158,7 @@ class Worker:
         """Let runs end within the grace, give back the others, and tell the last results."""
         if not self.id:  # no session, and so nothing to finish
             return
-        await self._give_back(self._line.disperse())
+        await self._give_back(self._prefetch.disperse())
         await self._until_hurried(lambda: not self._bodies, self.grace_s)
         unfinished = [run.claim for run in self.holdings.unfinished()]
         await self._bodies.end_all(self.id)
@@ -166,10 +166,10 @@ class Worker:
             released = await once(self.id, "release", lambda: self.coordinator.release(self.id, unfinished))
             if released:
                 log.warning("worker %s: tasks that did not end in time are given back: %d", self.id, len(released))
-        await self._until_hurried(lambda: not len(self._outbox) and not self.holdings.owing(), LAST_WORDS_S)
+        await self._until_hurried(lambda: not len(self._report_queue) and not self.holdings.owing(), LAST_WORDS_S)
         reporting.cancel()
         await asyncio.gather(reporting, return_exceptions=True)
-        left = self._outbox.empty()
+        left = self._report_queue.empty()
         if left:  # hurried: one more try, in one go
             receipt = await once(self.id, "report", lambda: self.coordinator.report(self.id, left))
             if receipt is not None:
@@ -199,7 +199,7 @@ class Worker:
     async def _claim_forever(self) -> None:
         await self._begin_session()
         pause_s = POLL_S_MIN
-        trouble = Trouble(self.clock)
+        backoff = Backoff(self.clock)
         while not self._leaving.is_set():
             room = self._room()
             if not room and not (self.id and self.cutoff.is_asking()):
@@ -210,7 +210,7 @@ class Worker:
                 await self._freed.wait()
                 continue
             self._wake.clear()
-            claims = await self._claim(room, trouble)  # cut off, for nothing: a refusal tells that the session is over
+            claims = await self._claim(room, backoff)  # cut off, for nothing: a refusal tells that the session is over
             if room and len(claims) == room:
                 pause_s = POLL_S_MIN
                 await asyncio.sleep(0)
@@ -219,20 +219,20 @@ class Worker:
             if self._leaving.is_set():
                 return
             with suppress(TimeoutError):
-                async with asyncio.timeout(max(pause_s, trouble.pause_s)):
+                async with asyncio.timeout(max(pause_s, backoff.pause_s)):
                     await self._wake.wait()
 
     def _room(self) -> int:
-        if not self.id or self.cutoff.is_asking() or len(self._outbox) > UNREPORTED_MAX * self.concurrency:
+        if not self.id or self.cutoff.is_asking() or len(self._report_queue) > UNREPORTED_MAX * self.concurrency:
             return 0
         free = self._bodies.free
-        ahead, wanted = len(self._line), self._line.length_wanted(self.concurrency)
+        ahead, wanted = len(self._prefetch), self._prefetch.length_wanted(self.concurrency)
         if not free and 2 * ahead > wanted:  # a few at a time: each call costs a transaction
             return 0
         room = free + max(wanted - ahead, 0)
         return room if self._left is None else min(room, self._left - ahead)
 
-    async def _doubt(self, session: int, over: SessionOver, trouble: Trouble) -> None:
+    async def _doubt(self, session: int, over: SessionOver, backoff: Backoff) -> None:
         """A claim was refused: the session was ended, or its time is up, and then a beat from here may still save it.
 
         The heart would know before, unless it is only its beats that do not arrive.
@@ -241,12 +241,12 @@ class Worker:
             async with asyncio.timeout(CLAIM_S_MAX):
                 alive = not over.swept and await renew(self.coordinator, self.cutoff, session)
         except Exception as error:
-            trouble.met(f"worker {session}: renewing its session", error)
+            backoff.met(f"worker {session}: renewing its session", error)
             return
         if not alive and session == self.id:
             self._lose_session()
 
-    async def _claim(self, room: int, trouble: Trouble) -> Sequence[Claim]:
+    async def _claim(self, room: int, backoff: Backoff) -> Sequence[Claim]:
         """Claim up to `room` tasks and let them run. A call without an answer is known by the next heartbeat."""
         session, holdings, self._call = self.id, self.holdings, self._call + 1
         asked_ns = time.time_ns()  # for people who look at traces
@@ -262,13 +262,13 @@ class Worker:
                 )
         except SessionOver as over:
             holdings.answered(self._call, (), self.clock.monotonic())
-            await self._doubt(session, over, trouble)
+            await self._doubt(session, over, backoff)
             return ()
         except Exception as error:
             holdings.answered(self._call, (), self.clock.monotonic())
-            trouble.met(f"worker {session}: claiming", error)
+            backoff.met(f"worker {session}: claiming", error)
             return ()
-        trouble.over()
+        backoff.over()
         if session != self.id:  # the session ended meanwhile: these are somebody else's by now, or soon
             return ()
         holdings.answered(self._call, claims, self.clock.monotonic())
@@ -283,15 +283,15 @@ class Worker:
             if self._bodies.free > 0 and not self.cutoff.is_asking():
                 self._begin(claim, now)
             else:
-                self._line.join(claim, now)
+                self._prefetch.join(claim, now)
         return claims
 
     async def _give_back_forever(self) -> None:
         """Claims that were taken ahead of a free slot, and found none soon, are for others to take."""
         while True:
-            await self._line.filled.wait()
+            await self._prefetch.filled.wait()
             await self.clock.sleep(WAIT_S_MAX)
-            await self._give_back(self._line.disperse(self.clock.monotonic() - WAIT_S_MAX))
+            await self._give_back(self._prefetch.disperse(self.clock.monotonic() - WAIT_S_MAX))
 
     async def _give_back(self, claims: Sequence[Claim]) -> None:
         if not claims:
@@ -313,14 +313,17 @@ class Worker:
     def _begin_next(self) -> None:
         """Whoever waits in line begins, where a slot is free."""
         while (
-            self._line and self.id and self._bodies.free > 0 and not (self._leaving.is_set() or self.cutoff.is_asking())
+            self._prefetch
+            and self.id
+            and self._bodies.free > 0
+            and not (self._leaving.is_set() or self.cutoff.is_asking())
         ):
-            self._begin(self._line.next(), self.clock.monotonic())
+            self._begin(self._prefetch.next(), self.clock.monotonic())
 
     def _ended(self, claim: Claim, key: Key, holdings: Holdings, began: float, run: asyncio.Task[Report]) -> None:
         """A body is over. One that this worker stopped has nothing to report: whoever asked for it knows."""
         now = self.clock.monotonic()
-        self._line.learn(now - began)
+        self._prefetch.learn(now - began)
         report = self._bodies.take_report(claim, run)
         if self._spans is not None:
             self._spans.ended(claim, report)
@@ -328,10 +331,10 @@ class Worker:
         if report is None:
             holdings.drop([key])
             if is_ours:
-                self._outbox.put_dead(key)
+                self._report_queue.put_dead(key)
         elif is_ours:
             holdings.ended(key, now)
-            self._outbox.put(replace(report, holds=True) if used_tables else report)
+            self._report_queue.put(replace(report, holds=True) if used_tables else report)
         self._begin_next()
         self._freed.set()
 
@@ -350,8 +353,8 @@ class Worker:
             if self._bodies.stop(key):
                 fields = about(task=key[0], epoch=key[1])
                 log.info("task %s (epoch %s): %s, its run is stopped", *key, why, extra=fields)
-            elif self._line.leave(key):
-                self._outbox.put_dead(key)
+            elif self._prefetch.leave(key):
+                self._report_queue.put_dead(key)
                 self.holdings.drop([key])
         self._begin_next()
         if orders.drain and not self._leaving.is_set():
@@ -368,8 +371,8 @@ class Worker:
         count = len(self._bodies)
         log.warning("worker %s: its session has ended; it kills its %d runs and begins anew", self.id, count)
         self.id = 0
-        self._line.disperse()
-        self._outbox.empty()
+        self._prefetch.disperse()
+        self._report_queue.empty()
         self._renewing = asyncio.create_task(self._renew())
 
     async def _renew(self) -> None:
@@ -378,5 +381,5 @@ class Worker:
         self._freed.set()
 
 
-async def _nothing(worker: Worker) -> None:
+async def _nothing(worker: TaskWorker) -> None:
     """Nobody wants to know."""

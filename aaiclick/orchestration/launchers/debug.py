@@ -10,26 +10,26 @@ import sys
 from functools import partial
 from typing import Any, overload
 
+from aaiclick.backoff import Backoff
 from aaiclick.data.clients.opening import kept_open
 from aaiclick.errors import AaiclickError, InputError, NotFound
 from aaiclick.orchestration.blocking import refuse_running_loop
 from aaiclick.orchestration.checks import refuse_during_import
 from aaiclick.orchestration.connections import connected, coordinated
-from aaiclick.orchestration.control.tables import TableDropper
+from aaiclick.orchestration.control.table_dropper import TableDropper
 from aaiclick.orchestration.coordinator.contract import JobCoordinator
 from aaiclick.orchestration.decorators import JobFactory
-from aaiclick.orchestration.execution.failures import describe
-from aaiclick.orchestration.execution.loop import JobLoop
-from aaiclick.orchestration.execution.progress import ProgressLine
-from aaiclick.orchestration.execution.runner import run_claim
+from aaiclick.orchestration.execution.job_loop import JobLoop
+from aaiclick.orchestration.execution.progress_line import ProgressLine
+from aaiclick.orchestration.execution.runs.failures import describe
+from aaiclick.orchestration.execution.runs.runner import run_claim
 from aaiclick.orchestration.factories import submit_job
-from aaiclick.orchestration.launchers.service import Service
+from aaiclick.orchestration.launchers.service_thread import Service
 from aaiclick.orchestration.models import Claim, Job
-from aaiclick.orchestration.params import bind
-from aaiclick.orchestration.rules.names import shorten
-from aaiclick.orchestration.rules.scripts import running_here
-from aaiclick.orchestration.rules.variables import P, R
-from aaiclick.trouble import Trouble
+from aaiclick.orchestration.rules.naming.script_names import running_here
+from aaiclick.orchestration.rules.type_variables import P, R
+from aaiclick.orchestration.rules.validation import shorten
+from aaiclick.orchestration.submitting.entrypoints import bind
 
 CONCURRENCY = 8
 
@@ -76,7 +76,7 @@ async def _test(
         async with kept_open():
             ended = await _run(coordinator, worker.id, job_id, debugger)
             async with connected() as database:
-                with Trouble().told("dropping tables", "whoever leads drops them", of=AaiclickError):
+                with Backoff().told("dropping tables", "whoever leads drops them", of=AaiclickError):
                     await TableDropper(database).drop_unneeded()
         return job.update(ended) if isinstance(job, Job) else ended
     finally:

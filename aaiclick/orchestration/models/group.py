@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from aaiclick.errors import CircularDependencyError, Conflict
 from aaiclick.orchestration.models.front_door import ask, front_door
 from aaiclick.orchestration.models.node import Node, current_group, register_group
-from aaiclick.orchestration.rules.names import check_name
 from aaiclick.orchestration.rules.triggers import Trigger, When
-from aaiclick.orchestration.rules.variables import AnyValue
+from aaiclick.orchestration.rules.type_variables import AnyValue
+from aaiclick.orchestration.rules.validation import check_name
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.children import NewGroup

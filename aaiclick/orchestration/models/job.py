@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from aaiclick.orchestration.models.front_door import front_door
 from aaiclick.orchestration.rules.states import JobStatus, PreservationMode, RunType
-from aaiclick.orchestration.rules.variables import Given
+from aaiclick.orchestration.rules.type_variables import Given
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.group import Group

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from aaiclick.errors import CircularDependencyError, Conflict
 from aaiclick.ids import new_id
 from aaiclick.orchestration.models.front_door import ask
-from aaiclick.orchestration.rules.names import check_id
 from aaiclick.orchestration.rules.triggers import When, check_when
+from aaiclick.orchestration.rules.validation import check_id
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.group import Group

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome, MissedRuns, Overlap, count_times
 from aaiclick.orchestration.rules.states import WorkerStatus
-from aaiclick.orchestration.rules.values import decode_kwargs
+from aaiclick.orchestration.rules.values.encoding import decode_kwargs
 
 
 class _Row:

@@ -12,15 +12,15 @@ from aaiclick.config import settings
 from aaiclick.errors import InputError
 from aaiclick.orchestration.models.group import Group
 from aaiclick.orchestration.models.node import Node
-from aaiclick.orchestration.rules.entrypoints import carried, named
 from aaiclick.orchestration.rules.lanes import PLAIN
-from aaiclick.orchestration.rules.names import check_name, check_seconds, is_storable, shorten
+from aaiclick.orchestration.rules.naming.untrusted_entrypoints import carried, named
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.rules.triggers import Trigger, When
-from aaiclick.orchestration.rules.values import encode_kwargs, reference_in
-from aaiclick.orchestration.rules.variables import Given
-from aaiclick.orchestration.rules.walk import BLOB_SETTING
+from aaiclick.orchestration.rules.type_variables import Given
+from aaiclick.orchestration.rules.validation import check_name, check_seconds, is_storable, shorten
+from aaiclick.orchestration.rules.values.encoding import encode_kwargs, reference_in
+from aaiclick.orchestration.rules.values.walk import BLOB_SETTING
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.children import NewTask

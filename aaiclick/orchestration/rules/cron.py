@@ -17,7 +17,7 @@ from itertools import islice, takewhile
 from typing import NamedTuple, NoReturn
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.validation import shorten
 
 SCHEDULE_LENGTH_MAX = 200
 ZONE_LENGTH_MAX = 100

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from aaiclick.orchestration.rules.names import escape_for_terminal
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, JobStatus, TaskStatus
 from aaiclick.orchestration.rules.triggers import ONE, When
+from aaiclick.orchestration.rules.validation import escape_for_terminal
 from aaiclick.wording import counted
 
 UNREPORTED_S_MIN = 10

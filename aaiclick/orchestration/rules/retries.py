@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple, NoReturn
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.validation import shorten
 
 RETRIES_MAX = 1_000_000
 DELAY_S_MAX = 30 * 24 * 3600.0

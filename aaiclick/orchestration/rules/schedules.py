@@ -11,7 +11,7 @@ from itertools import islice, takewhile
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.cron import Schedule, fires, latest_fires, next_fire, start_of_day
-from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.validation import shorten
 
 PUNCTUAL_S = 60.0
 """A time that is noticed within this is not missed: it takes so long until another leads, at the worst."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration.rules.names import shorten
-from aaiclick.orchestration.rules.variables import AnyValue
+from aaiclick.orchestration.rules.type_variables import AnyValue
+from aaiclick.orchestration.rules.validation import shorten
 
 Body = TypeVar("Body", bound=Callable[..., Any])
 

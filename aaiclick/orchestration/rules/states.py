@@ -1,7 +1,7 @@
 """The states of jobs, tasks and workers, and the only moves between them.
 
-The tables below are the truth: `store/transitions` applies them, and `docs/reference/states.md` is printed from them by
-`python -m aaiclick.orchestration.rules.states`.
+The tables below are the truth: `store/transitions` applies them, and `docs/reference/states.md` is printed from
+them by `python -m aaiclick.orchestration.rules.states`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from enum import Enum, StrEnum
 from typing import Literal
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration.rules.names import shorten
+from aaiclick.orchestration.rules.validation import shorten
 
 
 class When(StrEnum):

@@ -12,8 +12,8 @@ from sqlalchemy import select
 
 from aaiclick.orchestration.rules.states import RunOutcome
 from aaiclick.orchestration.store.dialects.contract import EndedClaim, EndedTask
+from aaiclick.orchestration.store.object_tables.ended_claims import keep_held
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.table_claims import keep_held
 from aaiclick.orchestration.store.tables import claims, runs
 
 if TYPE_CHECKING:

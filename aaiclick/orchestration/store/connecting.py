@@ -15,9 +15,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from aaiclick.backend import check_root
+from aaiclick.backoff import one_line
 from aaiclick.errors import AaiclickError, BackendUnreachable, DatabaseFileError, MissingExtra
-from aaiclick.owners import fault_around, fault_of
-from aaiclick.trouble import one_line
+from aaiclick.file_owners import fault_around, fault_of
 from aaiclick.urls import mask_url, sqlite_file
 
 if TYPE_CHECKING:

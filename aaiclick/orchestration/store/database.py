@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
 
+from aaiclick.backoff import one_line
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, BackendUnreachable, TransientStoreError
 from aaiclick.orchestration.store.connecting import in_our_words
@@ -16,7 +17,6 @@ from aaiclick.orchestration.store.dialects import dialect_of
 from aaiclick.orchestration.store.dialects.contract import Connection, Dialect, Engine
 from aaiclick.orchestration.store.schema import ensure_local, require_current
 from aaiclick.orchestration.store.session import Session
-from aaiclick.trouble import one_line
 from aaiclick.urls import mask_url
 
 log = logging.getLogger("aaiclick")

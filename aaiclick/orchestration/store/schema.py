@@ -14,16 +14,16 @@ from sqlalchemy import Column, MetaData, String, Table, inspect, select, text
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import DBAPIError
 
+from aaiclick.backoff import one_line
 from aaiclick.errors import Conflict, InputError, SchemaError
-from aaiclick.orchestration.store import access_tables as access_tables  # its tables join the others
-from aaiclick.orchestration.store import fleet_tables as fleet_tables  # its table joins them too
-from aaiclick.orchestration.store import reconcilers as reconcilers  # its table joins them too
-from aaiclick.orchestration.store import task_events as task_events  # its view joins them too
 from aaiclick.orchestration.store.connecting import connect, create_file, explain, in_our_words, refuse_foreign
 from aaiclick.orchestration.store.connecting import missing_driver as missing_driver
+from aaiclick.orchestration.store.definitions import access_tables as access_tables  # its tables join the others
+from aaiclick.orchestration.store.definitions import fleet_tables as fleet_tables  # its table joins them too
+from aaiclick.orchestration.store.definitions import task_events as task_events  # its view joins them too
 from aaiclick.orchestration.store.inline import InlineConnection
+from aaiclick.orchestration.store.leases import reconcilers as reconcilers  # its table joins them too
 from aaiclick.orchestration.store.tables import metadata
-from aaiclick.trouble import one_line
 from aaiclick.urls import mask_url, sqlite_file
 
 if TYPE_CHECKING:

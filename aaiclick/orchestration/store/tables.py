@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, String, text
 
-from aaiclick.orchestration.store.columns import Id, JsonText, LongText, ReadAs, UtcTime
-from aaiclick.orchestration.store.definitions import BUSY, HOT, count, few, flag, key, known, rule, table
-from aaiclick.orchestration.store.definitions import metadata as metadata
+from aaiclick.orchestration.store.definitions.column_types import Id, JsonText, LongText, ReadAs, UtcTime
+from aaiclick.orchestration.store.definitions.common_columns import BUSY, HOT, count, few, flag, key, known, rule, table
+from aaiclick.orchestration.store.definitions.common_columns import metadata as metadata
 
 jobs = table(
     "jobs",

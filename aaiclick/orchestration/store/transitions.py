@@ -13,9 +13,9 @@ from typing import Any
 from sqlalchemy import Integer, Row, Select, bindparam, func, select, update
 
 from aaiclick.ids import new_id
-from aaiclick.orchestration.rules.hints import ENDED
+from aaiclick.orchestration.rules.naming.hints import ENDED
 from aaiclick.orchestration.rules.states import ENDED_JOB, JOB_MOVES, TASK_MOVES, JobStatus, RunOutcome, TaskStatus
-from aaiclick.orchestration.store.columns import LongText
+from aaiclick.orchestration.store.definitions.column_types import LongText
 from aaiclick.orchestration.store.dialects.contract import Dialect, EndedTask
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events, groups, jobs, ripples, tasks

@@ -9,8 +9,8 @@ from sqlalchemy import select, update
 
 from aaiclick.ids import new_id
 from aaiclick.orchestration.models import Orders, Worker, WorkerStatus
-from aaiclick.orchestration.rules.hints import ORDERS
-from aaiclick.orchestration.store.jobs import older_than
+from aaiclick.orchestration.rules.naming.hints import ORDERS
+from aaiclick.orchestration.store.reading.jobs import older_than
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import workers
 

@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from aaiclick.data.lineage import STEPS_MAX
-from aaiclick.orchestration.rules.names import NAME_LENGTH_MAX
 from aaiclick.orchestration.rules.states import JobStatus, TaskStatus, WorkerStatus
-from aaiclick.server import requests
+from aaiclick.orchestration.rules.validation import NAME_LENGTH_MAX
+from aaiclick.server import request_models
 from aaiclick.server.mcp.bounds import LOG_BYTES_MAX, PAGE_DEFAULT, PAGE_MAX
 from aaiclick.server.mcp.tools import Arguments
 
@@ -115,8 +115,8 @@ class QueryObject(OneObject):
     """Which rows and columns of which Object."""
 
     columns: list[str] = Field(default_factory=list, max_length=1000, description="By default all.")
-    where: list[requests.Where] = Field(default_factory=list, max_length=50, description="All of these hold.")
-    order_by: list[requests.OrderBy] = Field(default_factory=list, max_length=50)
+    where: list[request_models.Where] = Field(default_factory=list, max_length=50, description="All of these hold.")
+    order_by: list[request_models.OrderBy] = Field(default_factory=list, max_length=50)
     limit: Limit = PAGE_DEFAULT
 
 
@@ -196,31 +196,31 @@ class Metrics(Arguments):
 # ---------------------------------------------------------------- changes
 
 
-class ClearTask(requests.Clear):
+class ClearTask(request_models.Clear):
     """Which task, and how."""
 
     task_id: TaskId
 
 
-class RetryJob(requests.Clear):
+class RetryJob(request_models.Clear):
     """Which job, and how."""
 
     job_id: JobId
 
 
-class RunEntry(requests.RunRegistered):
+class RunEntry(request_models.RunRegistered):
     """Which registered job, and how it is run."""
 
     name: EntryName
 
 
-class CreateBackfill(requests.CreateBackfill):
+class CreateBackfill(request_models.CreateBackfill):
     """Which past times of which registered job, and how they are run."""
 
     name: EntryName
 
 
-class RegisterEntry(requests.RegisterJob):
+class RegisterEntry(request_models.RegisterJob):
     """A registered job, as it is to be."""
 
     name: EntryName

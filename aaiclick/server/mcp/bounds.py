@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration.rules.names import escape_for_terminal
+from aaiclick.orchestration.rules.validation import escape_for_terminal
 from aaiclick.wording import counted
 
 ANSWER_BYTES_MAX = 60_000

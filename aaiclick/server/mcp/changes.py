@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.roles import Role
-from aaiclick.representations.backfills import BackfillAnswer
 from aaiclick.representations.jobs import Cancelled, JobAnswer, job_answer
-from aaiclick.representations.registered_jobs import RegisteredJobAnswer
+from aaiclick.representations.schedules.backfills import BackfillAnswer
+from aaiclick.representations.schedules.registered_jobs import RegisteredJobAnswer
 from aaiclick.representations.tasks import Cleared
 from aaiclick.representations.workers import Asked
 from aaiclick.server import changes as front
-from aaiclick.server import requests
+from aaiclick.server import request_models
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.tools import Call, changes
 
@@ -30,7 +30,9 @@ async def retry_job(call: Call, asked: arguments.RetryJob) -> Cleared:
     Ask with dry_run first: it changes nothing and tells which tasks it would be. If it is refused because inputs are
     gone, `upstream` also runs what made them.
     """
-    return await front.retry(call.who, asked.job_id, requests.Clear(dry_run=asked.dry_run, upstream=asked.upstream))
+    return await front.retry(
+        call.who, asked.job_id, request_models.Clear(dry_run=asked.dry_run, upstream=asked.upstream)
+    )
 
 
 @changes(Role.OPERATOR, destructive=True, idempotent=False)
@@ -39,7 +41,9 @@ async def clear_task(call: Call, asked: arguments.ClearTask) -> Cleared:
 
     Ask with dry_run first: it changes nothing and tells which tasks it would be.
     """
-    return await front.clear(call.who, asked.task_id, requests.Clear(dry_run=asked.dry_run, upstream=asked.upstream))
+    return await front.clear(
+        call.who, asked.task_id, request_models.Clear(dry_run=asked.dry_run, upstream=asked.upstream)
+    )
 
 
 @changes(Role.OPERATOR, destructive=True, idempotent=False)
@@ -49,7 +53,7 @@ async def replay_dead_letter(call: Call, asked: arguments.OneTask) -> Cleared:
 
 
 @changes(Role.AUTHOR, destructive=False, idempotent=False)
-async def submit_job(call: Call, asked: requests.SubmitJob) -> JobAnswer:
+async def submit_job(call: Call, asked: request_models.SubmitJob) -> JobAnswer:
     """Run a function marked @task or @job, by its importable name, as a new job.
 
     Only names under the prefixes that the installation allows. Arguments are plain data. With a `key`, the same call
@@ -67,7 +71,7 @@ async def run_registered_job(call: Call, asked: arguments.RunEntry) -> JobAnswer
 
     With a `key`, the same call again gives the first job again instead of a second one: always give one.
     """
-    how = requests.RunRegistered.model_validate(asked.model_dump(exclude={"name"}))
+    how = request_models.RunRegistered.model_validate(asked.model_dump(exclude={"name"}))
     return job_answer(await front.run(call.who, asked.name, how))
 
 
@@ -77,7 +81,7 @@ async def register_job(call: Call, asked: arguments.RegisterEntry) -> Registered
 
     Only names under the prefixes that the installation allows. An entry with a schedule fires from then on.
     """
-    how = requests.RegisterJob.model_validate(asked.model_dump(exclude={"name"}))
+    how = request_models.RegisterJob.model_validate(asked.model_dump(exclude={"name"}))
     return await front.register(call.who, asked.name, how)
 
 
@@ -102,7 +106,7 @@ async def backfill_registered_job(call: Call, asked: arguments.CreateBackfill) -
     if asked.dry_run:
         rule, hint = "this tool runs them", "Ask plan_backfill."
         raise InputError(field="dry_run", value=True, rule=rule, hint=hint)
-    how = requests.CreateBackfill.model_validate(asked.model_dump(exclude={"name"}))
+    how = request_models.CreateBackfill.model_validate(asked.model_dump(exclude={"name"}))
     return await front.backfill(call.who, asked.name, how)
 
 

@@ -22,12 +22,12 @@ from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, NotAllowed
 from aaiclick.orchestration.models.token import Token
 from aaiclick.orchestration.store.connecting import explain
-from aaiclick.server.bodies import BODY_ROOM_BYTES
+from aaiclick.server.auth.actors import Actor
 from aaiclick.server.mcp.bounds import READ_S_MAX, fitted, to_json
 from aaiclick.server.mcp.catalogue import tools
 from aaiclick.server.mcp.failures import Failure, failure_of, fault, too_slow, wrong_arguments
 from aaiclick.server.mcp.tools import CHANGING, NOTICE, Call, Tool
-from aaiclick.server.who import Actor
+from aaiclick.server.transport.request_bodies import BODY_ROOM_BYTES
 
 INSTRUCTIONS = f"""aaiclick runs data workflows: jobs, made of tasks that depend on each other, run by workers.
 

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from pydantic import BaseModel, Field, ValidationError
 
 from aaiclick.errors import AaiclickError
-from aaiclick.orchestration.rules.names import escape_for_terminal, mask_secrets, shown
+from aaiclick.orchestration.rules.validation import escape_for_terminal, mask_secrets, shown
 from aaiclick.server.mcp.bounds import READ_S_MAX, shortened
 from aaiclick.server.problems import WrongField, status_of
 

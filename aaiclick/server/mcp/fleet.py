@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from aaiclick.orchestration import backfills, dead_letters, registered_jobs, workers
-from aaiclick.orchestration.feed import read_job_events
-from aaiclick.orchestration.health import health_check
-from aaiclick.orchestration.metrics import render_metrics
+from aaiclick.orchestration import backfills, registered_jobs, workers
+from aaiclick.orchestration.queries import dead_letters
+from aaiclick.orchestration.queries.event_feed import read_job_events
+from aaiclick.orchestration.queries.health import health_check
+from aaiclick.orchestration.queries.metrics import render_metrics
 from aaiclick.orchestration.rules.schedules import read_time
-from aaiclick.representations.backfills import (
+from aaiclick.representations.dead_letters import DeadLetterPage, dead_letter_page
+from aaiclick.representations.events import EventPage, event_page
+from aaiclick.representations.health import HealthAnswer, health_answer
+from aaiclick.representations.metrics import MetricsAnswer
+from aaiclick.representations.schedules.backfills import (
     BackfillAnswer,
     BackfillPage,
     BackfillPlan,
     backfill_answer,
     backfill_page,
 )
-from aaiclick.representations.dead_letters import DeadLetterPage, dead_letter_page
-from aaiclick.representations.events import EventPage, event_page
-from aaiclick.representations.fires import FirePage, fire_page
-from aaiclick.representations.health import HealthAnswer, health_answer
-from aaiclick.representations.metrics import MetricsAnswer
-from aaiclick.representations.registered_jobs import (
+from aaiclick.representations.schedules.fires import FirePage, fire_page
+from aaiclick.representations.schedules.registered_jobs import (
     RegisteredJobAnswer,
     RegisteredJobList,
     registered_job_answer,
     registered_job_list,
 )
 from aaiclick.representations.workers import WorkerPage, worker_page
-from aaiclick.server import changes, requests
-from aaiclick.server.found import the_backfill, the_entry, the_job
+from aaiclick.server import changes, request_models
+from aaiclick.server.lookups import the_backfill, the_entry, the_job
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.bounds import LETTERS, LOG, PAGE, TIMES
 from aaiclick.server.mcp.tools import Call, reads
@@ -100,7 +101,7 @@ async def get_backfill(call: Call, asked: arguments.OneBackfill) -> BackfillAnsw
 @reads()
 async def plan_backfill(call: Call, asked: arguments.PlanBackfill) -> BackfillPlan:
     """Tell which past times of an entry a backfill of a range would run, and what became of each so far."""
-    how = requests.CreateBackfill.model_validate(asked.model_dump(exclude={"name"}))
+    how = request_models.CreateBackfill.model_validate(asked.model_dump(exclude={"name"}))
     return await changes.plan_backfill(asked.name, how)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from aaiclick.orchestration import job_graphs, jobs
-from aaiclick.orchestration.dead_letters import list_dead_letters
-from aaiclick.orchestration.expectations import list_job_expectations
-from aaiclick.orchestration.store.job_graphs import JobGraph
+from aaiclick.orchestration import jobs
+from aaiclick.orchestration.queries import job_graphs
+from aaiclick.orchestration.queries.dead_letters import list_dead_letters
+from aaiclick.orchestration.queries.expectations import list_job_expectations
+from aaiclick.orchestration.store.reading.job_graphs import JobGraph
 from aaiclick.representations.dead_letters import DeadLetterPage, dead_letter_page
 from aaiclick.representations.graphs import GraphAnswer, GraphTaskPage, graph_answer, graph_task_page
 from aaiclick.representations.jobs import (
@@ -20,7 +21,7 @@ from aaiclick.representations.jobs import (
     result_answer,
     stats_answer,
 )
-from aaiclick.server.found import the_job
+from aaiclick.server.lookups import the_job
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.bounds import LETTERS, PAGE, TEXT_LENGTH_MAX
 from aaiclick.server.mcp.tools import Call, reads

@@ -6,8 +6,14 @@ from aaiclick.data import browsing
 from aaiclick.data.browsing import Browsed, Condition, Order, browse_object
 from aaiclick.data.context import data_context
 from aaiclick.data.lineage import lineage
-from aaiclick.representations.lineage import LineageAnswer, lineage_answer
-from aaiclick.representations.objects import ObjectList, RowsAnswer, SchemaAnswer, rows_answer, schema_answer
+from aaiclick.representations.stored_data.lineage import LineageAnswer, lineage_answer
+from aaiclick.representations.stored_data.objects import (
+    ObjectList,
+    RowsAnswer,
+    SchemaAnswer,
+    rows_answer,
+    schema_answer,
+)
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.bounds import EDGES_MAX, OPERATIONS_MAX, ROWS, short_cell
 from aaiclick.server.mcp.tools import Call, reads

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 
 from aaiclick.errors import NotFound
-from aaiclick.orchestration import pending
-from aaiclick.orchestration.execution.log_reading import read_log
-from aaiclick.orchestration.expectations import list_task_expectations
+from aaiclick.orchestration.execution.logs.log_reading import read_log
+from aaiclick.orchestration.queries import pending
+from aaiclick.orchestration.queries.expectations import list_task_expectations
 from aaiclick.orchestration.tasks import get_runs_for_task, get_traceback
 from aaiclick.representations.logs import LogEnd, log_end
 from aaiclick.representations.pending import PendingAnswer, pending_answer
 from aaiclick.representations.tasks import RunList, TaskDetail, run_list, task_detail
-from aaiclick.server.found import the_task
+from aaiclick.server.lookups import the_task
 from aaiclick.server.mcp import arguments
 from aaiclick.server.mcp.bounds import LOG, RUNS
 from aaiclick.server.mcp.tools import Call, reads

@@ -11,9 +11,9 @@ from typing import Any, Generic, TypeVar, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field
 
 from aaiclick.orchestration.rules.roles import Role
+from aaiclick.server.auth.actors import Actor
 from aaiclick.server.mcp.bounds import TEXTS, Bounds
-from aaiclick.server.requests import Form
-from aaiclick.server.who import Actor
+from aaiclick.server.request_models import Form
 
 Asked = TypeVar("Asked", bound=BaseModel)
 Answer = TypeVar("Answer", bound=Mapping[str, Any])

@@ -13,8 +13,8 @@ import pytest
 
 from aaiclick.cli.local import fleet as module
 from aaiclick.cli.local.fleet import Fleet, Plan
-from aaiclick.cli.local.part import Part
-from tests.cli.local.test_part import STUBBORN, TWICE, WAITS, Told
+from aaiclick.cli.local.supervised_process import SupervisedProcess
+from tests.cli.local.test_supervised_process import STUBBORN, TWICE, WAITS, Told
 
 ENDS = """
 import signal, sys, time
@@ -50,8 +50,8 @@ def fleet_of(
     """A fleet with these scripts as its parts."""
     fleet = Fleet(Plan(Path("/nowhere/data") if engine else None, 1, (), False, 30.0, watched=watched), told)
 
-    def part(name: str, script: str) -> Part:
-        return Part(name, [sys.executable, "-c", script], fleet._tell)
+    def part(name: str, script: str) -> SupervisedProcess:
+        return SupervisedProcess(name, [sys.executable, "-c", script], fleet._tell)
 
     fleet.engine = [part("engine", engine)] if engine else []
     fleet.control = [part("control", control)]

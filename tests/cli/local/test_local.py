@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aaiclick.cli.local.fleet import Fleet
-from aaiclick.cli.local.seat import seat_on
+from aaiclick.cli.local.fleet_lock import lock_of
 from aaiclick.config import reset_settings
 from tests.cli.conftest import Cli
 
@@ -98,7 +98,7 @@ def test_a_token_is_made_and_shown_once(cli: Cli, plans: list[Any]) -> None:
 def test_where_no_server_is_installed_the_rest_runs(
     cli: Cli, plans: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aaiclick.cli.local.door.find_spec", lambda _: None)
+    monkeypatch.setattr("aaiclick.cli.local.server_socket.find_spec", lambda _: None)
     answer = cli("local", "start")
     assert (answer.code, plans[0].door) == (0, None)
     assert "pip install 'aaiclick[server]'" in answer.err
@@ -133,7 +133,7 @@ def test_a_second_one_on_the_same_root_works_beside_the_first_without_a_server(
     cli: Cli, root: Path, plans: list[Any]
 ) -> None:
     root.mkdir()
-    with seat_on(root) as first:
+    with lock_of(root) as first:
         first.tell_server("http://127.0.0.1:8765/api/v1")
         told, asked = cli("local", "start"), cli("local", "start", "--json", "--port", "0")
     assert (told.code, asked.code) == (0, 0)

@@ -23,9 +23,9 @@ from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.local import LocalClient
 from aaiclick.data.clients.opening import close_client, kept_open, open_client
 from aaiclick.data.clients.pool import PooledClient
+from aaiclick.data.embedded.directory_lock import find_gateway
 from aaiclick.data.gateway import serve_directory
 from aaiclick.data.gateway.serving import Serving
-from aaiclick.data.ownership import find_gateway
 from tests.support import warm
 
 OWNS_AND_WAITS = """

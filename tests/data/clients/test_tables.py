@@ -15,10 +15,10 @@ import pytest
 from aaiclick.data import Context
 from aaiclick.data.clients.contract import Rows
 from aaiclick.data.clients.tables import ALONE, NewTable, Tables, find_tables
-from aaiclick.data.lifetimes import make_anew
-from aaiclick.data.oplog import _NEW
-from aaiclick.data.schema import Schema
-from aaiclick.data.sql import text
+from aaiclick.data.provenance.operation_log import _NEW
+from aaiclick.data.sql.quoting import text
+from aaiclick.data.tables.lifetimes import make_anew
+from aaiclick.data.typing.schema import Schema
 from aaiclick.errors import ConfigError, DataRefused, DataUnreachable
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from aaiclick.data.engine import Engine
+from aaiclick.data.embedded.engine import Engine
 from aaiclick.data.gateway import Gateway
 
 USER, PASSWORD = "default", "a secret"

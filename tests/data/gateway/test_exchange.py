@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 import lz4.frame
 import pytest
 
-from aaiclick.data.engine import Engine
-from aaiclick.data.gateway import Gateway, codecs, exchange, sending
+from aaiclick.data.embedded.engine import Engine
+from aaiclick.data.gateway import Gateway, exchange, sending
+from aaiclick.data.gateway.http import codecs
 from tests.data.gateway.conftest import PASSWORD, USER, Ask
 
 FAILS_MIDWAY = "SELECT throwIf(number = 3000000) FROM numbers(10000000)"

@@ -9,18 +9,18 @@ from typing import Any
 import pyarrow
 import pytest
 
-from aaiclick.data.engine import Engine
+from aaiclick.data.embedded.engine import Engine
 from aaiclick.data.gateway import queries
 from aaiclick.data.gateway.faults import Fault
-from aaiclick.data.gateway.multipart import ExternalTable
-from aaiclick.data.gateway.queries import Counts, Outcome, Query, portions, run
+from aaiclick.data.gateway.http.multipart import ExternalTable
+from aaiclick.data.gateway.queries import Counts, GatewayQuery, Outcome, portions, run
 from aaiclick.data.gateway.statements import split_insert
 
 MANY = "SELECT number AS a FROM numbers(200000)"
 
 
 def outcome_of(engine: Engine, sql: str, **more: Any) -> tuple[Outcome, bytes]:
-    query = Query("id", sql.encode(), **more)
+    query = GatewayQuery("id", sql.encode(), **more)
     with engine.connection(reuse=False) as connection, run(query, connection) as outcome:
         return outcome, b"".join(outcome.pieces)
 
@@ -50,7 +50,7 @@ def test_a_streamed_answer_is_the_same_document(engine: Engine, name: str, sql: 
 
 
 def test_an_answer_is_made_while_it_is_taken(engine: Engine) -> None:
-    query = Query("id", b"SELECT number FROM numbers(100000000000)")
+    query = GatewayQuery("id", b"SELECT number FROM numbers(100000000000)")
     with engine.connection(reuse=False) as connection, run(query, connection) as outcome:
         assert next(outcome.pieces)
         assert next(outcome.pieces)
@@ -101,7 +101,7 @@ def test_parameters_are_bound(engine: Engine) -> None:
 
 
 def test_bytes_that_are_no_text_reach_the_engine(engine: Engine) -> None:
-    query = Query("id", b"SELECT hex('\xff')")
+    query = GatewayQuery("id", b"SELECT hex('\xff')")
     with engine.connection() as connection, run(query, connection) as outcome:
         assert b"".join(outcome.pieces) == b"FF\n"
 
@@ -160,7 +160,7 @@ def test_an_insert_of_what_does_not_fit_is_refused(engine: Engine, table: str) -
 def test_a_query_brings_its_tables_along(engine: Engine) -> None:
     tables = [ExternalTable("mine", "x UInt8, y String", "CSV", b"1,a\n2,b\n")]
     with engine.connection(reuse=False) as connection:
-        query = Query("id", b"SELECT max(x), max(y) FROM mine", tables=tables)
+        query = GatewayQuery("id", b"SELECT max(x), max(y) FROM mine", tables=tables)
         with run(query, connection) as outcome:
             assert b"".join(outcome.pieces) == b"2\tb\n"
         with pytest.raises(RuntimeError, match="Code: 60"):
@@ -172,7 +172,7 @@ def test_the_tables_of_a_query_that_fails_are_dropped_too(engine: Engine) -> Non
     with engine.connection(reuse=False) as connection:
         with (
             pytest.raises(RuntimeError, match="Code: 47"),
-            run(Query("id", b"SELECT no", tables=tables), connection) as told,
+            run(GatewayQuery("id", b"SELECT no", tables=tables), connection) as told,
         ):
             list(told.pieces)
         with pytest.raises(RuntimeError, match="Code: 60"):
@@ -182,13 +182,13 @@ def test_the_tables_of_a_query_that_fails_are_dropped_too(engine: Engine) -> Non
 @pytest.mark.parametrize(
     ("query", "spoils"),
     [
-        (Query("", b"SELECT 1"), False),
-        (Query("", b"SELECT 1", settings={"max_threads": "1"}), False),
-        (Query("", b"SET max_threads = 1"), True),
-        (Query("", b"SELECT 1", tables=[ExternalTable("t", "", "", b"")]), True),
-        (Query("", b"INSERT", insert=split_insert(b"INSERT INTO t VALUES"), params={"a": "1"}), True),
+        (GatewayQuery("", b"SELECT 1"), False),
+        (GatewayQuery("", b"SELECT 1", settings={"max_threads": "1"}), False),
+        (GatewayQuery("", b"SET max_threads = 1"), True),
+        (GatewayQuery("", b"SELECT 1", tables=[ExternalTable("t", "", "", b"")]), True),
+        (GatewayQuery("", b"INSERT", insert=split_insert(b"INSERT INTO t VALUES"), params={"a": "1"}), True),
         (
-            Query(
+            GatewayQuery(
                 "",
                 b"INSERT",
                 insert=split_insert(b"INSERT INTO t VALUES"),
@@ -198,7 +198,7 @@ def test_the_tables_of_a_query_that_fails_are_dropped_too(engine: Engine) -> Non
         ),
     ],
 )
-def test_whose_connection_nobody_else_can_use(query: Query, spoils: bool) -> None:
+def test_whose_connection_nobody_else_can_use(query: GatewayQuery, spoils: bool) -> None:
     assert query.spoils_connection is spoils
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from aaiclick.data.gateway import requests
 from aaiclick.data.gateway.faults import Fault
-from aaiclick.data.gateway.queries import Query
+from aaiclick.data.gateway.http.request_reader import BadRequest, Body, Head, read_head
+from aaiclick.data.gateway.queries import GatewayQuery
 from aaiclick.data.gateway.requests import choose_query_id, flag, number, read_query
-from aaiclick.data.gateway.wire import BadRequest, Body, Head, read_head
 
 
 def head_of(sent: bytes = b"", headers: str = "", **params: str) -> Head:
@@ -21,7 +21,7 @@ def head_of(sent: bytes = b"", headers: str = "", **params: str) -> Head:
     return found
 
 
-def query_of(sent: bytes = b"", headers: str = "", **params: str) -> Query:
+def query_of(sent: bytes = b"", headers: str = "", **params: str) -> GatewayQuery:
     head = head_of(sent, headers, **params)
     return read_query(head, Body(io.BytesIO(sent), head, lambda: None), "id")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aaiclick.data.gateway import Gateway, sending, server
-from aaiclick.data.gateway.replies import Reply
+from aaiclick.data.gateway.http.replies import Reply
 from tests.data.gateway.conftest import Ask
 from tests.data.gateway.test_exchange import FAILS_MIDWAY, connected, request
 

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from aaiclick.data.engine import Engine
+from aaiclick.data.embedded.engine import Engine
 from aaiclick.data.gateway import Gateway, server
-from aaiclick.data.gateway.sockets import FILE, listen_in_private
+from aaiclick.data.gateway.http.sockets import FILE, listen_in_private
 from tests.data.gateway.conftest import PASSWORD, USER, Ask
 from tests.data.gateway.test_exchange import FOREVER, connected, processes, request
 

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from aaiclick.config import reset_settings
-from aaiclick.data.engine import Engine
+from aaiclick.data.embedded.directory_lock import acquire, find_gateway
+from aaiclick.data.embedded.engine import Engine
 from aaiclick.data.gateway import Serving, serve_directory
 from aaiclick.data.gateway import serving as serving_module
-from aaiclick.data.ownership import acquire, find_gateway
 from aaiclick.errors import EngineUnavailable
 
 

@@ -7,32 +7,32 @@ from collections.abc import Iterator
 
 import pytest
 
-from aaiclick.data.engine import Engine
+from aaiclick.data.embedded.engine import Engine
 from aaiclick.data.gateway.faults import Fault
-from aaiclick.data.gateway.sessions import Session, Sessions
+from aaiclick.data.gateway.sessions import GatewaySession, GatewaySessions
 
 FAILS_MIDWAY = "SELECT throwIf(number = 3000000) FROM numbers(10000000)"
 SETTINGS = "SELECT getSetting('max_threads'), getSetting('max_block_size')"
 
 
 @pytest.fixture
-def sessions(engine: Engine) -> Iterator[Sessions]:
-    found = Sessions(engine)
+def sessions(engine: Engine) -> Iterator[GatewaySessions]:
+    found = GatewaySessions(engine)
     yield found
     found.close()
 
 
-def rows(session: Session, sql: str) -> bytes:
+def rows(session: GatewaySession, sql: str) -> bytes:
     found: bytes = session.connection.query(sql, "TabSeparated").bytes()
     return found
 
 
-def ask(session: Session, sql: str, database: str | None = None, **settings: str) -> bytes:
+def ask(session: GatewaySession, sql: str, database: str | None = None, **settings: str) -> bytes:
     session.prepare(database, settings, leaves_traces=sql.startswith(("SET", "USE")))
     return rows(session, sql)
 
 
-def test_a_session_remembers(sessions: Sessions) -> None:
+def test_a_session_remembers(sessions: GatewaySessions) -> None:
     with sessions.lend("a") as session:
         rows(session, "CREATE TEMPORARY TABLE t AS SELECT 5 AS x")
     with sessions.lend("a") as session, sessions.lend("b") as other:
@@ -42,14 +42,14 @@ def test_a_session_remembers(sessions: Sessions) -> None:
 
 
 def test_a_session_has_one_query_at_a_time(engine: Engine) -> None:
-    sessions = Sessions(engine, wait_s_max=0)
+    sessions = GatewaySessions(engine, wait_s_max=0)
     with sessions.lend("a"), pytest.raises(Fault) as refused, sessions.lend("a"):
         pass
     assert refused.value.code == 373
     sessions.close()
 
 
-def test_a_session_that_is_about_to_be_free_is_waited_for(sessions: Sessions) -> None:
+def test_a_session_that_is_about_to_be_free_is_waited_for(sessions: GatewaySessions) -> None:
     """A client that left an answer unread asks again before the gateway has noticed."""
     entered, found = threading.Event(), list[bytes]()
 
@@ -66,7 +66,7 @@ def test_a_session_that_is_about_to_be_free_is_waited_for(sessions: Sessions) ->
     assert found == [b"1\n"]
 
 
-def test_a_session_may_be_closed_with_its_last_request(sessions: Sessions) -> None:
+def test_a_session_may_be_closed_with_its_last_request(sessions: GatewaySessions) -> None:
     with sessions.lend("a"):
         pass
     with sessions.lend("a", closes=True):
@@ -75,7 +75,7 @@ def test_a_session_may_be_closed_with_its_last_request(sessions: Sessions) -> No
         pass
 
 
-def test_a_session_that_must_exist(sessions: Sessions) -> None:
+def test_a_session_that_must_exist(sessions: GatewaySessions) -> None:
     with pytest.raises(Fault) as refused, sessions.lend("a", must_exist=True):
         pass
     assert refused.value.code == 372
@@ -85,7 +85,7 @@ def test_a_session_that_must_exist(sessions: Sessions) -> None:
         pass
 
 
-def test_a_session_ends_when_nobody_asks_for_it(sessions: Sessions) -> None:
+def test_a_session_ends_when_nobody_asks_for_it(sessions: GatewaySessions) -> None:
     with sessions.lend("a", timeout_s=0):
         sessions.end_expired()  # not while it is in use
     sessions.end_expired()
@@ -94,13 +94,13 @@ def test_a_session_ends_when_nobody_asks_for_it(sessions: Sessions) -> None:
 
 
 @pytest.mark.parametrize("timeout_s", [-1, 3601])
-def test_a_session_lives_for_an_hour_at_most(sessions: Sessions, timeout_s: float) -> None:
+def test_a_session_lives_for_an_hour_at_most(sessions: GatewaySessions, timeout_s: float) -> None:
     with pytest.raises(Fault) as refused, sessions.lend("a", timeout_s=timeout_s):
         pass
     assert refused.value.code == 374
 
 
-def test_a_session_goes_on_after_an_error_without_its_rows(sessions: Sessions) -> None:
+def test_a_session_goes_on_after_an_error_without_its_rows(sessions: GatewaySessions) -> None:
     with sessions.lend("a") as session:
         rows(session, "CREATE TEMPORARY TABLE t AS SELECT 5 AS x")
     with pytest.raises(RuntimeError, match="Code: 395"), sessions.lend("a") as session:
@@ -109,7 +109,7 @@ def test_a_session_goes_on_after_an_error_without_its_rows(sessions: Sessions) -
         assert rows(session, "SELECT x FROM t") == b"5\n"
 
 
-def test_a_session_whose_connection_is_broken_ends(sessions: Sessions) -> None:
+def test_a_session_whose_connection_is_broken_ends(sessions: GatewaySessions) -> None:
     with sessions.lend("a") as session:
         session.is_clean = lambda: False  # type: ignore[method-assign]
     with pytest.raises(RuntimeError), sessions.lend("a") as session:
@@ -118,7 +118,7 @@ def test_a_session_whose_connection_is_broken_ends(sessions: Sessions) -> None:
         pass
 
 
-def test_settings_of_a_request_do_not_outlive_it(sessions: Sessions) -> None:
+def test_settings_of_a_request_do_not_outlive_it(sessions: GatewaySessions) -> None:
     with sessions.lend("a") as session:
         ask(session, "SET max_threads = 3")
         before = ask(session, SETTINGS)
@@ -127,14 +127,14 @@ def test_settings_of_a_request_do_not_outlive_it(sessions: Sessions) -> None:
         assert ask(session, SETTINGS) == before
 
 
-def test_what_set_says_stays_also_when_a_request_had_it_otherwise(sessions: Sessions) -> None:
+def test_what_set_says_stays_also_when_a_request_had_it_otherwise(sessions: GatewaySessions) -> None:
     with sessions.lend("a") as session:
         ask(session, SETTINGS, max_threads="5")
         ask(session, "SET max_threads = 4", max_threads="5")
         assert ask(session, SETTINGS).startswith(b"4\t")
 
 
-def test_a_setting_that_is_refused_leaves_the_others_as_they_were(sessions: Sessions) -> None:
+def test_a_setting_that_is_refused_leaves_the_others_as_they_were(sessions: GatewaySessions) -> None:
     with sessions.lend("a") as session:
         before = ask(session, SETTINGS)
         for _ in range(2):
@@ -143,7 +143,7 @@ def test_a_setting_that_is_refused_leaves_the_others_as_they_were(sessions: Sess
         assert ask(session, SETTINGS) == before
 
 
-def test_the_database_of_a_session(sessions: Sessions) -> None:
+def test_the_database_of_a_session(sessions: GatewaySessions) -> None:
     with sessions.lend("a") as session:
         ask(session, "CREATE DATABASE other")
         assert ask(session, "SELECT currentDatabase()", "other") == b"other\n"
@@ -153,7 +153,7 @@ def test_the_database_of_a_session(sessions: Sessions) -> None:
         assert ask(session, "SELECT currentDatabase()") == b"system\n"
 
 
-def test_the_database_of_a_request_is_for_that_request(sessions: Sessions) -> None:
+def test_the_database_of_a_request_is_for_that_request(sessions: GatewaySessions) -> None:
     with sessions.lend("a") as session:
         ask(session, "CREATE DATABASE other")
         assert ask(session, "SELECT currentDatabase()", "other") == b"other\n"
@@ -164,7 +164,7 @@ def test_the_database_of_a_request_is_for_that_request(sessions: Sessions) -> No
         assert ask(session, "SELECT currentDatabase()") == b"system\n"
 
 
-def test_a_database_that_is_not_there_changes_nothing(sessions: Sessions) -> None:
+def test_a_database_that_is_not_there_changes_nothing(sessions: GatewaySessions) -> None:
     with sessions.lend("a") as session:
         for _ in range(2):
             with pytest.raises(RuntimeError, match="Code: 81"):

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from aaiclick.data import Context, Object, concat
-from aaiclick.data.grammar import parse
 from aaiclick.data.sameness.coercion import matched, one_column
+from aaiclick.data.typing.grammar import parse
 from aaiclick.errors import DataRefused, InputError
 
 BIG = 2**53 + 1

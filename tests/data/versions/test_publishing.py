@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from aaiclick.data import Context, Object, data_context, list_versions, open_object, rollback
-from aaiclick.data.lifetimes import drop
-from aaiclick.data.names import persistent_table
+from aaiclick.data.tables.lifetimes import drop
+from aaiclick.data.tables.table_names import persistent_table
 from aaiclick.data.versions.catalog import versions_of
 from aaiclick.errors import Conflict, DataRefused, InputError, ObjectNotFound
 

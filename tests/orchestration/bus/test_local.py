@@ -10,7 +10,7 @@ import pytest
 
 from aaiclick.orchestration.bus import local, open_bus
 from aaiclick.orchestration.bus.local import ALL_HINTS, LocalBus, Room
-from aaiclick.orchestration.rules.hints import ENDED, ORDERS, READY
+from aaiclick.orchestration.rules.naming.hints import ENDED, ORDERS, READY
 
 URL = "mariadb+asyncmy://user@host/database"
 

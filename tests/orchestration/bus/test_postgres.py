@@ -16,7 +16,7 @@ from sqlalchemy.engine import make_url
 from aaiclick.orchestration.bus import open_bus, postgres
 from aaiclick.orchestration.bus.local import ALL_HINTS, Room
 from aaiclick.orchestration.bus.postgres import PostgresBus, connect_arguments
-from aaiclick.orchestration.rules.hints import ORDERS, READY
+from aaiclick.orchestration.rules.naming.hints import ORDERS, READY
 from tests.servers.process import free_port
 
 WAIT_S_MAX = 30.0

@@ -18,7 +18,7 @@ import pytest
 from aaiclick.orchestration.bus import open_bus, sockets
 from aaiclick.orchestration.bus.local import Room
 from aaiclick.orchestration.bus.sockets import SocketBus
-from aaiclick.orchestration.rules.hints import ENDED, ORDERS, READY
+from aaiclick.orchestration.rules.naming.hints import ENDED, ORDERS, READY
 from aaiclick.urls import sqlite_url
 from tests.support.telling import hearer
 

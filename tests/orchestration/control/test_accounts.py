@@ -9,7 +9,7 @@ import pytest
 from aaiclick.orchestration.control.accounts import Accounts
 from aaiclick.orchestration.rules.reconcilers import ReconcilerRecord
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.reconcilers import TROUBLE_LENGTH_MAX, read_reconcilers
+from aaiclick.orchestration.store.leases.reconcilers import TROUBLE_LENGTH_MAX, read_reconcilers
 from aaiclick.telemetry import masks
 from tests.support.band import band
 from tests.support.clocks import HandClock

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select, update
 
+from aaiclick.backoff import AGAIN_S, said
 from aaiclick.orchestration.control import repairs
-from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.control.control_loop import Control
 from aaiclick.orchestration.control.pruning import Pruner
 from aaiclick.orchestration.control.reconcilers import (
     COUNT_EVERY_S,
@@ -20,10 +21,9 @@ from aaiclick.orchestration.control.reconcilers import (
     Tools,
 )
 from aaiclick.orchestration.rules.retries import RetryPolicy
-from aaiclick.orchestration.store import metrics
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.reading import metrics
 from aaiclick.orchestration.store.tables import events, terms, workers
-from aaiclick.trouble import AGAIN_S, said
 from tests.support.band import band
 from tests.support.clocks import HandClock
 from tests.support.orchestra import LONG_AGO, Orchestra, make
@@ -191,7 +191,7 @@ async def test_with_nobody_leading_claims_and_completions_go_on(band: Orchestra)
     assert await band.scalar(select(terms.c.term)) is None
 
 
-async def test_trouble_is_told_at_once_and_then_once_a_minute(
+async def test_backoff_is_told_at_once_and_then_once_a_minute(
     band: Orchestra, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = HandClock()

@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import literal, select, update
 
 from aaiclick.errors import BackendUnreachable, DataUnreachable
-from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.control.control_loop import Control
 from aaiclick.orchestration.control.reconcilers import Outcome, Reconciler, Tools
-from aaiclick.orchestration.store import chores
-from aaiclick.orchestration.store.columns import UtcTime
+from aaiclick.orchestration.store import pending_work
+from aaiclick.orchestration.store.definitions.column_types import UtcTime
 from aaiclick.orchestration.store.tables import terms
 from tests.orchestration.control.test_control_loop import SESSION_S, control, rounds
 from tests.support.band import band
@@ -56,7 +56,7 @@ class Stage:
 async def test_a_row_comes_when_its_question_is_answered_or_its_time_has_come(band: Orchestra) -> None:
     stage = Stage()
     there, due = True, None
-    asked = chores.Question(lambda _: literal(there), lambda: select(literal(due, UtcTime)).scalar_subquery())
+    asked = pending_work.Question(lambda _: literal(there), lambda: select(literal(due, UtcTime)).scalar_subquery())
     loop = stage.loop(
         band,
         row("asked", stage.note("asked"), question=asked),
@@ -79,7 +79,7 @@ async def test_a_row_comes_when_its_question_is_answered_or_its_time_has_come(ba
 
 async def test_a_row_that_follows_others_comes_when_they_did_something(band: Orchestra) -> None:
     stage = Stage()
-    never = chores.Question(lambda _: literal(False))
+    never = pending_work.Question(lambda _: literal(False))
     loop = stage.loop(
         band,
         row("first", stage.note("first", 1), every_s=4.0),

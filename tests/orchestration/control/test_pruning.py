@@ -10,18 +10,19 @@ from sqlalchemy import func, insert, select, update
 
 from aaiclick.config import reset_settings
 from aaiclick.orchestration.control import pruning
-from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.control.control_loop import Control
 from aaiclick.orchestration.control.pruning import KINDS, Pruner
 from aaiclick.orchestration.control.reconcilers import SWEEP_EVERY_S
 from aaiclick.orchestration.control.repairs import count_events
-from aaiclick.orchestration.execution.logs import RunLog
+from aaiclick.orchestration.execution.logs.run_logs import RunLog
 from aaiclick.orchestration.models import Claim, Job, WorkerStatus
 from aaiclick.orchestration.rules.metrics import JOB_COUNTERS, JOB_S, METRICS
-from aaiclick.orchestration.store import event_ages, metrics
-from aaiclick.orchestration.store.access_tables import audit
-from aaiclick.orchestration.store.definitions import metadata
+from aaiclick.orchestration.store.definitions.access_tables import audit
+from aaiclick.orchestration.store.definitions.common_columns import metadata
+from aaiclick.orchestration.store.reading import metrics
+from aaiclick.orchestration.store.retention import event_ages
 from aaiclick.orchestration.store.tables import events, gone_jobs, jobs, runs, tasks, workers
-from tests.orchestration.store.test_job_ages import change, grow_old
+from tests.orchestration.store.retention.test_job_ages import change, grow_old
 from tests.support.band import band
 from tests.support.clocks import HandClock
 from tests.support.orchestra import LONG_AGO, Orchestra, done, make

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.control.control_loop import Control
 from aaiclick.orchestration.control.reconcilers import RECONCILERS, RECORD_EVERY_S, questions_of
-from aaiclick.orchestration.store.reconcilers import read_reconcilers
+from aaiclick.orchestration.store.leases.reconcilers import read_reconcilers
 from tests.support.band import band
 from tests.support.clocks import HandClock
 from tests.support.orchestra import Orchestra, make

@@ -8,7 +8,8 @@ from sqlalchemy import update
 from aaiclick.orchestration.control import repairs
 from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.models import Group
-from aaiclick.orchestration.store import metrics, queue, ripples
+from aaiclick.orchestration.store.moves import queue, ripples
+from aaiclick.orchestration.store.reading import metrics
 from aaiclick.orchestration.store.tables import events
 from tests.support.band import band
 from tests.support.orchestra import LONG_AGO, Orchestra, make

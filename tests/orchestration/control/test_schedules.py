@@ -10,12 +10,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from aaiclick.orchestration.control.loop import Control
+from aaiclick.orchestration.control.control_loop import Control
 from aaiclick.orchestration.control.schedules import Scheduler, tell
-from aaiclick.orchestration.rules.entrypoints import arguments_from_outside
+from aaiclick.orchestration.rules.naming.untrusted_entrypoints import arguments_from_outside
 from aaiclick.orchestration.rules.schedules import COUNTED_MAX
-from aaiclick.orchestration.store import backfills, schedules
-from aaiclick.orchestration.store.schedules import Fired
+from aaiclick.orchestration.store.schedules import backfills, firing
+from aaiclick.orchestration.store.schedules.firing import Fired
 from aaiclick.orchestration.store.tables import registered_jobs, tasks
 from tests.support.band import SERVERS, band
 from tests.support.catalogue import PLAIN, come, count_jobs, days_ago, fires_of, register
@@ -49,7 +49,7 @@ async def test_what_comes_from_outside_beside_it_does_not_mark_what_is_fired(ban
 
 
 async def test_pages_of_entries_are_fired_to_their_end(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedules, "AT_ONCE", 2)
+    monkeypatch.setattr(firing, "AT_ONCE", 2)
     for number in range(5):
         await register(band, f"a{number}")
         await come(band, await days_ago(band, 0), f"a{number}")

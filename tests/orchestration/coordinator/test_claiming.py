@@ -10,7 +10,7 @@ import pytest
 from aaiclick.orchestration.coordinator import claiming
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.store import claims
+from aaiclick.orchestration.store.claims import claiming as claims
 from tests.support.clocks import HandClock
 from tests.support.orchestra import Orchestra, make, orchestra
 

@@ -11,7 +11,7 @@ from aaiclick.orchestration.coordinator import direct
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.models import Held
 from aaiclick.orchestration.rules.retries import RetryPolicy
-from aaiclick.orchestration.store import ripples
+from aaiclick.orchestration.store.moves import ripples
 from aaiclick.orchestration.store.transitions import lock_tasks
 from tests.support.band import SERVERS
 from tests.support.clocks import HandClock

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from aaiclick.orchestration.execution.executors.forks import NurseryLost
+from aaiclick.orchestration.execution.executors.nursery_client import NurseryLost
 from aaiclick.orchestration.execution.starting import start_unless
 from tests.support.band import band
 from tests.support.crewing import ScriptedExecutor, working

@@ -11,8 +11,8 @@ from sqlalchemy import select, update
 from aaiclick.orchestration.execution import worker as module
 from aaiclick.orchestration.models import Claim, Done, Failure, Orders, Report, Stop
 from aaiclick.orchestration.rules.retries import RetryPolicy
-from aaiclick.orchestration.store import recoveries
 from aaiclick.orchestration.store import workers as store_workers
+from aaiclick.orchestration.store.claims import recoveries
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import jobs, runs, tasks, workers
 from tests.support.band import band
@@ -80,7 +80,7 @@ async def test_completions_are_told_in_few_transactions(band: Orchestra, monkeyp
 async def test_after_max_tasks_it_leaves_by_itself(band: Orchestra) -> None:
     await band.submit(*(make(f"t{number}") for number in range(9)))
     executor = ScriptedExecutor()
-    worker = module.Worker(band.coordinator, executor, concurrency=4, max_tasks=6)
+    worker = module.TaskWorker(band.coordinator, executor, concurrency=4, max_tasks=6)
     async with asyncio.timeout(20):
         await worker.run()
     assert len(executor.seen) == 6
@@ -149,7 +149,7 @@ async def test_a_run_that_is_stopped_before_its_first_step_frees_its_slot(
 ) -> None:
     """A coroutine that is cancelled before it begins runs none of its own code."""
     claim = band.coordinator.claim
-    workers_there: list[module.Worker] = []
+    workers_there: list[module.TaskWorker] = []
 
     async def claim_and_lose(*args: Any, **kwargs: Any) -> list[Claim]:
         claims = await claim(*args, **kwargs)

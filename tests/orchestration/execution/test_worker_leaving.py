@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from aaiclick.config import settings
-from aaiclick.orchestration.execution import bodies as module
+from aaiclick.orchestration.execution import running_bodies as module
 from aaiclick.orchestration.models import Claim, Orders, Report
 from aaiclick.orchestration.store.tables import workers
 from tests.support.band import band

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import select
 
 from aaiclick.orchestration.models import Claim, Report
-from aaiclick.orchestration.store import recoveries
 from aaiclick.orchestration.store import workers as store_workers
+from aaiclick.orchestration.store.claims import recoveries
 from aaiclick.orchestration.store.dialects import mariadb_moves
 from aaiclick.orchestration.store.tables import jobs, runs, tasks, workers
 from tests.support.band import band

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from aaiclick.errors import WorkerStuck
 from aaiclick.orchestration.control.repairs import recover_lost_runs
-from aaiclick.orchestration.execution import outbox as outbox_module
+from aaiclick.orchestration.execution import report_queue as report_queue_module
 from aaiclick.orchestration.execution import worker as worker_module
 from aaiclick.orchestration.models import Receipt, Report
 from aaiclick.orchestration.store.tables import workers
@@ -39,7 +39,7 @@ class Swallowing:
 
 
 async def test_it_ends_and_its_runs_are_given_to_others(band: Orchestra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox_module, "STUCK_SESSIONS", 2)
+    monkeypatch.setattr(report_queue_module, "STUCK_SESSIONS", 2)
     monkeypatch.setattr(worker_module, "LAST_WORDS_S", 0.1)
     swallowing = Swallowing(band.coordinator)
     job = await band.submit(make("a"))
@@ -57,7 +57,7 @@ async def test_it_ends_and_its_runs_are_given_to_others(band: Orchestra, monkeyp
 
 async def _until_it_leaves(band: Orchestra, swallowing: Swallowing) -> None:
     async with working(band, ScriptedExecutor(), coordinator=swallowing) as worker:
-        worker._outbox.session_s = 0.2
+        worker._report_queue.session_s = 0.2
         await until(lambda: _is_leaving(worker))
 
 

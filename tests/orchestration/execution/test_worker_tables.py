@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from aaiclick.errors import ClaimLost
-from aaiclick.orchestration.execution.worker import Worker
+from aaiclick.orchestration.execution.worker import TaskWorker
 from aaiclick.orchestration.models import Claim, Orders, Report, Stop
 from tests.orchestration.execution.test_worker import ended
 from tests.support.band import band
@@ -20,8 +20,8 @@ class Holding(ScriptedExecutor):
     """Bodies that hold one table of their own before they do what the test says."""
 
     async def run(self, claim: Claim, started: object) -> Report:
-        assert self.desk is not None
-        assert await self.desk.hold(claim, [table_of(claim)])
+        assert self.services is not None
+        assert await self.services.hold(claim, [table_of(claim)])
         return await super().run(claim, started)  # type: ignore[arg-type]
 
 
@@ -117,9 +117,9 @@ async def test_a_run_that_lost_its_claim_is_told(band: Orchestra) -> None:
 
     async def ask(claim: Claim) -> None:
         await band.coordinator.cancel(job.id)
-        assert executor.desk is not None
+        assert executor.services is not None
         try:
-            await executor.desk.hold(claim, [table_of(claim, 2)])
+            await executor.services.hold(claim, [table_of(claim, 2)])
         except ClaimLost as error:
             told.append(error)
 
@@ -138,7 +138,7 @@ async def _is(fact: bool) -> bool:
     return fact
 
 
-async def test_a_claim_that_leaves_the_line_without_a_run_lets_go_of_what_it_held(band: Orchestra) -> None:
+async def test_a_claim_that_leaves_the_prefetch_without_a_run_lets_go_of_what_it_held(band: Orchestra) -> None:
     maker = make("maker")
     readers = [make(f"r{number}", kwargs={"x": maker}) for number in range(3)]
     job = await band.submit(maker, *readers)
@@ -151,13 +151,13 @@ async def test_a_claim_that_leaves_the_line_without_a_run_lets_go_of_what_it_hel
         await gate.wait()
         return await completes(claim)
 
-    worker = Worker(band.coordinator, ScriptedExecutor(body), concurrency=1, grace_s=0.0)
-    worker._line._run_s = 0.001
+    worker = TaskWorker(band.coordinator, ScriptedExecutor(body), concurrency=1, grace_s=0.0)
+    worker._prefetch._run_s = 0.001
     running = asyncio.create_task(worker.run())
     await until(lambda: _is(len(worker.holdings) == 3))
     await band.coordinator.cancel(job.id)
     assert len({task for task, _, _ in await run_refs(band)}) == 3
-    worker.obey(Orders(stop=dict.fromkeys(list(worker._line._waiting), Stop.CANCELLED)))
+    worker.obey(Orders(stop=dict.fromkeys(list(worker._prefetch._waiting), Stop.CANCELLED)))
 
     async def only_the_body() -> bool:
         return len({task for task, _, _ in await run_refs(band)}) == 1

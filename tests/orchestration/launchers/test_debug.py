@@ -28,7 +28,7 @@ from aaiclick.orchestration import (
     list_jobs,
     list_workers,
 )
-from aaiclick.orchestration.execution.loop import JobLoop
+from aaiclick.orchestration.execution.job_loop import JobLoop
 from aaiclick.orchestration.launchers import debug
 from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local, state

@@ -20,7 +20,7 @@ from aaiclick.orchestration.models.sent_submission import SentSubmission
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.triggers import When
-from aaiclick.orchestration.store import rows
+from aaiclick.orchestration.store.graphs import new_rows
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PLAN: Any = SimpleNamespace(
@@ -106,9 +106,9 @@ def stored(submission: Submission) -> list[object]:
         submission.job_id,
         submission.whole,
         None if job is None else {name: getattr(job, name) for name in Job.__slots__},
-        [rows.task_row(task, PLAN, 9, NOW) for task in submission.tasks],
-        [rows.group_row(group, PLAN, 9, NOW) for group in submission.groups],
-        rows.edge_rows(submission, PLAN),
+        [new_rows.task_row(task, PLAN, 9, NOW) for task in submission.tasks],
+        [new_rows.group_row(group, PLAN, 9, NOW) for group in submission.groups],
+        new_rows.edge_rows(submission, PLAN),
         [(str(edge.previous), str(edge.next)) for edge in submission.edges],
         [node.applied for node in (*submission.tasks, *submission.groups)],
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from aaiclick.orchestration.rules.failed import Failed, failed_in, failed_text, holds_failed, read_failed
-from aaiclick.orchestration.rules.values import decode_value, encode_value
+from aaiclick.orchestration.rules.values.encoding import decode_value, encode_value
 
 
 def made(status: str, error: str | None) -> Failed | None:

@@ -28,9 +28,9 @@ from aaiclick.orchestration.rules.metrics import (
     jobs_of,
     metrics_markdown,
 )
-from aaiclick.orchestration.rules.names import check_name
 from aaiclick.orchestration.rules.reconcilers import ReconcilerRecord
 from aaiclick.orchestration.rules.states import JOB_MOVES, TASK_MOVES, TASK_NOTES
+from aaiclick.orchestration.rules.validation import check_name
 
 PROJECT = Path(__file__).parents[3]
 

@@ -10,9 +10,9 @@ import pytest
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration import Secret
-from aaiclick.orchestration.rules.marks import marks_of
 from aaiclick.orchestration.rules.secrets import keeping_secrets, keeps_secrets, mentions_secrets, revealed, secrets_in
-from aaiclick.orchestration.rules.values import decode_kwargs, encode_kwargs
+from aaiclick.orchestration.rules.values.encoding import decode_kwargs, encode_kwargs
+from aaiclick.orchestration.rules.values.reference_marks import marks_of
 
 
 @pytest.mark.parametrize(

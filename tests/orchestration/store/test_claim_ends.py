@@ -10,9 +10,11 @@ from sqlalchemy import delete, insert, select, update
 from aaiclick.orchestration.models import Claim
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import RunOutcome
-from aaiclick.orchestration.store import claim_ends, recoveries, repairs
+from aaiclick.orchestration.store import claim_ends
 from aaiclick.orchestration.store import workers as worker_sessions
+from aaiclick.orchestration.store.claims import recoveries
 from aaiclick.orchestration.store.dialects.contract import EndedClaim
+from aaiclick.orchestration.store.moves import repairs
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, runs, tasks
 from tests.support.band import band

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.store.claims import claim_tasks
-from aaiclick.orchestration.store.reports import take_reports
+from aaiclick.orchestration.store.claims.claiming import claim_tasks
+from aaiclick.orchestration.store.claims.reports import take_reports
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, events
 from tests.support.orchestra import Orchestra, done, make, orchestra

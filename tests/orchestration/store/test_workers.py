@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, literal
 from aaiclick.config import settings
 from aaiclick.orchestration.models import WorkerStatus
 from aaiclick.orchestration.store import workers
-from aaiclick.orchestration.store.columns import UtcTime
+from aaiclick.orchestration.store.definitions.column_types import UtcTime
 from tests.support.orchestra import Orchestra, orchestra
 
 

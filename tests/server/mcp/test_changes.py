@@ -16,7 +16,7 @@ from aaiclick.orchestration import (
     list_jobs,
     register_worker,
 )
-from aaiclick.orchestration.audit import list_audit
+from aaiclick.orchestration.access.audit import list_audit
 from aaiclick.orchestration.launchers.debug import ajob_test
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import FLOWS

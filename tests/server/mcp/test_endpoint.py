@@ -15,10 +15,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from aaiclick.errors import BackendUnreachable
 from aaiclick.orchestration import create_job
-from aaiclick.orchestration.audit import list_audit
+from aaiclick.orchestration.access.audit import list_audit
 from aaiclick.server.mcp import agents, endpoint
 from aaiclick.server.mcp.tools import CHANGING, NOTICE, READING
-from tests.cli.test_server import new_token, serving
+from tests.cli.admin.test_server import new_token, serving
 from tests.orchestration import sample_flows as flows
 from tests.server.conftest import Client, problem_in
 from tests.server.mcp.conftest import HEADERS, Agent

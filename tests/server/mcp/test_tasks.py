@@ -9,7 +9,7 @@ from aaiclick.server.mcp.bounds import TEXT_LENGTH_MAX
 from tests.orchestration import sample_flows as flows
 from tests.server.mcp.conftest import Agent
 from tests.server.outside_flows import fail
-from tests.server.test_tasks import write_log
+from tests.server.routes.test_tasks import write_log
 
 
 async def a_task() -> Task:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from aaiclick.data import Context
 from aaiclick.data.clients.contract import Rows
-from aaiclick.data.compiling import to_sql
+from aaiclick.data.compiling.select_sql import to_sql
 from aaiclick.data.frames import Frame
-from aaiclick.data.kinds import is_float
-from aaiclick.data.relations import column_of
+from aaiclick.data.query.relations import column_of
+from aaiclick.data.typing.expression_types import is_float
 from aaiclick.errors import AaiclickError
 from tests.support.expressions.maker import KINDS, REFUSED, Maker, Node, random_rows
 from tests.support.expressions.others import COMPARED as OTHERS

@@ -15,10 +15,10 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from aaiclick.data.expressions import Column
-from aaiclick.data.grammar import Type, parse
-from aaiclick.data.kinds import Kind
-from aaiclick.data.terms import Term, lit
+from aaiclick.data.query.column_terms import Term, lit
+from aaiclick.data.query.expressions import Column
+from aaiclick.data.typing.expression_types import Kind
+from aaiclick.data.typing.grammar import Type, parse
 
 Values = tuple[Any, ...]
 EITHER, REFUSED = "either", object()

@@ -8,8 +8,8 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from aaiclick.data.grammar import Type, parse
-from aaiclick.data.kinds import Kind
+from aaiclick.data.typing.expression_types import Kind
+from aaiclick.data.typing.grammar import Type, parse
 from tests.support.expressions.maker import COLUMNS, EITHER, REFUSED, SORTS, Apart, Maker, Node, in_range
 
 # ---------------------------------------------------------------- whole numbers

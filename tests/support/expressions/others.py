@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from aaiclick.data.grammar import Type
-from aaiclick.data.kinds import Kind
+from aaiclick.data.typing.expression_types import Kind
+from aaiclick.data.typing.grammar import Type
 from tests.support.expressions.maker import MOMENTS, OLD_DAYS, REFUSED, SORTS, TEXTS, Apart, Maker, Node
 from tests.support.expressions.numbers import binary, either, extreme
 

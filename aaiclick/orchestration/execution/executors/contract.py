@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from aaiclick.orchestration.execution.cutoff import Cutoff
-from aaiclick.orchestration.execution.desk import Desk
+from aaiclick.orchestration.execution.runs.run_services import RunServices
 from aaiclick.orchestration.models import Claim, Report
 
 Started = Callable[[str | None], None]
@@ -16,7 +16,7 @@ Started = Callable[[str | None], None]
 class Executor(Protocol):
     """Runs bodies, as many at a time as it is asked to."""
 
-    desk: Desk | None
+    services: RunServices | None
     """Where runs ask before they touch tables; None where nobody keeps account."""
 
     def watch(self, cutoff: Cutoff) -> None:

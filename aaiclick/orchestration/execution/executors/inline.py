@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from aaiclick.orchestration.execution import capture
-from aaiclick.orchestration.execution.current import Running, going_on
 from aaiclick.orchestration.execution.cutoff import Cutoff
-from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
-from aaiclick.orchestration.execution.executors.guard import Guard
-from aaiclick.orchestration.execution.logs import RunLog
-from aaiclick.orchestration.execution.recording import recorded
-from aaiclick.orchestration.execution.runner import run_claim
-from aaiclick.orchestration.execution.secrets import mask_passwords
+from aaiclick.orchestration.execution.executors.inline_watchdog import InlineWatchdog
+from aaiclick.orchestration.execution.logs.run_logs import RunLog
+from aaiclick.orchestration.execution.runs import output_capture
+from aaiclick.orchestration.execution.runs.current import Running, going_on
+from aaiclick.orchestration.execution.runs.recording import recorded
+from aaiclick.orchestration.execution.runs.run_secrets import mask_passwords
+from aaiclick.orchestration.execution.runs.run_services import RunServices
+from aaiclick.orchestration.execution.runs.runner import run_claim
 from aaiclick.orchestration.models import Claim, Report
 
 
@@ -26,26 +26,26 @@ class InlineExecutor:
     """
 
     def __init__(self) -> None:
-        self.desk: Desk | None = None
-        self._guard: Guard | None = None
+        self.services: RunServices | None = None
+        self._guard: InlineWatchdog | None = None
 
     def watch(self, cutoff: Cutoff) -> None:
         """On a thread of its own: a body may hold up this one."""
-        self._guard = Guard(cutoff)
+        self._guard = InlineWatchdog(cutoff)
 
     async def start(self) -> None:
         """Begin to sort what is printed by runs."""
         mask_passwords()
-        capture.install()
+        output_capture.install()
         if self._guard is not None:
             self._guard.start()
 
     async def run(self, claim: Claim, started: Started) -> Report:
         """Run one body to its end; its log is made by the first thing that it prints."""
-        capture.ensure()
+        output_capture.ensure()
         log = RunLog(claim.task_id, claim.epoch)
         running = Running(claim, log)
-        running.desk = self.desk
+        running.services = self.services
         with going_on(running):
             return await recorded(claim, log, partial(self._run, running, started))
 
@@ -71,4 +71,4 @@ class InlineExecutor:
         """Give the streams back."""
         if self._guard is not None:
             self._guard.close()
-        capture.remove()
+        output_capture.remove()

@@ -21,8 +21,8 @@ from contextlib import suppress
 
 from aaiclick.config import settings
 from aaiclick.module_path import search_in
-from aaiclick.orchestration.execution.executors import child
-from aaiclick.orchestration.execution.executors.page import Page
+from aaiclick.orchestration.execution.executors.child_process import child
+from aaiclick.orchestration.execution.executors.shared_times import SharedTimes
 from aaiclick.orchestration.execution.executors.wire import Born, Died, Fork, Inbox, Ready, Signal, Spare, receive, send
 
 LINUX = sys.platform == "linux"
@@ -36,7 +36,7 @@ GOODBYE_S = 5.0
 class Nursery:
     """Forks, signals and buries, as its worker says."""
 
-    def __init__(self, line: socket.socket, page: Page) -> None:
+    def __init__(self, line: socket.socket, page: SharedTimes) -> None:
         self.line = line
         self.page = page
         self.spared: set[int] = set()
@@ -214,7 +214,7 @@ def main(fd: int, page_fd: int, app_dir: str) -> None:
     if app_dir:
         search_in(app_dir)
     settings()
-    nursery = Nursery(socket.socket(fileno=fd), Page(page_fd))
+    nursery = Nursery(socket.socket(fileno=fd), SharedTimes(page_fd))
     os.set_inheritable(page_fd, False)
     nursery.line.set_inheritable(False)
     _prctl(PR_SET_CHILD_SUBREAPER, 1)

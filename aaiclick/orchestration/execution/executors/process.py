@@ -7,17 +7,17 @@ import os
 from functools import partial
 
 from aaiclick.orchestration.execution.cutoff import Cutoff
-from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.contract import Started
-from aaiclick.orchestration.execution.executors.elsewhere import Elsewhere
-from aaiclick.orchestration.execution.executors.forks import ChildHandle, Nursery, NurseryLost
-from aaiclick.orchestration.execution.executors.page import Page
-from aaiclick.orchestration.execution.executors.pump import Pump
+from aaiclick.orchestration.execution.executors.log_pump import LogPump
+from aaiclick.orchestration.execution.executors.nursery_client import ChildHandle, NurseryClient, NurseryLost
+from aaiclick.orchestration.execution.executors.remote_runs import RemoteRuns
 from aaiclick.orchestration.execution.executors.run_answers import RunAnswers
-from aaiclick.orchestration.execution.executors.wire import Run
-from aaiclick.orchestration.execution.logs import RunLog
-from aaiclick.orchestration.execution.narrowing import narrowed
-from aaiclick.orchestration.execution.secrets import mask_passwords
+from aaiclick.orchestration.execution.executors.shared_times import SharedTimes
+from aaiclick.orchestration.execution.executors.wire import RunMessage
+from aaiclick.orchestration.execution.logs.run_logs import RunLog
+from aaiclick.orchestration.execution.runs.claim_inputs import narrowed
+from aaiclick.orchestration.execution.runs.run_secrets import mask_passwords
+from aaiclick.orchestration.execution.runs.run_services import RunServices
 from aaiclick.orchestration.models import Claim, Report
 
 BIRTHS_MAX = 3
@@ -33,10 +33,10 @@ class ProcessExecutor:
     def __init__(self, size: int, app_dir: str | None = None) -> None:
         self._size = size
         self._app_dir = None if app_dir is None else os.path.abspath(app_dir)
-        self.desk: Desk | None = None
-        self._page = Page()
-        self._nursery: Nursery | None = None
-        self._runs = Elsewhere(lambda: self._page.kill_at)
+        self.services: RunServices | None = None
+        self._page = SharedTimes()
+        self._nursery: NurseryClient | None = None
+        self._runs = RemoteRuns(lambda: self._page.kill_at)
         self._idle: list[ChildHandle] = []
 
     def watch(self, cutoff: Cutoff) -> None:
@@ -48,7 +48,7 @@ class ProcessExecutor:
         mask_passwords()
         self._slots = asyncio.Semaphore(self._size)
         self._starting = asyncio.Lock()
-        self._pump = Pump()
+        self._pump = LogPump()
         self._idle += await asyncio.gather(*(self._fork() for _ in range(self._size)))
 
     async def run(self, claim: Claim, started: Started) -> Report:
@@ -77,7 +77,7 @@ class ProcessExecutor:
                 started(log.path)
                 if not claim.stop_when_cut_off:
                     child.spare()
-                answer = child.begin(Run(narrowed(claim), log.path), writing, RunAnswers(claim, self.desk))
+                answer = child.begin(RunMessage(narrowed(claim), log.path), writing, RunAnswers(claim, self.services))
                 return await self._runs.finish(claim, child, answer)
             finally:
                 self._keep(child)
@@ -109,14 +109,14 @@ class ProcessExecutor:
                     raise
         raise AssertionError("not reached")
 
-    async def _living_nursery(self) -> Nursery:
+    async def _living_nursery(self) -> NurseryClient:
         """The nursery, or another one if it died."""
         async with self._starting:
             if self._nursery is not None and not self._nursery.alive:
                 await self._nursery.close()
                 self._nursery = None
             if self._nursery is None:
-                self._nursery = Nursery(self._app_dir, self._page.fd)
+                self._nursery = NurseryClient(self._app_dir, self._page.fd)
             await self._nursery.until_ready()
             return self._nursery
 

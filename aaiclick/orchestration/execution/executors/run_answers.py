@@ -9,7 +9,6 @@ from typing import Any
 from aaiclick.data.clients.opening import start_owner
 from aaiclick.errors import ClaimLost
 from aaiclick.ids import BLOCK_MAX, new_ids
-from aaiclick.orchestration.execution.desk import Desk
 from aaiclick.orchestration.execution.executors.questions import (
     Answer,
     EngineWanted,
@@ -23,6 +22,7 @@ from aaiclick.orchestration.execution.executors.questions import (
     TablesWanted,
 )
 from aaiclick.orchestration.execution.executors.wire import Broken, Message
+from aaiclick.orchestration.execution.runs.run_services import RunServices
 from aaiclick.orchestration.models import Claim
 from aaiclick.telemetry import masks
 
@@ -31,10 +31,10 @@ Say = Callable[[Answer], None]
 
 
 class RunAnswers:
-    """Answers one run, by the desk of its worker; without one, all is granted."""
+    """Answers one run, through the services of its worker; without one, all is granted."""
 
-    def __init__(self, claim: Claim, desk: Desk | None) -> None:
-        self._claim, self._desk = claim, desk
+    def __init__(self, claim: Claim, services: RunServices | None) -> None:
+        self._claim, self._services = claim, services
         self._asking: set[asyncio.Task[None]] = set()
 
     def end(self) -> None:
@@ -43,7 +43,7 @@ class RunAnswers:
             asking.cancel()
 
     def answer(self, message: Message, say: Say) -> None:
-        """Answer at once, or as soon as the desk knows."""
+        """Answer at once, or as soon as the run's services answer."""
         match message:
             case EngineWanted():
                 start_owner()
@@ -53,27 +53,27 @@ class RunAnswers:
                 masks.remember(values)
                 say(SecretsMasked(serial))
             case TablesWanted():
-                self._ask_desk(self._hold(message, say))
+                self._ask_services(self._hold(message, say))
             case SlotsWanted(serial=serial):
-                self._ask_desk(self._count_slots(serial, say))
+                self._ask_services(self._count_slots(serial, say))
             case _:
                 raise Broken(f"a run does not say {type(message).__name__}")
 
-    def _ask_desk(self, work: Coroutine[Any, Any, None]) -> None:
+    def _ask_services(self, work: Coroutine[Any, Any, None]) -> None:
         asking = asyncio.get_running_loop().create_task(work)
         self._asking.add(asking)
         asking.add_done_callback(self._asking.discard)
 
     async def _count_slots(self, serial: int, say: Say) -> None:
-        say(Slots(serial, 0 if self._desk is None else await self._desk.slots()))
+        say(Slots(serial, 0 if self._services is None else await self._services.slots()))
 
     async def _hold(self, wanted: TablesWanted, say: Say) -> None:
-        """Ask the desk for the body, which has no way to the state of its own."""
-        if self._desk is None:
+        """Ask the run's services for the body, which has no way to the state of its own."""
+        if self._services is None:
             say(TablesHeld(wanted.serial, ""))
             return
         try:
-            named = await self._desk.hold(self._claim, wanted.tables)
+            named = await self._services.hold(self._claim, wanted.tables)
         except ClaimLost as lost:
             say(TablesHeld(wanted.serial, "", str(lost)))
         else:

@@ -63,14 +63,14 @@ class Died(msgspec.Struct, tag=5, array_like=True):
     status: int
 
 
-class Run(msgspec.Struct, tag=6, array_like=True):
+class RunMessage(msgspec.Struct, tag=6, array_like=True):
     """To a child: run this; its output goes into the descriptor that comes with this."""
 
     claim: Claim
     log_path: str | None
 
 
-class Stop(msgspec.Struct, tag=7, array_like=True):
+class StopMessage(msgspec.Struct, tag=7, array_like=True):
     """To a child: please end the run."""
 
 
@@ -87,7 +87,9 @@ class Ended(msgspec.Struct, tag=8, array_like=True):
         return self.done or self.failure
 
 
-Message = Fork | Signal | Spare | Ready | Born | Died | Run | Stop | Ended | EngineWanted | Question | Answer
+Message = (
+    Fork | Signal | Spare | Ready | Born | Died | RunMessage | StopMessage | Ended | EngineWanted | Question | Answer
+)
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Message).decode

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Double, Table, bindparam, func, insert, li
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from aaiclick.orchestration.store.columns import UtcTime
+from aaiclick.orchestration.store.definitions.column_types import UtcTime
 from aaiclick.orchestration.store.dialects import mariadb_moves
 from aaiclick.orchestration.store.dialects.contract import (
     ClaimedTask,

@@ -27,7 +27,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from aaiclick.orchestration.store.columns import UtcTime
+from aaiclick.orchestration.store.definitions.column_types import UtcTime
 from aaiclick.orchestration.store.dialects import portable
 from aaiclick.orchestration.store.dialects.contract import (
     ClaimedTask,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sqlalchemy import ColumnElement, Double, Table, Text, bindparam, func, insert, select
 
 from aaiclick.clock import utc_now
-from aaiclick.orchestration.store.columns import SQLITE_TIME, UtcTime
+from aaiclick.orchestration.store.definitions.column_types import SQLITE_TIME, UtcTime
 from aaiclick.orchestration.store.dialects import portable, sqlite_moves
 from aaiclick.orchestration.store.dialects.contract import (
     ClaimedTask,

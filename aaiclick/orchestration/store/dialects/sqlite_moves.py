@@ -69,7 +69,7 @@ def is_live(status: str | None, in_time: bool) -> bool:
     return status not in (None, "stopped") and in_time
 
 
-class Held(NamedTuple):
+class HeldTask(NamedTuple):
     """A task that its worker still holds."""
 
     id: int
@@ -84,7 +84,7 @@ class Held(NamedTuple):
 
 
 _HELD = f"""
-SELECT {", ".join(Held._fields[:-1])}, coalesce(started_at, claimed_at) FROM tasks
+SELECT {", ".join(HeldTask._fields[:-1])}, coalesce(started_at, claimed_at) FROM tasks
 WHERE id IN (SELECT value FROM json_each(?)) AND worker_id = ? AND status IN ('claimed', 'running')
 """
 _COMPLETE = (
@@ -101,7 +101,7 @@ def complete(driver: sqlite3.Connection, now: str, worker_id: int, done: Sequenc
     """Move what its worker still holds, at the epoch it reports."""
     items = {item.task_id: item for item in done}
     rows = driver.execute(_HELD, (json.dumps(list(items)), worker_id))
-    passed = [held for held in map(Held._make, rows) if passes(held, items[held.id])]
+    passed = [held for held in map(HeldTask._make, rows) if passes(held, items[held.id])]
     driver.executemany(_COMPLETE, [_completion(held, items[held.id], now) for held in passed])
     driver.executemany(_RECORD, [_run(held, items[held.id], worker_id, now) for held in passed])
     driver.executemany(
@@ -114,14 +114,14 @@ def complete(driver: sqlite3.Connection, now: str, worker_id: int, done: Sequenc
     ]
 
 
-def passes(held: Held, item: Done) -> bool:
+def passes(held: HeldTask, item: Done) -> bool:
     """The fence: the run that is reported is the one that is held."""
     return held.epoch == item.epoch
 
 
-def _completion(held: Held, item: Done, now: str) -> tuple[Any, ...]:
+def _completion(held: HeldTask, item: Done, now: str) -> tuple[Any, ...]:
     return item.result_json, item.log_path, now, held.started_at, held.id
 
 
-def _run(held: Held, item: Done, worker_id: int, now: str) -> tuple[Any, ...]:
+def _run(held: HeldTask, item: Done, worker_id: int, now: str) -> tuple[Any, ...]:
     return held.id, held.epoch, held.attempt, worker_id, held.claimed_at, held.started_at, now, item.log_path

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from aaiclick.config import reset_settings
-from aaiclick.orchestration.execution import capture
 from aaiclick.orchestration.execution.executors.inline import InlineExecutor
+from aaiclick.orchestration.execution.runs import output_capture
 from tests.support import bodies, hostile
 from tests.support.bodies import claim_of, log_of, result_in, until
 
@@ -62,7 +62,7 @@ async def test_streams_that_someone_replaced_are_captured_again(
 ) -> None:
     monkeypatch.setattr(sys, "stdout", sys.__stdout__)
     assert log_of(await executor.run(claim_of(bodies.says, text="x"), lambda path: None)) == "x\n"
-    assert isinstance(sys.stdout, capture.RunStream)
+    assert isinstance(sys.stdout, output_capture.RunStream)
 
 
 async def test_closing_gives_the_streams_back() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from aaiclick.orchestration.execution.executors import nursery, wire
-from aaiclick.orchestration.execution.executors.page import Page
+from aaiclick.orchestration.execution.executors.shared_times import SharedTimes
 from tests.support.bodies import is_alive, until
 
 
@@ -24,7 +24,7 @@ class Worker:
         self.line, theirs = socket.socketpair()
         self.inbox = wire.Inbox()
         self.messages: list[wire.Message] = []
-        self.page = Page()
+        self.page = SharedTimes()
         with theirs:
             fds = [theirs.fileno(), self.page.fd]
             command = [sys.executable, "-m", nursery.__name__, *map(str, fds), ""]

@@ -27,7 +27,7 @@ from tests.support import bodies
 from tests.support.bodies import claim_of
 
 
-class Desk:
+class Services:
     """Holds tables of one task only, and never knows how many slots there are."""
 
     def __init__(self, task_id: int) -> None:
@@ -67,17 +67,17 @@ def test_ids_and_masks_are_there_at_once(line: Line) -> None:
     assert is_mentioned("a-value-that-nobody-shows")
 
 
-async def test_the_desk_is_asked_for_the_run_that_asks(line: Line) -> None:
+async def test_the_services_is_asked_for_the_run_that_asks(line: Line) -> None:
     mine, others = claim_of(bodies.nothing), claim_of(bodies.nothing)
-    RunAnswers(mine, Desk(mine.task_id)).answer(TablesWanted(3, ["a", "b"]), line.put_nowait)
+    RunAnswers(mine, Services(mine.task_id)).answer(TablesWanted(3, ["a", "b"]), line.put_nowait)
     assert await line.get() == TablesHeld(3, "held 2")
-    RunAnswers(others, Desk(mine.task_id)).answer(TablesWanted(4, ["a"]), line.put_nowait)
+    RunAnswers(others, Services(mine.task_id)).answer(TablesWanted(4, ["a"]), line.put_nowait)
     refused = await line.get()
     assert isinstance(refused, TablesHeld)
     assert str(others.task_id) in refused.refusal
 
 
-async def test_without_a_desk_all_is_granted(line: Line) -> None:
+async def test_without_a_services_all_is_granted(line: Line) -> None:
     answers = RunAnswers(claim_of(bodies.nothing), None)
     answers.answer(TablesWanted(5, ["a"]), line.put_nowait)
     answers.answer(SlotsWanted(6), line.put_nowait)
@@ -86,12 +86,12 @@ async def test_without_a_desk_all_is_granted(line: Line) -> None:
 
 async def test_what_is_on_its_way_ends_with_the_run(line: Line) -> None:
     claim = claim_of(bodies.nothing)
-    desk = Desk(claim.task_id)
-    answers = RunAnswers(claim, desk)
+    services = Services(claim.task_id)
+    answers = RunAnswers(claim, services)
     answers.answer(SlotsWanted(7), line.put_nowait)
     await asyncio.sleep(0)
     answers.end()
-    await desk.given_up.wait()
+    await services.given_up.wait()
     assert line.empty()
 
 

@@ -23,7 +23,7 @@ async def executor() -> AsyncIterator[StreamExecutor]:
     await executor.close()
 
 
-class Desk:
+class Services:
     """Holds tables of some tasks."""
 
     def __init__(self, *tasks: int) -> None:
@@ -46,16 +46,16 @@ class Desk:
         return 5
 
 
-async def test_a_body_asks_the_desk_of_its_worker(executor: StreamExecutor) -> None:
+async def test_a_body_asks_the_services_of_its_worker(executor: StreamExecutor) -> None:
     claim, other = claim_of(asking.holds), claim_of(asking.holds)
-    executor.desk = Desk(claim.task_id)
+    executor.services = Services(claim.task_id)
     reports = await asyncio.gather(*(executor.run(each, lambda path: None) for each in (claim, other)))
     assert result_in(reports[0]) == "held t2_1_1"
     assert failure_in(reports[1]).error.startswith("ClaimLost: This worker no longer holds task")
     assert result_in(await executor.run(claim_of(asking.counts_slots), lambda path: None)) == 5
 
 
-async def test_without_a_desk_all_is_granted(executor: StreamExecutor) -> None:
+async def test_without_a_services_all_is_granted(executor: StreamExecutor) -> None:
     assert result_in(await executor.run(claim_of(asking.holds), lambda path: None)) == ""
     assert result_in(await executor.run(claim_of(asking.counts_slots), lambda path: None)) == 0
 
@@ -68,15 +68,15 @@ async def test_ids_and_masks_come_from_the_worker(executor: StreamExecutor) -> N
 
 
 async def test_what_is_on_its_way_ends_with_the_run(executor: StreamExecutor) -> None:
-    executor.desk = desk = Desk()
-    desk.waits = True
+    executor.services = services = Services()
+    services.waits = True
     task = asyncio.create_task(executor.run(claim_of(asking.holds), lambda path: None))
-    await desk.asked.wait()
+    await services.asked.wait()
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
     async with asyncio.timeout(60):
-        while not desk.gave_up:  # noqa: ASYNC110 (it is cancelled in the next turns of the loop)
+        while not services.gave_up:  # noqa: ASYNC110 (it is cancelled in the next turns of the loop)
             await asyncio.sleep(0)
 
 

@@ -18,8 +18,8 @@ MESSAGES: list[wire.Message] = [
     wire.Born(1, 5),
     wire.Born(2, 0, "no"),
     wire.Died(5, 256),
-    wire.Run(bodies.claim_of(bodies.echo, value="größe"), "x.log"),
-    wire.Stop(),
+    wire.RunMessage(bodies.claim_of(bodies.echo, value="größe"), "x.log"),
+    wire.StopMessage(),
     questions.IdsWanted(1, 16),
     questions.Ids(1, [2**62, 2**62 + 1]),
     questions.TablesWanted(2, ["t1_1_1"]),
@@ -66,7 +66,7 @@ def test_what_does_not_fit_at_once_is_left_to_be_sent() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.setblocking(False)
-        message = wire.Run(bodies.claim_of(bodies.echo, value="x" * 5_000_000), None)
+        message = wire.RunMessage(bodies.claim_of(bodies.echo, value="x" * 5_000_000), None)
         rest = wire.offer(ours, message)
         assert rest
         assert wire.packed(message).endswith(rest)

@@ -6,7 +6,7 @@ from alembic import op
 from sqlalchemy import BigInteger, Boolean, Column, Double, Integer, String, text
 from sqlalchemy.schema import SchemaItem
 
-from aaiclick.orchestration.store.columns import Id, JsonText, LongText, UtcTime
+from aaiclick.orchestration.store.definitions.column_types import Id, JsonText, LongText, UtcTime
 
 revision = "0001"
 down_revision = None

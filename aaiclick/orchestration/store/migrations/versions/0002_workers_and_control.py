@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import BigInteger, Boolean, Column, Integer, String, text
 
-from aaiclick.orchestration.store.columns import Id, UtcTime
+from aaiclick.orchestration.store.definitions.column_types import Id, UtcTime
 
 revision = "0002"
 down_revision = "0001"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import Boolean, Column, Double, Integer, String, text
 
-from aaiclick.orchestration.store.columns import Id, JsonText, UtcTime
+from aaiclick.orchestration.store.definitions.column_types import Id, JsonText, UtcTime
 from aaiclick.orchestration.store.migrations.steps import create_index, create_table, must_be_repeatable
 
 revision = "0004"

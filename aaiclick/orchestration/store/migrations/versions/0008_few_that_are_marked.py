@@ -8,7 +8,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import Column, Integer, String, text
 
-from aaiclick.orchestration.store.columns import Id, UtcTime
+from aaiclick.orchestration.store.definitions.column_types import Id, UtcTime
 from aaiclick.orchestration.store.migrations.steps import create_index, create_table, flag
 
 revision = "0008"

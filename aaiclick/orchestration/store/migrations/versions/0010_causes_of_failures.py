@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import Column
 
-from aaiclick.orchestration.store.columns import Id
+from aaiclick.orchestration.store.definitions.column_types import Id
 from aaiclick.orchestration.store.migrations.steps import must_be_repeatable
 
 revision = "0010"

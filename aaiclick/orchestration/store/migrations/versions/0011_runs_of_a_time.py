@@ -7,7 +7,7 @@ from typing import Any
 from alembic import op
 from sqlalchemy import Column, Integer, String, text
 
-from aaiclick.orchestration.store.columns import Id, JsonText, UtcTime
+from aaiclick.orchestration.store.definitions.column_types import Id, JsonText, UtcTime
 from aaiclick.orchestration.store.migrations.steps import create_index, create_table, flag, must_be_repeatable
 
 revision = "0011"

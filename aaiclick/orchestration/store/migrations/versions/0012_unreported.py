@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import op
 
-from aaiclick.orchestration.store.definitions import count
+from aaiclick.orchestration.store.definitions.common_columns import count
 from aaiclick.orchestration.store.migrations.steps import must_be_repeatable
 
 revision = "0012"

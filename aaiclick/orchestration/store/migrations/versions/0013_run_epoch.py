@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import Column, Integer
 
-from aaiclick.orchestration.store.columns import ReadAs
+from aaiclick.orchestration.store.definitions.column_types import ReadAs
 from aaiclick.orchestration.store.migrations.steps import flag, must_be_repeatable
 
 revision = "0013"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import BigInteger, Column, Integer, String, text
 
-from aaiclick.orchestration.store.columns import Id, LongText
+from aaiclick.orchestration.store.definitions.column_types import Id, LongText
 from aaiclick.orchestration.store.migrations.steps import BUSY, create_index, create_table, must_be_repeatable
 
 revision = "0019"

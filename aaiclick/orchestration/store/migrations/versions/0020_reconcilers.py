@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Double, String
 
-from aaiclick.orchestration.store.columns import UtcTime
+from aaiclick.orchestration.store.definitions.column_types import UtcTime
 from aaiclick.orchestration.store.migrations.steps import create_table
 
 revision = "0020"

@@ -1,0 +1,1 @@
+"""Commands of whoever operates: processes, the schema, tokens, Objects."""

@@ -1,0 +1,69 @@
+"""`aaiclick server`: the front door over HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aaiclick.cli.event_loop import wait_for
+from aaiclick.cli.output import say
+
+if TYPE_CHECKING:
+    import socket
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.callback()
+def _server() -> None:
+    """With a callback, the verb must be named."""
+
+
+@app.command()
+def start(
+    host: Annotated[str, typer.Option(help="The address to listen on; beyond this machine it needs a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8765,
+    app_dir: Annotated[
+        str | None, typer.Option(help="Where the modules with the tasks are; by default the current directory.")
+    ] = None,
+    mcp_write: Annotated[
+        bool, typer.Option("--mcp-write", help="Give agents at /mcp tools that change something, as their roles allow.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every request.")] = False,
+    descriptor: Annotated[
+        int | None, typer.Option("--fd", hidden=True, min=3, help="A socket that listens already, from our parent.")
+    ] = None,
+) -> None:
+    """Serve jobs, tasks, workers, Objects and events over HTTP until Ctrl-C or SIGTERM."""
+    from aaiclick.cli.admin.module_paths import find_modules_in  # here, to keep start-up light
+    from aaiclick.errors import MissingExtra  # here, to keep start-up light
+    from aaiclick.telemetry.log_lines import log_to_stderr  # here, to keep start-up light
+
+    find_modules_in(app_dir)
+    try:
+        from aaiclick.server.serving import serve  # here, to keep start-up light
+    except ModuleNotFoundError as error:
+        if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic", "mcp", "mcp_types"):
+            raise
+        raise MissingExtra(what="The server", package=error.name, extra="server") from None
+    log_to_stderr()
+    given = None if descriptor is None else _socket(descriptor)
+    wait_for(serve(host, port, told=_serving, verbose=verbose, given=given, mcp_write=mcp_write or None))
+
+
+def _serving(where: str) -> None:
+    say(f"aaiclick: serving {where}/api/v1")
+
+
+def _socket(descriptor: int) -> socket.socket:
+    import socket  # here, to keep start-up light
+
+    from aaiclick.errors import InputError  # here, to keep start-up light
+
+    try:
+        return socket.socket(fileno=descriptor)
+    except OSError:
+        raise InputError(field="--fd", value=descriptor, rule="it is no socket", hint="") from None

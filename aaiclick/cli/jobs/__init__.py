@@ -1,0 +1,1 @@
+"""Commands about jobs, tasks and the catalogue."""

@@ -1,0 +1,1 @@
+"""Numbers, exactly or refused."""

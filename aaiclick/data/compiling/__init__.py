@@ -1,0 +1,1 @@
+"""How ClickHouse says it: from relations and expressions to one SELECT."""

@@ -1,0 +1,1 @@
+"""The embedded engine, and who owns its directory."""

@@ -1,0 +1,1 @@
+"""Objects from files and addresses."""

@@ -1,0 +1,204 @@
+"""Objects from files and addresses, in ClickHouse's formats: ClickHouse reads them itself."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from aaiclick.data.parsing.file_options import Options
+from aaiclick.data.results.reading import FORMATS
+from aaiclick.data.sql import quoting
+from aaiclick.errors import InputError
+from aaiclick.urls import mask_url, shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PACKED = (".gz", ".zst", ".lz4", ".xz", ".bz2")
+_SCHEMES = ("http", "https")
+
+
+class FileSource(NamedTuple):
+    """Where rows are read: a table function with its first argument, how errors call it, and its format."""
+
+    call: str
+    name: str
+    format: str
+    given: str
+    """The format as it was given or told by the ending, with or without names."""
+    redirects: int = 0
+    text: str = ""
+    """A query for the whole text, in place of a table function."""
+
+    def of(self, file_format: str) -> FileSource:
+        """The same, read in another format."""
+        return self._replace(format=file_format)
+
+    def table(self, structure: str = "", options: Options | None = None) -> str:
+        """The table function in full."""
+        packed = "auto" if options is None else options.compression
+        inside = [self.call, quoting.text(self.format)]
+        inside += [quoting.text(structure or "auto")] if structure or packed != "auto" else []
+        inside += [quoting.text(packed)] if packed != "auto" else []
+        if self.text:
+            inside = [
+                f"format({quoting.text(self.format)}",
+                *([quoting.text(structure)] if structure else []),
+                f"({self.text})",
+            ]
+        table = f"{', '.join(inside)})"
+        if not self.redirects:
+            return table
+        return f"(SELECT * FROM {table} SETTINGS max_http_get_redirects = {self.redirects})"  # noqa: S608 (quoted)
+
+    @property
+    def noted(self) -> str:
+        """What the log of operations keeps of it."""
+        return mask_url(self.table())
+
+
+def file_source(path: str | os.PathLike[str], file_format: str | None) -> FileSource:
+    """A table function that reads a file of the machine on which the engine runs."""
+    found = existing(path)
+    known = format_of(found.name, file_format)
+    return FileSource(f"file({quoting.text(_no_glob(str(found)))}", shown(found.name), known, known)
+
+
+def _no_glob(path: str) -> str:
+    """ClickHouse takes some characters for patterns: a file of such a name could be another."""
+    if any(sign in path for sign in "*?{}"):
+        rule = "its path has one of * ? { }, which ClickHouse takes for a pattern"
+        raise InputError(field="path", value=shown(path), rule=rule, hint="Rename it, or move it.")
+    return path
+
+
+def url_source(url: str, file_format: str | None, redirects: int = 0) -> FileSource:
+    """A table function that reads what is at an address; without redirects, they are refused."""
+    parts = urlsplit(str(url))
+    if parts.scheme not in _SCHEMES or not parts.netloc:
+        rule = "an address that begins with http:// or https://"
+        raise InputError(field="url", value=shown(mask_url(str(url))), rule=rule, hint="")
+    known = format_of(parts.path, file_format)
+    return FileSource(f"url({quoting.text(url)}", shown(mask_url(url)), known, known, redirects)
+
+
+def existing(path: str | os.PathLike[str]) -> Path:
+    found = Path(path).expanduser().resolve()
+    if not found.is_file():
+        raise InputError(field="path", value=shown(str(path)), rule="there is no such file", hint="")
+    return found
+
+
+def format_of(name: str, file_format: str | None) -> str:
+    """ClickHouse's name of a file's format, given or told by its ending."""
+    if file_format is None:
+        stem, ending = os.path.splitext(name.lower())
+        if ending in _PACKED:
+            ending = os.path.splitext(stem)[1]
+        file_format = FORMATS.get(ending)
+    if file_format is None or not file_format.isalnum():
+        rule = f"its format is not known by its ending ({', '.join(FORMATS)})"
+        raise InputError(field="format", value=shown(name), rule=rule, hint="Give it, such as 'Parquet'.")
+    return file_format
+
+
+class CellTable(NamedTuple):
+    """The cells of a file as texts, with the row of names; the columns of the data are c1, c2 …"""
+
+    names: list[str]
+    data: pa.Table
+
+
+def format_here(path: str | os.PathLike[str], file_format: str | None) -> str:
+    """The format of a file that is sent to a server, which must be one that can be read in this process."""
+    known = format_of(existing(path).name, file_format)
+    if known not in _SENT:
+        rule = f"a file that is sent to a server is one of {', '.join(_SENT)}"
+        raise InputError(field="format", value=known, rule=rule, hint="Put it where the server can read it.")
+    return known
+
+
+def read_here(path: str | os.PathLike[str], file_format: str) -> pa.Table:
+    """A file with types of its own read in this process, for an engine on another machine."""
+    import pyarrow.feather  # here, to keep start-up light
+    import pyarrow.orc
+    import pyarrow.parquet
+
+    readers: dict[str, Any] = {
+        "Parquet": pyarrow.parquet.read_table,
+        "Arrow": pyarrow.feather.read_table,
+        "ORC": pyarrow.orc.read_table,
+    }
+    return readers[file_format](str(existing(path)))
+
+
+def read_cells(path: str | os.PathLike[str]) -> CellTable:
+    """The cells of CSV, as they are written."""
+    import pyarrow as pa  # here, to keep start-up light
+    from pyarrow import csv
+
+    found = existing(path)
+    given: dict[str, Any] = {
+        "read_options": csv.ReadOptions(autogenerate_column_names=True),
+        "parse_options": csv.ParseOptions(newlines_in_values=True),
+    }
+    try:
+        with csv.open_csv(str(found), **given) as reader:
+            places = reader.schema.names
+        texts = csv.ConvertOptions(column_types=dict.fromkeys(places, pa.string()), null_values=[])
+        data = csv.read_csv(str(found), convert_options=texts, **given)
+    except pa.ArrowInvalid as error:
+        raise _unread(found, str(error)) from None
+    names = [str(column[0].as_py()).removeprefix("\ufeff") for column in data.columns]
+    return CellTable(names, data.rename_columns([f"c{place}" for place in range(1, len(names) + 1)]))
+
+
+def read_lines(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The columns of JSON lines: lists of values; what is made of others comes as Arrow's structs."""
+    import pyarrow as pa  # here, to keep start-up light
+
+    found, rows = existing(path), []
+    with pa.input_stream(str(found)) as stream:  # unpacks what is packed
+        for number, line in enumerate(io.BufferedReader(stream), 1):
+            try:
+                row = json.loads(line, parse_float=_finite, parse_constant=_finite) if line.strip() else {}
+            except (ValueError, RecursionError) as error:
+                raise _unread(found, f"line {number}: {error}") from None
+            if not isinstance(row, dict):
+                raise _unread(found, f"line {number} is no object")
+            rows += [row] if row else []
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _as_arrow(found, name, [row.get(name) for row in rows]) for name in names}
+
+
+def _as_arrow(path: Path, name: str, column: list[Any]) -> Any:
+    import pyarrow as pa  # here, to keep start-up light
+
+    if all(value is None for value in column):
+        return pa.nulls(len(column), pa.string())
+    if not any(isinstance(value, dict | list) for value in column):
+        return column
+    try:
+        return pa.array(column)
+    except (pa.ArrowException, OverflowError) as error:
+        raise _unread(path, f"column {name}: {error}") from None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number, or is too large")
+    return number
+
+
+def _unread(path: Path, why: str) -> InputError:
+    rule = f"it cannot be read: {shown(why)}"
+    return InputError(field="file", value=shown(path.name), rule=rule, hint="Is its format another one?")
+
+
+_SENT = ("Parquet", "CSVWithNames", "JSONEachRow", "Arrow", "ORC")

@@ -1,0 +1,224 @@
+"""Objects of the rows of files and addresses, or some of these rows: and such rows added to an Object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from aaiclick.data.files import file_reader, json_paths, loading, staging
+from aaiclick.data.files.file_reader import FileSource
+from aaiclick.data.files.loading import Asked, OnError
+from aaiclick.data.frames import Frame
+from aaiclick.data.objects import Object
+from aaiclick.data.parsing.file_options import Options, read_options
+from aaiclick.data.tables.lifetimes import drop
+from aaiclick.data.tables.table_names import Scope
+from aaiclick.data.typing.grammar import parse
+from aaiclick.data.verbs.operands import check_columns, check_count
+from aaiclick.errors import InputError
+from aaiclick.urls import did_you_mean, shown
+
+if TYPE_CHECKING:
+    from aaiclick.data.context import Context
+
+PathLike = str | os.PathLike[str]
+
+REDIRECTS_MAX = 20
+AS_READ = {"max_threads": 1, "max_insert_threads": 1}
+"""The first rows of a file are its first rows."""
+
+
+class FileOptions(TypedDict, total=False):
+    """How a file is read, and what becomes of it."""
+
+    fields: Mapping[str, object] | None
+    format: str | None
+    options: Mapping[str, Any] | None
+    on_error: OnError
+    columns: Sequence[str] | None
+    where: Any
+    limit: int | None
+    name: str | None
+    scope: Scope
+    file_format: str | None
+
+
+class UrlOptions(FileOptions, total=False):
+    """How an address is read."""
+
+    json_path: str | Sequence[str | int] | None
+    redirects: int
+
+
+@dataclass(frozen=True)
+class FileReading:
+    """What was asked for."""
+
+    fields: Mapping[str, object] | None = None
+    format: str | None = None
+    options: Mapping[str, Any] | None = None
+    on_error: OnError = "refuse"
+    columns: Sequence[str] | None = None
+    where: Any = None
+    limit: int | None = None
+    name: str | None = None
+    scope: Scope = "global"
+    file_format: str | None = None
+    json_path: str | Sequence[str | int] | None = None
+    redirects: int = 0
+
+    @property
+    def asked(self) -> Asked:
+        """How texts are to be read; checked."""
+        return Asked(self.fields, self.options, self.on_error)
+
+    def check(self) -> Options:
+        """Refuse what cannot be meant, before anything is opened; gives how the file is written."""
+        if self.limit is not None:
+            check_count(self.limit, "limit")
+        if isinstance(self.columns, str) or (self.columns is not None and not self.columns):
+            hint = "Leave it out for all of them."
+            raise InputError(field="columns", value=shown(repr(self.columns)), rule="a list of names", hint=hint)
+        if type(self.redirects) is not int or not 0 <= self.redirects <= REDIRECTS_MAX:
+            rule = f"so many redirects are followed: 0 to {REDIRECTS_MAX}"
+            raise InputError(field="redirects", value=shown(repr(self.redirects)), rule=rule, hint="")
+        return read_options(self.options)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows and columns are taken."""
+        return self.columns is None and self.where is None and self.limit is None
+
+
+def reading_of(verb: str, given: Mapping[str, Any]) -> FileReading:
+    """What was asked for, by the names of the options."""
+    known = list(UrlOptions.__annotations__ if verb.endswith("url") else FileOptions.__annotations__)
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{verb}() has no option {name!r}. {did_you_mean(name, known)}".strip())
+    return FileReading(**given)
+
+
+async def from_file(context: Context, path: PathLike, reading: FileReading) -> Object:
+    """An Object with the rows of a file: the engine reads it, unless it is on another machine."""
+    reading.check()
+    asked, given = reading.asked, reading.format or reading.file_format
+    if context.reads_files:
+        return await _made(context, file_reader.file_source(path, given), reading)
+    asked.refuse_elsewhere()
+    known, keeper = file_reader.format_here(path, given), await context._lifetime.new_table()
+    return await _chosen(
+        context, reading, lambda name, scope: loading.load_here(context, keeper, path, known, name, scope)
+    )
+
+
+async def from_url(context: Context, url: str, reading: FileReading) -> Object:
+    """An Object with the rows that an address gives."""
+    _ = reading.asked
+    async with _at(context, url, reading) as (source, unpacked):
+        return await _made(context, source, unpacked)
+
+
+@asynccontextmanager
+async def _at(context: Context, url: str, reading: FileReading) -> AsyncIterator[tuple[FileSource, FileReading]]:
+    """What is at an address; inside of JSON, its part is kept in a table meanwhile."""
+    options, given = reading.check(), reading.format or reading.file_format
+    if reading.json_path is None:
+        yield file_reader.url_source(url, given, reading.redirects), reading
+        return
+    if given not in (None, "JSON"):
+        hint = "Leave the format out."
+        raise InputError(field="json_path", value=shown(str(reading.json_path)), rule="it leads into JSON", hint=hint)
+    whole = file_reader.url_source(url, "RawBLOB", reading.redirects)
+    lines = await json_paths.lines_at(context.client, whole, reading.json_path, options)
+    keeper = await context._lifetime.new_table()
+    try:
+        source = await json_paths.stage(context.client, keeper.table, whole, lines)
+        left = {name: value for name, value in (reading.options or {}).items() if name != "compression"}
+        yield source, replace(reading, options=left or None)
+    finally:
+        await drop(context.client, keeper.table)
+
+
+async def _made(context: Context, source: FileSource, reading: FileReading) -> Object:
+    asked = reading.asked
+
+    async def load(name: str | None, scope: Scope) -> Object:
+        keeper = await context._lifetime.new_table()
+        if asked.schema is not None:
+            return await loading.load(context, keeper, source, asked.schema, asked, name, scope)
+        return await loading.load_guessed(context, keeper, source, asked.options, name, scope)
+
+    return await _chosen(context, reading, load)
+
+
+async def _chosen(
+    context: Context, reading: FileReading, load: Callable[[str | None, Scope], Awaitable[Object]]
+) -> Object:
+    """The Object that is loaded, or one of some of its rows and columns."""
+    if reading.is_whole:
+        return await load(reading.name, reading.scope)
+    whole = await load(None, "global")
+    found: Frame = whole
+    if reading.where is not None:
+        conditions = reading.where if isinstance(reading.where, list | tuple) else [reading.where]
+        found = found.where(*conditions)
+    if reading.limit is not None:
+        found = found.limit(reading.limit)
+    if reading.columns is not None:
+        found = found[list(reading.columns)]
+    made = await context.materialize(found._relation, "table", reading.name, reading.scope, settings=AS_READ)
+    made.rejected = whole.rejected
+    return made
+
+
+# ---------------------------------------------------------------- into an Object
+
+
+async def insert_file(into: Object, path: PathLike, reading: FileReading) -> int:
+    """Add the rows of a file to an Object."""
+    context = into._context
+    _check_unnamed(reading)
+    if not context.reads_files:
+        return await _add(into, await from_file(context, path, reading))
+    source = file_reader.file_source(path, reading.format or reading.file_format)
+    return await _add(into, await _made(context, source, await _as_rows_of(into, source, reading)))
+
+
+async def insert_url(into: Object, url: str, reading: FileReading) -> int:
+    """Add the rows that an address gives to an Object."""
+    _check_unnamed(reading)
+    async with _at(into._context, url, reading) as (source, unpacked):
+        return await _add(into, await _made(into._context, source, await _as_rows_of(into, source, unpacked)))
+
+
+def _check_unnamed(reading: FileReading) -> None:
+    if reading.name is not None or reading.scope != "global":
+        given = reading.name or reading.scope
+        raise InputError(field="name", value=shown(repr(given)), rule="the Object that takes the rows has one", hint="")
+
+
+async def _add(into: Object, made: Object) -> int:
+    added = await into.insert(made)
+    into.rejected = made.rejected
+    return added
+
+
+async def _as_rows_of(into: Object, source: FileSource, reading: FileReading) -> FileReading:
+    """The values are read as the types of the Object's columns; columns that are not there are refused."""
+    if reading.fields is not None:
+        return reading
+    there = await staging.names_of(into._context.client, source, reading.check(), into.columns)
+    check_columns(there, reading.columns or ())
+    names = list(reading.columns or there)
+    if unexpected := [name for name in names if name not in into.schema]:
+        rule = f"the Object has no such column: it has {shown(', '.join(into.columns))}"
+        hint = "Choose columns=[…], or insert what create_object_from_file gives, with other names."
+        raise InputError(field=source.name, value=shown(", ".join(unexpected)), rule=rule, hint=hint)
+    fields = {name: field.type for name in there if name in into.schema and (field := into.schema[name])}
+    if any(parse(kind).bare.parts for kind in fields.values()) and not staging.has_types(source):
+        return reading  # lists are not read from texts
+    return replace(reading, fields=fields)

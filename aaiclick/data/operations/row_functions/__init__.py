@@ -1,0 +1,1 @@
+"""Functions of each row's own values, by subject."""

@@ -1,0 +1,92 @@
+"""Regular expressions, in the syntax of RE2: `.` stands for a line's end too, and nothing looks ahead or back."""
+
+from __future__ import annotations
+
+from aaiclick.data.operations.operation import Operation, check_kind, condition, gives, made
+from aaiclick.data.operations.row_functions.texts import LONG, braced, known_or_null, listed
+from aaiclick.data.typing.expression_types import TEXT, Typing, Worded, maybe
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
+
+
+def _pattern(name: str, pattern: str) -> str:
+    return braced(check_kind(name, pattern, str, "a pattern is a text"))
+
+
+def _maybe_text(words: str) -> Typing:
+    return lambda _: Worded(words, maybe(TEXT))
+
+
+def extract(pattern: str, group: int | None = None) -> Operation:
+    """What the pattern matches first, or a group of it; without a number the first group, or if it has none, all."""
+    mark = _pattern("extract", pattern)
+    found = f"extract({{0}}, {mark})"
+    if group is not None:
+        if check_kind("group", group, int, "it is a whole number") < 0:
+            raise InputError(field="group", value=shown(repr(group)), rule="0 is all of it, 1 the first group", hint="")
+        found = f"regexpExtract({{0}}, {mark}, {group})"
+    words = f"if(match({{0}}, {mark}), {found}, NULL)"
+    return Operation(words, typed=_maybe_text(words))
+
+
+def extract_all(pattern: str) -> Operation:
+    """Everything that the pattern matches: its first group, or if it has none, all."""
+    return listed(f"extractAll({{0}}, {_pattern('extract_all', pattern)})")
+
+
+def extract_groups(pattern: str) -> Operation:
+    """The groups of what the pattern matches first; an empty list, if there is nothing."""
+    return listed(f"extractGroups({{0}}, {_pattern('extract_groups', pattern)})")
+
+
+def replace_regex(pattern: str, by: str) -> Operation:
+    r"""All that the pattern matches, replaced; `\0` is the match, `\1` its first group."""
+    mark = _pattern("replace_regex", pattern)
+    other = braced(check_kind("replace_regex", by, str, "what it is replaced by is a text"))
+    return gives(f"replaceRegexpAll({{0}}, {mark}, {other})", TEXT)
+
+
+def count_matches(pattern: str) -> Operation:
+    """How often the pattern matches, side by side; one that matches nothing at all is refused."""
+    mark = _pattern("count_matches", pattern)
+    told = "count_matches: the pattern matches an empty text"
+    words = f"toInt64(if(throwIf(match('', {mark}), '{told}') = 0, countMatches({{0}}, {mark}), 0))"
+    return Operation(words, typed=known_or_null(words, LONG))
+
+
+def full_match(pattern: str) -> Operation:
+    """Whether the pattern matches the whole text."""
+    check_kind("full_match", pattern, str, "a pattern is a text")
+    whole = braced(f"^(?:{pattern})\\z")
+    return condition(f"match({{0}}, {whole})")
+
+
+PATTERNS = {
+    "like": condition("like({0}, {1})", 2).telling(
+        "SQL's: `%` for any text, `_` for a character", '["été"]', 'like("%t_")', "[True]"
+    ),
+    "ilike": condition("ilike({0}, {1})", 2).telling("the same, capital or small", '["ABC"]', 'ilike("a%")', "[True]"),
+    "matches": condition("match({0}, {1})", 2).telling(
+        "whether a pattern matches somewhere", '["a1", "b"]', 'matches("[0-9]")', "[True, False]"
+    ),
+    "full_match": made(
+        full_match, "whether a pattern matches all of it", '["12", "1a"]', 'full_match("[0-9]+")', "[True, False]"
+    ),
+    "extract": made(
+        extract,
+        "what a pattern matches first, or a group of it; None if nothing",
+        '["a-12", "b"]',
+        r'extract("([a-z])-(\\d+)", 2)',
+        '["12", None]',
+    ),
+    "extract_all": made(
+        extract_all, "all that a pattern matches", '["a1b22", None]', 'extract_all("[0-9]+")', '[["1", "22"], []]'
+    ),
+    "extract_groups": made(
+        extract_groups, "the groups of the first match", '["k=v"]', 'extract_groups("(.)=(.)")', '[["k", "v"]]'
+    ),
+    "count_matches": made(count_matches, "how often a pattern matches", '["a1b22"]', 'count_matches("[0-9]+")', "[2]"),
+    "replace_regex": made(
+        replace_regex, "all that a pattern matches, by a text", '["ab"]', r'replace_regex("(a)(b)", r"\2\1")', '["ba"]'
+    ),
+}

@@ -1,0 +1,1 @@
+"""Texts into values, exactly or not at all."""

@@ -1,0 +1,90 @@
+"""Casts that change no value, in SQL: ClickHouse's `accurateCast` is not accurate where there are times.
+
+It makes the first of March of 2024-02-30, cuts digits of a second, wraps 1950 to 2086 in a DateTime, and writes a time
+with a zone as if it had none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aaiclick.data.clocks import Clock
+from aaiclick.data.operations import Operation
+from aaiclick.data.parsing.file_options import Options
+from aaiclick.data.parsing.text_values import reading
+from aaiclick.data.sql import quoting
+from aaiclick.data.sql.zones import named
+from aaiclick.data.typing.expression_types import Kind, Worded, maybe
+from aaiclick.data.typing.grammar import Type, parse
+from aaiclick.errors import InputError
+
+_DAYS = ("Date", "Date32")
+_TIMES = (*_DAYS, "DateTime", "DateTime64")
+_IS_TEXT = "match(toTypeName(v), '^((Nullable|LowCardinality)\\\\()*(Fixed)?String')"
+_IS_TIME = "match(toTypeName(v), '^((Nullable|LowCardinality)\\\\()*DateTime')"
+_DIGITS_FIT = (
+    "if(match(toString(v), '[eE]'), toFloat64(made) = toFloat64OrNull(toString(v)), "
+    "NOT match(toString(v), '[.][0-9]{{{0}}}[0-9]*[1-9]'))"
+)
+"""Whether a text has no more digits after the point than were taken."""
+_WITH_OFFSET = "concat(toString(v), replaceRegexpOne(formatDateTime(v, '%z'), '(..)$', ':\\\\1'))"
+
+
+def exact_cast(value: str, kind: str, clock: Clock) -> str:
+    """SQL for a value as another type, or an error. A day of a time is what its clock shows."""
+    wanted = parse(kind)
+    if wanted.bare.name == "String" and clock == "aware":
+        value = named(_WITH_OFFSET, v=value)
+    if wanted.bare.name not in (*_TIMES, "Decimal"):
+        return _accurate(value, wanted)
+    told = quoting.text(f"a value is no {wanted.bare}, or would be changed")
+    checked = f"if(throwIf(NOT ifNull({_fits(wanted.bare)}, 1), {told}) = 0, made, made)"
+    return named(named(checked, made=_accurate("v", wanted)), v=value)
+
+
+def _accurate(value: str, wanted: Type) -> str:
+    """A cast that refuses: ClickHouse's own gives NULL for what it cannot read, where the type can hold that."""
+    if wanted.is_nullable:
+        made = _accurate(f"assumeNotNull({value})", wanted.bare)
+        return f"CAST(if(isNull({value}), NULL, {made}), {quoting.text(str(wanted))})"
+    if wanted.name == "Array" and _holds_null(wanted):
+        return f"arrayMap(v_ -> {_accurate('v_', wanted.parts[0])}, {value})"
+    if wanted.name in ("Tuple", "Map") and _holds_null(wanted):
+        rule = "a cast to Nullable types inside of tuples and maps would lose what does not fit"
+        raise InputError(field="cast", value=str(wanted), rule=rule, hint="Cast the parts.")
+    return f"accurateCast({value}, {quoting.text(str(wanted))})"
+
+
+def _holds_null(kind: Type) -> bool:
+    return kind.is_nullable or any(map(_holds_null, kind.parts))
+
+
+def _fits(wanted: Type) -> str:
+    """Whether what was `made` of `v` is the same; of a text, whether it means such a value."""
+    if wanted.name == "Decimal":
+        return f"multiIf({_IS_TEXT}, {_DIGITS_FIT.format(wanted.numbers[1])}, CAST(made, toTypeName(v)) = v)"
+    found = reading(wanted, "toString(v)", Options())
+    assert found is not None, "all these are read from texts"
+    of_time = f"{_IS_TIME}, substring(toString(v), 1, 10) = toString(made), "
+    back = "CAST(made, toTypeName(v)) = v"
+    return f"multiIf({_IS_TEXT}, {found.fits}, {of_time if wanted.name in _DAYS else ''}{back})"
+
+
+def parsed(kind: str) -> Operation:
+    """Texts as values of a type: exactly, or None."""
+    wanted = parse(kind)
+    found = reading(wanted.bare, "t", Options())
+    if found is None:
+        raise InputError(field="parse", value=kind, rule="no text is read as one of these", hint="")
+    made = maybe(wanted.bare)
+    value = f"if(ifNull({found.fits}, 0), {found.value}, NULL)".replace("{", "{{").replace("}", "}}")
+    words = f"CAST({named(value, t='{0}')}, {quoting.text(str(made))})"
+
+    def typing(kinds: Sequence[Kind]) -> Worded | None:
+        (given,) = kinds
+        if given is not None and given.bare.name not in ("String", "FixedString"):
+            hint = "cast(type) converts values of other types."
+            raise InputError(field="parse", value=str(given), rule="it reads texts", hint=hint)
+        return Worded(words, made)
+
+    return Operation(words, truth=wanted.bare.name == "Bool", typed=typing, makes=wanted.clock)

@@ -1,0 +1,1 @@
+"""Which columns come from which, and the log of operations."""

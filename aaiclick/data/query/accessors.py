@@ -1,0 +1,67 @@
+"""`col("a").str`, `.dt` and their like of pandas and polars: each of their names is answered with ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from aaiclick.data.query.other_names import hint
+
+ACCESSORS = {
+    "str": {
+        "len": "length()",
+        "get": "get(place)",
+        "join": "list_join(separator)",
+        "cat": "the sign: a + b",
+        "count": "count_matches(pattern)",
+        "contains": "contains(text), or matches(pattern)",
+        "replace": "replace(old, new), or replace_regex(pattern, new)",
+        "head": "part(0, count)",
+        "tail": "part(-count)",
+    },
+    "dt": {
+        "to_string": "strftime(form)",
+        "floor": "start_of(unit)",
+        "combine": "date(), with + timedelta(…)",
+        "week": "iso_week()",
+        "time": "strftime('%H:%M:%S')",
+        "day_name": "strftime('%A')",
+        "month_name": "strftime('%B')",
+    },
+    "list": {
+        **{name: f"list_{name}()" for name in ("sum", "mean", "min", "max", "sort", "unique")},
+        "join": "list_join(separator)",
+        "count_matches": "list_count(value)",
+        "filter": "list_where(lambda x: …)",
+        "any": "list_any(lambda x: x)",
+        "all": "list_all(lambda x: x)",
+        "len": "size()",
+        "contains": "has(value)",
+        "first": "get(0)",
+        "last": "get(-1)",
+        "head": "part(0, count)",
+        "tail": "part(-count)",
+        "concat": "the sign: a + b",
+        "explode": "explode(*columns)",
+        "set_intersection": "list_where(lambda x: col(other).has(x))",
+    },
+    "struct": {"field": "get(name)", "unnest": "with_columns(name=col(record).get(name))"},
+}
+"""Where pandas and polars keep functions of one subject: here they are functions of the column itself."""
+ACCESSORS["arr"] = ACCESSORS["list"]
+
+
+class Accessor:
+    """What `col("a").str` is: each name of it is answered with ours."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        self._name, self._known = name, frozenset(known)
+
+    def __getitem__(self, place: object) -> NoReturn:
+        raise TypeError(f"places stand at the column itself, without .{self._name}: col(name)[place]")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        ours = ACCESSORS[self._name].get(name)
+        told = f"Here it is {ours}." if ours else f"Here it is {name}(…)." if name in self._known else ""
+        told = told or hint(name, self._known) or "The page of functions lists all."
+        raise AttributeError(f"functions stand at the column itself, without .{self._name}. {told}")

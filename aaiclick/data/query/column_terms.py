@@ -1,0 +1,129 @@
+"""`col("price")`: a column of whatever it will be used on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from aaiclick.data.operations import AGGREGATES, WINDOWS, Operation, windows
+from aaiclick.data.query.expressions import Call, Column, Expression, Key, Raw, Value, call, over
+from aaiclick.data.query.operators import Make, Operators
+from aaiclick.data.query.other_names import TERM_NAMES
+from aaiclick.data.query.relations import one
+from aaiclick.data.query.total_methods import Pairs, making
+from aaiclick.data.query.window_methods import Windows, order_of
+from aaiclick.errors import InputError
+
+if TYPE_CHECKING:
+    from aaiclick.data.methods import TermTotals
+else:
+    TermTotals = object
+
+
+class Term(Operators["Term"], Pairs["Term"], Windows["Term"], TermTotals):
+    """An expression that does not know yet which Object it is used on."""
+
+    __slots__ = ("expression",)
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
+
+    def _combine(self, make: Make, *others: Any) -> Term:
+        return Term(make(self.expression, *map(term_of, others)))
+
+    def _sum_up(self, name: str, operation: Operation, *others: Any, where: Any = None) -> Term:
+        make = making(name, operation, len(others), has_where=where is not None)
+        given = [*map(term_of_name, others), *([] if where is None else [condition_of(where)])]
+        return Term(make(self.expression, *given))
+
+    def _method(self, name: str) -> Callable[..., Term]:
+        if name in AGGREGATES:
+            return partial(self._sum_up, name, AGGREGATES[name])
+        if name in WINDOWS:
+            return partial(self._combine, partial(call, name, WINDOWS[name]))
+        if name in TERM_NAMES:
+            raise AttributeError(f"a column has no {name}. Here it is {TERM_NAMES[name]}.")
+        return super()._method(name)
+
+    def _term(self, expression: Expression) -> Term:
+        return Term(expression)
+
+    def __getitem__(self, place: int | str | slice) -> Term:
+        """What is at a place of a list or text, or under a name of a map or record; or a part: `col("a")[1:3]`."""
+        if isinstance(place, slice):
+            if place.step not in (None, 1):
+                rule = "a part has no steps"
+                raise InputError(field="slice", value=str(place.step), rule=rule, hint="Backwards: reverse().")
+            return self.part(place.start, place.stop)
+        return self.get(place)
+
+    __iter__ = None
+    """How many elements there are is known in ClickHouse only."""
+
+    def over(self, *by: Any, order_by: Any = (), descending: bool = False) -> Term:
+        """An aggregate or window function for each row, over the rows with the same `by`; with an order, up to it."""
+        partition = tuple(map(term_of_name, by))
+        order = tuple(Key(term_of_name(each), descending) for each in _several(order_by))
+        if isinstance(self.expression, Call):
+            order = order_of(self.expression, order)
+        return Term(over(self.expression, partition, order))
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted({*super().__dir__(), *WINDOWS})
+
+    def __repr__(self) -> str:
+        return "Term(…)"
+
+
+def col(name: str) -> Term:
+    """The column of this name, of whatever it is used on."""
+    return Term(Column(name))
+
+
+def lit(value: object) -> Term:
+    """A constant."""
+    return Term(Value(value))
+
+
+def raw(text: str) -> Term:
+    """SQL as it is: only for code that you trust. A condition to go on with is `raw("a > 1").cast(bool)`."""
+    return Term(Raw(text))
+
+
+def row_number() -> Term:
+    """The number of each row, from 1; to be used with `over`."""
+    return Term(call("row_number", WINDOWS["row_number"]))
+
+
+def rank(method: windows.Method = "min") -> Term:
+    """The place of each row in an order, equal ones sharing theirs; to be used with `over`."""
+    return Term(call("rank", windows.ranked(method)))
+
+
+def term_of(value: Any) -> Expression:
+    """What was written beside a term, as an expression."""
+    if isinstance(value, Term):
+        return value.expression
+    relation = getattr(type(value), "_only_value", None)
+    if relation is not None:
+        return one(relation(value))
+    return Value(value)
+
+
+def condition_of(value: Any) -> Expression:
+    """What rows must fulfil: a term, or SQL of code that you trust."""
+    return Raw(value, truth=True) if isinstance(value, str) else term_of(value)
+
+
+def term_of_name(value: Any) -> Expression:
+    """Where a column is expected, a text is its name."""
+    if isinstance(value, str):
+        return Column(value)
+    if isinstance(value, Term):
+        return value.expression
+    raise InputError(field="column", value=repr(value), rule="a column's name, or a term made with col()", hint="")
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, list | tuple) else (given,)

@@ -1,0 +1,137 @@
+"""Windows of terms: each row's own value, from the rows around it; all of them are followed by `over`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic
+
+from aaiclick.data.operations import AGGREGATES, Operation, sequences, windows
+from aaiclick.data.operations.operation import framed
+from aaiclick.data.query.expressions import Call, Key, call
+from aaiclick.data.query.other_names import hint
+from aaiclick.data.query.total_methods import Made, Pairs, Totals
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
+
+if TYPE_CHECKING:
+    from aaiclick.data.methods import RollingTotals
+else:
+
+    class RollingTotals(Generic[Made]):
+        """The totals of the table, told to checkers by `methods.pyi`."""
+
+
+class Windows(Totals[Made]):
+    """Values of the rows around."""
+
+    __slots__ = ()
+
+    def shift(self, rows: int = 1) -> Made:
+        """The value so many rows before, or after if it is below 0; None where there is no such row."""
+        return self._sum_up("shift", windows.shifted(rows))
+
+    def diff(self, rows: int = 1) -> Made:
+        """Each value less the one so many rows before: of days the number of days, of times that of seconds."""
+        return self._sum_up("diff", windows.difference(rows))
+
+    def pct_change(self, rows: int = 1) -> Made:
+        """By which part of the value so many rows before each is larger: 0.1 is ten percent more."""
+        return self._sum_up("pct_change", windows.change(rows))
+
+    def nth_value(self, number: int) -> Made:
+        """The value of the row of this number, from 1, in the order; None where there are less."""
+        return self._sum_up("nth_value", windows.nth(number))
+
+    def rank(self, method: windows.Method = "min", *, descending: bool = False) -> Made:
+        """The place of each value among the others, which `over` need not sort: that of None is None.
+
+        Equal values have the least of their places ("min"), the greatest ("max"), their "average"; with "dense" no
+        place is left out, with "ordinal" each has its own, and "percent" is from 0 to 1.
+        """
+        return self._sum_up("rank", windows.rank_of(method, descending=descending))
+
+    def ntile(self, parts: int, *, descending: bool = False) -> Made:
+        """The number of the part, from 1, if the rows are sorted by this and cut into so many parts of one size."""
+        return self._sum_up("ntile", windows.ntile(parts, descending=descending))
+
+    def qcut(self, parts: int | Sequence[float], *, labels: Sequence[str] | None = None) -> Made:
+        """The number of the part, from 0, between quantiles of all values; or its label. Equal values are together."""
+        return self._sum_up("qcut", windows.parted(_places(parts, labels), labels))
+
+    def rolling(
+        self, rows: int | None = None, *, within: timedelta | int | None = None, least: int | None = None
+    ) -> Rolling[Made]:
+        """Totals of the last rows, up to each row; or of those that are less than `within` before it in the order.
+
+        Where fewer values than `least` are there, it is None: all of `rows` if not said, one with `within`.
+        """
+        return Rolling(self, rows, within, least)
+
+
+class Rolling(Pairs[Made], Totals[Made], RollingTotals[Made]):
+    """The last rows up to each row, of which totals are asked."""
+
+    __slots__ = ("_frame", "_least", "_of", "_within")
+
+    def __init__(self, of: Totals[Made], rows: int | None, within: timedelta | int | None, least: int | None) -> None:
+        if isinstance(rows, str | timedelta):
+            hint = "rolling(within=timedelta(days=7)), then over(order_by=…)."
+            raise InputError(field="rolling", value=shown(repr(rows)), rule="a number of rows", hint=hint)
+        if (rows is None) == (within is None):
+            raise InputError(field="rolling", value="both or none", rule="a number of rows, or within", hint="")
+        self._of, self._within = of, within
+        if within is not None:
+            self._frame = f"RANGE BETWEEN {sequences.units(within) - 1} PRECEDING AND CURRENT ROW"
+        else:
+            self._frame = f"ROWS BETWEEN {windows.checked_count(rows, 'rolling') - 1} PRECEDING AND CURRENT ROW"
+        self._least = (rows or 1) if least is None else least
+        if type(self._least) is not int or not 0 <= self._least <= (rows or 2**31):
+            raise InputError(field="least", value=shown(repr(least)), rule="a number of values, of the rows", hint="")
+
+    def _sum_up(self, name: str, operation: Operation, *others: Any, where: Any = None) -> Made:
+        found = framed(operation, self._frame, 0 if name == "count" else self._least)
+        return self._of._sum_up(name, found._replace(rolls=True, within=self._within), *others, where=where)
+
+    if not TYPE_CHECKING:  # checkers are told of each method
+
+        def __getattr__(self, name: str) -> Callable[..., Made]:
+            if name.startswith("_") or name not in AGGREGATES:
+                raise AttributeError(f"no total is called {name!r}. {hint(name, AGGREGATES)}")
+            return partial(self._sum_up, name, AGGREGATES[name])
+
+
+def order_of(value: Call, given: Sequence[Key]) -> tuple[Key, ...]:
+    """The order in which a window sees the rows."""
+    operation = value.operation
+    if operation.sorts:
+        if given:
+            hint = "Leave order_by out, or use rank(), ntile() … of aaiclick.data."
+            raise InputError(field="order_by", value="given", rule="it is sorted by the column itself", hint=hint)
+        return (Key(value.args[0], operation.sorts == "down"),)
+    if (operation.rolls or operation.ordered) and not given:
+        rule = "which rows are before and after is told by an order"
+        raise InputError(field="order_by", value="nothing", rule=rule, hint="over(…, order_by='time')")
+    if operation.within is not None:
+        if len(given) > 1:
+            raise InputError(field="order_by", value=str(len(given)), rule="one key, of which within is told", hint="")
+        sortable = sequences.sortable(operation.within)
+        return tuple(Key(call("order", sortable, key.value), key.descending) for key in given)
+    return tuple(given)
+
+
+def _places(parts: int | Sequence[float], labels: Sequence[str] | None) -> list[float]:
+    """The quantiles between the parts."""
+    inner: list[float] = []
+    if isinstance(parts, int):
+        fits = type(parts) is int and 1 <= parts <= 1_000
+        inner = [number / parts for number in range(1, parts)] if fits else []
+    else:
+        inner = [each for each in parts if each not in (0, 1)]
+        fits = all(type(each) in (int, float) and 0 < each < 1 for each in inner) and inner == sorted(set(inner))
+    if not fits:
+        raise InputError(field="qcut", value=shown(repr(parts)), rule="a number of parts, or rising quantiles", hint="")
+    if labels is not None and (len(labels) != len(inner) + 1 or not all(isinstance(each, str) for each in labels)):
+        raise InputError(field="labels", value=shown(repr(labels)), rule=f"{len(inner) + 1} texts", hint="")
+    return inner

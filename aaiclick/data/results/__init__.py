@@ -1,0 +1,1 @@
+"""A query is run, and what it gives is read: Python values, Arrow, files, text."""

@@ -1,0 +1,160 @@
+"""From a query to Python values, Arrow, files and text."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+from aaiclick.data import display
+from aaiclick.data.clients.contract import DataClient, Rows
+from aaiclick.data.clients.packing import ending_of, read_packing
+from aaiclick.data.clients.times import find_fine, has_nanoseconds
+from aaiclick.data.compiling.select_sql import to_sql
+from aaiclick.data.query.relations import Relation, Slice
+from aaiclick.data.query.row_order import in_order, is_as_inserted
+from aaiclick.data.results import exporting
+from aaiclick.data.typing.schema import Shape
+from aaiclick.errors import InputError, MissingExtra
+from aaiclick.urls import shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHOWN_ROWS = 10
+AS_INSERTED = " SETTINGS max_threads = 1"
+"""Rows come in the order in which they were inserted; reading is as fast, since one thread writes the answer anyway."""
+
+FORMATS = {
+    ".parquet": "Parquet",
+    ".csv": "CSVWithNames",
+    ".tsv": "TSVWithNames",
+    ".json": "JSON",
+    ".jsonl": "JSONEachRow",
+    ".ndjson": "JSONEachRow",
+    ".arrow": "Arrow",
+    ".orc": "ORC",
+    ".avro": "Avro",
+    ".md": "Markdown",
+    ".xml": "XML",
+}
+"""ClickHouse's formats, by the endings of files."""
+
+
+async def data(client: DataClient, relation: Relation, shape: Shape, orient: str | None) -> Any:
+    """All of it, in its shape."""
+    if orient not in (None, "records"):
+        raise InputError(field="orient", value=repr(orient), rule="None or 'records'", hint="")
+    return shaped(_refuse_nanoseconds(await _rows(client, relation)), shape, orient)
+
+
+def _refuse_nanoseconds(rows: Rows) -> Rows:
+    """Python's datetime has six digits of a second: what has more is not cut."""
+    for name, kind, column in zip(rows.names, rows.types, rows.columns, strict=True):
+        for row, value in enumerate(column if has_nanoseconds(kind) else ()):
+            if (found := find_fine(value)) is not None:
+                field = f"column {shown(name)}, row {row} (counted from 0)"
+                hint = "Ask for arrow() or df(), or cut it with start_of('microsecond')."
+                raise InputError(field=field, value=found, rule="a datetime of Python's holds microseconds", hint=hint)
+    return rows
+
+
+def shaped(rows: Rows, shape: Shape, orient: str | None) -> Any:
+    """An answer in the shape of a Python value."""
+    if orient == "records":
+        return [dict(zip(rows.names, row, strict=True)) for row in zip(*rows.columns, strict=True)]
+    if shape == "list":
+        return list(rows.columns[0])
+    if shape == "table":
+        return {name: list(column) for name, column in zip(rows.names, rows.columns, strict=True)}
+    if rows.columns and len(rows.columns[0]) > 1:
+        rule = f"it holds {len(rows.columns[0])} rows"
+        raise InputError(field="data", value=f"a {shape}", rule=rule, hint='Ask for data(orient="records").')
+    values = [column[0] if len(column) else None for column in rows.columns]
+    return values[0] if shape == "scalar" else dict(zip(rows.names, values, strict=True))
+
+
+async def _rows(client: DataClient, relation: Relation) -> Rows:
+    return await client.rows(_query(relation))
+
+
+async def first_values(client: DataClient, relation: Relation, count: int) -> list[Any]:
+    """The first values of its first column."""
+    return list((await _rows(client, Slice(relation, count))).columns[0])
+
+
+def _query(relation: Relation) -> str:
+    return to_sql(in_order(relation)) + (AS_INSERTED if is_as_inserted(relation) else "")
+
+
+async def arrow(client: DataClient, relation: Relation) -> pa.Table:
+    return await client.arrow(_query(relation))
+
+
+async def df(client: DataClient, relation: Relation) -> Any:
+    if importlib.util.find_spec("pandas") is None:
+        raise MissingExtra(what="df()", package="pandas", extra="pandas")
+    return _pandas(await arrow(client, relation))
+
+
+def _pandas(table: pa.Table) -> Any:
+    """A frame of pandas; whole numbers and truths with None have its types that hold all of them."""
+    import pandas as pd  # here: it is slow to import, and may not be there
+    import pyarrow as pa  # here, to keep start-up light
+
+    frame = table.to_pandas()
+    for place, column in enumerate(table.columns):
+        kind = column.type
+        if column.null_count and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+            sign = "U" * pa.types.is_unsigned_integer(kind)
+            name = f"{sign}Int{kind.bit_width}" if pa.types.is_integer(kind) else "boolean"
+            frame.isetitem(place, column.to_pandas(types_mapper={kind: pd.api.types.pandas_dtype(name)}.get))
+    return frame
+
+
+async def count(client: DataClient, relation: Relation) -> int:
+    found = await client.rows(f"SELECT count() FROM ({to_sql(relation)})")  # noqa: S608 (compiled)
+    return int(found.columns[0][0])
+
+
+async def markdown(client: DataClient, relation: Relation, limit: int) -> str:
+    found = await _rows(client, Slice(relation, limit + 1))
+    more = bool(found.columns) and len(found.columns[0]) > limit
+    return display.markdown(found.names, [column[:limit] for column in found.columns], "and more" if more else "")
+
+
+def _first(client: DataClient, relation: Relation) -> tuple[Rows, str]:
+    found = client.rows_now(_query(Slice(relation, SHOWN_ROWS + 1)))
+    more = bool(found.columns) and len(found.columns[0]) > SHOWN_ROWS
+    return found._replace(columns=[column[:SHOWN_ROWS] for column in found.columns]), "and more" if more else ""
+
+
+def html(client: DataClient, relation: Relation) -> str:
+    """The first rows, for a notebook."""
+    found, note = _first(client, relation)
+    return display.html(found.names, found.columns, note)
+
+
+def plain(client: DataClient, relation: Relation) -> str:
+    """The first rows, for a terminal."""
+    found, note = _first(client, relation)
+    return display.text(found.names, found.columns, note)
+
+
+async def export(
+    client: DataClient, relation: Relation, path: str, file_format: str | None, compression: str | None
+) -> int:
+    """Write a file that was not there: what is there is never overwritten."""
+    known = file_format or FORMATS.get(ending_of(path)[0])
+    if known is None or not known.isalnum():
+        rule = f"its format is not known by its ending ({', '.join(FORMATS)})"
+        raise InputError(field="path", value=path, rule=rule, hint="Give file_format, such as 'Parquet'.")
+    packing = read_packing(path, known, compression)
+    try:
+        return await exporting.write(client, _query(relation), known, path, packing)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+        rule = f"it cannot be written: {error.strerror}"
+        raise InputError(field="path", value=shown(path), rule=rule, hint="") from None
+    except FileExistsError:
+        raise InputError(
+            field="path", value=path, rule="it is there already", hint="Remove it, or write another."
+        ) from None

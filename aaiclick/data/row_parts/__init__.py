@@ -1,0 +1,1 @@
+"""Rows that are worked on in parts."""

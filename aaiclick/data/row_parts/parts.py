@@ -1,0 +1,256 @@
+"""Rows that are worked on in parts: a numbered copy that is cut into ranges, and tables that are joined into one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aaiclick.data.compiling.select_sql import to_sql
+from aaiclick.data.frames import Frame
+from aaiclick.data.objects import Object
+from aaiclick.data.provenance.column_sources import by_name
+from aaiclick.data.query.expressions import Value
+from aaiclick.data.query.relations import Project, free_prefix, own_columns
+from aaiclick.data.query.row_order import in_order
+from aaiclick.data.sql import quoting
+from aaiclick.data.typing.common_types import NOTHING, common_type
+from aaiclick.data.typing.grammar import Type
+from aaiclick.data.typing.schema import VALUE, Field, Schema, Shape
+from aaiclick.data.typing.types import read_kind
+from aaiclick.data.typing.undetermined_types import (
+    ALL_TYPED,
+    ONLY_NONE,
+    Untyped,
+    is_unknown,
+    known_as,
+    read_unknown,
+    stored_kind,
+)
+from aaiclick.data.views import View
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
+
+if TYPE_CHECKING:
+    from aaiclick.data.context import Context
+
+GRANULE_MAX = 8192
+"""ClickHouse's own: rows that are read at least. Smaller parts get smaller granules."""
+
+ATTACHED_MAX = 300
+"""More tables than this are copied: each that is attached stays a piece of its own until ClickHouse merges them."""
+
+COPIED_AT_ONCE = 100
+ONE_THREAD = {"max_threads": 1, "max_insert_threads": 1}
+TYPES_SHOWN = 8
+
+
+# ---------------------------------------------------------------- cutting
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A copy of rows that nobody changes, with a number from 0 for each, in the column `key`."""
+
+    copy: Object
+    key: str
+    count: int
+    shape: Shape
+    """How the value of the rows looks; that of one row is a list of one."""
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the rows, without the number."""
+        return [name for name in self.copy.columns if name != self.key]
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows and their types."""
+        return Schema(tuple(field for field in self.copy.schema.fields if field.name != self.key), self.shape)
+
+    def part(self, start: int, stop: int) -> View:
+        """The rows from this number to before that one, in order."""
+        return cut(self.copy, self.key, start, stop, self.names)
+
+    @property
+    def nothing(self) -> View:
+        """None of the rows: a table that is made of it has their columns, of whatever types."""
+        return shaped(self.part(0, 0), self.shape)
+
+
+async def number_rows(frame: Frame, part_rows: int | None = None) -> Numbered:
+    """Copy the rows as they are now, to be read in parts of about so many rows.
+
+    One thread numbers them, in the order in which they come.
+    """
+    context, relation, key = frame._context, in_order(frame._relation), f"{free_prefix(frame.columns)}row"
+    table, keeper = await context._table(None, "global")
+    names = ", ".join(map(quoting.name, relation.names))
+    query = f"SELECT toUInt64(rowNumberInAllBlocks()) AS {quoting.name(key)}, {names} FROM ({to_sql(relation)})"  # noqa: S608 (quoted, and compiled)
+    granule = min(GRANULE_MAX, part_rows or GRANULE_MAX)
+    schema = Schema((Field(key, "UInt64"),), "table")
+    schema = await context._create_as(table, schema, query, ONE_THREAD, granule)
+    numbered = Project(frame._relation, {key: Value(0), **own_columns(frame._relation)})
+    await context.note("number", table, numbered, query)
+    copy = Object(context, table, schema, keeper)
+    shape: Shape = "list" if frame.shape in ("scalar", "list") and frame.columns == (VALUE,) else "table"
+    return Numbered(copy, key, await copy.count(), shape)
+
+
+async def size_bytes(rows: Numbered) -> int:
+    """How much the copy takes in memory, about: as it was before it was compressed.
+
+    Every user of a server may read `system.tables`, and needs a grant for `system.parts`.
+    """
+    found = await rows.copy._context.client.rows(
+        f"SELECT total_bytes_uncompressed FROM {rows.copy._context.client.tables.sizes}"  # noqa: S608 (quoted, and compiled)
+        f" AND name = {quoting.text(rows.copy.table)}"
+    )
+    return int(found.columns[0][0] or 0)
+
+
+def cut(rows: Object | View, key: str, start: int, stop: int, names: Sequence[str]) -> View:
+    """The rows whose number is in a range, in order, with these columns."""
+    number = quoting.name(key)
+    seen = rows.where(f"{number} >= {start} AND {number} < {stop}").order_by(key)[list(names)]
+    assert isinstance(seen, View)
+    return seen
+
+
+def shaped(rows: View, shape: Shape) -> View:
+    """The same rows; a column alone is a list, or a table of one column."""
+    return View(rows._context, rows._table, rows._window, shape, rows._rows)
+
+
+async def chosen(rows: View, key: str, numbers: Any) -> Object:
+    """A table with those of the rows whose numbers are given (as an Arrow array): they do not pass through Python."""
+    context = rows._context
+    wanted = await context.create_object_from_value(numbers, fields={VALUE: "UInt64"})
+    return await rows.where(f"{quoting.name(key)} IN (SELECT {VALUE} FROM {quoting.name(wanted.table)})").materialize()  # noqa: S608 (quoted, and compiled)
+
+
+# ---------------------------------------------------------------- joining
+
+
+class Part(NamedTuple):
+    """Rows that were made apart. Columns that are untyped go with every type that may be that of their values."""
+
+    rows: Object
+    untyped: Untyped = ALL_TYPED
+
+
+def united(schemas: Sequence[tuple[Schema, Untyped]]) -> Schema:
+    """The schema that holds the rows of all of these, each with its untyped columns; or a refusal with their types."""
+    schema, untyped = united_so_far(schemas)
+    for name, kind in untyped.items():
+        what = "None" if read_unknown(kind) == ONLY_NONE else "what is empty"
+        rule = f"a column of nothing but {what} has no type"
+        hint = f'Give it: fields={{"{shown(name)}": "{kind.replace(NOTHING.name, "…")}"}}.'
+        raise InputError(field=f"column {shown(name)}", value=_told(kind), rule=rule, hint=hint)
+    return schema
+
+
+def united_so_far(schemas: Sequence[tuple[Schema, Untyped]]) -> tuple[Schema, Untyped]:
+    """The same, with the columns of which none of these tells the type."""
+    shapes = {schema.shape for schema, _ in schemas}
+    if len(shapes) > 1 and shapes & {"list", "scalar"}:
+        rule, hint = "some parts have single values, others have rows with names", "Let the callback return one kind."
+        raise InputError(field="parts", value=", ".join(sorted(shapes)), rule=rule, hint=hint)
+    names = dict.fromkeys(name for schema, _ in schemas for name in schema.names)
+    types = {name: _united_type(name, schemas) for name in names}
+    untyped = {name: kind for name, kind in types.items() if isinstance(kind, Type)}
+    fields = tuple(
+        Field(name, str(stored_kind(kind)) if isinstance(kind, Type) else kind) for name, kind in types.items()
+    )
+    return Schema(fields, "list" if shapes == {"list"} else "table"), {name: str(untyped[name]) for name in untyped}
+
+
+def _united_type(name: str, schemas: Sequence[tuple[Schema, Untyped]]) -> str | Type:
+    """The type of a column; taken apart where it is not known."""
+    found = [untyped.get(name) or _type_in(schema, name) for schema, untyped in schemas]
+    told = list(dict.fromkeys(found))
+    if len(told) == 1 and not any(name in untyped for _, untyped in schemas):
+        return told[0]  # whatever it is
+    open_ones = {str(ONLY_NONE), *(untyped[name] for _, untyped in schemas if name in untyped)}
+    kind = common_type(read_unknown(each) if each in open_ones else read_kind(each) for each in told)
+    if kind is not None:
+        return kind if is_unknown(kind) else str(kind)
+    value = ", ".join([*map(_told, told[:TYPES_SHOWN]), *["…"] * (len(told) > TYPES_SHOWN)])
+    rule, hint = "no type holds what the parts made", "Give the type with fields=…, or return values of one type."
+    raise InputError(field=f"column {shown(name)}", value=value, rule=rule, hint=hint)
+
+
+def _type_in(schema: Schema, name: str) -> str:
+    """Rows that lack a column have None there."""
+    return schema[name].type if name in schema else str(ONLY_NONE)
+
+
+def _told(kind: str) -> str:
+    return "None" if kind == str(ONLY_NONE) else kind.replace(NOTHING.name, "…")
+
+
+async def join_parts(context: Context, parts: Sequence[Part], schema: Schema | None = None) -> Object:
+    """One table with the rows of all, in their order. The parts stay, and ClickHouse alone moves what must be moved."""
+    wanted = schema or united([(part.rows.schema, part.untyped) for part in parts])
+    return await fill(await context.create_object(wanted), parts)
+
+
+async def fill(made: Object, parts: Sequence[Part]) -> Object:
+    """The same, into a table that is there and empty.
+
+    Where columns and types are the same, the files of a part are shared, not copied.
+    """
+    context, wanted = made._context, made.schema
+    few = len(parts) <= ATTACHED_MAX and context.client.tables.shares_pieces
+    waiting: list[Part] = []
+    for part in parts:
+        if few and not part.untyped and _is_same(part.rows.schema, wanted):
+            await _copy(context, made, waiting)
+            waiting = []
+            await context.client.command(
+                f"ALTER TABLE {quoting.name(made.table)} ATTACH PARTITION ALL FROM {_name(part)}"
+            )
+        else:
+            waiting.append(part)
+    await _copy(context, made, waiting)
+    columns = by_name({part.rows.table: part.rows.schema.names for part in parts})
+    await context.note("join", made.table, [part.rows.table for part in parts], columns=columns)
+    return made
+
+
+def _is_same(schema: Schema, wanted: Schema) -> bool:
+    def columns(of: Schema) -> list[tuple[str, str]]:
+        return [(field.name, field.type) for field in of.fields]
+
+    return not schema.ordered and columns(schema) == columns(wanted)
+
+
+async def _copy(context: Context, made: Object, parts: Sequence[Part]) -> None:
+    """In order: one thread reads one part after the other."""
+    names = ", ".join(map(quoting.name, made.schema.names))
+    for some in _several(parts, COPIED_AT_ONCE):
+        query = " UNION ALL ".join(f"SELECT {_columns(part, made.schema)} FROM {_name(part)}" for part in some)  # noqa: S608 (quoted, and compiled)
+        statement = f"INSERT INTO {quoting.name(made.table)} ({names}) {query}"
+        await context.client.command(statement, ONE_THREAD)
+
+
+def _several(parts: Sequence[Part], count: int) -> Iterator[Sequence[Part]]:
+    return (parts[start : start + count] for start in range(0, len(parts), count))
+
+
+def _columns(part: Part, wanted: Schema) -> str:
+    return ", ".join(_column(part, field) for field in wanted.fields)
+
+
+def _column(part: Part, field: Field) -> str:
+    name, schema = quoting.name(field.name), part.rows.schema
+    if field.name in part.untyped or field.name not in schema:
+        kind = read_unknown(part.untyped.get(field.name, str(ONLY_NONE)))
+        return f"{known_as(name, kind, read_kind(field.type))} AS {name}"
+    if schema[field.name].type == field.type:
+        return name
+    return f"accurateCast({name}, {quoting.text(field.type)}) AS {name}"
+
+
+def _name(part: Part) -> str:
+    return quoting.name(part.rows.table)

@@ -1,0 +1,1 @@
+"""SQL as text: what is quoted, what is closed, what raw pieces of it name."""

@@ -1,0 +1,68 @@
+"""Rows of a query for the columns of a table: by their names, and where types differ, cast and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from aaiclick.data.clients.contract import DataClient
+from aaiclick.data.clocks import check_alike
+from aaiclick.data.compiling.select_sql import to_sql
+from aaiclick.data.parsing.exact_casts import exact_cast
+from aaiclick.data.query.expressions import Column, Expression
+from aaiclick.data.query.relations import Project, Relation
+from aaiclick.data.query.row_order import in_order
+from aaiclick.data.sql import quoting
+from aaiclick.data.typing.grammar import parse
+from aaiclick.data.typing.schema import Schema
+from aaiclick.data.typing.types import clock_of_type
+from aaiclick.errors import InputError
+from aaiclick.urls import shown
+
+
+class Insertion(NamedTuple):
+    """The rows of a query as those of a table."""
+
+    columns: str
+    query: str
+    taken: Project
+    """What each column is taken from."""
+
+    def statement(self, table: str) -> str:
+        """The statement that inserts them into a table of these columns."""
+        return f"INSERT INTO {quoting.name(table)} ({self.columns}) {self.query}"
+
+
+async def insertion(
+    client: DataClient, relation: Relation, schema: Schema, hint: str = "Choose or rename columns first."
+) -> Insertion:
+    """How the rows of a relation become rows of this schema, in their order if they have one."""
+    query = to_sql(in_order(relation))
+    found = await client.rows(f"DESCRIBE TABLE ({query})")
+    types = dict(zip(found.columns[0], found.columns[1], strict=True))
+    pairs = _pairs(types, schema, hint)
+    listed = ", ".join(_cast(theirs, types[theirs], schema[mine].type) for mine, theirs in pairs.items())
+    taken: dict[str, Expression] = {mine: Column(theirs) for mine, theirs in pairs.items()}
+    rows = f"SELECT {listed} FROM ({query})"  # noqa: S608 (quoted, and compiled)
+    return Insertion(", ".join(map(quoting.name, pairs)), rows, Project(relation, taken))
+
+
+def _pairs(types: Mapping[str, str], schema: Schema, hint: str) -> dict[str, str]:
+    """Which column goes where: by name, or one into one."""
+    if len(types) == 1 and len(schema) == 1:
+        return {schema.names[0]: next(iter(types))}
+    missing = [name for name in schema.names if name not in types and not parse(schema[name].type).is_nullable]
+    unexpected = [name for name in types if name not in schema]
+    if missing or unexpected:
+        rule = f"missing: {', '.join(missing) or 'none'}; unexpected: {', '.join(unexpected) or 'none'}"
+        raise InputError(field="insert", value=", ".join(types), rule=rule, hint=hint)
+    return {name: name for name in schema.names if name in types}
+
+
+def _cast(name: str, has: str, wanted: str) -> str:
+    quoted = quoting.name(name)
+    if has == wanted:
+        return quoted
+    clock = clock_of_type(has)
+    check_alike(f"insert, column {shown(name)}", clock, clock_of_type(wanted))
+    return exact_cast(quoted, wanted, clock)

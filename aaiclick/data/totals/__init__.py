@@ -1,1 +1,0 @@
-"""Methods that look at many rows: totals, windows, sequences of events."""

@@ -1,0 +1,1 @@
+"""ClickHouse's types: from Python and Arrow, exactly or not at all."""

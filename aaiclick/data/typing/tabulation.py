@@ -1,0 +1,138 @@
+"""Any tabular Python value as an Arrow table with its schema: scalars, lists, dicts, frames, arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aaiclick.data.display import glimpse
+from aaiclick.data.typing import arrow_casts, arrow_columns, inference
+from aaiclick.data.typing.grammar import Type
+from aaiclick.data.typing.inference import Unfit
+from aaiclick.data.typing.named_columns import Spread, spread
+from aaiclick.data.typing.nan_as_none import means_none, without_nan
+from aaiclick.data.typing.schema import VALUE, Schema, Shape
+from aaiclick.data.typing.types import read_kind
+from aaiclick.errors import InputError
+from aaiclick.urls import did_you_mean, shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Tabulated(NamedTuple):
+    """A value in columns, ready to be inserted."""
+
+    schema: Schema
+    data: pa.Table
+
+
+def tabulate(value: object, fields: Mapping[str, object] | None = None, nan_to_null: bool | None = None) -> Tabulated:
+    """The value as a table, with exact types; `fields` gives the type of some columns or of all.
+
+    A value that its type cannot hold exactly is refused, with its row and column. Times without a zone stay so,
+    whoever made them. Of a pandas frame, an index with a name becomes a column, and NaN becomes None.
+    """
+    import pyarrow as pa  # here, to keep start-up light
+
+    given = {str(name): _given_kind(name, kind) for name, kind in (fields or {}).items()}
+    spreaded = _with_given(spread(value), given)
+    kinds: dict[str, Type] = {}
+    arrays = []
+    for name, column in spreaded.columns.items():
+        with _named(name):
+            wanted = given.get(name)
+            if means_none(name in spreaded.of_pandas, nan_to_null, wanted):
+                column = without_nan(column)
+            kinds[name] = wanted or _inferred(column)
+            arrays.append(_fitted(column, kinds[name]))
+    schema = Schema.from_fields([(name, str(kind)) for name, kind in kinds.items()], spreaded.shape)
+    return Tabulated(schema, pa.table(arrays, names=list(kinds)))
+
+
+def conform(value: object, schema: Schema, nan_to_null: bool | None = None) -> pa.Table:
+    """The value as a table with the columns of a schema, ready to be inserted there.
+
+    Columns are matched by name. One that is missing becomes null where the type allows it.
+    """
+    import pyarrow as pa  # here, to keep start-up light
+
+    kinds = {field.name: read_kind(field.type) for field in schema.fields}
+    spreaded = spread(value)
+    if not (spreaded.is_empty and not spreaded.columns):
+        _check_names(spreaded.columns, kinds)
+    rows = spreaded.rows
+    arrays = []
+    for name, kind in kinds.items():
+        with _named(name):
+            column = spreaded.columns.get(name, [None] * rows)
+            if means_none(name in spreaded.of_pandas, nan_to_null, kind):
+                column = without_nan(column)
+            arrays.append(_fitted(column, kind))
+    return pa.table(arrays, names=list(kinds))
+
+
+# ---------------------------------------------------------------- columns
+
+
+def _inferred(column: Any) -> Type:
+    return inference.kind_of(column) if isinstance(column, list) else arrow_casts.kind_of_data(column)
+
+
+def _fitted(column: Any, kind: Type) -> Any:
+    return arrow_columns.build(column, kind) if isinstance(column, list) else arrow_casts.fit(column, kind)
+
+
+class _named:
+    """Says in which column a value did not fit."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, Unfit):
+            field = f"column {shown(self.name)}, row {error.row} (counted from 0)"
+            value = glimpse(error.value)
+            raise InputError(field=field, value=value, rule=error.rule, hint=error.hint) from None
+        if isinstance(error, InputError) and error.facts.get("field") == "type":
+            raise InputError(**{**error.facts, "field": f"type of column {shown(self.name)}"}) from None
+
+
+# ---------------------------------------------------------------- names
+
+
+def _given_kind(name: object, kind: object) -> Type:
+    with _named(str(name)):
+        return read_kind(kind)
+
+
+def _with_given(found: Spread, given: Mapping[str, Type]) -> Spread:
+    """What was found, with the columns that only `fields` names, where that can be: in an empty or a sparse table."""
+    if found.is_empty and not found.columns:
+        if not given:
+            rule, hint = "nothing tells the type of its values", f'Give it: fields={{"{VALUE}": "Int64"}}.'
+            raise InputError(field="value", value="[]", rule=rule, hint=hint)
+        shape: Shape = "list" if list(given) == [VALUE] else "table"
+        return Spread(shape, {name: [] for name in given})
+    missing = [name for name in given if name not in found.columns]
+    if missing and not found.is_sparse:
+        hint = did_you_mean(missing[0], found.columns) or f"Its columns: {shown(', '.join(found.columns))}."
+        raise InputError(field="fields", value=shown(missing[0]), rule="there is no such column", hint=hint)
+    more: dict[str, Any] = {name: [None] * found.rows for name in missing}
+    return found._replace(columns={**found.columns, **more})
+
+
+def _check_names(given: Mapping[str, Any], kinds: Mapping[str, Type]) -> None:
+    for name in given:
+        if name not in kinds:
+            hint = did_you_mean(name, kinds) or f"Its columns: {shown(', '.join(kinds))}."
+            raise InputError(field="columns", value=shown(repr(name)), rule="the table has no such column", hint=hint)
+    for name in _missing(given, kinds):
+        rule = f"it is missing, and {kinds[name]} cannot be null"
+        raise InputError(field="columns", value=shown(repr(name)), rule=rule, hint="Add it.")
+
+
+def _missing(given: Mapping[str, Any], kinds: Mapping[str, Type]) -> Iterator[str]:
+    return (name for name, kind in kinds.items() if name not in given and not kind.is_nullable)

@@ -1,0 +1,44 @@
+"""Rows that follow each other without a long gap, as sessions with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from aaiclick.data.operations import sequences
+from aaiclick.data.query.expressions import Column, Key, call, over
+from aaiclick.data.query.relations import Project, column_of, free_prefix, own_columns
+from aaiclick.data.results.evaluation import Evaluation
+from aaiclick.data.verbs.operands import check_columns, flat, new_name
+from aaiclick.errors import InputError
+
+if TYPE_CHECKING:
+    from aaiclick.data.frames import Query
+
+
+class Sessionizing(Evaluation):
+    """Sessions of a frame's rows."""
+
+    __slots__ = ()
+
+    def sessionize(
+        self, order_by: str, *, gap: timedelta | int, by: str | Sequence[str] = (), name: str = "session"
+    ) -> Query:
+        """The number of each row's session, from 1, in a new column: one ends where nothing happens for longer.
+
+        With `by`, each user (or whatever it is) has sessions of its own. A row without a time has none.
+        """
+        keys = flat((by,))
+        check_columns(self.columns, (order_by, *keys))
+        if new_name(name) in self.columns:
+            raise InputError(field="name", value=name, rule="a column is called so", hint="Choose another name.")
+        relation = self._relation
+        begun = f"{free_prefix((*relation.names, name))}begun"
+        partition = tuple(column_of(relation, key) for key in keys)
+        time = column_of(relation, order_by)
+        begins = over(call("sessionize", sequences.begins(gap), time), partition, (Key(time),))
+        flagged = Project(relation, {**own_columns(relation), begun: begins})
+        number = over(call("sessionize", sequences.SESSION, Column(begun), time), partition, (Key(time),))
+        columns = {each: column_of(flagged, each) for each in self.columns}
+        return self._query(Project(flagged, {**columns, name: number}), "table")

@@ -1,0 +1,1 @@
+"""What comes from outside: tokens, the audit, entrypoints that are not trusted."""

@@ -1,0 +1,71 @@
+"""Logs of runs that are kept no longer. A file that is not there is fine, and no link is followed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from aaiclick.orchestration.rules.naming.log_names import log_name, task_of_log
+
+AT_ONCE = 500
+
+
+class Gone(NamedTuple):
+    """How many files went, and why another did not."""
+
+    files: int
+    trouble: OSError | None = None
+
+
+def remove_logs(directory: Path, task_ids: Iterable[int], runs: Iterable[tuple[int, int]]) -> Gone:
+    """Remove the logs of these attempts, and what tells of each task's newest."""
+    return remove(directory, [*(log_name(*run) for run in runs), *map(log_name, task_ids)])
+
+
+def remove(directory: Path, names: Iterable[str]) -> Gone:
+    """Remove these files of the directory; one that cannot be removed keeps no other."""
+    files = 0
+    trouble: OSError | None = None
+    for name in names:
+        try:
+            os.unlink(os.path.join(directory, name))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            trouble = error
+        else:
+            files += 1
+    return Gone(files, trouble)
+
+
+def old_logs(directory: Path, before_s: float) -> Iterator[dict[str, int]]:
+    """Logs that nobody wrote to since then, by their names, each with its task; some at a time."""
+    named = _named(directory, lambda facts: facts.st_mtime < before_s)
+    while some := dict(islice(named, AT_ONCE)):
+        yield some
+
+
+def logs_of(directory: Path, task_ids: Collection[int]) -> set[str]:
+    """The names of the logs that there are of these tasks."""
+    wanted = set(task_ids)
+    return {name for name, task in _named(directory, lambda _: True) if task in wanted} if wanted else set()
+
+
+def _named(directory: Path, chosen: Callable[[os.stat_result], bool]) -> Iterator[tuple[str, int]]:
+    try:
+        listed = os.scandir(directory)
+    except FileNotFoundError:
+        return
+    with listed:
+        for entry in listed:
+            task = task_of_log(entry.name)
+            if task is None:
+                continue
+            try:
+                if not entry.is_dir(follow_symlinks=False) and chosen(entry.stat(follow_symlinks=False)):
+                    yield entry.name, task
+            except FileNotFoundError:  # removed meanwhile
+                continue

@@ -1,0 +1,1 @@
+"""What runs in a child process: one body after another, in its main thread."""

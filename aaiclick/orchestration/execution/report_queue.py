@@ -1,0 +1,155 @@
+"""Reports on their way to the state: all that has gathered goes in one transaction, again and again until answered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Sequence
+
+from aaiclick.backoff import Backoff
+from aaiclick.clock import Clock
+from aaiclick.config import settings
+from aaiclick.errors import WorkerStuck
+from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.orchestration.execution.holdings import Holdings, Key
+from aaiclick.orchestration.models import Receipt, Report
+from aaiclick.telemetry.fields import about
+
+log = logging.getLogger("aaiclick")
+
+AT_ONCE = 500
+"""Reports in one transaction."""
+
+REPORT_S_MAX = 600.0
+"""After a session's length, and ever more up to this, a call is given up and made again on another connection."""
+
+STUCK_SESSIONS = 10
+"""Who cannot report for so many sessions, though its heartbeats arrive, ends: others run what it cannot tell of."""
+
+PROMOTE_S_MAX = 60.0
+SOON_S_MIN = 0.01
+SOON_S = 3.0
+"""A delay up to this had better not wait for the control loop's next round."""
+
+
+class ReportQueue:
+    """What one worker owes to the state."""
+
+    def __init__(self, coordinator: Coordinator, clock: Clock, answered: Callable[[], None]) -> None:
+        self.coordinator = coordinator
+        self.clock = clock
+        self.session_s = settings().session_s
+        self._answered = answered
+        self.on_answer: Callable[[Sequence[Report], Collection[Key]], None] | None = None
+        """Hears which reports were acknowledged, and which of them counted."""
+        self._reports: list[Report] = []
+        self._dead: list[Key] = []
+        """Runs that hold tables, are over, and have nothing to report."""
+        self._owed = asyncio.Event()
+        self._promotion: asyncio.Task[None] | None = None
+        self._promoting = Backoff(clock)
+        self._promotes_at = float("inf")
+        """Until when the promotion sleeps."""
+
+    def __len__(self) -> int:
+        return len(self._reports) + len(self._dead)
+
+    def put(self, report: Report) -> None:
+        """One more; it travels at once if nothing is on its way, else with the next."""
+        self._reports.append(report)
+        self._owed.set()
+
+    def put_dead(self, run: Key) -> None:
+        """The body of a run that held tables is dead, and nobody wants to know what it came to."""
+        self._dead.append(run)
+        self._owed.set()
+
+    def empty(self) -> list[Report]:
+        """Take out what is left; what dead runs held is freed by whoever finds that the session is over."""
+        self._dead = []
+        left, self._reports = self._reports, []
+        return left
+
+    async def send_forever(self, sender: Callable[[], tuple[int, Holdings]]) -> None:
+        """Tell what there is; `sender` says whose reports these are."""
+        backoff, size, patience_s = Backoff(self.clock), AT_ONCE, self.session_s
+        while True:
+            if not len(self):
+                self._owed.clear()
+                await self._owed.wait()
+            (session, holdings), batch, reports = sender(), self._reports[:size], self._reports
+            try:
+                async with asyncio.timeout(patience_s):
+                    await self._let_go(session)
+                    receipt = await self.coordinator.report(session, batch) if batch else Receipt()
+            except Exception as error:
+                backoff.met(f"worker {session}: reporting", error, "trying again on another connection")
+                self._give_up_if_stuck(session, holdings)
+                patience_s = min(2 * patience_s, REPORT_S_MAX) if isinstance(error, TimeoutError) else patience_s
+                size = max(1, len(batch) // 2)
+                if len(batch) == 1:  # let others pass
+                    reports.append(reports.pop(0))
+                await self.clock.sleep(backoff.pause_s)
+                continue
+            backoff.over()
+            size, patience_s = AT_ONCE, self.session_s
+            del reports[: len(batch)]
+            holdings.acknowledged(batch)
+            if self.on_answer is not None:
+                self.on_answer(batch, receipt.accepted)
+            say_refused(batch, receipt)
+            self._answered()
+            if receipt.due_s is not None and receipt.due_s <= SOON_S:
+                self._promote_in(receipt.due_s)
+
+    def _give_up_if_stuck(self, session: int, holdings: Holdings) -> None:
+        """Not in an outage, in which nobody is heard: to end would help nobody then."""
+        now = self.clock.monotonic()
+        owed_s = holdings.unreported_s(now)
+        if owed_s >= STUCK_SESSIONS * self.session_s and now - holdings.heard_at < self.session_s:
+            raise WorkerStuck(worker_id=session, seconds=int(owed_s))
+
+    async def _let_go(self, session: int) -> None:
+        if self._dead:
+            dead, told = self._dead, self._dead.copy()
+            await self.coordinator.let_go(session, told)
+            del dead[: len(told)]  # of these: whoever has emptied this meanwhile began another list
+
+    def close(self) -> None:
+        """Nobody waits for a promotion any more: the control loop will see to it."""
+        if self._promotion is not None:
+            self._promotion.cancel()
+
+    def _promote_in(self, seconds: float) -> None:
+        if self._promotion is not None and not self._promotion.done():
+            if self.clock.monotonic() + seconds >= self._promotes_at:
+                return
+            self._promotion.cancel()
+        self._promotes_at = self.clock.monotonic() + seconds
+        self._promotion = asyncio.create_task(self._promote(seconds))
+
+    async def _promote(self, seconds: float) -> None:
+        due_s: float | None = seconds
+        while due_s is not None and due_s <= SOON_S:
+            self._promotes_at = self.clock.monotonic() + due_s
+            await self.clock.sleep(max(due_s, SOON_S_MIN))  # what is due may be locked: then it is still due
+            self._promotes_at = float("-inf")  # it is at work
+            try:
+                async with asyncio.timeout(PROMOTE_S_MAX):
+                    due_s = await self.coordinator.reconcile()
+            except Exception as error:
+                self._promoting.met("promoting what is due", error, "whoever leads tries next")
+                return
+            self._promoting.over()
+
+
+def say_refused(batch: Sequence[Report], receipt: Receipt) -> None:
+    """Log what did not count of these reports, and why."""
+    if len(receipt.accepted) == len(batch) and not receipt.conflicts:
+        return
+    for run in dict.fromkeys((report.task_id, report.epoch) for report in batch):
+        facts = about(task=run[0], epoch=run[1])
+        if run in receipt.conflicts:
+            log.error("task %s (epoch %s): its run had told something else before, which stays", *run, extra=facts)
+        elif run not in receipt.accepted:
+            log.info("task %s (epoch %s): its result came too late", *run, extra=facts)

@@ -1,0 +1,1 @@
+"""One run: from a claim to its report."""

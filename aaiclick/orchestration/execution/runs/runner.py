@@ -1,0 +1,114 @@
+"""Runs in this process: coroutines in its loop, plain functions on threads of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
+
+from aaiclick.errors import TaskTimeout
+from aaiclick.orchestration.execution.runs.claim_inputs import narrowed
+from aaiclick.orchestration.execution.runs.current import RUNNING
+from aaiclick.orchestration.execution.runs.pipeline import PipelineRun, Raised, run_through
+from aaiclick.orchestration.execution.timeouts import timeout_of
+from aaiclick.orchestration.models import Claim, Report
+
+T = TypeVar("T")
+
+
+class Watcher(Protocol):
+    """Who wants to meet an exception before it becomes a report."""
+
+    def __call__(self, claim: Claim, error: BaseException, /) -> None: ...
+
+
+async def run_claim(
+    claim: Claim, *, threads: bool = True, watcher: Watcher | None = None, interruptible: bool = True
+) -> Report:
+    """Run the body of a claimed task here and return what it came to.
+
+    A plain function runs on a thread, so that others go on; with `threads=False` it runs where this runs, which is
+    what a debugger wants. Whatever a body raises becomes a failure, except the interrupt of whoever watches it
+    (`interruptible=False`: nobody does).
+    """
+    return await run_through(narrowed(claim), _Here(threads, watcher, interruptible))
+
+
+class _Here:
+    """Calls bodies in the loop that runs here. Their time is limited here as well."""
+
+    __slots__ = ("_interruptible", "_threads", "_watcher")
+
+    def __init__(self, threads: bool, watcher: Watcher | None, interruptible: bool) -> None:
+        self._threads, self._watcher, self._interruptible = threads, watcher, interruptible
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    async def call(self, run: PipelineRun) -> object:
+        timeout_s = timeout_of(run.claim)
+        if timeout_s is None:
+            return await self._returned(run.function, run.kwargs)
+        limit = asyncio.timeout(timeout_s)
+        try:
+            async with limit:
+                return await self._returned(run.function, run.kwargs)
+        except TimeoutError:
+            if limit.expired():
+                raise TaskTimeout(timeout_s=timeout_s) from None
+            raise
+
+    async def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return await work
+
+    async def finish(self, work: Coroutine[Any, Any, None]) -> None:
+        await work
+
+    def is_own(self, error: BaseException) -> bool:
+        """The interrupt of whoever watches, and the end of the run that was asked for from outside."""
+        if isinstance(error, asyncio.CancelledError):
+            task = asyncio.current_task()
+            return task is not None and task.cancelling() > 0
+        return self._interruptible and isinstance(error, KeyboardInterrupt)
+
+    def met(self, claim: Claim, error: BaseException) -> None:
+        if self._watcher is not None:
+            self._watcher(claim, error)
+
+    async def _returned(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> object:
+        if inspect.iscoroutinefunction(function) or not self._threads:
+            returned = function(**kwargs)
+        else:
+            returned = await _on_thread(function, kwargs)
+        return await returned if inspect.isawaitable(returned) else returned
+
+
+async def _on_thread(function: Callable[..., Any], kwargs: dict[str, Any]) -> object:
+    """Run on a thread of its own: a body that hangs holds up neither the others nor the end of this process."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    surroundings = contextvars.copy_context()
+    returned: list[object] = []
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            returned.append(surroundings.run(function, **kwargs))
+        except BaseException as error:
+            raised.append(error)
+        with suppress(RuntimeError):  # nobody waits any more: the loop is closed
+            loop.call_soon_threadsafe(ended.set)
+
+    thread = threading.Thread(target=work, name=f"aaiclick-{function.__name__}", daemon=True)
+    running = RUNNING.get()
+    if running is not None:
+        running.thread = thread
+    thread.start()
+    await ended.wait()
+    if raised:
+        raise Raised(raised[0])
+    return returned[0]

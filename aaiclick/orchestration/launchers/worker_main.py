@@ -1,0 +1,200 @@
+"""`worker start`: a worker with its heart, its wake-ups, its signals and, unless left out, the control loop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from aaiclick.config import settings
+from aaiclick.data.clients.opening import kept_open
+from aaiclick.errors import InputError
+from aaiclick.orchestration.connections import connected, coordinated
+from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.orchestration.execution.executors.contract import Executor
+from aaiclick.orchestration.execution.worker import TaskWorker
+from aaiclick.orchestration.launchers.service_thread import Service
+from aaiclick.orchestration.rules.naming.hints import ORDERS, READY
+from aaiclick.orchestration.rules.validation import check_name, shorten
+from aaiclick.telemetry.fields import bound
+
+log = logging.getLogger("aaiclick")
+
+EXECUTORS = ("process", "inline")
+INLINE_CONCURRENCY = 100
+CONCURRENCY_MAX = 10_000
+HEAR_S = 60.0
+COLLECT_EVERY = (20_000, 20, 20)
+"""Python's own thresholds look for cycles many times in each batch of tasks, which costs a sixth of a worker's time."""
+
+
+async def worker_main_loop(
+    worker_id: int | None = None,
+    *,
+    concurrency: int | None = None,
+    executor: str = "process",
+    max_tasks: int | None = None,
+    name: str | None = None,
+    control: bool = True,
+    app_dir: str | None = None,
+    begun: Callable[[], None] = lambda: None,
+) -> None:
+    """Claim and run tasks until a signal, an order or `max_tasks` ends it; `worker_id` is a session begun before.
+
+    `begun` is called once the database was reached.
+    """
+    slots = check_concurrency(concurrency, executor)
+    runs = _executor(executor, slots, app_dir)
+    most, label = _check_count(max_tasks, "max_tasks"), _check_label(name)
+    await _work(runs, worker_id, slots, most, label, control=control, begun=begun)
+
+
+def _executor(executor: str, slots: int, app_dir: str | None) -> Executor:
+    if executor == "process":
+        from aaiclick.orchestration.execution.executors.process import ProcessExecutor  # here, to keep start-up light
+
+        return ProcessExecutor(slots, app_dir)
+    from aaiclick.orchestration.execution.executors.inline import InlineExecutor  # it loads all that bodies need
+
+    return InlineExecutor()
+
+
+async def _work(
+    executor: Executor,
+    worker_id: int | None,
+    slots: int,
+    max_tasks: int | None,
+    name: str | None,
+    *,
+    control: bool,
+    begun: Callable[[], None],
+) -> None:
+    with (
+        rare_collections(),
+        ExitStack() as last,
+    ):  # signals to the very end: a second one may come while connections are closed
+        async with kept_open(), coordinated() as coordinator:
+            begun()
+            worker = TaskWorker(
+                coordinator,
+                executor,
+                concurrency=slots,
+                name=name,
+                max_tasks=max_tasks,
+                grace_s=settings().shutdown_grace_s,
+                session=worker_id,
+            )
+            last.enter_context(stopped_by_signals(worker))
+            async with Service(worker, control=control) as service:
+                hearing = asyncio.create_task(_hear(coordinator, worker, service))
+                try:
+                    with bound(worker=lambda: worker.id or None):
+                        await worker.run()
+                finally:
+                    hearing.cancel()
+                    await asyncio.gather(hearing, return_exceptions=True)
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Look for cycles among what comes and goes, now and then; not among all that is imported."""
+    before = gc.get_threshold()
+    if before == COLLECT_EVERY:  # another worker of this process sees to it
+        yield
+        return
+    gc.freeze()
+    gc.set_threshold(*COLLECT_EVERY)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+async def _hear(coordinator: Coordinator, worker: TaskWorker, service: Service) -> None:
+    """Pass on what others tell; what is lost on the way is found by looking."""
+    while True:
+        hints = await coordinator.wait_for_hints(HEAR_S)
+        if READY in hints:
+            worker.wake()
+        if ORDERS in hints:
+            service.ask()
+
+
+async def background_main_loop(begun: Callable[[], None] = lambda: None) -> None:
+    """The control loop alone, until a signal ends it; `begun` is called once the database was reached."""
+    ended = asyncio.Event()
+    async with connected():  # whoever cannot reach the database is told so now
+        begun()
+    with on_signals(ended.set):
+        async with Service(None, control=True):
+            await ended.wait()
+
+
+# ---------------------------------------------------------------- signals
+
+
+@contextmanager
+def stopped_by_signals(worker: TaskWorker) -> Iterator[None]:
+    """SIGTERM and SIGINT stop the worker in order; a second one stops it now."""
+    with on_signals(worker.stop):
+        yield
+
+
+@contextmanager
+def on_signals(call: Callable[[], None]) -> Iterator[None]:
+    """Call this at SIGTERM, SIGINT and SIGHUP, where signals can be had: in the main thread.
+
+    Afterwards whoever heard them before hears them again, without a moment in between at which one would kill.
+    """
+    loop = asyncio.get_running_loop()
+    before: dict[signal.Signals, Any] = {}
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        handler = signal.getsignal(each)
+        try:
+            loop.add_signal_handler(each, call)
+        except (ValueError, RuntimeError, NotImplementedError):  # another thread, or another system
+            break
+        before[each] = handler
+    try:
+        yield
+    finally:
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, before) if before else None
+        for each, handler in before.items():
+            loop.remove_signal_handler(each)
+            signal.signal(each, handler)
+        if held is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+# ---------------------------------------------------------------- options
+
+
+def check_concurrency(concurrency: int | None, executor: str) -> int:
+    """How many runs at once: by default a child for each processor, or many in one process."""
+    if executor not in EXECUTORS:
+        hint = "process keeps tasks apart from the worker; inline is for short tasks that you trust."
+        raise InputError(field="executor", value=shorten(executor), rule=f"one of {', '.join(EXECUTORS)}", hint=hint)
+    if concurrency is None:
+        return INLINE_CONCURRENCY if executor == "inline" else os.cpu_count() or 1
+    found = _check_count(concurrency, "concurrency")
+    assert found is not None
+    if found > CONCURRENCY_MAX:
+        rule = f"a whole number from 1 to {CONCURRENCY_MAX}"
+        raise InputError(field="concurrency", value=shorten(concurrency), rule=rule, hint="")
+    return found
+
+
+def _check_count(value: int | None, field: str) -> int | None:
+    if value is not None and (type(value) is not int or value < 1):
+        raise InputError(field=field, value=shorten(value), rule="a whole number above 0", hint="")
+    return value
+
+
+def _check_label(name: str | None) -> str | None:
+    return None if name is None else check_name(name, "Worker name")

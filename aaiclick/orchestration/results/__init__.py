@@ -1,0 +1,1 @@
+"""Results: what runs return, and how it is read back."""

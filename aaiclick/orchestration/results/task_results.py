@@ -1,0 +1,141 @@
+"""What a run returns beside plain values, and how results are read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic
+
+from aaiclick.config import settings
+from aaiclick.errors import InputError, NotFound, ValueNotPortable
+from aaiclick.orchestration.models import Group, Task
+from aaiclick.orchestration.models.node import Node
+from aaiclick.orchestration.rules.failed import KIND, read_failed
+from aaiclick.orchestration.rules.type_variables import R
+from aaiclick.orchestration.rules.validation import shorten
+from aaiclick.orchestration.rules.values.encoding import decode_value, encode_value, reference_in
+from aaiclick.orchestration.rules.values.reference_marks import marks_of
+from aaiclick.orchestration.rules.values.walk import BLOB_SETTING
+
+
+@dataclass(slots=True)
+class TaskResult(Generic[R]):
+    """What a workflow or a task hands on: the data if given, else the results of the tasks."""
+
+    data: R = None  # type: ignore[assignment]  # without data, R is not known
+    tasks: Sequence[Any] = field(default_factory=list)
+    """Tasks and groups; a call of a task has the type of its value."""
+
+
+def encode_returned(value: object, job_id: int | None = None) -> tuple[str, list[Node]]:
+    """What a workflow or a task returned, in its stored form, and the tasks and groups that it names.
+
+    Objects and Views are marked by where they are, with the job that made them.
+    """
+    named: list[Node] = []
+
+    def mark(item: object) -> tuple[str, object] | None:
+        if isinstance(item, Task | Group):
+            named.append(item)
+            return item.kind, item.id
+        if isinstance(item, TaskResult):
+            rule = "a TaskResult is returned as it is, not inside of other data"
+            raise ValueNotPortable(path="result", value=shorten(item), rule=rule, hint="")
+        found = reference_in(item)
+        return found if found is None or job_id is None else (found[0], {**found[1], "job_id": job_id})
+
+    if isinstance(value, TaskResult):
+        named += _checked(value.tasks)
+        value = value.tasks if value.data is None else value.data
+    text = encode_value(value, path="result", bytes_max=settings().blob_bytes_max, mark=mark, setting=BLOB_SETTING)
+    return text, named
+
+
+def _checked(tasks: object) -> list[Node]:
+    """The tasks of a TaskResult, if that is what they are."""
+    if not isinstance(tasks, list | tuple) or not all(isinstance(item, Task | Group) for item in tasks):
+        hint = "Hand on anything else as TaskResult(data=…)."
+        raise InputError(field="TaskResult.tasks", value=shorten(tasks), rule="a list of Tasks and Groups", hint=hint)
+    return list(tasks)
+
+
+@dataclass(slots=True)
+class Results:
+    """Stored results of tasks, and what groups stand for, with the values that were made of them so far."""
+
+    texts: Mapping[int, str | None] = field(default_factory=dict)
+    members: Mapping[int, list[int]] = field(default_factory=dict)
+    outputs: Mapping[int, int] = field(default_factory=dict)
+    opened: Callable[[str, Any], object] | None = None
+    """Gives the Objects and Views; without it, references to them stay what they are."""
+    importing: bool = True
+    """Whether the modules of the users' types may be imported."""
+    _values: dict[int, Any] = field(default_factory=dict)
+
+    def decode(self, text: str | None) -> Any:
+        """The value of a stored result, with the results of the tasks and groups that it names."""
+        if text is None:
+            return None
+        self._prepare(self._named(text))
+        return self._decoded(text)
+
+    def resolve(self, kind: str, payload: Any) -> Any:
+        """What a mark stands for: the result of a task or group, or an Object."""
+        if kind == "task":
+            return self._value(payload)
+        if kind == "group":
+            if payload in self.outputs:
+                return self._value(self.outputs[payload])
+            if payload not in self.members:
+                raise _gone("group", payload)
+            return [self._value(task) for task in self.members[payload]]
+        if kind == "blob" and self.opened is not None:
+            return self._decoded(str(self.opened(kind, payload)))
+        if kind == KIND:
+            return read_failed(payload)
+        if self.opened is not None:
+            return self.opened(kind, payload)
+        return {"object_type": kind, **payload} if isinstance(payload, dict) else payload
+
+    def _value(self, task: int) -> Any:
+        if task not in self.texts:
+            raise _gone("task", task)
+        if task not in self._values:
+            self._prepare([task])
+        return self._values[task]
+
+    def _prepare(self, tasks: Sequence[int]) -> None:
+        """Make the values of these tasks, those first that others name: a chain of returned tasks may be long."""
+        left = list(tasks)
+        looked: set[int] = set()
+        while left:
+            task = left[-1]
+            text = self.texts.get(task)
+            missing = [near for near in self._named(text) if near not in self._values] if task not in looked else []
+            looked.add(task)
+            if missing and task not in self._values:
+                left += missing
+                continue
+            left.pop()
+            if task not in self._values:
+                self._values[task] = None  # whatever names itself finds nothing
+                self._values[task] = None if text is None else self._decoded(text)
+
+    def _decoded(self, text: str) -> Any:
+        return decode_value(text, self.resolve, importing=self.importing)
+
+    def _named(self, text: str | None) -> list[int]:
+        """The tasks whose results are in a text."""
+        found: list[int] = []
+        for kind, payload in () if text is None else marks_of(text):
+            if kind == "task" and isinstance(payload, int):
+                found.append(payload)
+            elif kind == "group" and isinstance(payload, int):
+                found += [self.outputs[payload]] if payload in self.outputs else self.members.get(payload, ())
+        return found
+
+
+def _gone(kind: str, node: int) -> NotFound:
+    """What is named was there when it was named."""
+    hint = "It was made by a run of a task that was cleared since: the next run makes its own."
+    return NotFound(what=kind, field="id", value=node, hint=hint)

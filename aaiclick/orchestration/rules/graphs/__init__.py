@@ -1,0 +1,1 @@
+"""The shape of graphs, and what waits in them."""

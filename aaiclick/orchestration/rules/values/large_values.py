@@ -1,0 +1,72 @@
+"""Values that are too large for the state: their text lies in a table of ClickHouse, and a reference takes its place.
+
+The reference also names what the text refers to, so that nobody has to open it to know what it needs.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from aaiclick.errors import ValueTooLarge
+from aaiclick.orchestration.rules.secrets import mentions_secrets
+from aaiclick.orchestration.rules.values.encoding import NODE_BYTES
+from aaiclick.orchestration.rules.values.reference_marks import marks_of
+from aaiclick.orchestration.rules.values.walk import SIZE_SETTING
+
+
+def weight_of(text: str) -> int:
+    """The bytes that count against the limit: tasks and groups that it names weigh nothing."""
+    size = len(text) if text.isascii() else len(text.encode())
+    return size - NODE_BYTES * sum(kind in ("task", "group") for kind, _ in marks_of(text))
+
+
+def is_too_large(text: str, bytes_max: int) -> bool:
+    """Whether a text of values is too large for the state."""
+    return 4 * len(text) > bytes_max and weight_of(text) > bytes_max
+
+
+def refuse_large(text: str, path: str, bytes_max: int) -> None:
+    """Raise where no blob is made: for what comes from outside."""
+    if is_too_large(text, bytes_max):
+        raise ValueTooLarge(path=path, size=weight_of(text), limit=bytes_max, setting=SIZE_SETTING)
+
+
+def reference_to(text: str, table: str) -> dict[str, Any]:
+    """What stands for the text of one value that lies in this table."""
+    found: dict[str, Any] = {"object_type": "blob", "table": table, "size": len(text.encode())}
+    if refers := [[kind, payload] for kind, payload in marks_of(text)]:
+        found["refers"] = refers
+    if mentions_secrets(text):
+        found["secret"] = True  # so that it is seen without opening it
+    return found
+
+
+def value_with(text: str, table: str) -> str:
+    """The text of a value that lies in this table."""
+    return _written(reference_to(text, table))
+
+
+def large_arguments(text: str, bytes_max: int) -> dict[str, str]:
+    """The arguments that have to go for the rest to be small enough, the largest first: their names and texts."""
+    texts = {name: _written(envelope) for name, envelope in json.loads(text).items()}
+    chosen: dict[str, str] = {}
+    left = weight_of(text)
+    for name in sorted(texts, key=lambda name: -len(texts[name])):
+        if left <= bytes_max:
+            break
+        chosen[name] = texts[name]
+        left -= weight_of(texts[name])
+    return chosen
+
+
+def arguments_with(text: str, tables: dict[str, str]) -> str:
+    """The text of arguments, of which these lie in these tables."""
+    envelopes = json.loads(text)
+    for name, table in tables.items():
+        envelopes[name] = reference_to(_written(envelopes[name]), table)
+    return _written(envelopes)
+
+
+def _written(envelope: object) -> str:
+    return json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,73 @@
+"""Datetimes and times as text, exact with their zone and fold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, time, timedelta, timezone
+from types import MappingProxyType
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from aaiclick.orchestration.rules.validation import is_storable
+
+Moment = TypeVar("Moment", datetime, time)
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class UnknownZone(ValueError):
+    """The time zone cannot be written, or is not known here."""
+
+
+def write_moment(value: datetime | time) -> tuple[str, dict[str, object]]:
+    """The ISO text, and the facts that it cannot say.
+
+    A zone that is among the facts is not in the text, which then is the time that a clock shows there. Offsets with
+    microseconds are facts too: `fromisoformat` takes an offset of a few microseconds for UTC.
+    """
+    facts = _zone_facts(value.tzinfo)
+    text = (value.replace(tzinfo=None) if facts else value).isoformat()
+    if value.fold:
+        facts["fold"] = 1
+    return text, facts
+
+
+def _zone_facts(zone: object) -> dict[str, object]:
+    if zone is None:
+        return {}
+    if type(zone) is ZoneInfo and zone.key:
+        return {"zone": zone.key}
+    if type(zone) is not timezone:
+        raise UnknownZone(f"its time zone is a {type(zone).__name__}")
+    offset, name = zone.utcoffset(None), zone.tzname(None)
+    if not is_storable(name):
+        raise UnknownZone("the name of its time zone has NUL or a lone surrogate")
+    own_name = [name] if name != timezone(offset).tzname(None) else []
+    if not own_name and not offset.microseconds:
+        return {}
+    return {"offset": [offset.days, offset.seconds, offset.microseconds], "name": own_name}
+
+
+def read_datetime(text: str, facts: Mapping[str, Any] = _NOTHING) -> datetime:
+    """The datetime of such a text."""
+    return _with_facts(datetime.fromisoformat(text), facts)
+
+
+def read_time(text: str, facts: Mapping[str, Any] = _NOTHING) -> time:
+    """The time of such a text."""
+    return _with_facts(time.fromisoformat(text), facts)
+
+
+def _with_facts(value: Moment, facts: Mapping[str, Any]) -> Moment:
+    if "zone" in facts:
+        value = value.replace(tzinfo=_zone(facts["zone"]))
+    elif "offset" in facts:
+        value = value.replace(tzinfo=timezone(timedelta(*facts["offset"]), *facts["name"]))
+    return value.replace(fold=facts.get("fold", 0))
+
+
+def _zone(key: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(key)
+    except ZoneInfoNotFoundError as error:
+        raise UnknownZone(f"the time zone {key} is not known here") from error

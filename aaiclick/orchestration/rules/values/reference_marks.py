@@ -1,0 +1,44 @@
+"""What a stored value refers to, read without opening it: tasks, groups, Objects, Views and blobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+
+from aaiclick.orchestration.rules.values.plain_kinds import BUILD
+
+REMEMBERED_CHARS = 2_000
+REMEMBERED_MAX = 2_048
+
+
+def mentions_objects(text: str | None) -> bool:
+    """Whether a text of values may refer to tables, as Objects, Views or blobs do: a quick look."""
+    return text is not None and ('"object"' in text or '"view"' in text or '"blob"' in text)
+
+
+def marks_of(text: str) -> Sequence[tuple[str, object]]:
+    """What the text of a value or of kwargs refers to, as (kind, payload): tasks, groups, objects, views, blobs."""
+    if not ('"marks"' in text or mentions_objects(text)):
+        return ()
+    return _marks_again(text) if len(text) <= REMEMBERED_CHARS else _marks(text)
+
+
+def _marks(text: str) -> Sequence[tuple[str, object]]:
+    data = json.loads(text)
+    found: list[tuple[str, object]] = []
+    for envelope in [data] if type(data.get("object_type")) is str else data.values():
+        kind = envelope.pop("object_type")
+        if kind == "pyobj":
+            found += [(kind, payload[0]) for _, kind, *payload in envelope.get("marks", ()) if kind not in BUILD]
+        elif kind == "blob":
+            refers = envelope.pop("refers", ())
+            found.append((kind, envelope))
+            found += [(kind, payload) for kind, payload in refers]
+        else:
+            found.append((kind, envelope))
+    return tuple(found)
+
+
+_marks_again = lru_cache(maxsize=REMEMBERED_MAX)(_marks)
+"""Whoever claims, narrows, runs and reports a task asks about the same short texts."""

@@ -1,0 +1,1 @@
+"""Tokens, and who changed what."""

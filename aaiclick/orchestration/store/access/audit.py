@@ -1,0 +1,33 @@
+"""Who changed what: an entry is written before the change, and told its outcome afterwards."""
+
+from __future__ import annotations
+
+from sqlalchemy import select, update
+
+from aaiclick.ids import new_id
+from aaiclick.orchestration.models.token import AuditEntry
+from aaiclick.orchestration.store.definitions.access_tables import audit
+from aaiclick.orchestration.store.session import Session
+
+
+async def add_entry(
+    session: Session, *, actor_id: int | None, actor: str, verb: str, target: str, outcome: str | None = None
+) -> int:
+    """Say what somebody is about to change."""
+    entry = AuditEntry(new_id(), await session.now(), actor_id, actor, verb, target, outcome)
+    await session.insert(audit, [{field: getattr(entry, field) for field in AuditEntry.__slots__}])
+    return entry.id
+
+
+async def end_entry(session: Session, entry_id: int, outcome: str, target: str | None = None) -> None:
+    """Say what became of it; what was made has its name only now."""
+    more = {} if target is None else {"target": target}
+    await session.run(update(audit).where(audit.c.id == entry_id).values(outcome=outcome, **more))
+
+
+async def list_entries(session: Session, before: int | None, limit: int) -> list[AuditEntry]:
+    """The newest first, below an id."""
+    choice = select(audit).order_by(audit.c.id.desc()).limit(limit)
+    if before is not None:
+        choice = choice.where(audit.c.id < before)
+    return [AuditEntry.from_row(row) for row in await session.rows(choice)]

@@ -1,0 +1,83 @@
+"""Tokens: made, found, used and revoked, all by the database's time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import or_, select, update
+
+from aaiclick.ids import new_id
+from aaiclick.orchestration.models.token import Token
+from aaiclick.orchestration.rules.roles import Role
+from aaiclick.orchestration.store.definitions.access_tables import tokens
+from aaiclick.orchestration.store.session import Session
+
+USE_NOTED_EVERY_S = 60.0
+"""`last_used_at` is as exact as this: one write a minute, not one a request."""
+
+
+@dataclass(slots=True, frozen=True)
+class FoundToken:
+    """A token with what tells whether it counts."""
+
+    token: Token
+    digest: str
+    expired: bool
+    use_is_noted: bool
+
+
+async def add_token(session: Session, *, name: str, role: Role, digest: str, lives_s: float | None) -> Token:
+    """Keep a new token; of its secret only the digest."""
+    now = await session.now()
+    token = Token(
+        id=new_id(),
+        name=name,
+        role=role,
+        created_at=now,
+        expires_at=None if lives_s is None else now + timedelta(seconds=lives_s),
+        revoked_at=None,
+        last_used_at=None,
+    )
+    facts = {field: getattr(token, field) for field in Token.__slots__}
+    await session.insert(tokens, [{**facts, "role": str(role), "digest": digest}])
+    return token
+
+
+async def find_token(session: Session, token_id: int) -> FoundToken | None:
+    row = await session.first(select(tokens, session.dialect.now().label("now")).where(tokens.c.id == token_id))
+    if row is None:
+        return None
+    used = row.last_used_at
+    return FoundToken(
+        token=Token.from_row(row),
+        digest=row.digest,
+        expired=row.expires_at is not None and row.expires_at <= row.now,
+        use_is_noted=used is not None and row.now - used < timedelta(seconds=USE_NOTED_EVERY_S),
+    )
+
+
+async def note_use(session: Session, token_id: int) -> None:
+    await session.run(update(tokens).where(tokens.c.id == token_id).values(last_used_at=session.dialect.now()))
+
+
+async def list_tokens(session: Session) -> list[Token]:
+    """All of them, the newest first."""
+    return [Token.from_row(row) for row in await session.rows(select(tokens).order_by(tokens.c.id.desc()))]
+
+
+async def revoke_token(session: Session, token_id: int) -> bool | None:
+    """Let a token count no more; False if it was revoked before, None if there is none."""
+    which = tokens.c.id == token_id
+    changed = await session.run(
+        update(tokens).where(which, tokens.c.revoked_at.is_(None)).values(revoked_at=session.dialect.now())
+    )
+    if changed:
+        return True
+    return None if await session.first(select(tokens.c.id).where(which)) is None else False
+
+
+async def has_valid_token(session: Session) -> bool:
+    """Whether anybody may come in at all."""
+    lasting = or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > session.dialect.now())
+    return await session.first(select(tokens.c.id).where(tokens.c.revoked_at.is_(None), lasting).limit(1)) is not None

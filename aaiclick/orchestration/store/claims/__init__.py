@@ -1,0 +1,1 @@
+"""Claims: begun, reported, recovered."""

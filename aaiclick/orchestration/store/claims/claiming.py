@@ -1,0 +1,136 @@
+"""Claiming: take what is ready, in order, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from aaiclick.backoff import Backoff
+from aaiclick.errors import SessionOver
+from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.rules.lanes import PLAIN
+from aaiclick.orchestration.store.dialects.contract import ClaimedTask, ReadyKey
+from aaiclick.orchestration.store.object_tables.holds import register_first
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.stored_results import FoundResults, read_named
+from aaiclick.orchestration.store.transitions import start_jobs
+
+_registering = Backoff()
+
+BEARABLE_S = 0.005
+"""A claim that took no longer than this is not worth a shortcut."""
+
+
+@dataclass(slots=True)
+class QueueFront:
+    """Where to begin looking in one lane of the ready queue.
+
+    At its front, which gives the exact order. Only where rows that were taken stay in the way for a while (PostgreSQL,
+    until vacuum; for hours if someone holds an old snapshot) and looking at the front has become slow, a claim begins
+    behind the last one that was taken, and looks at the front for a twentieth of the time only.
+    """
+
+    last: ReadyKey | None = None
+    costs_s: list[float] = field(default_factory=list)
+    looked_at: float = float("-inf")
+
+    def begin(self, now: float) -> ReadyKey | None:
+        """The key behind which to look, or None for the front."""
+        cost_s = min(self.costs_s, default=0.0)
+        if cost_s <= BEARABLE_S or now - self.looked_at >= 20 * cost_s:
+            return None
+        return self.last
+
+    def learn(self, after: ReadyKey | None, taken: ReadyKey | None, now: float, cost_s: float) -> None:
+        """Note what a claim found and what it cost; `after` is where it began."""
+        if taken is not None:
+            self.last = taken
+        if after is None:
+            self.costs_s = [*self.costs_s[-2:], cost_s]
+            self.looked_at = now
+
+
+async def claim_tasks(
+    session: Session,
+    *,
+    worker_id: int,
+    reserved_for: int,
+    lane: int = PLAIN,
+    limit: int,
+    after: ReadyKey | None,
+    started: set[int],
+    call: int = 0,
+    begins: int = 0,
+    installation: str = "",
+    on_taken: Callable[[], None] = lambda: None,
+) -> list[Claim]:
+    """Claim up to `limit` tasks of one lane: by priority, then oldest job, then task. A job's first claim starts it.
+
+    The bodies of the first `begins` are about to begin. Refused with SessionOver if the worker's session is not live.
+    The first tables that they may make are registered with them. `on_taken` is called in between: that takes a while
+    too, and says nothing of the queue.
+    """
+    asked = {"worker_id": worker_id, "reserved_for": reserved_for, "lane": lane, "call": call}
+    taken = await session.dialect.claim_ready(session, **asked, limit=limit, after=after, begins=begins)
+    if after is not None and len(taken) < limit:
+        left = {"limit": limit - len(taken), "begins": max(0, begins - len(taken))}
+        try:
+            taken += await session.dialect.claim_ready(session, **asked, **left, after=None)
+        except SessionOver:  # its time came in between: what was taken before is its own
+            if not taken:
+                raise
+        except Exception as error:
+            # what was taken is committed by now: tried again as a whole, it would be left with nobody
+            if not (taken and session.dialect.claims_at_once and session.dialect.is_transient(error)):
+                raise
+    on_taken()
+    if not taken:
+        return []
+    taken.sort(key=lambda task: (-task.priority, task.job_id, task.id))
+    if not session.dialect.claims_at_once:
+        fresh = {task.job_id for task in taken} - started
+        if fresh:
+            await start_jobs(session, sorted(fresh))
+    needing = [task.kwargs for task in taken if task.needs_inputs]
+    found = await read_named(session, needing, failures=True) if needing else FoundResults()
+    known = await _registered(session, worker_id, taken, found)
+    return [_claim(task, worker_id, found, task.id in known, installation) for task in taken]
+
+
+async def _registered(session: Session, worker_id: int, taken: Sequence[ClaimedTask], found: FoundResults) -> set[int]:
+    """Those whose first table is known now; the others ask for themselves.
+
+    Where what was taken is committed by then, an error must not lose it: it would be given back, and fail again.
+    """
+    try:
+        known = await register_first(session, worker_id, taken, found)
+    except Exception as error:
+        if not session.dialect.claims_at_once:
+            raise
+        _registering.met("registering tables with their claims", error, "their runs ask for themselves")
+        return set()
+    _registering.over()
+    return known
+
+
+def _claim(task: ClaimedTask, worker_id: int, found: FoundResults, registered: bool, installation: str) -> Claim:
+    return Claim(
+        task_id=task.id,
+        epoch=task.epoch,
+        worker_id=worker_id,
+        job_id=task.job_id,
+        group_id=task.group_id,
+        name=task.name,
+        entrypoint=task.entrypoint,
+        kwargs_json=task.kwargs,
+        attempt=task.attempt,
+        timeout_s=task.timeout_s,
+        priority=task.priority,
+        inputs=found.texts if task.needs_inputs else {},
+        members=found.members if task.needs_inputs else {},
+        outputs=found.outputs if task.needs_inputs else {},
+        generation=task.generation,
+        stop_when_cut_off=bool(task.stop_when_cut_off),
+        registered=registered,
+        installation=installation,
+    )

@@ -1,0 +1,55 @@
+"""What a worker says it holds, compared with what the state says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+
+from aaiclick.orchestration.models import Held, Stop, TaskStatus
+from aaiclick.orchestration.store.claims.reports import lock_claims
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import claims, table_run_refs, tasks
+from aaiclick.orchestration.store.transitions import move_each
+
+
+async def claimed_by(session: Session, worker_id: int) -> dict[tuple[int, int], int]:
+    """The worker's live claims, each with the number of the call that made it."""
+    rows = await session.rows(select(claims).where(claims.c.worker_id == worker_id))
+    return {(row.task_id, row.epoch): row.claim_call for row in rows}
+
+
+async def unknown_holders(
+    session: Session, worker_id: int, known_call: int, held: Sequence[Held]
+) -> list[tuple[int, int]]:
+    """Runs that hold tables since their claim, whose answer the worker never got.
+
+    Their claims are given back, and that lets go of the tables too, unless someone took the claims away before.
+    """
+    ref = table_run_refs.c
+    called = ref.claim_call.between(1, known_call)
+    mine = select(ref.task_id, ref.epoch).where(ref.worker_id == worker_id, called, ~ref.freed).distinct()
+    found = {(row.task_id, row.epoch) for row in await session.rows(mine)}
+    return sorted(found - {(run.task_id, run.epoch) for run in held})
+
+
+async def lost_runs(session: Session, lost: Sequence[Held]) -> dict[tuple[int, int], Stop]:
+    """Why these runs are no longer their worker's."""
+    if not lost:
+        return {}
+    which = session.any_of(tasks.c.id, sorted({run.task_id for run in lost}))
+    rows = await session.rows(select(tasks.c.id, tasks.c.status).where(which))
+    cancelled = {row.id for row in rows if row.status == TaskStatus.CANCELLED}
+    return {(run.task_id, run.epoch): Stop.CANCELLED if run.task_id in cancelled else Stop.LOST for run in lost}
+
+
+async def start_runs(session: Session, worker_id: int, started: Sequence[Held]) -> None:
+    """CLAIMED → RUNNING for these: what takes long is seen to run, what does not is never told apart."""
+    said = {run.task_id: run for run in started}
+    rows = await lock_claims(session, worker_id, {task: run.epoch for task, run in said.items()})
+    fresh = [row for row in rows if row.status == TaskStatus.CLAIMED]
+    if fresh:
+        values = [
+            (row, {"started_at": row.started_at or row.claimed_at, "log_path": said[row.id].log_path}) for row in fresh
+        ]
+        await move_each(session, ("start",), values, await session.now())

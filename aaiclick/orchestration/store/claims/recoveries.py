@@ -1,0 +1,143 @@
+"""Sessions that ended, and what they held.
+
+The one road back: a run whose worker is gone passes through PENDING_CLEANUP to PENDING, or to FAILED if that happened
+too often. Only a run that had begun can be lost: a claim made after its session's end, or whose body was never known to
+begin, counts as nothing. Whoever walks it, and however many at once, every step is conditional.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Row, exists, or_, select
+
+from aaiclick.orchestration.models import WorkerStatus
+from aaiclick.orchestration.rules.states import ENDED_JOB, LIVE_TASK, JobStatus, RunOutcome, TaskStatus
+from aaiclick.orchestration.store.claim_ends import end_claims
+from aaiclick.orchestration.store.moves.early_endings import end_job, lock_graph
+from aaiclick.orchestration.store.moves.queue import make_ready
+from aaiclick.orchestration.store.moves.ripples import settle
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import claims, jobs, tasks, workers
+from aaiclick.orchestration.store.transitions import ended_task, lock_tasks, move_each, run_row
+
+AT_ONCE = 500
+"""How many runs one transaction brings back."""
+
+
+async def recover_claims(session: Session, losses_max: int, limit: int = AT_ONCE) -> int:
+    """Take up to `limit` live claims from sessions that are not live; gives their number.
+
+    It asks for such claims, not for sessions that just ended: a claim that was committed late is found too.
+    """
+    orphans = await _orphans(session, limit)
+    free = await _unlocked(session, sorted(orphans))
+    if not free:
+        return 0
+    rows = [row for row in await lock_tasks(session, free) if _is_orphan(row, orphans[row.id])]
+    if not rows:
+        return 0
+    now = await session.now()
+    ends = {row.id: orphans[row.id].session_end for row in rows}
+    counted = {row.id for row in rows if counts_as_loss(row, ends[row.id])}
+    losses = {row.id: row.lost_count + (row.id in counted) for row in rows}
+    causes = {row.id: _cause(row, losses[row.id] if row.id in counted else None) for row in rows}
+    given_up = [row for row in rows if row.id in counted and losses[row.id] >= losses_max]
+    again = [row for row in rows if row not in given_up]
+    freed = {"worker_id": None, "started_at": None}
+    await move_each(
+        session,
+        ("recover", "retry"),
+        [(row, {**freed, "epoch": row.epoch + 1, "lost_count": losses[row.id]}) for row in again],
+        now,
+    )
+    ended = {"completed_at": now, "started_at": None}
+    await move_each(
+        session,
+        ("recover", "give_up"),
+        [(row, {**ended, "lost_count": losses[row.id], "error": causes[row.id]}) for row in given_up],
+        now,
+    )
+    await end_claims(session, [run_row(row, RunOutcome.LOST, now, causes[row.id]) for row in rows])
+    await make_ready(session, [row.id for row in again])
+    errors = {row.job_id: causes[row.id] for row in reversed(given_up) if row.critical}
+    await settle(session, [ended_task(row, TaskStatus.FAILED) for row in given_up], errors)
+    return len(rows)
+
+
+class Orphan(NamedTuple):
+    """A claim that no live session stands behind, and when its session ended, if anybody knows."""
+
+    epoch: int
+    worker_id: int
+    session_end: datetime | None
+
+
+def counts_as_loss(row: Any, session_end: datetime | None) -> bool:
+    """Whether a run is lost with its worker: its body had begun, under a claim made before the session's end."""
+    made_in_time = session_end is not None and row.claimed_at < session_end
+    return made_in_time and (row.status == TaskStatus.RUNNING or row.started_at is not None)
+
+
+async def _orphans(session: Session, limit: int) -> dict[int, Orphan]:
+    """Tasks with their claims, where no live session stands behind these."""
+    found = await session.rows(
+        select(claims.c.task_id, claims.c.epoch, claims.c.worker_id, workers.c.expires_at)
+        .outerjoin(workers, workers.c.id == claims.c.worker_id)
+        .where(or_(workers.c.id.is_(None), workers.c.status == WorkerStatus.STOPPED))
+        .limit(limit)
+    )
+    return {row.task_id: Orphan(row.epoch, row.worker_id, row.expires_at) for row in found}
+
+
+def holds_claims() -> ColumnElement[bool]:
+    """Whether a worker has claims that are still to be taken from it."""
+    return exists().where(claims.c.worker_id == workers.c.id)
+
+
+async def _unlocked(session: Session, ids: list[int]) -> list[int]:
+    """Those that nobody holds: a worker that was stopped in the middle of a transaction may hold some for long, and
+    the others need not wait for it."""
+    if not ids:
+        return []
+    which = session.any_of(tasks.c.id, ids)
+    found = await session.rows(
+        select(tasks.c.id).where(which).order_by(tasks.c.id).with_for_update(skip_locked=True, key_share=True)
+    )
+    return [row.id for row in found]
+
+
+def _is_orphan(row: Row[Any], claim: Orphan) -> bool:
+    return (row.epoch, row.worker_id) == claim[:2] and row.status in LIVE_TASK
+
+
+def _cause(row: Row[Any], losses: int | None) -> str:
+    ended = f"WorkerLost: The session of worker {row.worker_id} ended"
+    if losses is None:
+        return f"{ended} before the body began (not counted)."
+    return f"{ended} while it held the task (lost {losses} times)."
+
+
+async def abandoned_jobs(session: Session) -> list[int]:
+    """Jobs that a `job_test` kept for itself, and that it will never end."""
+    return [row.id for row in await session.rows(_ABANDONED)]
+
+
+async def abandon_job(session: Session, job_id: int) -> bool:
+    """Cancel such a job, unless someone else has taken it meanwhile."""
+    await lock_graph(session, job_id)
+    if await session.first(_ABANDONED.where(jobs.c.id == job_id)) is None:
+        return False
+    return await end_job(session, job_id, "cancel", "JobAbandoned: The process that ran it with job_test is gone.")
+
+
+_ABANDONED = (
+    select(jobs.c.id)
+    .join(workers, workers.c.id == jobs.c.reserved_for)
+    .where(
+        jobs.c.status.in_(sorted(set(JobStatus) - ENDED_JOB)),
+        jobs.c.open_tasks > 0,
+        workers.c.status == WorkerStatus.STOPPED,
+    )
+)

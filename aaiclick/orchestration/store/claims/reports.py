@@ -1,0 +1,175 @@
+"""What runs report: completed, failed, given back. Each report counts only while its fence holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from sqlalchemy import Row
+
+from aaiclick.config import settings
+from aaiclick.orchestration.models import Done, Failure, Receipt, Report
+from aaiclick.orchestration.rules.retries import GiveUp, Retry, RetryPolicy, after_crash, after_failure
+from aaiclick.orchestration.rules.states import LIVE_TASK, RunOutcome, TaskStatus
+from aaiclick.orchestration.store.claim_ends import complete_claims, end_claims
+from aaiclick.orchestration.store.claims.expectations import note_unmet
+from aaiclick.orchestration.store.claims.stale_reports import Refused, answer_stale, digest_of
+from aaiclick.orchestration.store.dialects.contract import EndedTask
+from aaiclick.orchestration.store.moves.queue import make_ready
+from aaiclick.orchestration.store.moves.ripples import settle
+from aaiclick.orchestration.store.object_tables.references import free_runs, settle_tables
+from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import delayed
+from aaiclick.orchestration.store.transitions import (
+    ended_task,
+    lock_tasks,
+    move_each,
+    run_row,
+)
+
+AReport = TypeVar("AReport", Done, Failure)
+
+
+async def take_reports(
+    session: Session, worker_id: int, reports: Sequence[Report], draw: Callable[[], float]
+) -> Receipt:
+    """Write what these runs came to, with all that follows from it, in this one transaction."""
+    done = _newest([report for report in reports if isinstance(report, Done)])
+    failures = _newest([report for report in reports if isinstance(report, Failure)])
+    ended: list[EndedTask] = []
+    errors: dict[int, str] = {}
+    receipt = Receipt()
+    if done:
+        ended += await complete_claims(session, worker_id, done)
+        epochs = {item.task_id: item.epoch for item in done}
+        receipt.accepted |= {(task.id, epochs[task.id]) for task in ended}
+    if failures:
+        ended += await _fail(session, worker_id, failures, draw, receipt, errors)
+    holding = [report for report in reports if report.holds or (report.task_id, report.epoch) not in receipt.accepted]
+    if holding:
+        await settle_tables(session, holding, receipt.accepted)
+    receipt.rippling = await settle(session, ended, errors)
+    if any(report.unmet for report in reports):
+        await note_unmet(session, worker_id, reports, receipt.accepted)
+    if len(receipt.accepted) < len(reports):
+        await answer_stale(session, worker_id, reports, receipt)
+    return receipt
+
+
+def _newest(reports: Sequence[AReport]) -> Sequence[AReport]:
+    """Of several runs of one task, the newest: no other can be live. Of what one run says, the first."""
+    newest = {report.task_id: report for report in reports}
+    if len(newest) == len(reports):
+        return reports
+    found: dict[int, AReport] = {}
+    for report in reports:
+        if report.task_id not in found or found[report.task_id].epoch < report.epoch:
+            found[report.task_id] = report
+    return list(found.values())
+
+
+async def lock_claims(session: Session, worker_id: int, epochs: dict[int, int]) -> list[Row[Any]]:
+    """Lock these tasks and keep those whose fence holds: this epoch, this worker, still live."""
+    return [
+        row
+        for row in await lock_tasks(session, sorted(epochs))
+        if row.epoch == epochs[row.id] and row.worker_id == worker_id and row.status in LIVE_TASK
+    ]
+
+
+async def _fail(
+    session: Session,
+    worker_id: int,
+    failures: Sequence[Failure],
+    draw: Callable[[], float],
+    receipt: Receipt,
+    errors: dict[int, str],
+) -> list[EndedTask]:
+    """Fail, clean up, and try again or give up: one commit, since the worker is alive."""
+    said = {failure.task_id: failure for failure in failures}
+    rows = await lock_claims(session, worker_id, {task: failure.epoch for task, failure in said.items()})
+    if not rows:
+        return []
+    now = await session.now()
+    again: list[tuple[Row[Any], dict[str, Any]]] = []
+    given_up: list[tuple[Row[Any], dict[str, Any]]] = []
+    for row in rows:
+        failure = said[row.id]
+        receipt.accepted.add((row.id, failure.epoch))
+        match _verdict(row, failure, draw()):
+            case Retry(delay_s):
+                again.append((row, _another_attempt(row, failure, now, delay_s)))
+                receipt.due_s = delay_s if receipt.due_s is None else min(receipt.due_s, delay_s)
+            case GiveUp():
+                given_up.append((row, _no_more(row, failure, now)))
+                if row.critical:
+                    errors.setdefault(row.job_id, failure.error)
+    await move_each(session, ("fail", "retry"), again, now)
+    await move_each(session, ("fail", "give_up"), given_up, now)
+    await end_claims(session, [_failed_run(row, said[row.id], now) for row in rows])
+    await _queue_again(session, again)
+    return [ended_task(row, TaskStatus.FAILED) for row, _ in given_up]
+
+
+def _verdict(row: Row[Any], failure: Failure, draw: float) -> Retry | GiveUp:
+    if failure.permanent:
+        return GiveUp("it would fail again")
+    if failure.crashed:
+        return after_crash(RetryPolicy.from_json(row.retry_policy), row.crash_count, settings().crashes_max, draw)
+    return after_failure(RetryPolicy.from_json(row.retry_policy), row.attempt, failure.error_types, draw)
+
+
+def _another_attempt(row: Row[Any], failure: Failure, now: datetime, delay_s: float) -> dict[str, Any]:
+    return {
+        "epoch": row.epoch + 1,
+        **_counted(row, failure),
+        "worker_id": None,
+        "started_at": None,
+        "error": failure.error,
+        "log_path": failure.log_path,
+        "run_after": now + timedelta(seconds=delay_s) if delay_s > 0 else None,
+    }
+
+
+def _counted(row: Row[Any], failure: Failure) -> dict[str, int]:
+    """Crashes are counted apart, so that a task that kills its process is given up after a few of them."""
+    return {"crash_count": row.crash_count + 1} if failure.crashed else {"attempt": row.attempt + 1}
+
+
+def _no_more(row: Row[Any], failure: Failure, now: datetime) -> dict[str, Any]:
+    return {
+        **_counted(row, failure),
+        "error": failure.error,
+        "log_path": failure.log_path,
+        "started_at": row.started_at or row.claimed_at,
+        "completed_at": now,
+    }
+
+
+def _failed_run(row: Row[Any], failure: Failure, now: datetime) -> dict[str, Any]:
+    facts = run_row(
+        row, RunOutcome.CRASHED if failure.crashed else RunOutcome.FAILED, now, failure.error, failure.traceback
+    )
+    digest = digest_of(failure) if isinstance(failure, Refused) else None
+    return {**facts, "log_path": failure.log_path, "report_digest": digest}
+
+
+async def _queue_again(session: Session, again: Sequence[tuple[Row[Any], dict[str, Any]]]) -> None:
+    waits = [{"run_after": values["run_after"], "task_id": row.id} for row, values in again if values["run_after"]]
+    await session.insert(delayed, waits)
+    await make_ready(session, [row.id for row, values in again if values["run_after"] is None])
+
+
+async def release_claims(session: Session, worker_id: int, epochs: dict[int, int]) -> set[int]:
+    """Give these tasks back, as if they had not been claimed, for others to take at once: no body of theirs goes on."""
+    rows = await lock_claims(session, worker_id, epochs)
+    await free_runs(session, list(epochs.items()))  # also of those that someone has taken away meanwhile
+    if not rows:
+        return set()
+    now = await session.now()
+    values = [(row, {"epoch": row.epoch + 1, "worker_id": None, "started_at": None}) for row in rows]
+    await move_each(session, ("release",), values, now)
+    await end_claims(session, [run_row(row, RunOutcome.RELEASED, now) for row in rows])
+    await make_ready(session, [row.id for row in rows])
+    return {row.id for row in rows}

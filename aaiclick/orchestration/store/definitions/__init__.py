@@ -1,0 +1,1 @@
+"""How tables are defined, and the tables beside those of jobs."""

@@ -1,0 +1,34 @@
+"""The tables of those who come in from outside: their tokens, and what they changed."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Index, String
+
+from aaiclick.orchestration.store.definitions.column_types import Id, LongText, UtcTime
+from aaiclick.orchestration.store.definitions.common_columns import key, table
+
+tokens = table(
+    "tokens",
+    key("id"),
+    Column("name", String(200), nullable=False),
+    Column("role", String(20), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("expires_at", UtcTime),
+    Column("revoked_at", UtcTime),
+    Column("last_used_at", UtcTime),
+)
+"""Of a secret only its SHA-256 is kept: it is 256 random bits, which no one finds by guessing."""
+
+audit = table(
+    "audit",
+    key("id"),
+    Column("at", UtcTime, nullable=False),
+    Column("actor_id", Id),
+    Column("actor", String(200), nullable=False),
+    Column("verb", String(50), nullable=False),
+    Column("target", String(250), nullable=False),
+    Column("outcome", LongText),
+    Index("ix_audit_target", "target", "id"),
+)
+"""Written before a change is made, and once more with its outcome: nothing changes without a trace."""

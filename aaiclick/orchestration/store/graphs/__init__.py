@@ -1,0 +1,1 @@
+"""Graphs, as they are inserted and as they grow."""

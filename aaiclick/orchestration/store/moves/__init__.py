@@ -1,0 +1,1 @@
+"""Moves of the states, and what follows from them."""

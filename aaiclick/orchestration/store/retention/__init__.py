@@ -1,0 +1,1 @@
+"""What was kept long enough goes."""

@@ -1,0 +1,1 @@
+"""From calls to what is submitted: entrypoints, arguments, checks."""

@@ -1,0 +1,385 @@
+"""From a function to the text that names it, and back; and whether its arguments fit.
+
+What a worker calls is named by an entrypoint, `module.function`. Nothing here runs a function, but finding one imports
+the user's module.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal, NamedTuple, NoReturn
+from weakref import WeakKeyDictionary
+
+from aaiclick.config import settings
+from aaiclick.errors import EntrypointError, SignatureMismatch
+from aaiclick.module_path import search_in_current
+from aaiclick.orchestration.rules.naming import untrusted_entrypoints as rules
+from aaiclick.orchestration.rules.naming.script_names import MAIN, running_script, runs_here, script_name
+from aaiclick.orchestration.rules.naming.untrusted_entrypoints import plain, stand_in_for
+from aaiclick.orchestration.rules.validation import escape_for_terminal, mask_secrets, shorten
+
+_MODULE_LEVEL = "Define it with def at the top level of a module."
+_OR_HERE = "Or run the workflow in this process: job_test(workflow, …)."
+ENTRYPOINT_LENGTH_MAX = 500
+PLACES_MAX = 10_000
+LISTED_MAX = 20
+
+_importing: ContextVar[str | None] = ContextVar("importing", default=None)
+
+
+# ---------------------------------------------------------------- decorated functions
+
+
+def kind_of(thing: object) -> Literal["task", "job"] | None:
+    """Which decorator made a thing, or None for anything else."""
+    kind = getattr(thing, "__aaiclick__", None)
+    return kind if kind in ("task", "job") else None
+
+
+def unwrap(thing: Any) -> Any:
+    """The function inside a decorated one; anything else as it is."""
+    return thing.function if kind_of(thing) else thing
+
+
+# ---------------------------------------------------------------- from a function to its entrypoint
+
+
+def entrypoint_of(function: object) -> str:
+    """The text by which a worker finds the function: `module.qualname`.
+
+    A function of the script that is run directly is named by the script's own module name.
+    """
+    function = unwrap(function)
+    if not isinstance(function, types.FunctionType):
+        cause, hint = _not_a_function(function)
+        raise EntrypointError(entrypoint=shorten(function), cause=cause, hint=hint)
+    label = f"{function.__module__}.{function.__qualname__}"
+    if "<lambda>" in function.__qualname__:
+        raise EntrypointError(entrypoint=label, cause="a lambda has no name", hint=_MODULE_LEVEL)
+    if "<locals>" in function.__qualname__:
+        cause = "it is defined inside a function, where no worker can reach it"
+        hint = f"{_MODULE_LEVEL} If a decorator made it, let that use functools.wraps."
+        raise EntrypointError(entrypoint=label, cause=cause, hint=hint)
+    if not function.__module__:
+        raise EntrypointError(entrypoint=label, cause="it belongs to no module", hint=_MODULE_LEVEL)
+    module = _script_of(function, label) if function.__module__ in MAIN else function.__module__
+    return f"{module}.{function.__qualname__}"
+
+
+def path_of(given: str | Callable[..., Any]) -> str:
+    """The name of a function; one that a text gives is judged, in a job whose arguments came from outside."""
+    return rules.named(given, settings().entrypoint_prefixes) if isinstance(given, str) else entrypoint_of(given)
+
+
+def _not_a_function(thing: object) -> tuple[str, str]:
+    if inspect.isbuiltin(thing):
+        return "it is built into Python", "Call it from a function of your own."
+    if inspect.ismethod(thing):
+        return "it is bound to an object, which would not travel", _MODULE_LEVEL
+    if isinstance(thing, functools.partial):
+        return "it is a partial", "Pass the function itself, and the arguments as its kwargs."
+    if isinstance(thing, type):
+        return "it is a class", "Call it from a function."
+    if callable(thing):
+        return f"it is a {type(thing).__name__}, not a function", "Call it from a function."
+    return f"it is a {type(thing).__name__} and cannot be called", "Pass a function."
+
+
+def _script_of(function: types.FunctionType, label: str) -> str:
+    inner: Any = inspect.unwrap(function)
+    names = getattr(inner, "__globals__", {})
+    code = getattr(inner, "__code__", function.__code__)
+    file = None if code.co_filename.startswith("<") else names.get("__file__")
+    name, cause, hint = script_name(getattr(names.get("__spec__"), "name", None), file)
+    if name is None and runs_here():
+        return MAIN[0]
+    if name is None:
+        raise EntrypointError(entrypoint=label, cause=cause, hint=f"{hint} {_OR_HERE}")
+    return name
+
+
+# ---------------------------------------------------------------- from an entrypoint to what it names
+
+
+def importing() -> str | None:
+    """The module that is being imported to find an entrypoint: submitting is refused meanwhile."""
+    return _importing.get()
+
+
+def resolve(entrypoint: str) -> Callable[..., Any]:
+    """What an entrypoint names: a function, or what `@task` or `@job` made of one; its module is imported."""
+    found: Any = stand_in_for(entrypoint) or (_judged if rules.is_marked(entrypoint) else _found)(entrypoint)
+    return found  # type: ignore[no-any-return]
+
+
+def _judged(entrypoint: str) -> Any:
+    """What was named from outside: judged by what it is, each time."""
+    allowed = rules.allowed_for(entrypoint, settings().entrypoint_prefixes)
+    rules.check_asked(entrypoint, allowed)
+    found = _found(entrypoint)
+    rules.check_found(entrypoint, kind_of(found), unwrap(found), allowed)
+    return found
+
+
+def _found(entrypoint: str) -> Any:
+    return _found_before(entrypoint) or _find(entrypoint)
+
+
+def _find(entrypoint: str) -> Any:
+    parts = _parts(plain(entrypoint))
+    module, rest = _find_module(entrypoint, parts)
+    found: Any = module
+    for part in rest:
+        if found is not module:
+            rules.check_step(entrypoint, found)
+        try:
+            found = getattr(found, part)
+        except Exception as error:  # a module's own __getattr__ is the user's code
+            cause = f"{'.'.join(parts[: -len(rest)])} has no {'.'.join(rest)}"
+            raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint="Check the spelling.") from error
+    _check_callable(entrypoint, unwrap(found))
+    keeps = len(rest) == 1 and parts[0] not in MAIN and len(_places) < PLACES_MAX
+    if keeps and sys.modules.get(module.__name__) is module:
+        _places[entrypoint] = (module.__name__, rest[0])
+    return found
+
+
+_places: dict[str, tuple[str, str]] = {}
+"""Where entrypoints were found, so that a worker that runs one of them a million times does not search each time."""
+
+
+def _found_before(entrypoint: str) -> Any:
+    """What is now at the place where the entrypoint was found before; None if that is no plain function."""
+    place = _places.get(entrypoint) if type(entrypoint) is str else None
+    if place is None:
+        return None
+    found = getattr(sys.modules.get(place[0]), place[1], None)
+    return found if isinstance(unwrap(found), types.FunctionType) else None
+
+
+def _parts(entrypoint: object) -> list[str]:
+    if type(entrypoint) is not str:
+        _refuse_form(entrypoint, f"it is a {type(entrypoint).__name__}")
+    if len(entrypoint) > ENTRYPOINT_LENGTH_MAX:
+        _refuse_form(entrypoint, f"it has {len(entrypoint)} characters, allowed are {ENTRYPOINT_LENGTH_MAX}")
+    parts = entrypoint.split(".")
+    if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+        _refuse_form(entrypoint, "it is not a dotted name")
+    if parts[0] in MAIN and not runs_here():
+        hint = f"Put it into a module, and import it from there. {_OR_HERE}"
+        cause = "__main__ is another module in every process"
+        raise EntrypointError(entrypoint=shorten(entrypoint), cause=cause, hint=hint)
+    return parts
+
+
+def _refuse_form(entrypoint: object, cause: str) -> NoReturn:
+    hint = "Write module.function, such as my_flows.load."
+    raise EntrypointError(entrypoint=shorten(entrypoint), cause=cause, hint=hint)
+
+
+def _check_callable(entrypoint: str, found: Any) -> None:
+    if not callable(found) or inspect.isbuiltin(found) or isinstance(found, type):
+        cause, hint = _not_a_function(found)
+        raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
+
+
+def _find_module(entrypoint: str, parts: list[str]) -> tuple[types.ModuleType, list[str]]:
+    """The longest beginning of the name that is a module, and what is left of it."""
+    missing: ImportError | None = None
+    for length in range(len(parts) - 1, 0, -1):
+        name = ".".join(parts[:length])
+        try:
+            return _import(entrypoint, name), parts[length:]
+        except ModuleNotFoundError as error:
+            if not f"{name}.".startswith(f"{error.name}."):  # something that the module itself imports
+                _refuse_import(entrypoint, name, error)
+            missing = error
+    hint = "Workers find what python -m would find: check the spelling, the directory and PYTHONPATH."
+    raise EntrypointError(entrypoint=plain(entrypoint), cause=f"there is no module {parts[0]}", hint=hint) from missing
+
+
+def _import(entrypoint: str, name: str) -> types.ModuleType:
+    main = sys.modules.get("__main__")
+    if main is not None and name in (MAIN[0], running_script()):
+        return main
+    search_in_current(name.partition(".")[0])
+    try:
+        with _flagged(name):
+            return importlib.import_module(name)
+    except (ModuleNotFoundError, KeyboardInterrupt):
+        raise
+    except SystemExit as error:
+        cause = f"importing {name} called sys.exit({shorten(error.code)})"
+        hint = 'Put what runs the script under: if __name__ == "__main__":'
+        raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint) from error
+    except BaseException as error:  # the module is the user's code: it may raise anything
+        _refuse_import(entrypoint, name, error)
+
+
+def _refuse_import(entrypoint: str, name: str, error: BaseException) -> NoReturn:
+    try:
+        text = escape_for_terminal(mask_secrets(str(error)))[:500]
+    except Exception:  # str() of the user's own error may raise anything
+        text = "its message cannot be shown"
+    cause = f"importing {name} raised {type(error).__name__}: {text}"
+    raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint="Mend the module.") from error
+
+
+@contextmanager
+def _flagged(name: str) -> Iterator[None]:
+    token = _importing.set(_importing.get() or name)
+    try:
+        yield
+    finally:
+        _importing.reset(token)
+
+
+# ---------------------------------------------------------------- arguments
+
+
+class _Shape(NamedTuple):
+    """What a signature asks for, ready to be compared with names."""
+
+    positional: tuple[str, ...]
+    named: frozenset[str]
+    required: frozenset[str]
+    unnamed: frozenset[str]  # positional-only: out of reach for a call by keyword
+    takes_more: bool  # **kwargs
+    takes_args: bool  # *args
+    text: str
+
+
+_UNKNOWN = _Shape((), frozenset(), frozenset(), frozenset(), False, False, "not known")
+_shapes: WeakKeyDictionary[Any, _Shape | None] = WeakKeyDictionary()
+
+
+def _shape_of(function: Any) -> _Shape | None:
+    """The shape of a function's signature; None where Python knows of none."""
+    try:
+        return _shapes[function]
+    except KeyError:
+        shape = _shapes[function] = _read_shape(function)
+        return shape
+    except TypeError:  # a callable object that cannot be a key
+        return _read_shape(function)
+
+
+def _read_shape(function: Any) -> _Shape | None:
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        return None
+    kinds: dict[Any, list[inspect.Parameter]] = {}
+    for parameter in signature.parameters.values():
+        kinds.setdefault(parameter.kind, []).append(parameter)
+    unnamed = kinds.get(inspect.Parameter.POSITIONAL_ONLY, [])
+    either = kinds.get(inspect.Parameter.POSITIONAL_OR_KEYWORD, [])
+    named = either + kinds.get(inspect.Parameter.KEYWORD_ONLY, [])
+    return _Shape(
+        positional=tuple(parameter.name for parameter in unnamed + either),
+        named=frozenset(parameter.name for parameter in named),
+        required=frozenset(p.name for p in unnamed + named if p.default is inspect.Parameter.empty),
+        unnamed=frozenset(parameter.name for parameter in unnamed),
+        takes_more=inspect.Parameter.VAR_KEYWORD in kinds,
+        takes_args=inspect.Parameter.VAR_POSITIONAL in kinds,
+        text=_signature_text(function, signature),
+    )
+
+
+def _signature_text(function: Any, signature: inspect.Signature) -> str:
+    try:
+        text = f"{getattr(function, '__name__', 'function')}{_unquoted(signature)}"
+    except Exception:  # the repr() of a default is the user's code
+        text = f"({', '.join(signature.parameters)})"
+    return escape_for_terminal(text if len(text) <= 300 else text[:299] + "…")
+
+
+class _Bare:
+    """An annotation that is kept as a text (`from __future__ import annotations`), as it was written."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _unquoted(signature: inspect.Signature) -> inspect.Signature:
+    def bare(annotation: Any) -> Any:
+        return _Bare(annotation) if isinstance(annotation, str) else annotation
+
+    parameters = [each.replace(annotation=bare(each.annotation)) for each in signature.parameters.values()]
+    return signature.replace(parameters=parameters, return_annotation=bare(signature.return_annotation))
+
+
+def required_names(function: Any) -> frozenset[str]:
+    """The parameters without which the function cannot be called by keyword."""
+    shape = _shape_of(unwrap(function)) or _UNKNOWN
+    return shape.required - shape.unnamed
+
+
+def check_call(function: Any, names: Iterable[str], entrypoint: str) -> None:
+    """Refuse names with which the function could not be called by keyword."""
+    shape = _shape_of(unwrap(function))
+    if shape is None:
+        return
+    given = frozenset(names)
+    if shape.required <= given and (given <= shape.named or (shape.takes_more and not shape.unnamed)):
+        return
+    if cause := _mismatch(shape, given):
+        raise SignatureMismatch(entrypoint=plain(entrypoint), cause=cause, signature=shape.text, hint="")
+
+
+def _mismatch(shape: _Shape, given: frozenset[str]) -> str:
+    """What is wrong with the names, all of it; empty if nothing is."""
+    out_of_reach = shape.unnamed & (shape.required if shape.takes_more else shape.required | given)
+    missing = shape.required - given - shape.unnamed
+    unexpected = frozenset() if shape.takes_more else given - shape.named - shape.unnamed
+    faults = (
+        ("missing", missing),
+        ("unexpected", unexpected),
+        ("positional-only, where tasks are called by keyword", out_of_reach),
+    )
+    return "; ".join(f"{fault}: {_listed(names)}" for fault, names in faults if names)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """The first of them: whoever gives ten thousand is not answered with as many."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - LISTED_MAX} more" if len(ordered) > LISTED_MAX else ""
+    return ", ".join(shorten(name) for name in ordered[:LISTED_MAX]) + more
+
+
+def bind(function: Any, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+    """The arguments of a call as keyword arguments."""
+    function = unwrap(function)
+    entrypoint = f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', '?')}"
+    if not args:
+        check_call(function, kwargs, entrypoint)
+        return dict(kwargs)
+    shape = _shape_of(function) or _UNKNOWN
+    named = dict(zip(shape.positional, args, strict=False))
+    if cause := _misplaced(shape, len(args), named, kwargs):
+        raise SignatureMismatch(entrypoint=plain(entrypoint), cause=cause, signature=shape.text, hint="")
+    named.update(kwargs)
+    check_call(function, named, entrypoint)
+    return named
+
+
+def _misplaced(shape: _Shape, count: int, named: Mapping[str, object], kwargs: Mapping[str, object]) -> str:
+    """What is wrong with positional arguments; empty if nothing is."""
+    if out_of_reach := shape.unnamed & named.keys():
+        return f"positional-only, where tasks are called by keyword: {_listed(out_of_reach)}"
+    if count > len(shape.positional):
+        if shape.takes_args:
+            return "a task takes named parameters, and these would go into *args"
+        return f"it takes {len(shape.positional)} positional arguments, {count} were given"
+    twice = named.keys() & kwargs.keys()
+    return f"given twice: {_listed(twice)}" if twice else ""

@@ -1,0 +1,1 @@
+"""What is shown of tokens and the audit log."""

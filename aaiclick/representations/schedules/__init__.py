@@ -1,0 +1,1 @@
+"""What is shown of the catalogue, its schedules and backfills."""

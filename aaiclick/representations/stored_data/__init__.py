@@ -1,0 +1,1 @@
+"""What is shown of Objects and where they come from."""

@@ -1,0 +1,160 @@
+"""The door: who may come in, by which name the server was asked, and how much may be brought in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Collection
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from aaiclick.config import settings
+from aaiclick.errors import AaiclickError, NotAllowed, NotAuthenticated
+from aaiclick.orchestration.access.tokens import MAKE_ONE, authenticate
+from aaiclick.orchestration.rules.validation import escape_for_terminal
+from aaiclick.orchestration.store.connecting import explain
+from aaiclick.server.auth.token_quotas import PLACE, TokenQuotas
+from aaiclick.server.problems import fault, problem_of, refusal
+from aaiclick.server.transport.access_log import shown_path
+from aaiclick.server.transport.connection_counts import KNOWN
+from aaiclick.server.transport.request_bodies import BODY_ROOM_BYTES, read_body
+from aaiclick.server.transport.request_heads import check_head
+from aaiclick.telemetry.fields import about
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+"""What needs no token, and tells nothing but yes or no."""
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+REQUESTS_MAX, REQUESTS_EACH, REQUESTS_KEPT, REQUESTS_FEW = 200, 64, 40, 8
+"""At once: in all, of one token, the last ones, and how many a token may have to get one of those."""
+
+SAFE_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-cache"),
+)
+
+log = logging.getLogger("aaiclick.server")
+
+
+class AuthMiddleware:
+    """Every request passes here, before anything of it is read."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str] = ()) -> None:
+        self.app = app
+        self.hosts = frozenset(hosts) | LOOPBACK
+        self.places = TokenQuotas("requests under way", REQUESTS_MAX, REQUESTS_EACH, REQUESTS_KEPT, REQUESTS_FEW)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # there are no web sockets here
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        # the connection to the state was opened in the surroundings of the lifespan: each request has a copy of them
+        around: contextvars.Context = scope["app"].state.surroundings
+        await asyncio.create_task(self._enter(scope, receive, send), context=around.copy())
+
+    async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "HEAD":  # what GET would be answered with, without its body
+            scope, send = {**scope, "method": "GET"}, _head_of(send)
+        begun = False
+
+        async def tell(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                scope["app"].state.refusals.note(message["status"], scope.get("state", {}).get("token"))
+                given = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(pair for pair in SAFE_HEADERS if pair[0] not in given)]
+            await send(message)
+
+        try:
+            with ExitStack() as place:
+                brought = await self._check(scope, receive, place)
+                await self.app(scope, brought, tell)
+        except (AaiclickError, HTTPException) as error:
+            if begun:
+                raise
+            await refusal(error)(scope, receive, tell)
+        except Exception as error:
+            known = explain(error, settings().sql_url)
+            if known is None:
+                path = shown_path(scope["path"])  # whatever was asked for stays in its line
+                log.exception("%s %s failed", scope["method"], path, extra=about(**_named(scope)))
+            if not begun:
+                await (fault() if known is None else problem_of(known))(scope, receive, tell)
+
+    async def _check(self, scope: Scope, receive: Receive, place: ExitStack) -> Receive:
+        """Refuse who may not come in, and who has too much under way; gives what was brought along, read."""
+        headers = Headers(scope=scope)
+        check_head(scope)
+        if scope["path"] in OPEN_PATHS:
+            return receive
+        check_host(headers, self.hosts)
+        state = scope.setdefault("state", {})
+        state["token"] = await authenticate(bearer(headers))
+        if KNOWN in state:
+            state[KNOWN]()
+        place.enter_context(self.places.of(state["token"].id))
+        state[PLACE] = place
+        return await read_body(headers, receive, settings().value_bytes_max + BODY_ROOM_BYTES)
+
+
+def _head_of(send: Send) -> Send:
+    """Sends the beginning of an answer, and its end right after; whatever comes between goes nowhere."""
+
+    async def tell(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await send(message)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    return tell
+
+
+def _named(scope: Scope) -> dict[str, str]:
+    """What a path names: the job, the task, the worker."""
+    return {
+        name.removesuffix("_id"): escape_for_terminal(str(value))
+        for name, value in scope.get("path_params", {}).items()
+    }
+
+
+def check_host(headers: Headers, hosts: Collection[str]) -> None:
+    """Refuse a name that is not ours (DNS rebinding), and pages of others that ask in a browser's name."""
+    named = headers.getlist("host")
+    host = named[0].lower() if len(named) == 1 else ""  # of two, whoever stands between might take the other one
+    if host not in hosts and _without_port(host) not in hosts:
+        hint = "Add the name to AAICLICK_SERVER_HOSTS."
+        raise NotAllowed(what="This Host", cause="the server is not known by that name", hint=hint)
+    if any(_host_of(origin) != host for origin in headers.getlist("origin")):
+        raise NotAllowed(what="This Origin", cause="pages of other sites may not ask", hint="")
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        raise NotAllowed(what="This request", cause="pages of other sites may not ask", hint="")
+
+
+def _host_of(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:  # such as http://[
+        return None
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isascii() and port.isdecimal() else host
+
+
+def bearer(headers: Headers) -> str:
+    """The token that was brought along."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise NotAuthenticated(cause="there is none", hint=f"Send it as Authorization: Bearer TOKEN. {MAKE_ONE}")
+    return token.strip()

@@ -1,0 +1,1 @@
+"""The pages of the manual that are printed from routes and tools."""

@@ -1,0 +1,50 @@
+"""Whether the server lives, whether it can work, and how everything is."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter, Request, Response
+from starlette.applications import Starlette
+
+from aaiclick.orchestration.queries.health import Health, health_check
+from aaiclick.representations.health import Alive, HealthAnswer, health_answer
+from aaiclick.server.auth.actors import Viewer
+from aaiclick.server.openapi import problem_response, told
+from aaiclick.server.problems import problem
+from aaiclick.server.responses import answer
+
+NEEDED = ("database", "schema")
+
+probes = APIRouter(tags=["health"])
+router = APIRouter(prefix="/health", tags=["health"])
+
+
+@probes.get("/healthz", response_model=Alive, responses={500: problem_response(500)})
+async def healthz(request: Request) -> Response:
+    """Does the process answer?"""
+    return answer(request, Alive(status="alive"))
+
+
+@probes.get("/readyz", response_model=Alive, responses={500: problem_response(500), 503: problem_response(503)})
+async def readyz(request: Request) -> Response:
+    """Can it work: does the database answer, with the schema that is needed?"""
+    health = await _looked(request.app)
+    missing = [name for name in NEEDED if not health[name].ok]
+    if missing:  # nobody is asked who they are here: no details
+        return problem(503, "NotReady", f"These cannot be used: {', '.join(missing)}.")
+    return answer(request, Alive(status="ready"))
+
+
+async def _looked(app: Starlette) -> Health:
+    """One look at a time for all who ask meanwhile: anybody may ask, as often as they like."""
+    looking: asyncio.Task[Health] | None = getattr(app.state, "looking", None)
+    if looking is None or looking.done():
+        looking = app.state.looking = asyncio.create_task(health_check())
+    return await asyncio.shield(looking)
+
+
+@router.get("", response_model=HealthAnswer, responses=told())
+async def health(request: Request, _: Viewer) -> Response:
+    """Look at everything: the database, its schema, workers, the leader, the disk."""
+    return answer(request, health_answer(await health_check()))

@@ -1,0 +1,1 @@
+"""Events that are followed: one reader for all streams."""

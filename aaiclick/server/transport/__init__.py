@@ -1,0 +1,1 @@
+"""Sockets, connections and the framing of requests: limits before anything is done."""

@@ -1,0 +1,65 @@
+"""Where the server listens. Whoever only opens the door for a server loads no FastAPI here."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+
+from aaiclick.errors import InputError
+from aaiclick.orchestration.access.tokens import MAKE_ONE, has_valid_token
+
+LOOPBACK_HOST = "127.0.0.1"
+PORT = 8765
+
+
+async def refuse_without_token(host: str) -> None:
+    """Beyond this machine, nobody listens before somebody has a token."""
+    if not is_loopback(host) and not await has_valid_token():
+        rule = "beyond this machine, the server needs a token that counts"
+        raise InputError(field="--host", value=host, rule=rule, hint=f"{MAKE_ONE}, or listen on {LOOPBACK_HOST}.")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches that address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_any(listening: socket.socket) -> bool:
+    """Whether it listens on all addresses of the machine."""
+    host: str = listening.getsockname()[0]
+    return ipaddress.ip_address(host.partition("%")[0]).is_unspecified
+
+
+def url_of(listening: socket.socket) -> str:
+    """Where it is reached."""
+    name, number = listening.getsockname()[:2]
+    return f"http://[{name}]:{number}" if ":" in name else f"http://{name}:{number}"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is bound; refused if the address is not ours or taken."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        rule, hint = "there is no such address", f"Listen on {LOOPBACK_HOST}, or on one that this machine has."
+        raise InputError(field="--host", value=host[:80], rule=rule, hint=hint) from None
+    family, kind, protocol, _, address = found[0]
+    listening = socket.socket(family, kind, protocol)  # asyncio sends at once only where it is told that this is TCP
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(1024)
+    except OSError as error:
+        listening.close()
+        if error.errno == errno.EADDRINUSE:
+            hint = "Choose another with --port; 0 takes any that is free."
+            raise InputError(field="--port", value=port, rule="another process listens there", hint=hint) from None
+        rule = f"it cannot be used: {error.strerror}"
+        raise InputError(field="--host", value=f"{host}:{port}", rule=rule, hint="") from None
+    return listening

@@ -1,0 +1,277 @@
+"""Connections: how much, and for how long, whoever has not said yet who they are may send; and how each ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from aaiclick.config import settings
+from aaiclick.server.transport.connection_counts import KNOWN, Crowd
+from aaiclick.server.transport.request_framing import wrong_in, wrong_so_far
+
+HEAD_BYTES_MAX = 65_536
+"""Bytes of a request up to the end of its headers."""
+
+HEAD_S_MAX = 10.0
+"""Seconds until it is there."""
+
+LINGER_S = 2.0
+LINGER_BYTES_MAX = 2**20
+"""Whoever is answered before all of their request was read may go on so long: else they would not hear the answer."""
+
+PART_BYTES = 16_384
+"""Of a body that is understood at a time."""
+
+UNREAD_S_MAX = 60.0
+"""Seconds that an answer waits for somebody who does not read it."""
+
+OVERHEAD = 8
+"""So many times the bytes of a body may be sent for it: in pieces, each has a length before it."""
+
+
+class Bounded(asyncio.Protocol):
+    """One of uvicorn's protocols, which gets only what has been looked at: whole heads that mean one thing.
+
+    A request that comes before the answer to the one before it is not looked at, and its connection is closed.
+    """
+
+    crowd: Crowd
+    refused: Callable[[int], None]
+    """Hears of each answer that the application knows nothing of: its status."""
+    cycle: Any
+    """The request that was begun last: None until its headers are there."""
+    transport: Any
+    app: Any
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._passes, self.app = self.app, self._answer
+        self._socket: Any = None
+        self._head = bytearray()
+        self._in_head, self._looked_at, self._asked_for = True, False, False
+        self._held = bytearray()
+        self._body_bytes = self._late_bytes = 0
+        self._closing = self._lingers = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+
+    # ---------------------------------------------------------------- what comes
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._socket = transport
+        super().connection_made(_Shared(transport, self))  # type: ignore[arg-type]
+        self._wait(HEAD_S_MAX, self.hang_up)
+        self.crowd.enter(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._closing:
+            self._late_bytes += len(data)
+            if self._late_bytes > LINGER_BYTES_MAX:
+                self.hang_up()
+        elif self._in_head:
+            self._head_received(data)
+        else:
+            self._body_received(data)
+
+    def _head_received(self, data: bytes) -> None:
+        begin = max(0, len(self._head) - 3)
+        self._head += data
+        end = self._head.find(b"\r\n\r\n", begin)
+        if end > HEAD_BYTES_MAX or (end < 0 and len(self._head) > HEAD_BYTES_MAX):
+            self._refuse(431, f"The headers have more than {HEAD_BYTES_MAX} bytes.")
+        elif wrong := wrong_in(bytes(self._head[:end])) if end >= 0 else wrong_so_far(self._head, begin):
+            self._refuse(400, wrong)
+        elif end >= 0:
+            head, rest = bytes(self._head[: end + 4]), bytes(self._head[end + 4 :])
+            self._head.clear()
+            self._in_head, self._looked_at, self._body_bytes = False, True, 0
+            self._wait_no_more()
+            self.crowd.work(self)
+            super().data_received(head)
+            if rest and not self._closing:
+                self._body_received(rest)
+
+    def _body_received(self, data: bytes) -> None:
+        """Kept until somebody asks for it: nobody need understand the body of whoever is sent away."""
+        if not self.cycle.more_body:
+            self.cycle.keep_alive = False  # a request before the answer to this one: after that we hang up
+            return
+        self._body_bytes += len(data)
+        self._held += data
+        if self._body_bytes > OVERHEAD * settings().value_bytes_max + LINGER_BYTES_MAX:
+            self.hang_up()
+        elif self._asked_for:
+            self._pass_on()
+        elif len(self._held) > HEAD_BYTES_MAX:
+            self._socket.pause_reading()
+
+    def _pass_on(self) -> None:
+        """A part of the body, so small that even in pieces of one byte it takes little time."""
+        part = bytes(self._held[:PART_BYTES])
+        del self._held[:PART_BYTES]
+        super().data_received(part)
+        if not self._held and not self._closing:
+            self._socket.resume_reading()
+
+    # ---------------------------------------------------------------- what is answered
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer; who is answered before all was read is told that we hang up."""
+        cycle, looked_at, self._looked_at = self.cycle, self._looked_at, False
+        self.crowd.know(self, False)
+        scope["state"][KNOWN] = lambda: self.crowd.know(self, True)
+
+        async def ask() -> Message:
+            if self._held and cycle.more_body and not cycle.body:
+                await asyncio.sleep(0)  # others have their turn between two parts
+                self._pass_on()
+            self._asked_for = True
+            try:
+                return await receive()
+            finally:
+                self._asked_for = False
+
+        async def tell(message: Message) -> None:
+            if message["type"] == "http.response.start" and (cycle.more_body or not looked_at):
+                message["headers"] = [*message["headers"], (b"connection", b"close")]
+            await send(message)
+
+        if looked_at:
+            await self._passes(scope, ask, tell)
+        else:  # its head came in the same breath as the body before it
+            body = _problem(400, "A request came before the answer to the one before it.")
+            headers = [(b"content-type", b"application/problem+json"), (b"content-length", b"%d" % len(body))]
+            self.refused(400)
+            await tell({"type": "http.response.start", "status": 400, "headers": headers})
+            await tell({"type": "http.response.body", "body": body})
+
+    def on_response_complete(self) -> None:
+        """The next head may come, if anybody is to be listened to."""
+        answered = self.cycle
+        super().on_response_complete()  # type: ignore[misc]
+        if self.cycle is answered and not self._closing:
+            self._in_head = True
+            self._held.clear()
+            self._wait(HEAD_S_MAX, self.hang_up)
+            self.crowd.wait(self)
+
+    def send_400_response(self, msg: str) -> None:
+        """What uvicorn itself does not understand, in the head or the body of a request."""
+        if self.cycle is not None and self.cycle.response_started:
+            self.hang_up()  # in the middle of an answer there is no other
+        else:
+            self._refuse(400, msg)
+
+    def _refuse(self, status: int, detail: str) -> None:
+        body = _problem(status, detail)
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/problem+json\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self._socket.write(head.encode() + body)
+        self.refused(status)
+        self._close(linger=True)
+
+    # ---------------------------------------------------------------- how it ends
+
+    def _close(self, *, linger: bool = False) -> None:
+        """Close when all is sent; what is still sent to us is not listened to, for a while, and then it is over."""
+        if self._closing:
+            return
+        self._closing = True
+        self.crowd.wait(self)
+        self._lingers = linger or (self.cycle is not None and self.cycle.more_body)
+        if self._lingers:
+            self._socket.write_eof()
+            self._socket.resume_reading()
+        else:
+            self._socket.close()
+        self._wait(LINGER_S if self._lingers else UNREAD_S_MAX, self.hang_up)
+
+    def hang_up(self) -> None:
+        """Close now, whatever is under way."""
+        self._closing = True
+        self._socket.abort()
+
+    def shutdown(self) -> None:
+        """The server ends."""
+        if self._lingers:
+            self.hang_up()
+        elif not self._closing:
+            super().shutdown()  # type: ignore[misc]
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._unread is None:
+            self._unread = asyncio.get_running_loop().call_later(UNREAD_S_MAX, self.hang_up)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._read()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closing = True
+        self._wait_no_more()
+        self._read()
+        self.crowd.leave(self)
+        super().connection_lost(exc)
+
+    def _wait(self, seconds: float, then: Callable[[], None]) -> None:
+        self._wait_no_more()
+        self._timer = asyncio.get_running_loop().call_later(seconds, then)
+
+    def _wait_no_more(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+
+class _Shared:
+    """A transport that uvicorn closes as we close it: it would do so at once, and answers would be lost."""
+
+    def __init__(self, transport: Any, ours: Bounded) -> None:
+        self._transport, self._ours = transport, ours
+
+    def close(self) -> None:
+        """When all is sent."""
+        self._ours._close()
+
+    def is_closing(self) -> bool:
+        """Whether nothing more is sent."""
+        return self._ours._closing
+
+    def write(self, data: bytes) -> None:
+        """Send, unless it has ended: nobody would hear it."""
+        if not self._ours._closing:
+            self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+def _problem(status: int, detail: str) -> bytes:
+    phrase = HTTPStatus(status).phrase
+    kind = f"urn:aaiclick:problem:{phrase.replace(' ', '')}"
+    return json.dumps({"type": kind, "title": phrase, "status": status, "detail": detail}).encode()
+
+
+def bounded(
+    protocol: type[asyncio.Protocol] = AutoHTTPProtocol,
+    *,
+    connections_max: int | None = None,
+    refused: Callable[[int], None] = lambda _: None,
+) -> type[asyncio.Protocol]:
+    """One of uvicorn's protocols, within these bounds; all of its connections are one crowd."""
+    facts = {"crowd": Crowd(connections_max), "refused": staticmethod(refused)}
+    return type("BoundedProtocol", (Bounded, protocol), facts)

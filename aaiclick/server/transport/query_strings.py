@@ -1,0 +1,33 @@
+"""What stands behind the question mark: what nobody asks for there is refused, and nothing is said twice.
+
+Without that, `POST /tasks/1/clear?dry_run=true` would clear: `dry_run` is a field of the body.
+"""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from aaiclick.errors import InputError
+from aaiclick.orchestration.rules.validation import shorten, shown
+
+SEE = "What is accepted is told at /api/v1/openapi.json."
+
+
+def check_query(request: Request) -> None:
+    """Refuse a name that is given twice, and any at all where the route takes none; the others check theirs."""
+    given = request.query_params
+    seen: dict[str, str] = {}
+    for name, value in given.multi_items():
+        if name in seen:
+            both = shown([seen[name], value], name)
+            raise InputError(field=shorten(name), value=both, rule="it is given twice", hint="Give it once.")
+        seen[name] = value
+    if given and not _takes_any(request):
+        name, value = next(iter(given.items()))
+        rule = "nothing is asked for in the address here"
+        raise InputError(field=shorten(name), value=shown(value, name), rule=rule, hint=SEE)
+
+
+def _takes_any(request: Request) -> bool:
+    dependant = getattr(request.scope.get("route"), "dependant", None)
+    return dependant is None or bool(dependant.query_params)
