@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aaiclick.data import remainders
+from aaiclick.data.arithmetic import remainders
 from aaiclick.data.arithmetic.overflow import BEYOND, TOLD
 from aaiclick.data.sql import quoting
 from aaiclick.data.typing.expression_types import (
