@@ -35,8 +35,9 @@ BASE_PATH = sys.path[1:]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 COMMANDS = (
-    *("backfills", "data", "dlq", "doctor", "graph", "job", "local", "logs", "metrics", "migrate", "parent", "prune"),
-    *("registered_job", "run_job", "server", "setup", "task", "token", "worker"),
+    *(f"jobs.{name}" for name in ("backfills", "dlq", "graph", "history", "job", "logs", "registered_job", "run_job")),
+    *("jobs.task", *(f"admin.{name}" for name in ("data", "doctor", "metrics", "migrate", "parent_process", "prune"))),
+    *("local", *(f"admin.{name}" for name in ("server", "setup", "token", "worker"))),
 )
 IMPORTED = (
     *("aaiclick.cli", *(f"aaiclick.cli.{name}" for name in COMMANDS)),

@@ -15,9 +15,9 @@ from tests.cli.conftest import Cli
 
 PART = """
 import os, sys, time
-from aaiclick.cli import parent
-parent.LINUX = {linux}
-parent.end_with(os.getppid())
+from aaiclick.cli.admin import parent_process
+parent_process.LINUX = {linux}
+parent_process.end_with(os.getppid())
 print("ready", flush=True)
 time.sleep(600)
 """

@@ -15,8 +15,8 @@ from aaiclick.errors import ConfigError
 HOLDER = """
 import sys, time
 from pathlib import Path
-from aaiclick.cli.local.fleet_lock import seat_on
-with seat_on(Path(sys.argv[1])) as seat:
+from aaiclick.cli.local.fleet_lock import lock_of
+with lock_of(Path(sys.argv[1])) as lock:
     print("held", flush=True)
     time.sleep(600)
 """
