@@ -142,8 +142,9 @@ def ticked(moment: str, added: str, digits: int, zone: str) -> str:
 
 
 def of_ticks(total: str, digits: int, zone: str) -> str:
-    """Return the time `total` microseconds (nanoseconds for more than six digits) after 1970; an error beyond the
-    range.
+    """Return the time `total` microseconds after 1970, or nanoseconds for more than six digits.
+
+    A time beyond the range of its type raises an error.
     """
     unit, fine = ("Micro", 6) if digits <= 6 else ("Nano", 9)
     edge = 0 if zone in ("", "UTC") else 1  # a margin of a day, since local clocks may show another date

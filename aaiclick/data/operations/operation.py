@@ -51,7 +51,7 @@ class Operation(NamedTuple):
     truth_sql: str | None = None
     """The template to use when all arguments are known to be booleans."""
     alike: slice = slice(0)
-    """The arguments of which the result is one: it is a boolean if these are."""
+    """The arguments of which the result is one: it is a boolean if they are, and has their clock."""
     many: bool = False
     """It reads many rows. `{over}` marks where the OVER clause goes; without the mark it is appended."""
     frame: str | None = None

@@ -23,8 +23,9 @@ UNKNOWN = (
 
 
 def product(kinds: Sequence[Kind]) -> Worded | None:
-    """Return the SQL of a product, which is 1 for no values; raise InputError unless it is of integers of up to 64
-    bits, or floats.
+    """Return the SQL of a product, which is 1 for no values.
+
+    Raise InputError for types other than integers of up to 64 bits and floats.
     """
     kind = kinds[0]
     if kind is None:  # a term not yet bound to an Object, or verbatim SQL

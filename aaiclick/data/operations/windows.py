@@ -92,9 +92,7 @@ def _rank(method: str) -> tuple[str, str, Type]:
 
 
 def ntile(count: int, *, descending: bool) -> Operation:
-    """Return the number, from 1, of each row's part when the sorted rows are cut into `count` parts of nearly equal
-    size.
-    """
+    """Return the number, from 1, of each row's part when the sorted rows are cut into `count` nearly equal parts."""
     text = f"ntile({checked_count(count, 'ntile')}){{over}}"
     operation = window(text, frame="", typed=lambda _: Worded(text, COUNT))
     return operation._replace(sorts="down" if descending else "up")

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 else:
 
     class Functions(Generic[Made]):
-        """The operators and functions of the table: declared for type checkers in `methods.pyi`, provided below at run
-        time.
-        """
+        """The operators and functions of the table: declared in `methods.pyi`, at run time provided below."""
 
 
 Make = Callable[..., Expression]
@@ -58,9 +56,7 @@ class Operators(Functions[Made]):
         return partial(self._combine, partial(call, name, operation))
 
     def _made(self, name: str, make: Callable[..., Operation | Applied], *given: Any, **named: Any) -> Made:
-        """Apply an operation that `make` derives from the arguments of the call, such as a pattern or a Python
-        function.
-        """
+        """Apply an operation that `make` builds from the call's arguments, such as a pattern or a Python function."""
         found = make(*given, **named)
         applied = found if isinstance(found, Applied) else Applied(found)
         operands = (self._body(name, each) if isinstance(each, Body) else each for each in applied.operands)

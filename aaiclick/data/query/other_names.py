@@ -376,8 +376,9 @@ TERM_NAMES = {
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """Return a suggestion for the unknown `name`: the equivalent of another library's name, else a similar one of
-    `known`, or an empty text.
+    """Return what was probably meant by the unknown `name`, or an empty text.
+
+    This is the equivalent of another library's name, otherwise a similar name among `known`.
     """
     if name in OTHER_NAMES:
         return f"Here it is {OTHER_NAMES[name]}."

@@ -35,8 +35,9 @@ def widened(sign: str, kinds: Sequence[Kind]) -> Type:
 
 
 def null_or(text: str, kinds: Sequence[Kind]) -> str:
-    """Return SQL that is NULL where an argument is, and else evaluates `text`: the value stored under a NULL is
-    arbitrary.
+    """Return SQL that is NULL where an argument is, and evaluates `text` elsewhere.
+
+    The value that ClickHouse stores under a NULL is arbitrary, so it must not be evaluated.
     """
     places = [f"{{{number}}}" for number, kind in enumerate(kinds) if is_null(kind)]
     for place in places:

@@ -171,7 +171,10 @@ def _from_pandas(value: Any) -> Spread | None:
 
 
 def _pandas_column(series: Any) -> Any:
-    """Return the values of a pandas column. In object columns with anything but floats and None, NaN becomes None."""
+    """Return the values of a pandas column.
+
+    In an object column with values other than floats, NaN means that a value is missing, and becomes None.
+    """
     import numpy as np  # here, to keep start-up light
     import pyarrow as pa  # here, to keep start-up light
 

@@ -172,8 +172,8 @@ def _part_of_another(fields: Sequence[Field]) -> str | None:
 def read_schema(rows: Sequence[tuple[str, str, str]], table_comment: str, engine: str = "") -> Schema:
     """Return the schema of an existing table from its columns (name, type, comment), its comment and its engine.
 
-    A table without our comments has the shape "table". Types that the parser does not know are kept as text, so that
-    the other columns of the table can be used.
+    A table without comments of aaiclick has the shape "table". Types that the parser does not know are kept as text, so
+    that the other columns of the table can be used.
     """
     fields = tuple(_read_field(row) for row in rows if row[0] != ORDER)
     has_order = any(row[0] == ORDER for row in rows)

@@ -46,8 +46,9 @@ def first_known(sql: str) -> Typing:
 
 
 def cases(count: int) -> Operation:
-    """Return the first of `count` values whose condition is true. The arguments are the values, the default, the
-    conditions.
+    """Return the first of `count` values whose condition is true.
+
+    The arguments are the values, then the default, then the conditions.
     """
     pairs = ", ".join(f"{{{count + 1 + number}}}, {{{number}}}" for number in range(count))
     words, values = f"multiIf({pairs}, {{{count}}})", slice(count + 1)
