@@ -67,8 +67,9 @@ def _finest(kind: Kind) -> int:
 
 
 def _moment(kind: Kind, *, of_times: bool) -> str:
-    """Return SQL for a time in nanoseconds, or a whole number, as an Int128. Raise InputError for a known type that is
-    neither.
+    """Return SQL for a time in nanoseconds, or for a whole number, as an Int128.
+
+    Raise InputError for a type that is known to be another.
     """
     if of_times and kind is not None and kind.bare.name in ("Date", "Date32"):
         return f"toInt128(toInt32({{0}})) * {86_400 * _BILLION}"
@@ -93,8 +94,9 @@ UNITS_MAX = 2**31 - 1
 
 
 def unit_of(within: timedelta | int) -> int:
-    """Return the finest unit, in nanoseconds, in which the window is a whole number not above UNITS_MAX. 1 for a
-    number.
+    """Return the finest unit, in nanoseconds, that divides the window into at most UNITS_MAX units.
+
+    It is 1 for a number.
     """
     wanted = ticks(within)
     for unit in UNITS if isinstance(within, timedelta) else UNITS[:1]:
@@ -110,8 +112,9 @@ def units(within: timedelta | int) -> int:
 
 
 def ticks(within: object) -> int:
-    """Return a timedelta in nanoseconds, and an integer unchanged; raise InputError unless that is above 0 and below
-    2**63.
+    """Return a timedelta in nanoseconds, and an integer unchanged.
+
+    Raise InputError unless the result is above 0 and below 2**63.
     """
     found = 0
     if isinstance(within, timedelta):

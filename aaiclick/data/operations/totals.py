@@ -34,8 +34,9 @@ _PLACE = "from 0 to 1"
 
 
 def spread(function: Literal["std", "var"], ddof: Degrees = 1) -> Operation:
-    """Return the standard deviation or variance of a sample (`ddof=1`) or the population (0); NaN for a sample of one
-    value.
+    """Return the standard deviation or variance of a sample (`ddof=1`) or of the population (0).
+
+    It is NaN, not infinite, for a sample of one value.
     """
     made = f"{'stddev' if function == 'std' else 'var'}{'Samp' if ddof else 'Pop'}Stable({{0}}){{over}}"
     text = f"if(isInfinite({made}), nan, {made})"
