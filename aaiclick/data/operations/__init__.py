@@ -1,9 +1,9 @@
-"""What can be done to values: one table, from the Python name to ClickHouse's words.
+"""The table of operations on values: from the Python name to ClickHouse's SQL.
 
-`{0}`, `{1}` … are the arguments. `//`, `%` and rounding are Python's, where ClickHouse's differ. The rest is
-ClickHouse's: what is computed with None is None; `/` by zero gives infinity or NaN, of decimals it is refused; `//` and
-`%` by zero are refused. `//` gives whole numbers, `**` floats. Whole numbers and decimals beyond the range of the type
-of the answer are refused (`arithmetic`), where the types are known.
+`{0}`, `{1}` … stand for the arguments. `//`, `%` and rounding follow Python where ClickHouse differs. Otherwise
+ClickHouse's rules apply: an operation on None gives None; `/` by zero gives infinity or NaN, for decimals an error;
+`//` and `%` by zero are errors. `//` gives whole numbers, `**` floats. Where the types are known, integers and decimals
+beyond the range of the result's type are refused (`arithmetic`).
 """
 
 from aaiclick.data.operations.functions import FUNCTIONS, SUBJECTS

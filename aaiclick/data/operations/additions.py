@@ -1,6 +1,7 @@
-"""`+` and `-` beside times, days, texts and lists: moments move by exact spans, and are refused beyond their range.
+"""`+`, `-` and `*` where operands may be times, dates, texts or lists.
 
-A span of time is a number of seconds, a Decimal: what the difference of two times gives, and what a `timedelta` is.
+Times are moved by exact durations, and refused beyond the range of their type. A duration is a Decimal number of
+seconds: so is the difference of two times, and a `timedelta`.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from aaiclick.errors import InputError
 
 DATE = Type("Date32")
 SPAN = Type("Decimal", numbers=(18, 6))
-"""Seconds, exact to the millionth."""
+"""The type of a duration: seconds with six decimal places."""
 
 _DAY_S = 86_400
 _DAYS = (-25_567, 120_529)
-"""1900-01-01 and 2299-12-31, in days since 1970."""
+"""1900-01-01 and 2299-12-31 as days since 1970-01-01: the range of Date32 and DateTime64."""
 
 _BEYOND = quoting.text("a time is refused: it is out of the range of its type")
 _PARTS = quoting.text("a day is moved by whole days. Make a time of it: cast('DateTime64(6)')")
@@ -54,12 +55,12 @@ def is_list(kind: Kind) -> bool:
 
 
 def digits_of(kind: Type) -> int:
-    """How many digits of a second a time has."""
+    """Return the number of decimal places of the seconds of a time."""
     return kind.bare.numbers[0] if kind.bare.numbers else 0
 
 
 def moved(sign: str, plain: Typing) -> Typing:
-    """`+` or `-`, by the types; numbers as `plain` says."""
+    """Return the typing of `+` or `-`; numbers are left to `plain`."""
 
     def typing(kinds: Sequence[Kind]) -> Worded | None:
         left, right = kinds
@@ -75,7 +76,7 @@ def moved(sign: str, plain: Typing) -> Typing:
 
 
 def _joined(kinds: Sequence[Kind]) -> Worded | None:
-    """Texts, one behind the other."""
+    """Concatenate texts; raise InputError for a text and another type."""
     if all(is_text(kind) or kind == NULL for kind in kinds):
         return Worded("concat({0}, {1})", like(TEXT, *kinds))
     if None in kinds:
@@ -127,23 +128,26 @@ def _shifted(sign: str, kinds: Sequence[Kind], place: int) -> Worded:
 
 
 def _units(by: str, amount: Type, digits: int) -> str:
-    """Seconds as a whole number of their parts."""
+    """Return seconds as an integer number of their 10**-`digits` parts."""
     if not is_decimal(amount):
         return f"toInt128({by}) * {10**digits}"
     return f"toInt128(toDecimal128({by}, {amount.bare.numbers[1]}) * {10**digits})"
 
 
 def ticked(moment: str, added: str, digits: int, zone: str) -> str:
-    """A time, moved by parts of a second: millionths, or where its type has more digits, billionths."""
+    """Return a time moved by microseconds, or by nanoseconds if its type has more than six digits."""
     unit, fine = ("Micro", 6) if digits <= 6 else ("Nano", 9)
     total = f"toInt128(toUnixTimestamp64{unit}(toDateTime64({moment}, {fine}))) {added}"
     return of_ticks(total, digits, zone)
 
 
 def of_ticks(total: str, digits: int, zone: str) -> str:
-    """The time after so many parts of a second since 1970."""
+    """Return the time `total` microseconds after 1970, or nanoseconds for more than six digits.
+
+    A time beyond the range of its type raises an error.
+    """
     unit, fine = ("Micro", 6) if digits <= 6 else ("Nano", 9)
-    edge = 0 if zone in ("", "UTC") else 1  # days, since clocks of a zone show another
+    edge = 0 if zone in ("", "UTC") else 1  # a margin of a day, since local clocks may show another date
     first, last = (_DAYS[0] + edge) * _DAY_S * 10**fine, (_DAYS[1] + 1 - edge) * _DAY_S * 10**fine
     if fine == 9:
         first, last = max(first, -(2**63)), min(last, 2**63)
@@ -153,7 +157,7 @@ def of_ticks(total: str, digits: int, zone: str) -> str:
 
 
 def _other_day(sign: str, day: str, by: str, amount: Type, scale: int) -> str:
-    """A day, moved by days, or by a span of whole days."""
+    """Return a date moved by a number of days, or by a duration of whole days."""
     days = f"toInt128({by})"
     if is_decimal(amount):
         parts = f"toInt128(toDecimal128({by}, {scale}) * {10**scale})"
@@ -163,7 +167,7 @@ def _other_day(sign: str, day: str, by: str, amount: Type, scale: int) -> str:
 
 
 def day_of(number: str) -> str:
-    """The day after so many since 1970."""
+    """Return the date `number` days after 1970-01-01; an error beyond the range."""
     checked = f"arrayMap(k -> toInt32(k) + throwIf(k < {_DAYS[0]} OR k > {_DAYS[1]}, {_BEYOND}), [{number}])[1]"
     return f"addDays(toDate32('1970-01-01'), {checked})"
 
@@ -173,7 +177,7 @@ WRAPPING_PLUS, WRAPPING_MINUS = moved("+", arithmetic.wrapped("+")), moved("-", 
 
 
 def multiplied(kinds: Sequence[Kind]) -> Worded | None:
-    """`*`: of numbers alone."""
+    """Return the typing of `*`, which takes numbers only."""
     if any(map(is_text, kinds)) and None not in kinds:
         hint = "A text is repeated by repeat(times); one that shows a number is made one by cast(int)."
         raise InputError(

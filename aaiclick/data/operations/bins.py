@@ -1,4 +1,4 @@
-"""Ranges between edges: in which of them each value is."""
+"""`cut`: map each value to the label of the range between edges that it lies in."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ EDGES_MAX = 1_000
 
 
 def cut(edges: Sequence[Any], labels: Sequence[str | None] | None = None, right: bool = True) -> Applied:
-    """The label of the range that each value is in; what is None or NaN is in none.
+    """Return the label of the range of each value; None for None and NaN.
 
-    One label more than edges: also below the first and above the last. One less: None is outside.
+    With one label more than edges, the ranges below the first and above the last edge have labels too. With one less,
+    values outside give None.
     """
     _check_edges(edges)
     told = _labels(edges, labels, right)
@@ -37,7 +38,7 @@ def cut(edges: Sequence[Any], labels: Sequence[str | None] | None = None, right:
 
 
 def _labels(edges: Sequence[Any], labels: Sequence[str | None] | None, right: bool) -> list[str | None]:
-    """One for each range, those below and above all edges too."""
+    """Return one label for each range, including those below and above all edges."""
     if labels is None:
         return _ranges(edges, right)
     told: list[str | None] = list(labels) if isinstance(labels, list | tuple) else []
@@ -62,7 +63,7 @@ def _check_edges(edges: Sequence[Any]) -> None:
 
 
 def _ranges(edges: Sequence[Any], right: bool) -> list[str | None]:
-    """As pandas and polars write them: (0, 18] holds 18, but not 0."""
+    """Return range labels as pandas and polars write them: (0, 18] contains 18, but not 0."""
     opened, closed = ("(", "]") if right else ("[", ")")
     written = [str(edge).removesuffix(".0") if isinstance(edge, float) else str(edge) for edge in edges]
     inner = (f"{opened}{low}, {high}{closed}" for low, high in pairwise(written))

@@ -1,4 +1,4 @@
-"""Methods of a column, row by row: its values are the first argument. One table, from all subjects."""
+"""The table of functions: methods of a column that are computed row by row, collected from all subjects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUBJECTS: dict[str, dict[str, Operation]] = {
     "None and choices": CHOICES,
     "Places on the globe": GEOGRAPHY,
 }
-"""The chapters of the page of functions."""
+"""The functions by subject; the keys are the chapters of the reference page."""
 
 FUNCTIONS = {name: operation for table in SUBJECTS.values() for name, operation in table.items()}
-"""Methods of a column: its values are the first argument."""
+"""All functions by name. The values of the column are the first argument."""

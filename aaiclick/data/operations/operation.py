@@ -1,4 +1,4 @@
-"""One thing that can be done to values, and the usual ways to write it down."""
+"""The record that describes an operation on values, and constructors for the usual kinds."""
 
 from __future__ import annotations
 
@@ -30,92 +30,92 @@ FIRST, OTHERS, ALL = slice(1), slice(1, None), slice(None)
 
 
 class Told(NamedTuple):
-    """What the page of functions says of one: in words, and by an example that a test runs."""
+    """An operation's entry in the reference page: a description, and an example that a test runs."""
 
     what: str
     given: str
-    """Values, or a table if the call begins with a column."""
+    """The values of the example, or a table if the call begins with `col`."""
     call: str
     gives: str
 
 
 class Operation(NamedTuple):
-    """One thing that can be done to values."""
+    """What an operation means and how it is written in SQL."""
 
     sql: str
-    """With every argument in its place; `{args}` stands for all that are left."""
+    """The template, with a place for each argument; `{args}` stands for all remaining ones."""
     least: int = 1
     most: int = 1
     truth: bool = False
-    """Its answer is true or false."""
+    """The result is a boolean."""
     truth_sql: str | None = None
-    """What to say instead when every argument is known to be true or false."""
+    """The template to use when all arguments are known to be booleans."""
     alike: slice = slice(0)
-    """The arguments that its answer is one of: if these are true or false, so is the answer."""
+    """The arguments of which the result is one: it is a boolean if they are, and has their clock."""
     many: bool = False
-    """It looks at many rows. With `over`, `{over}` is where the rows around are told; otherwise at the end."""
+    """It reads many rows. `{over}` marks where the OVER clause goes; without the mark it is appended."""
     frame: str | None = None
-    """Which rows around are seen with an order; without it, those up to the row itself."""
+    """The frame of the window; None for the default: up to the current row with an order, all rows without."""
     times: slice = slice(0)
-    """The arguments whose times its answer is one of, besides those of `alike`."""
+    """The arguments, besides those of `alike`, from which the result takes its clock."""
     cancels: bool = False
-    """Of two times its answer is none."""
+    """Between two times, the result is not a time."""
     compares: bool = False
-    """A text beside a time is read as one."""
+    """Constants beside a time are read as times."""
     apart: bool = False
-    """Its arguments have nothing to do with each other: one may be a time with a zone and another without."""
+    """Its arguments are unrelated: times with a zone and times without may occur together."""
     takes: Clock = ""
-    """What its first argument must be, if it is known."""
+    """The clock that its first argument must have, where that is known."""
     makes: Clock = ""
-    """What its answer is."""
+    """The clock of the result."""
     sorts: Literal["", "up", "down"] = ""
-    """With `over`, rows are in the order of its first argument."""
+    """The window is sorted by the first argument, ascending or descending."""
     ordered: bool = False
-    """With `over`, it means nothing without an order."""
+    """The window must have an order."""
     rolls: bool = False
-    """With `over`, it is of the last rows in an order."""
+    """It is computed over a rolling window, which must have an order."""
     within: timedelta | int | None = None
-    """If it rolls: of those that are less than so much before."""
+    """The length of a rolling window by time or number; None if it is given in rows."""
     typed: Typing | None = None
-    """Says it by the types of the arguments, and tells the type of the answer; without it, that is not known."""
+    """Chooses the SQL and the type of the result by the argument types; without it, the type is unknown."""
     wrapping: Typing | None = None
-    """The same without checks: what `wrapping()` asks for."""
+    """The same as `typed` without overflow checks, for `wrapping()`."""
     timed: Typing | None = None
-    """What `typed` is where an argument is a time."""
+    """Takes the place of `typed` where an argument is a time."""
     deciding: slice = slice(0)
-    """The arguments that its answer is not made of, but that decide which values count, or in which order."""
+    """The arguments that do not enter the result but decide which values count, or their order. Provenance uses it."""
     element: str = ""
-    """What an element of its first argument, a list, is called in its second, which is computed of each."""
+    """The lambda variable for an element of the first argument, a list; the second is computed for each element."""
     make: Callable[..., Operation | Applied] | None = None
-    """Makes the operation from what is written in parentheses, where that says more than a column can."""
+    """Makes the operation from the call's arguments, for functions whose options are not columns."""
     told: Told | None = None
 
     def telling(self, what: str, given: str, call: str, gives: str) -> Operation:
-        """The same, described, with an example."""
+        """Return the operation with its entry for the reference page."""
         return self._replace(told=Told(what, given, call, gives))
 
 
 class Applied(NamedTuple):
-    """An operation, and what it is applied to besides the column itself."""
+    """An operation and its operands, besides the column itself."""
 
     operation: Operation
     operands: tuple[Any, ...] = ()
 
 
 class Body(NamedTuple):
-    """A function of Python that says what is done with each element of a list."""
+    """A Python function that is applied to a term for each element of a list."""
 
     function: Callable[[Any], Any]
     element: str
 
 
 def made(make: Callable[..., Operation | Applied], *told: str) -> Operation:
-    """An operation that is made of what is written in parentheses."""
+    """Return a placeholder for an operation that `make` builds from the call's arguments."""
     return Operation("", make=make, told=Told(*told))
 
 
 def check_kind(function: str, value: object, wanted: type, rule: str) -> Any:
-    """A constant of this type, or a refusal; a truth is no number."""
+    """Return a constant of the type `wanted`; raise InputError otherwise. A bool does not count as an int."""
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise InputError(field=function, value=shown(repr(value)), rule=rule, hint="")
     return value
@@ -126,13 +126,13 @@ def two(sql: str, truth_sql: str | None = None, typed: Typing | None = None) -> 
 
 
 def gives(sql: str, kind: Type, least: int = 1, most: int | None = None) -> Operation:
-    """Its answer is of one type, or None."""
+    """Return an operation with a result of type `kind`, or None where an argument is None."""
     typing = always(kind)(sql)
     return Operation(sql, least, most or least, typed=typing, timed=typing)
 
 
 def same_as_first(sql: str, least: int = 1, most: int = 1) -> Operation:
-    """Its answer is of the type of its first argument."""
+    """Return an operation with a result of the type of its first argument."""
     return Operation(sql, least, most, typed=same(sql))
 
 
@@ -165,7 +165,7 @@ def total(
 
 
 def one_of(sql: str, arguments: int = 1) -> Operation:
-    """A total that is one of the values, or None."""
+    """Return an aggregate with one of the values as its result, or None."""
     return total(sql, arguments, alike=FIRST, typed=found(sql))
 
 
@@ -183,7 +183,7 @@ def window(
 
 
 def of_numbers(name: str, operation: Operation, hint: str = "") -> Operation:
-    """The same, refused of values that are known to be no numbers."""
+    """Return the operation with a check: values known to be no numbers raise InputError."""
     typing = operation.typed
 
     def words(kinds: Sequence[Kind]) -> Worded | None:
@@ -196,15 +196,15 @@ def of_numbers(name: str, operation: Operation, hint: str = "") -> Operation:
 
 
 def of_times_too(operation: Operation) -> Operation:
-    """The same, said by the types of times as it is by others."""
+    """Return the operation with its `typed` used for times too."""
     return operation._replace(timed=operation.typed)
 
 
-# ---------------------------------------------------------------- of some of the rows
+# ---------------------------------------------------------------- restricted to some rows
 
 
 def only_where(operation: Operation, place: int) -> Operation:
-    """The same total, of the rows for which the argument at this place is true."""
+    """Return the aggregate restricted to rows where the argument at `place` is true."""
     clause = f" FILTER (WHERE toBool({{{place}}}))"
 
     def marked(text: str) -> str:
@@ -215,9 +215,9 @@ def only_where(operation: Operation, place: int) -> Operation:
 
 
 def framed(operation: Operation, frame: str, least: int) -> Operation:
-    """The same total, of the rows in a frame around each; None where fewer values than `least` are there.
+    """Return the aggregate over the rows of `frame`; NULL where fewer than `least` values are present.
 
-    A list of them, which cannot be None, is what it is.
+    An aggregate that gives a list, which cannot be NULL, ignores `least`.
     """
 
     def enough(text: str) -> str:
@@ -232,7 +232,7 @@ def _placed(text: str) -> str:
 
 
 def _said(operation: Operation, rewrite: Callable[[str], str], count: int, *, may_lack: bool = False) -> Operation:
-    """The same operation in other words, by the types of so many arguments."""
+    """Return the operation with its SQL rewritten; its typings see the types of the first `count` arguments only."""
 
     def with_types(typing: Typing | None) -> Typing | None:
         if typing is None:

@@ -1,4 +1,4 @@
-"""Products of many values: of whole numbers exactly, or refused."""
+"""Products of many values: integers exactly or refused on overflow, floats as floats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aaiclick.data.typing.integer_types import Whole
 from aaiclick.errors import InputError
 
 _BIG = "groupArray(64)(if(abs({0}) > 1, toUInt64(abs({0})), NULL)){over}"
-"""The factors that make it larger: the product of more than 63 of them is beyond 64 bits, whatever they are."""
+"""The factors of an absolute value above 1, at most 64: a product of 64 of them is beyond 64 bits in any case."""
 
 _HAS_ZERO = "(count(if({0} = 0, 1, NULL)){over} > 0)"
 _IS_NEGATIVE = "(count(if({0} < 0, 1, NULL)){over} % 2 = 1)"
@@ -23,9 +23,12 @@ UNKNOWN = (
 
 
 def product(kinds: Sequence[Kind]) -> Worded | None:
-    """Of no values 1."""
+    """Return the SQL of a product, which is 1 for no values.
+
+    Raise InputError for types other than integers of up to 64 bits and floats.
+    """
     kind = kinds[0]
-    if kind is None:  # of a term that is not used yet, or of SQL
+    if kind is None:  # a term not yet bound to an Object, or verbatim SQL
         return None
     if is_float(kind):
         return Worded("if(count({0}){over} = 0, 1.0, arrayProduct(groupArray(toFloat64({0})){over}))", FLOAT)
@@ -42,7 +45,10 @@ def product(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def product_so_far(kinds: Sequence[Kind]) -> Worded | None:
-    """Before the first value there is None, if there can be. Of floats, every row would look at all before it."""
+    """Return the SQL of a running product: None before the first value of a column that may hold None.
+
+    Floats are refused: every row would have to read all rows before it.
+    """
     if is_float(kinds[0]):
         hint = "Of numbers above 0: col('a').log().cumsum().over(order_by='t').exp()."
         raise InputError(field="cumprod", value=str(kinds[0]), rule="it is computed of whole numbers", hint=hint)

@@ -1,4 +1,4 @@
-"""What happened, and in which order: totals of events, each a row with a time and conditions that it fulfils."""
+"""Sequences of events: windows by time, sessions, funnels and patterns over rows that have a time and conditions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONDITIONS_MAX = 32
 _BILLION = 1_000_000_000
 _MOMENT = Type("Int128")
 _SINCE_1899 = 2_240_611_200 * _BILLION
-"""So much before 1970, no time of ClickHouse's lies."""
+"""Nanoseconds that are added to a time to make it unsigned; no ClickHouse time is earlier."""
 
 _STEP = r"\(\?[1-9]\d*\)|\(\?t(?:<=|>=|==|<|>)\d+(?:\.\d+)?\)|\.\*|\."
 _SECONDS = re.compile(r"(\(\?t[<>=]+)(\d+(?:\.\d+)?)", re.ASCII)
@@ -30,7 +30,10 @@ _PATTERN = re.compile(rf"(?:{_STEP})+", re.ASCII)
 
 
 def sortable(within: timedelta | int) -> Operation:
-    """Times, or whole numbers, as the numbers of units of which `within` has `units(within)`; None is refused."""
+    """Return times, or whole numbers, as counts of `unit_of(within)`, for a RANGE frame of `units(within)`.
+
+    A None raises an error, and so does a time that is not a multiple of the unit.
+    """
     of_times = isinstance(within, timedelta)
     unit = unit_of(within)
 
@@ -53,7 +56,7 @@ _COARSER = "sort by col(…).start_of('millisecond'), or take a shorter window"
 
 
 def _finest(kind: Kind) -> int:
-    """The nanoseconds that the times of a type are multiples of; of numbers 1."""
+    """Return the nanoseconds of which all values of a time type are multiples; 1 for numbers."""
     if kind is None:
         return 1
     if kind.bare.name in ("Date", "Date32"):
@@ -64,7 +67,10 @@ def _finest(kind: Kind) -> int:
 
 
 def _moment(kind: Kind, *, of_times: bool) -> str:
-    """Words for a time as a whole number; what nothing is known of is taken for what it should be, or refused."""
+    """Return SQL for a time in nanoseconds, or for a whole number, as an Int128.
+
+    Raise InputError for a type that is known to be another.
+    """
     if of_times and kind is not None and kind.bare.name in ("Date", "Date32"):
         return f"toInt128(toInt32({{0}})) * {86_400 * _BILLION}"
     if of_times and (kind is None or kind.bare.name.startswith("DateTime")):
@@ -84,11 +90,14 @@ UNITS: tuple[int, ...] = tuple(int(10**power) for power in range(10)) + tuple(
     seconds * _BILLION for seconds in (10, 60, 3_600, 86_400)
 )
 UNITS_MAX = 2**31 - 1
-"""So many units a window of ClickHouse may have."""
+"""ClickHouse's limit for the length of a RANGE window, in units."""
 
 
 def unit_of(within: timedelta | int) -> int:
-    """The finest unit, in nanoseconds, of which a window has few enough."""
+    """Return the finest unit, in nanoseconds, that divides the window into at most UNITS_MAX units.
+
+    It is 1 for a number.
+    """
     wanted = ticks(within)
     for unit in UNITS if isinstance(within, timedelta) else UNITS[:1]:
         if wanted % unit == 0 and wanted // unit <= UNITS_MAX:
@@ -98,12 +107,15 @@ def unit_of(within: timedelta | int) -> int:
 
 
 def units(within: timedelta | int) -> int:
-    """How many of these units it has."""
+    """Return the length of the window in `unit_of(within)`."""
     return ticks(within) // unit_of(within)
 
 
 def ticks(within: object) -> int:
-    """A time as nanoseconds, a number as it is."""
+    """Return a timedelta in nanoseconds, and an integer unchanged.
+
+    Raise InputError unless the result is above 0 and below 2**63.
+    """
     found = 0
     if isinstance(within, timedelta):
         found = (within // timedelta(microseconds=1)) * 1_000
@@ -119,7 +131,7 @@ def ticks(within: object) -> int:
 
 
 def begins(gap: timedelta | int) -> Operation:
-    """Whether a row is more than a gap after the one before it, or the first."""
+    """Return whether a row begins a session: it is the first, or more than `gap` after the row before it."""
     longest, of_times = ticks(gap), isinstance(gap, timedelta)
 
     def words(kinds: Sequence[Kind]) -> Worded:
@@ -137,7 +149,7 @@ SESSION = window(
     frame="RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
     typed=lambda kinds: Worded("if(isNull({1}), NULL, sum({0}){over})", like(COUNT, kinds[1])),
 )
-"""How many sessions have begun; equal times are of one."""
+"""The number of sessions begun up to the row; rows of equal time belong to the same one."""
 
 
 # ---------------------------------------------------------------- events
@@ -147,17 +159,17 @@ def _conditions(count: int) -> str:
     if not 1 <= count <= CONDITIONS_MAX:
         raise InputError(field="conditions", value=str(count), rule=f"1 to {CONDITIONS_MAX} of them", hint="")
     listed = "".join(f", toUInt8(ifNull({{{number}}}, 0) != 0)" for number in range(1, 1 + count))
-    return listed if count > 1 else f"{listed}, toUInt8(0)"  # one alone, sequences do not take
+    return listed if count > 1 else f"{listed}, toUInt8(0)"  # the functions of sequences refuse a single condition
 
 
 def funnel(steps: int, within: timedelta) -> Operation:
-    """How many of the steps were taken in their order, at most so long after the first."""
+    """Return how many of the steps came true in order, at most `within` after the first."""
     head = f"windowFunnel({ticks(_time(within))})"
     return _of_events(f"toUInt64({head}({{moment}}{_conditions(steps)}){{over}})", steps, COUNT)
 
 
 def sequence(pattern: str, conditions: int, *, count: bool) -> Operation:
-    """Whether events follow each other as the pattern says, or how often they do."""
+    """Return whether events match the pattern, or with `count` how many times."""
     text = quoting.text(_checked(pattern, conditions)).replace("{", "{{").replace("}", "}}")
     listed = f"({{moment}}{_conditions(conditions)}){{over}}"
     if count:
@@ -174,7 +186,10 @@ def _of_events(text: str, conditions: int, kind: Type) -> Operation:
 
 
 def retention(conditions: int) -> Operation:
-    """Whether the first condition was true of a row; and for each other, whether both were, each of some row."""
+    """Return a list: whether the first condition was true in some row, then one for each other condition.
+
+    Each of the others tells whether it and the first condition were true, each in some row.
+    """
     head = "toUInt8(ifNull({0}, 0) != 0)"
     others = _conditions(conditions - 1) if conditions > 1 else ", toUInt8(0)"
     text = f"arraySlice(arrayMap(m -> toBool(m), retention({head}{others}){{over}}), 1, {conditions})"
@@ -188,7 +203,7 @@ def _time(within: object) -> timedelta:
 
 
 def _checked(pattern: str, conditions: int) -> str:
-    """The pattern, in nanoseconds."""
+    """Return the pattern with its seconds converted to nanoseconds; raise InputError if it is malformed."""
     rule = "made of (?1) for the first condition, (?t<=60) for seconds since the one before, . and .* for any events"
     if not _PATTERN.fullmatch(str(pattern)):
         raise InputError(field="pattern", value=shown(repr(pattern)), rule=rule, hint="For example '(?1).*(?2)'.")

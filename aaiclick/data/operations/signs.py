@@ -1,4 +1,4 @@
-"""What Python has signs for: `a + b`, `a < b`."""
+"""The operations behind Python's operators, such as `a + b` and `a < b`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aaiclick.data.typing.expression_types import FLOAT, Typing
 
 
 def moved(sign: str, typed: Typing, wrapping: Typing) -> Operation:
-    """Beside times too: they are moved, or of two the difference is taken."""
+    """Return `+` or `-`, also for times: they are moved by an amount, and two of them give their difference."""
     return checked(sign)._replace(times=slice(None), cancels=True, typed=typed, timed=typed, wrapping=wrapping)
 
 
@@ -48,4 +48,4 @@ OPERATORS = {
     "abs": Operation("abs({0})", typed=arithmetic.without_sign),
     "invert": Operation("bitNot({0})", truth_sql="toBool(NOT {0})", typed=bits.bits_kept("bitNot({0})")),
 }
-"""What Python has signs for."""
+"""Operations by the name of Python's operator method, without underscores."""

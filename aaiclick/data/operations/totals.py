@@ -1,4 +1,4 @@
-"""From many values to one: totals of columns, of groups and of windows."""
+"""Aggregates: many values to one, for columns, groups and windows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _PLACE = "from 0 to 1"
 
 
 def spread(function: Literal["std", "var"], ddof: Degrees = 1) -> Operation:
-    """Of a sample (`ddof=1`) or of all there is (0). Of one value, that of a sample is NaN, not infinite."""
+    """Return the standard deviation or variance of a sample (`ddof=1`) or of the population (0).
+
+    It is NaN, not infinite, for a sample of one value.
+    """
     made = f"{'stddev' if function == 'std' else 'var'}{'Samp' if ddof else 'Pop'}Stable({{0}}){{over}}"
     text = f"if(isInfinite({made}), nan, {made})"
     return of_numbers(function, total(text, typed=always(FLOAT)(text)))
@@ -43,31 +46,33 @@ def spread(function: Literal["std", "var"], ddof: Degrees = 1) -> Operation:
 _VALUES = "groupArray(toFloat64({{0}})){{over}}"
 _MEANS = f"arrayWithConstant(length({_VALUES}), assumeNotNull(avg(toFloat64({{{{0}}}})){{{{over}}}}))"
 _AWAY = f"arraySum((m, n) -> pow(m - n, {{power}}), {_VALUES}, {_MEANS})"
-"""Powers of the distances from the mean. Sums of powers, as ClickHouse has them, are nothing but noise far from 0."""
+"""Sum of powers of the distances from the mean. ClickHouse's own functions sum powers of the values, which loses all
+precision far from 0.
+"""
 
 _COUNT = "toFloat64(count({0}){over})"
 
 
 def skew(*, bias: bool) -> Operation:
-    """Of all there is, or corrected for a sample (then NaN of less than three values)."""
+    """Return the skewness of the population, or corrected for a sample (NaN for fewer than three values)."""
     plain = f"(sqrt({_COUNT}) * {_AWAY.format(power=3)} / pow({_AWAY.format(power=2)}, 1.5))"
     text = plain if bias else f"({plain} * if({_COUNT} > 2, sqrt({_COUNT} * ({_COUNT} - 1)) / ({_COUNT} - 2), nan))"
     return of_numbers("skew", total(text, typed=always(FLOAT)(text)))
 
 
 def kurt(*, bias: bool) -> Operation:
-    """What exceeds that of a normal distribution: of all there is, or corrected (then NaN of less than four)."""
+    """Return the excess kurtosis of the population, or corrected for a sample (NaN for fewer than four values)."""
     plain = f"({_COUNT} * {_AWAY.format(power=4)} / pow({_AWAY.format(power=2)}, 2) - 3)"
     factor = f"if({_COUNT} > 3, ({_COUNT} - 1) / (({_COUNT} - 2) * ({_COUNT} - 3)), nan)"
     text = plain if bias else f"((({_COUNT} + 1) * {plain} + 6) * {factor})"
     return of_numbers("kurt", total(text, typed=always(FLOAT)(text)))
 
 
-# ---------------------------------------------------------------- by rank
+# ---------------------------------------------------------------- quantiles
 
 
 def quantile(places: float | Sequence[float], function: str = "quantileExactInclusive") -> Operation:
-    """The value below which such a part is, between two values if need be; of several parts, a list."""
+    """Return the quantile at `places`, interpolated between two values if need be; for several places, a list."""
     several = isinstance(places, list | tuple)
     wanted = [_place(each) for each in (places if isinstance(places, list | tuple) else [places])]
     if not wanted:
@@ -105,7 +110,7 @@ def _is_wide(kind: Kind) -> bool:
 
 
 def _joined(count: int, first: int = 1) -> str:
-    """Several keys as one; None if one of them is."""
+    """Return several keys as one tuple; NULL if one of them is."""
     names = [f"{{{number}}}" for number in range(first, first + count)]
     if count == 1:
         return names[0]
@@ -114,7 +119,7 @@ def _joined(count: int, first: int = 1) -> str:
 
 
 def first_by(keys: int) -> Operation:
-    """The value where keys are least; values and keys that are None are left out."""
+    """Return the value of the row where the keys are least; rows where the value or a key is None are skipped."""
     return one_of(f"argMinOrNull({{0}}, {_joined(keys)})", 1 + keys)._replace(deciding=OTHERS)
 
 
@@ -123,7 +128,7 @@ def last_by(keys: int) -> Operation:
 
 
 def collected(keys: int, *, descending: bool, distinct: bool, limit: int | None) -> Operation:
-    """A list of the values: as they come, in an order, or each once and sorted."""
+    """Return the values as a list: unordered, ordered by the keys, or each once and sorted."""
     if distinct and keys:
         hint = "Leave order_by out: distinct values are sorted."
         raise InputError(field="collect", value="order_by with distinct", rule="one of both", hint=hint)
@@ -170,7 +175,7 @@ def _truths(sql: str) -> Operation:
 
 
 def _mean(kinds: Sequence[Kind]) -> Worded | None:
-    """Of times, as precise as they are; of none of them it is None, where ClickHouse says 1970."""
+    """Return the mean; of times, in their precision. For no times it is None, where ClickHouse returns 1970."""
     kind = kinds[0]
     is_time = kind is not None and kind.bare.name in ("Date", "Date32", "DateTime", "DateTime64")
     return Worded("avgOrNull({0})", maybe(kind)) if is_time else checked.mean(kinds)
@@ -206,15 +211,16 @@ AGGREGATES = {
     "argmax": one_of("argMaxOrNull({0}, {1})", 2)._replace(deciding=OTHERS),
     "argmin": one_of("argMinOrNull({0}, {1})", 2)._replace(deciding=OTHERS),
 }
-"""From many values to one. None is left out. Of no values at all the sum is 0, `all` is true, the mean is NaN, and
-what would be one of the values is None."""
+"""Aggregates by name. None is ignored. For no values at all the sum is 0, `all` is true, the mean is NaN, and
+aggregates that return one of the values give None.
+"""
 
 
-# ---------------------------------------------------------------- of two columns, and about
+# ---------------------------------------------------------------- two columns; approximations
 
 
 def together(function: Literal["corr", "cov"], ddof: Degrees = 1) -> Operation:
-    """Of rows where both are there."""
+    """Return the correlation or covariance, from the rows where both arguments have a value."""
     name = "corrStable" if function == "corr" else f"covar{'Samp' if ddof else 'Pop'}Stable"
     made = f"{name}(toFloat64({{0}}), toFloat64({{1}})){{over}}"
     text = f"if(isInfinite({made}), nan, {made})"
@@ -222,7 +228,7 @@ def together(function: Literal["corr", "cov"], ddof: Degrees = 1) -> Operation:
 
 
 def most_frequent(count: int) -> Operation:
-    """About the most frequent values, the most frequent first."""
+    """Return approximately the `count` most frequent values, the most frequent first."""
 
     def words(kinds: Sequence[Kind]) -> Worded:
         kind = kinds[0]
@@ -233,6 +239,6 @@ def most_frequent(count: int) -> Operation:
 
 
 def histogram(bins: int) -> Operation:
-    """About how many values are in each of so many ranges, which are chosen by the values: (from, to, how many)."""
+    """Return approximately the (from, to, count) of each of `bins` ranges, which are chosen from the values."""
     text = f"histogram({bins})(toFloat64({{0}}))"
     return of_numbers("approx_histogram", total(text, typed=lambda _: Worded(text, _RANGES)))

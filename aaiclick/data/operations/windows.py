@@ -1,4 +1,4 @@
-"""Each row's own value, from the rows around it; see `over`."""
+"""Operations over windows: a value for each row, computed from the rows around it. `over` tells which rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from aaiclick.urls import did_you_mean
 Method = Literal["min", "max", "average", "dense", "ordinal", "percent"]
 
 PEERS = "RANGE BETWEEN CURRENT ROW AND CURRENT ROW"
-"""The rows that are equal in what is sorted by."""
+"""The frame of the rows with an equal sort key."""
 
 ALL_PEERS = "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
-"""All rows; with ROWS, ClickHouse would give equal rows different places."""
+"""The frame of all rows; with ROWS instead of RANGE, ClickHouse would give equal rows different ranks."""
 
 _LAG, _LEAD = (f"{name}InFrame(toNullable({{0}}){{args}})" for name in ("lag", "lead"))
 _FIRST, _LAST = (f"{name}_value_respect_nulls(toNullable({{0}}))" for name in ("first", "last"))
@@ -48,11 +48,12 @@ WINDOWS = {
     "rank": window("rank()", 0, 0, frame="", ordered=True),
     **{name: operation._replace(ordered=True) for name, operation in _IN_ORDER.items()},
 }
-"""Each row's own value, from the rows around it; see `over`. Where `lag` and `lead` find no row, there is None.
-`first_value` and `last_value` are those of the group, even where that is None."""
+"""Window functions without options. `lag` and `lead` give None where there is no such row; `first_value` and
+`last_value` are those of the group, even if that is None.
+"""
 
 
-# ---------------------------------------------------------------- places
+# ---------------------------------------------------------------- ranks
 
 _RANKS: dict[Method, tuple[str, str, Type]] = {
     "min": ("rank(){over}", "", COUNT),
@@ -62,20 +63,20 @@ _RANKS: dict[Method, tuple[str, str, Type]] = {
     "ordinal": ("row_number(){over}", "", COUNT),
     "percent": ("((rank(){over} - 1) / greatest(count({0}){over} - 1, 1))", ALL_PEERS, FLOAT),
 }
-"""The words, the frame, and the type of the answer."""
+"""For each method: the SQL, its frame, and the type of the result."""
 
 METHODS = tuple(_RANKS)
 
 
 def ranked(method: str) -> Operation:
-    """The place of each row in an order that is told by `over`."""
+    """Return the rank of each row in the order given to `over`."""
     text, frame, kind = _rank(method)
     words = text.replace("{0}", "")
     return window(words, 0, 0, frame=frame, ordered=method != "ordinal", typed=lambda _: Worded(words, kind))
 
 
 def rank_of(method: str, *, descending: bool) -> Operation:
-    """The place of each value among the others; that of None is None."""
+    """Return the rank of each value among the others, sorted by the value itself; None for None."""
     text, frame, kind = _rank(method)
     text = f"if(isNull({{0}}), NULL, {text})"
     operation = window(text, frame=frame, typed=lambda kinds: Worded(text, like(kind, *kinds)))
@@ -91,17 +92,17 @@ def _rank(method: str) -> tuple[str, str, Type]:
 
 
 def ntile(count: int, *, descending: bool) -> Operation:
-    """The number of the part, from 1, when rows are cut into so many parts of nearly one size."""
+    """Return the number, from 1, of each row's part when the sorted rows are cut into `count` nearly equal parts."""
     text = f"ntile({checked_count(count, 'ntile')}){{over}}"
     operation = window(text, frame="", typed=lambda _: Worded(text, COUNT))
     return operation._replace(sorts="down" if descending else "up")
 
 
-# ---------------------------------------------------------------- steps
+# ---------------------------------------------------------------- neighbouring rows
 
 
 def shifted(count: int) -> Operation:
-    """The value so many rows before, or after if it is below 0."""
+    """Return the value `count` rows before, or after if `count` is negative."""
     text = _beside(count)
     return window(text, alike=FIRST, frame=ALL_ROWS, ordered=True, typed=found(text))
 
@@ -113,7 +114,7 @@ def _beside(count: int) -> str:
 
 
 def difference(count: int) -> Operation:
-    """Each value less the one so many rows before: of days in days, of times in seconds."""
+    """Return each value minus the one `count` rows before: in days for dates, in seconds for times."""
     other = _beside(count)
 
     def words(kinds: Sequence[Kind]) -> Worded | None:
@@ -129,7 +130,7 @@ def difference(count: int) -> Operation:
 
 
 def change(count: int) -> Operation:
-    """By which part of the value before it each one is larger, as a float."""
+    """Return the change relative to the value `count` rows before, as a float."""
     text = f"(toFloat64({{0}}) / {_beside(count).replace('{0}', 'toFloat64({0})')} - 1)"
     return of_numbers(
         "pct_change", window(text, frame=ALL_ROWS, ordered=True, typed=lambda _: Worded(text, maybe(FLOAT)))
@@ -137,23 +138,23 @@ def change(count: int) -> Operation:
 
 
 def nth(count: int) -> Operation:
-    """The value of the row of this number, from 1, of the group; None where it has none."""
+    """Return the value of row `count` of the group, counted from 1; None if it has fewer rows."""
     text = f"nth_value(toNullable({{0}}), {checked_count(count, 'nth_value')}){{over}}"
     return window(text, alike=FIRST, frame=ALL_ROWS, ordered=True, typed=found(text))
 
 
 def checked_count(count: object, field: str) -> int:
-    """A number of rows or parts, from 1."""
+    """Return `count`; raise InputError unless it is an integer from 1 to 2**31 - 1."""
     if type(count) is not int or not 1 <= count < 2**31:
         raise InputError(field=field, value=repr(count), rule="a whole number, 1 or more", hint="")
     return count
 
 
-# ---------------------------------------------------------------- parts of one size
+# ---------------------------------------------------------------- quantile ranges
 
 
 def parted(places: Sequence[float], labels: Sequence[str] | None) -> Operation:
-    """The number of the part that each value is in, from 0, between such quantiles of all; or the part's label."""
+    """Return the number, from 0, of the range between the quantiles `places` that each value lies in; or its label."""
     edges = f"quantilesExactInclusive({', '.join(map(repr, places))})({{number}}){{over}}"
     values = f"arrayWithConstant({len(places)}, assumeNotNull({{number}}))"
     number = f"arrayCount((m, n) -> m < n, {edges}, {values})" if places else "0"
@@ -172,5 +173,5 @@ def parted(places: Sequence[float], labels: Sequence[str] | None) -> Operation:
 
 
 def braced(label: str) -> str:
-    """A text as it stands among words with places in braces."""
+    """Return a text as an SQL literal for a template, with braces doubled."""
     return quoting.text(label).replace("{", "{{").replace("}", "}}")

@@ -1,1 +1,1 @@
-"""What people write and what it means: expressions and relations, plain data."""
+"""Queries as plain data: the expressions and relations that columns and Objects build before anything runs."""

@@ -1,4 +1,4 @@
-"""`col("a").str`, `.dt` and their like of pandas and polars: each of their names is answered with ours."""
+"""Accessors of pandas and polars such as `col("a").str` and `.dt`: each name on them raises an error with ours."""
 
 from __future__ import annotations
 
@@ -47,12 +47,15 @@ ACCESSORS = {
     },
     "struct": {"field": "get(name)", "unnest": "with_columns(name=col(record).get(name))"},
 }
-"""Where pandas and polars keep functions of one subject: here they are functions of the column itself."""
+"""For each accessor of pandas and polars: names on it, and what to write on the column instead.
+
+Names that are not listed are looked up among the column's own methods, then in `OTHER_NAMES`.
+"""
 ACCESSORS["arr"] = ACCESSORS["list"]
 
 
 class Accessor:
-    """What `col("a").str` is: each name of it is answered with ours."""
+    """The value of `col("a").str`: every attribute raises AttributeError with the name to use instead."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         self._name, self._known = name, frozenset(known)

@@ -14,7 +14,7 @@ _Pair = tuple[Expression, Expression]
 
 
 class When:
-    """A condition that has no value yet."""
+    """A condition that still needs its value, given by `then`."""
 
     __slots__ = ("_condition", "_pairs")
 
@@ -22,7 +22,7 @@ class When:
         self._condition, self._pairs = condition, pairs
 
     def then(self, value: Any) -> Then:
-        """What it is where the condition is true."""
+        """Give the value for the rows where the condition is true."""
         return Then((*self._pairs, (self._condition, term_of(value))))
 
     def __repr__(self) -> str:
@@ -30,7 +30,7 @@ class When:
 
 
 class Then(Term):
-    """The value of the first case that is true, and None where none is."""
+    """The value of the first condition that is true, and None where none is."""
 
     __slots__ = ("_pairs",)
 
@@ -39,16 +39,16 @@ class Then(Term):
         self._pairs = pairs
 
     def when(self, condition: Any) -> When:
-        """Another case, looked at where those before are not true."""
+        """Add a condition, evaluated where none of those before is true."""
         return When(_condition(condition), self._pairs)
 
     def otherwise(self, value: Any) -> Term:
-        """What it is where no case is true."""
+        """Give the value for the rows where no condition is true."""
         return Term(_chosen(self._pairs, term_of(value)))
 
 
 def when(condition: Any) -> When:
-    """A case: `when(col("a") > 1).then("much").when(col("a") == 1).then("one").otherwise("none")`."""
+    """Begin a case: `when(col("a") > 1).then("much").when(col("a") == 1).then("one").otherwise("none")`."""
     return When(_condition(condition))
 
 

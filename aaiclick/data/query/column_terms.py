@@ -1,4 +1,4 @@
-"""`col("price")`: a column of whatever it will be used on."""
+"""`col("price")` and the other terms: expressions of columns by name, not yet bound to an Object."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ else:
 
 
 class Term(Operators["Term"], Pairs["Term"], Windows["Term"], TermTotals):
-    """An expression that does not know yet which Object it is used on."""
+    """An expression over columns by name, resolved against the Object that it is used on."""
 
     __slots__ = ("expression",)
 
@@ -50,7 +50,10 @@ class Term(Operators["Term"], Pairs["Term"], Windows["Term"], TermTotals):
         return Term(expression)
 
     def __getitem__(self, place: int | str | slice) -> Term:
-        """What is at a place of a list or text, or under a name of a map or record; or a part: `col("a")[1:3]`."""
+        """Return the element at a place of a list or text, the value under a name of a map or record, or a slice.
+
+        `col("a")[1:3]` is a slice; it takes no step.
+        """
         if isinstance(place, slice):
             if place.step not in (None, 1):
                 rule = "a part has no steps"
@@ -59,10 +62,13 @@ class Term(Operators["Term"], Pairs["Term"], Windows["Term"], TermTotals):
         return self.get(place)
 
     __iter__ = None
-    """How many elements there are is known in ClickHouse only."""
+    """Iteration is refused: only ClickHouse knows the number of elements."""
 
     def over(self, *by: Any, order_by: Any = (), descending: bool = False) -> Term:
-        """An aggregate or window function for each row, over the rows with the same `by`; with an order, up to it."""
+        """Compute an aggregate or window function for each row, over the rows with the same values of `by`.
+
+        With an order, aggregates see the rows up to the row itself.
+        """
         partition = tuple(map(term_of_name, by))
         order = tuple(Key(term_of_name(each), descending) for each in _several(order_by))
         if isinstance(self.expression, Call):
@@ -77,32 +83,32 @@ class Term(Operators["Term"], Pairs["Term"], Windows["Term"], TermTotals):
 
 
 def col(name: str) -> Term:
-    """The column of this name, of whatever it is used on."""
+    """Return a term for the column `name` of the Object on which it is used."""
     return Term(Column(name))
 
 
 def lit(value: object) -> Term:
-    """A constant."""
+    """Return a term for a constant."""
     return Term(Value(value))
 
 
 def raw(text: str) -> Term:
-    """SQL as it is: only for code that you trust. A condition to go on with is `raw("a > 1").cast(bool)`."""
+    """Return a term of verbatim SQL: only for code that you trust. As a condition: `raw("a > 1").cast(bool)`."""
     return Term(Raw(text))
 
 
 def row_number() -> Term:
-    """The number of each row, from 1; to be used with `over`."""
+    """Return a term for the number of each row, from 1; `over` must follow."""
     return Term(call("row_number", WINDOWS["row_number"]))
 
 
 def rank(method: windows.Method = "min") -> Term:
-    """The place of each row in an order, equal ones sharing theirs; to be used with `over`."""
+    """Return a term for the rank of each row in the order given to `over`, which must follow; see `method` for ties."""
     return Term(call("rank", windows.ranked(method)))
 
 
 def term_of(value: Any) -> Expression:
-    """What was written beside a term, as an expression."""
+    """Return an operand as an expression: a term, the only value of an Object or query, or a constant."""
     if isinstance(value, Term):
         return value.expression
     relation = getattr(type(value), "_only_value", None)
@@ -112,12 +118,12 @@ def term_of(value: Any) -> Expression:
 
 
 def condition_of(value: Any) -> Expression:
-    """What rows must fulfil: a term, or SQL of code that you trust."""
+    """Return a condition on rows as an expression: a term, or a text of trusted SQL."""
     return Raw(value, truth=True) if isinstance(value, str) else term_of(value)
 
 
 def term_of_name(value: Any) -> Expression:
-    """Where a column is expected, a text is its name."""
+    """Return the expression of a term or of a column's name; raise InputError for anything else."""
     if isinstance(value, str):
         return Column(value)
     if isinstance(value, Term):

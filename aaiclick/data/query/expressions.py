@@ -1,4 +1,4 @@
-"""What stands in a query: columns, values, and operations on them. Plain data; `compiling` says it in SQL."""
+"""Expressions of a query: columns, values, and operations on them, as plain data. `compiling` turns them into SQL."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column of whatever the expression is used on."""
+    """A column, by name, of the relation in which the expression is used."""
 
     name: str
     truth: bool = False
     clock: Clock = ""
     kind: Kind = None
-    """Its type, if that is known."""
+    """Its type, or None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raw:
-    """SQL of trusted code, as it was written."""
+    """Verbatim SQL of trusted code."""
 
     sql: str
     truth: bool = False
@@ -59,7 +59,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Element:
-    """One of the elements of a list, in what is computed of each of them."""
+    """The element of a list, inside an expression that is computed for each element."""
 
     name: str
     truth: bool = False
@@ -69,7 +69,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """An operation on its arguments, and the words for it."""
+    """An operation applied to its arguments, with the SQL template chosen for their types."""
 
     operation: Operation
     args: tuple[Expression, ...]
@@ -82,7 +82,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cast:
-    """A value as another type; what does not fit is an error, never cut."""
+    """A value converted to another type; a value that does not fit is an error, never truncated."""
 
     value: Expression
     type: str
@@ -97,13 +97,13 @@ class Cast:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
-    """Whether a value is among others: constants, or the one column of a query."""
+    """Whether a value is among others: constants, or the only column of a query."""
 
     value: Expression
     among: tuple[object, ...] | Relation
     depth: int
     beside: Clock = ""
-    """What the others are."""
+    """The clock of the query's column: whether it holds times, and with a zone or without."""
     truth: bool = True
     clock: Clock = ""
 
@@ -113,7 +113,7 @@ class Member:
 
     @property
     def has_times(self) -> bool:
-        """Whether a time is looked for among times; lists of them are compared as they are."""
+        """Whether a time is searched among times. Lists of times are compared unchanged."""
         if isinstance(self.among, tuple):
             return bool(self.value.clock) and any(isinstance(each, datetime) for each in self.among)
         return bool(self.value.clock and self.beside)
@@ -121,7 +121,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Over:
-    """An aggregate or window function over the rows around each row."""
+    """An aggregate or window function computed for each row over its window."""
 
     value: Call
     by: tuple[Expression, ...]
@@ -143,7 +143,7 @@ class Over:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class One:
-    """The one value of a query that gives one row of one column."""
+    """The value of a query that gives one row of one column."""
 
     relation: Relation
     truth: bool = False
@@ -156,18 +156,18 @@ Expression = Column | Value | Raw | Element | Call | Cast | Member | Over | One
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What to sort by."""
+    """A sort key."""
 
     value: Expression
     descending: bool = False
 
 
 DEPTH_MAX = 1_500
-"""Operations inside operations; a query of more is refused."""
+"""The limit of nested operations; a deeper expression is refused."""
 
 
 def call(name: str, operation: Operation, *args: Expression) -> Call:
-    """An operation on arguments, if it takes so many."""
+    """Apply an operation to arguments; raise InputError if it does not take that many."""
     if not operation.least <= len(args) <= operation.most:
         takes = f"{operation.least}" if operation.least == operation.most else f"{operation.least} to {operation.most}"
         rule = f"it takes {takes} arguments, {len(args)} were given"
@@ -176,19 +176,19 @@ def call(name: str, operation: Operation, *args: Expression) -> Call:
 
 
 def stand_in(name: str, value: Expression) -> Column:
-    """A column in the place of an expression, with what is known of that."""
+    """Return a column that stands for `value`, with the same truth, clock and type."""
     return Column(name, value.truth, value.clock, value.kind)
 
 
 def cast(value: Expression, kind: str) -> Cast:
-    """A value as another type; times keep their zone, or have none still."""
+    """Convert a value to another type; raise InputError between times with a zone and times without."""
     wanted = parse(kind)
     check_alike("cast", value.clock, wanted.clock)
     return Cast(value, kind, deeper([value]), wanted.bare.name == "Bool", wanted.clock)
 
 
 def member(value: Expression, among: tuple[object, ...] | Relation, beside: Clock = "") -> Member:
-    """Whether a value is among constants, or among the values of a query, of which `beside` tells the times."""
+    """Test whether a value is among constants or among the values of a query, whose clock is `beside`."""
     if isinstance(among, tuple):
         if value.clock:
             among = tuple(map(as_time, among))
@@ -215,7 +215,7 @@ def _call(operation: Operation, args: tuple[Expression, ...]) -> Call:
 
 
 def _with_element(operation: Operation, args: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    """The arguments; in what is computed of each element of a list, it is known what these are."""
+    """Return the arguments, with the type of the list's elements set on the Element placeholders in them."""
     kind = args[0].kind if operation.element else None
     if kind is None or kind.bare.name != "Array":
         return args
@@ -232,7 +232,7 @@ def _truth_kind(args: tuple[Expression, ...]) -> Kind:
 
 
 def wrapping(expression: Expression) -> Expression:
-    """The same expression, in which whole numbers and sums wrap around as ClickHouse's do."""
+    """Return the same expression with unchecked arithmetic: integers and sums wrap around as in ClickHouse."""
     made: dict[int, Expression] = {}
     for each in walk([expression]):
         new = _with_parts(each, tuple(made[id(part)] for part in parts_of(each)))
@@ -248,14 +248,17 @@ def _unchecked(call: Call) -> Call:
 
 
 def _clock(operation: Operation, clocks: list[Clock]) -> Clock:
-    """Whether the answer is a time."""
+    """Return the clock of the result: whether it is a time, and with a zone or without."""
     if operation.cancels and all(clocks):
         return ""
     return common_clock([*clocks[operation.alike], *clocks[operation.times]])
 
 
 def _beside_times(operation: Operation, args: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    """The arguments; beside a time, a text is one too, and seconds are whole."""
+    """Convert constants that are compared with times into times.
+
+    Raise InputError for a fractional float that is added to a time or subtracted from it.
+    """
     if not (operation.compares or operation.cancels) or not any(arg.clock for arg in args):
         return args
     if operation.compares:
@@ -272,13 +275,13 @@ def _timed(arg: Expression) -> Expression:
 
 
 def _are_truths(args: tuple[Expression, ...]) -> bool:
-    """Whether all are true or false, as far as they are there."""
+    """Return whether all arguments are booleans, ignoring None; False if there is nothing else."""
     known = [arg.truth for arg in args if not (isinstance(arg, Value) and arg.value is None)]
     return bool(known) and all(known)
 
 
 def over(value: Expression, by: tuple[Expression, ...], order: tuple[Key, ...]) -> Over:
-    """An aggregate or window function, over the rows with the same `by`."""
+    """Compute an aggregate or window function over the rows with the same values of `by`."""
     if not isinstance(value, Call) or not value.operation.many:
         hint = "Compute with it afterwards: col('a').sum().over('b') + 1."
         raise InputError(field="over", value="this term", rule="only totals and window functions", hint=hint)
@@ -288,14 +291,14 @@ def over(value: Expression, by: tuple[Expression, ...], order: tuple[Key, ...]) 
 
 
 def check_no_window(expressions: Iterable[Expression], field: str, told: str) -> None:
-    """Refuse windows where each row must have its value already."""
+    """Raise InputError for window functions where their value would be needed within the same step."""
     if any(isinstance(each, Over) for each in walk(expressions)):
         hint = "Make it a column first: with_columns(step=….over(…)), then compute with col('step')."
         raise InputError(field=field, value=told, rule="it needs a step of its own", hint=hint)
 
 
 def deeper(args: Iterable[Expression]) -> int:
-    """The depth of an expression with these arguments."""
+    """Return the depth of an expression with these arguments; raise InputError beyond DEPTH_MAX."""
     depth = 1 + max((depth_of(arg) for arg in args), default=0)
     if depth > DEPTH_MAX:
         hint = "Await a part of it: that makes a table, from which to go on."
@@ -308,7 +311,7 @@ def depth_of(expression: Expression) -> int:
 
 
 def parts_of(expression: Expression) -> tuple[Expression, ...]:
-    """What an expression is made of, one step down."""
+    """Return the direct subexpressions."""
     match expression:
         case Call(args=args):
             return args
@@ -320,7 +323,7 @@ def parts_of(expression: Expression) -> tuple[Expression, ...]:
 
 
 def times_written(expression: Expression) -> Iterator[tuple[Expression, int]]:
-    """The parts of an expression, and how often each stands in its words."""
+    """Yield the direct subexpressions, each with the number of times that its SQL is written."""
     call = expression.value if isinstance(expression, Over) else expression
     if isinstance(expression, Cast):
         yield expression.value, 2 if parse(expression.type).is_nullable else 1
@@ -330,7 +333,7 @@ def times_written(expression: Expression) -> Iterator[tuple[Expression, int]]:
 
 
 def walk(expressions: Iterable[Expression], known: Container[int] = ()) -> Iterator[Expression]:
-    """Every expression inside these, each once, what it is made of before itself; not those whose id is known."""
+    """Yield every subexpression once, parts before the whole; do not enter those whose id is in `known`."""
     seen: set[int] = set()
     stack = [(expression, False) for expression in reversed(list(expressions))]
     while stack:
@@ -350,13 +353,13 @@ def walk(expressions: Iterable[Expression], known: Container[int] = ()) -> Itera
 
 
 def over_columns(expression: Expression, columns: Mapping[str, Expression]) -> Expression:
-    """The same expression, with these in the place of columns of their names."""
+    """Return the same expression with each column replaced by the expression of its name in `columns`."""
     found = {id(each): columns[each.name] for each in walk([expression]) if isinstance(each, Column)}
     return replaced(expression, found)
 
 
 def replaced(expression: Expression, known: Mapping[int, Expression]) -> Expression:
-    """The same expression with others inside, given by the ids of those that they replace."""
+    """Return the same expression with subexpressions replaced; `known` maps ids of the old ones to the new."""
     made = dict(known)
     for each in walk([expression], known):
         parts = parts_of(each)

@@ -1,4 +1,4 @@
-"""The signs and methods with which people write expressions; all of them come from the table in `operations`."""
+"""Operators and methods that make expressions; all of them come from the table in `operations`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
 Made = TypeVar("Made")
-"""What expressions of this kind of column are."""
+"""The type of the expressions that this kind of column makes."""
 
 if TYPE_CHECKING:
     from aaiclick.data.methods import Functions
 else:
 
     class Functions(Generic[Made]):
-        """The signs and functions of the table, told to checkers by `methods.pyi`; here they are made below."""
+        """The operators and functions of the table: declared in `methods.pyi`, at run time provided below."""
 
 
 Make = Callable[..., Expression]
-"""Makes an expression of the expressions of its operands."""
+"""A function from the expressions of the operands to an expression."""
 
 _SIGNS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -36,17 +36,17 @@ _UNARY = ("neg", "pos", "abs", "invert")
 
 
 class Operators(Functions[Made]):
-    """What columns of every kind have in common: signs (`+`, `<`, `&` …) and the functions of the table."""
+    """The operators (`+`, `<`, `&` …) and functions that every kind of column has."""
 
     __array_ufunc__ = None
-    """numpy's numbers leave it to us."""
+    """None makes numpy's numbers return NotImplemented, so that Python calls the reflected operator here."""
 
     def _combine(self, make: Make, *others: Any) -> Made:
-        """Apply `make` to this and others."""
+        """Apply `make` to the expression of this column and of `others`."""
         raise NotImplementedError
 
     def _method(self, name: str) -> Callable[..., Made]:
-        """The function of this name, of this column."""
+        """Return the function `name` of the table, bound to this column; raise AttributeError if there is none."""
         operation = FUNCTIONS.get(name)
         if operation is None:
             told = f"{type(self).__name__} has no attribute {name!r}, and no function is called so"
@@ -56,18 +56,21 @@ class Operators(Functions[Made]):
         return partial(self._combine, partial(call, name, operation))
 
     def _made(self, name: str, make: Callable[..., Operation | Applied], *given: Any, **named: Any) -> Made:
-        """What an operation gives that is made of what stands in its parentheses."""
+        """Apply an operation that `make` builds from the call's arguments, such as a pattern or a Python function."""
         found = make(*given, **named)
         applied = found if isinstance(found, Applied) else Applied(found)
         operands = (self._body(name, each) if isinstance(each, Body) else each for each in applied.operands)
         return self._combine(partial(call, name, applied.operation), *operands)
 
     def _term(self, expression: Expression) -> Any:
-        """A term of this expression."""
+        """Wrap an expression as the term that a Python function of elements receives."""
         raise NotImplementedError
 
     def _body(self, name: str, body: Body) -> Any:
-        """What a function of Python says of an element."""
+        """Call the Python function of `body` with a term for the element, and return the expression it gives.
+
+        Aggregates and window functions in it raise InputError.
+        """
         before = NESTED.set(NESTED.get() + 1)
         try:
             found = body.function(self._term(Element(body.element)))
@@ -79,7 +82,7 @@ class Operators(Functions[Made]):
             raise InputError(field=name, value="its function", rule=rule, hint="")
         return found
 
-    if not TYPE_CHECKING:  # checkers are told of each method, so that they know a name that is none
+    if not TYPE_CHECKING:  # `methods.pyi` declares each method, so that type checkers find misspelt names
 
         def __getattr__(self, name: str) -> Callable[..., Made]:
             return Accessor(name, dir(self)) if name in ACCESSORS else self._method(name)
@@ -91,20 +94,20 @@ class Operators(Functions[Made]):
         raise TypeError("a column is many values, neither true nor false: use & | ~ instead of and, or, not")
 
     def cast(self, kind: object) -> Made:
-        """As another type; a value that does not fit is an error, and so is None, unless the type is Nullable."""
+        """Convert to another type. A value that does not fit is an error; so is None, unless the type is Nullable."""
         wanted = read_type(kind)
         return self._combine(lambda value: cast(value, wanted))
 
     def wrapping(self) -> Made:
-        """The same, but whole numbers and sums beyond the range of their type wrap around, as ClickHouse's do."""
+        """Let integers and sums beyond the range of their type wrap around, as they do in ClickHouse."""
         return self._combine(wrapping)
 
     def parse(self, kind: object) -> Made:
-        """Texts as values of a type, as files are read; None where a text is no such value."""
+        """Parse texts as values of a type, by the rules for files; None where a text is no such value."""
         return self._combine(partial(call, "parse", parsed(read_type(kind))))
 
     def isin(self, values: Any) -> Made:
-        """Whether each value is among these: constants, or the column of another Object. For None, None."""
+        """Return whether each value is among constants, or in the column of another Object; None for None."""
         if isinstance(values, str | bytes):
             raise InputError(field="isin", value=shown(repr(values)), rule="one text is no list", hint="Give [text].")
         column = getattr(type(values), "_only_column", None)
@@ -135,4 +138,4 @@ for _name in (*_SIGNS, *_COMPARISONS, *_UNARY):
     setattr(Operators, f"__{_name}__", _sign(_name, OPERATORS[_name]))
 for _name in _SIGNS:
     setattr(Operators, f"__r{_name}__", _sign(_name, OPERATORS[_name], reflected=True))
-setattr(Operators, "__hash__", object.__hash__)  # noqa: B010  # defining == took it away
+setattr(Operators, "__hash__", object.__hash__)  # noqa: B010  # defining __eq__ removed it

@@ -1,4 +1,4 @@
-"""What other libraries call it: where a name of theirs is used here, the error tells ours."""
+"""Method names of other libraries and their equivalents here, for error messages about unknown attributes."""
 
 from __future__ import annotations
 
@@ -358,7 +358,7 @@ OTHER_NAMES = {
     "map_elements": "the operations of columns; for a function of Python, map() of aaiclick.orchestration",
     "pipe": "the function itself: f(obj)",
 }
-"""From the names of pandas, polars, Spark, dplyr and Ibis to what is written here."""
+"""Names used by pandas, polars, Spark, dplyr and Ibis, and what to write here instead."""
 
 
 TERM_NAMES = {
@@ -372,11 +372,14 @@ TERM_NAMES = {
     "unique": "the verb: obj.unique(name), or list_unique()",
     "value_counts": "the verb: obj.value_counts(name)",
 }
-"""The same for columns alone; for whole frames these are verbs, or mean something else."""
+"""The same for columns only: on whole frames these names are verbs or mean something else."""
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """What was probably meant by a name that is none; empty if nobody knows."""
+    """Return what was probably meant by the unknown `name`, or an empty text.
+
+    This is the equivalent of another library's name, otherwise a similar name among `known`.
+    """
     if name in OTHER_NAMES:
         return f"Here it is {OTHER_NAMES[name]}."
     return did_you_mean(name, [each for each in known if not each.startswith("_")])

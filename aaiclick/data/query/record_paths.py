@@ -1,4 +1,8 @@
-"""`m.x`: the part `x` of the record in column `m`, of each record in a list, or the value of a key in a map."""
+"""Resolve dotted names such as `m.x` against columns that hold records, lists of records, or maps.
+
+`m.x` is the field `x` of the record in column `m`, the list of that field of each record in a list, or the value under
+the key `x` of a map.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,14 @@ from aaiclick.data.typing.expression_types import maybe
 from aaiclick.data.typing.grammar import Type
 
 _HAS_NONE = {False: "isNull({0})", True: "arrayExists(record -> isNull(record), {0})"}
-"""Whether there is no record, or one of a list is none."""
+"""SQL conditions that a record is NULL, by whether the value is a list of records: then one element is enough."""
 
 
 def at_path(columns: Mapping[str, Expression], name: str) -> Expression | None:
-    """The column of this name, or what a path leads to; None if there is neither."""
+    """Return the column called `name`, or the expression that `name` leads to as a path into a column.
+
+    None if there is neither. A column of exactly that name comes first; then the longest column name that is a prefix.
+    """
     found = columns.get(name)
     if found is not None or "." not in name:
         return found
@@ -28,13 +35,17 @@ def at_path(columns: Mapping[str, Expression], name: str) -> Expression | None:
 
 
 def with_paths(columns: Mapping[str, Expression], names: Iterable[str]) -> Mapping[str, Expression]:
-    """The columns, and those of these names that are paths into them."""
+    """Return `columns`, with an entry added for each of `names` that is a path into one of them."""
     more = {name: found for name in names if name not in columns and (found := at_path(columns, name)) is not None}
     return {**columns, **more} if more else columns
 
 
 def _within(value: Expression, path: str) -> Expression | None:
-    """What a path inside of a value leads to: the longest key first, for keys may have points themselves."""
+    """Return the expression at `path` inside `value`, or None.
+
+    Longer keys are tried first, since keys may contain dots themselves. A map may hold any key: there the first name is
+    the key if the map's values are records or maps, otherwise all of `path` is.
+    """
     ends = [len(path), *(place for place, sign in reversed(list(enumerate(path))) if sign == ".")]
     if value.kind is not None and value.kind.name == "Map":  # any key might be there
         ends = [ends[-1] if value.kind.parts[1].bare.name in ("Tuple", "Map") else ends[0]]
@@ -67,7 +78,7 @@ def _part(value: Expression, key: str) -> Expression | None:
 
 
 def _in_map(value: Expression, quoted: str, kind: Type) -> Expression:
-    """None where there is no such key; of lists and maps there is no None."""
+    """Read a key of a map: NULL in rows without it. A list or map cannot be NULL, so such rows raise an error."""
     there = f"mapContains({{0}}, {quoted})"
     if kind.name in ("Array", "Map"):
         missing = f"throwIf(NOT {there}, 'a row has no such key, and a {kind.name} cannot be NULL')"

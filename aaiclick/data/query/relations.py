@@ -1,4 +1,4 @@
-"""What a query gives: tables, and what is made of them step by step. Plain data; `compiling` says it in SQL."""
+"""Relations: tables and the steps applied to them, as plain data. `compiling` turns them into SQL."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ NearestKind = Literal["backward", "forward"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table of ClickHouse. `keeper` is held so that the table lives as long as anything that reads it."""
+    """A ClickHouse table. `keeper` is referenced here so that the table outlives every relation that reads it."""
 
     name: str
     columns: tuple[Column, ...]
     ordered: bool = False
     keeper: object = field(default=None, repr=False)
     naive: Mapping[str, str] = field(default_factory=dict)
-    """The types of those columns that hold times without a zone. ClickHouse gives them that of its own when it starts,
-    so they are read as of the query, whose zone is UTC."""
+    """The types of the columns that hold times without a zone, by name. ClickHouse would give these the zone it was
+    started with; they are read in the zone of the query, UTC.
+    """
     replacing: bool = False
-    """Rows of one key are seen as the last of them, whatever ClickHouse has dropped so far."""
+    """The table keeps one row per key. It is read with FINAL, since ClickHouse drops replaced rows only in later
+    merges.
+    """
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -38,7 +41,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nowhere:
-    """One row without columns: where constants are computed."""
+    """One row without columns, the source of queries of constants only."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,6 +50,8 @@ class Nowhere:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filter:
+    """The rows of the source for which all conditions are true."""
+
     source: Relation
     conditions: tuple[Expression, ...]
 
@@ -57,7 +62,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Project:
-    """Each column computed from the columns of the source, row by row."""
+    """The given columns, each computed row by row from the columns of the source."""
 
     source: Relation
     columns: Mapping[str, Expression]
@@ -69,6 +74,8 @@ class Project:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sort:
+    """The rows of the source, sorted by the keys."""
+
     source: Relation
     keys: tuple[Key, ...]
 
@@ -79,6 +86,8 @@ class Sort:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slice:
+    """At most `limit` rows of the source (None for all of them), after the first `offset`."""
+
     source: Relation
     limit: int | None
     offset: int = 0
@@ -90,7 +99,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aggregate:
-    """A row for each distinct value of the keys; without keys, one row."""
+    """One row for each distinct value of the keys; without keys, a single row."""
 
     source: Relation
     keys: Mapping[str, Expression]
@@ -103,13 +112,15 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Join:
+    """Rows of two relations matched by their keys, with all columns of the left and some of the right side."""
+
     left: Relation
     right: Relation
     on: tuple[tuple[str, str], ...]
-    """Pairs of columns that are equal; of the nearest, the last pair is nearly so."""
+    """Pairs of (left, right) columns that must be equal; in a nearest join the last pair is matched by nearness."""
     kind: JoinKind | NearestKind
     renamed: Mapping[str, str]
-    """Columns of the right side that are given on, and what they are called."""
+    """The columns of the right side that appear in the result, and their names there."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -118,7 +129,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aligned:
-    """Ordered tables side by side: the first row of each, the second of each … They must be of one length."""
+    """Ordered tables side by side, row by row. They must have the same number of rows."""
 
     sources: tuple[Relation, ...]
 
@@ -129,6 +140,8 @@ class Aligned:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Union:
+    """The rows of all sources, under the column names of the first."""
+
     sources: tuple[Relation, ...]
 
     @property
@@ -138,12 +151,12 @@ class Union:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explode:
-    """A row for each element of the lists in some columns, which are of one length in a row."""
+    """One row for each element of the lists in `columns`; the lists of a row must have the same length."""
 
     source: Relation
     columns: tuple[str, ...]
     keep_empty: bool = False
-    """A row with None for lists without elements."""
+    """Keep rows with empty lists, with None for the element."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -152,6 +165,8 @@ class Explode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distinct:
+    """The distinct rows of the source; with `by`, one row for each value of these columns."""
+
     source: Relation
     by: tuple[str, ...] = ()
 
@@ -164,22 +179,22 @@ Relation = Table | Nowhere | Filter | Project | Sort | Slice | Aggregate | Join 
 
 
 def column_of(relation: Relation, name: str) -> Column:
-    """A column of a relation, with what is known of it."""
+    """Return column `name` of a relation, with its type, clock and truth as far as known."""
     return Column(name, *_known(relation, name))
 
 
 def own_columns(relation: Relation) -> dict[str, Expression]:
-    """All columns of a relation, each under its name."""
+    """Return all columns of a relation, by name."""
     return {name: column_of(relation, name) for name in relation.names}
 
 
 def one(relation: Relation) -> One:
-    """The one value of a relation of one row and one column."""
+    """Return the single value of a relation of one row and one column, as an expression."""
     return One(relation, *_known(relation, relation.names[0]))
 
 
 def free_prefix(names: Iterable[str]) -> str:
-    """What none of these names begins with, for names of our own beside them."""
+    """Return a prefix that none of `names` begins with, for internal columns beside them."""
     prefix, taken = "__", list(names)
     while any(name.startswith(prefix) for name in taken):
         prefix += "_"
@@ -187,7 +202,7 @@ def free_prefix(names: Iterable[str]) -> str:
 
 
 class _Known(NamedTuple):
-    """What is known of a column before it is computed: whether it is true or false, whether it has times."""
+    """What is known of a column before the query runs: boolean or not, times with a zone or without, and type."""
 
     truth: bool = False
     clock: Clock = ""
@@ -221,7 +236,7 @@ def _known(relation: Relation, name: str) -> _Known:
                 number, _, name = name.partition(".")
                 relation = sources[int(number)]
             case Explode(source=source, columns=lists):
-                if name in lists:  # of a list, its elements
+                if name in lists:  # a list column becomes a column of its elements
                     known = _known(source, name)
                     is_list = known.kind is not None and known.kind.name == "Array"
                     element = known.kind.parts[0] if known.kind and is_list else None
@@ -232,7 +247,7 @@ def _known(relation: Relation, name: str) -> _Known:
 
 
 def _known_key(join: Join, name: str) -> _Known | None:
-    """What is known of a key that is not, or not only, the left side's."""
+    """Return what is known of a join key whose values come from the right side or from both; None for others."""
     other = dict(join.on).get(name) if join.kind in ("right", "full") else None
     if other is None:
         return None
@@ -248,12 +263,12 @@ def _of(value: Expression | None) -> _Known:
 
 
 def aligned_name(number: int, name: str) -> str:
-    """What a column of one of the tables side by side is called."""
+    """Return the name that column `name` of the aligned table `number` has."""
     return f"{number}.{name}"
 
 
 def is_ordered(relation: Relation) -> bool:
-    """Whether its rows have an order of their own that can be relied on."""
+    """Return whether the rows have an order of their own that can be relied on."""
     while isinstance(relation, Filter | Project):
         relation = relation.source
     if isinstance(relation, Union):
@@ -262,14 +277,14 @@ def is_ordered(relation: Relation) -> bool:
 
 
 def is_sorted(relation: Relation) -> bool:
-    """Whether its rows come as they were sorted."""
+    """Return whether the relation is a Sort, possibly filtered, projected and sliced."""
     while isinstance(relation, Filter | Project | Slice):
         relation = relation.source
     return isinstance(relation, Sort)
 
 
 def with_order(relation: Relation) -> Relation:
-    """An ordered relation that gives its order too, as a column."""
+    """Return an ordered relation with its row order as an additional column, ORDER."""
     match relation:
         case Filter(source=source, conditions=conditions):
             return Filter(with_order(source), conditions)
@@ -283,7 +298,7 @@ def with_order(relation: Relation) -> Relation:
 
 
 def _below(relation: Union) -> Relation:
-    """Ordered sources, one below the other: they are numbered anew."""
+    """Return a union of ordered sources with the rows numbered anew across all sources."""
     source = f"{free_prefix(name for each in relation.sources for name in each.names)}source"
     sources = tuple(
         Project(with_order(each), {**_chosen(each, relation.names), ORDER: Column(ORDER), source: Value(number)})
@@ -298,7 +313,7 @@ def _chosen(relation: Relation, names: Sequence[str]) -> dict[str, Expression]:
 
 
 def tables_of(relation: Relation) -> list[Table]:
-    """Every table that a relation reads, each once."""
+    """Return each table that a relation reads, once, including those of queries inside its expressions."""
     found: dict[str, Table] = {}
     seen: set[int] = set()
     stack: list[Relation] = [relation]
@@ -314,7 +329,7 @@ def tables_of(relation: Relation) -> list[Table]:
 
 
 def inner_queries(relation: Relation) -> Iterator[Relation]:
-    """The queries inside the expressions of a relation."""
+    """Yield the queries inside the expressions of a relation."""
     for each in walk(expressions_of(relation)):
         if isinstance(each, One):
             yield each.relation
@@ -323,7 +338,7 @@ def inner_queries(relation: Relation) -> Iterator[Relation]:
 
 
 def expressions_of(relation: Relation) -> list[Expression]:
-    """The expressions that a relation itself computes."""
+    """Return the expressions that this step of a relation computes, without those of its sources."""
     match relation:
         case Filter(conditions=conditions):
             return list(conditions)

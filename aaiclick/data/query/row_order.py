@@ -1,7 +1,7 @@
-"""Rows below each other: what `concat` gives comes source after source, each in its own order.
+"""The order of rows in a union: `concat` gives the rows of each source in turn, each source in its own order.
 
-ClickHouse reads the sources of a UNION ALL at once. So each row gets its place, and is sorted by it, where rows are
-read or stored; totals and joins of them need no place.
+ClickHouse reads the sources of a UNION ALL concurrently. Where rows are read or stored, each row therefore gets the
+number of its source and its position there, and is sorted by these; aggregates and joins of a union need no order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ROW = Raw("rowNumberInAllBlocks()")
 
 
 def in_order(relation: Relation) -> Relation:
-    """The rows of an ordered table come in its order, those of several below each other."""
+    """Return the relation sorted by the order of its table, or of its union; unchanged if it has no order."""
     if is_ordered(relation):
         return _only(Sort(with_order(relation), (Key(Column(ORDER)),)), relation)
     if is_below(relation):
@@ -36,7 +36,10 @@ def in_order(relation: Relation) -> Relation:
 
 
 def is_as_inserted(relation: Relation) -> bool:
-    """Whether rows of a table come as they were inserted, one by one or below others: then one thread is to read."""
+    """Return whether the row order is the insertion order of a table, possibly of one in a union.
+
+    Such a query must be read by a single thread: with several, ClickHouse returns blocks in any order.
+    """
     step = relation
     while not isinstance(step, Aggregate | Sort | Union):
         below = sources_of(step)
@@ -47,19 +50,19 @@ def is_as_inserted(relation: Relation) -> bool:
 
 
 def is_below(relation: Relation) -> bool:
-    """Whether its rows are those of several sources, one below the other."""
+    """Return whether the relation is a union, possibly filtered and projected."""
     while isinstance(relation, Filter | Project):
         relation = relation.source
     return isinstance(relation, Union)
 
 
 def _only(rows: Relation, relation: Relation) -> Project:
-    """Without the columns that were added to sort by."""
+    """Drop the columns of `rows` that were added for sorting: keep those of `relation`."""
     return Project(rows, own_columns(relation))
 
 
 def _names(relation: Relation) -> tuple[str, str]:
-    """What the source of a row and its place there are called: as no column below is."""
+    """Return names for the source's number and the row's position that no column below the union has."""
     taken: list[str] = []
     stack = [relation]
     while stack:
@@ -74,7 +77,7 @@ def _names(relation: Relation) -> tuple[str, str]:
 
 
 def _placed(relation: Relation, names: tuple[str, str], start: int) -> Relation:
-    """The same rows with their places; sources are counted from `start`."""
+    """Add the two position columns `names` to the relation; its sources are numbered from `start`."""
     match relation:
         case Filter(source=source, conditions=conditions) if is_below(source):
             return Filter(_placed(source, names, start), conditions)
@@ -95,7 +98,7 @@ def _placed(relation: Relation, names: tuple[str, str], start: int) -> Relation:
 
 
 def _count(relation: Relation) -> int:
-    """How many sources there are."""
+    """Return the number of sources of a relation, nested unions counted by their own sources."""
     while isinstance(relation, Filter | Project):
         relation = relation.source
     return sum(map(_count, relation.sources)) if isinstance(relation, Union) else 1

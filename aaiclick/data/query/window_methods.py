@@ -1,4 +1,4 @@
-"""Windows of terms: each row's own value, from the rows around it; all of them are followed by `over`."""
+"""Window functions of terms: values computed for each row from the rows around it. `over` must follow each of them."""
 
 from __future__ import annotations
 
@@ -20,58 +20,59 @@ if TYPE_CHECKING:
 else:
 
     class RollingTotals(Generic[Made]):
-        """The totals of the table, told to checkers by `methods.pyi`."""
+        """The aggregates of the table of operations; type checkers find them declared in `methods.pyi`."""
 
 
 class Windows(Totals[Made]):
-    """Values of the rows around."""
+    """Window functions: each gives a value per row, computed from the rows of its window."""
 
     __slots__ = ()
 
     def shift(self, rows: int = 1) -> Made:
-        """The value so many rows before, or after if it is below 0; None where there is no such row."""
+        """Return the value `rows` rows before, or after if `rows` is negative; None where there is no such row."""
         return self._sum_up("shift", windows.shifted(rows))
 
     def diff(self, rows: int = 1) -> Made:
-        """Each value less the one so many rows before: of days the number of days, of times that of seconds."""
+        """Return each value minus the one `rows` rows before: days for dates, seconds for times."""
         return self._sum_up("diff", windows.difference(rows))
 
     def pct_change(self, rows: int = 1) -> Made:
-        """By which part of the value so many rows before each is larger: 0.1 is ten percent more."""
+        """Return the change relative to the value `rows` rows before: 0.1 is an increase of ten percent."""
         return self._sum_up("pct_change", windows.change(rows))
 
     def nth_value(self, number: int) -> Made:
-        """The value of the row of this number, from 1, in the order; None where there are less."""
+        """Return the value of row `number` of the window, counted from 1; None if it has fewer rows."""
         return self._sum_up("nth_value", windows.nth(number))
 
     def rank(self, method: windows.Method = "min", *, descending: bool = False) -> Made:
-        """The place of each value among the others, which `over` need not sort: that of None is None.
+        """Return the rank of each value among the others; None for None. `over` must not be given an order.
 
-        Equal values have the least of their places ("min"), the greatest ("max"), their "average"; with "dense" no
-        place is left out, with "ordinal" each has its own, and "percent" is from 0 to 1.
+        Ties get the lowest of their ranks ("min"), the highest ("max") or the "average"; "dense" leaves no rank out,
+        "ordinal" gives each row a rank of its own, and "percent" is from 0 to 1.
         """
         return self._sum_up("rank", windows.rank_of(method, descending=descending))
 
     def ntile(self, parts: int, *, descending: bool = False) -> Made:
-        """The number of the part, from 1, if the rows are sorted by this and cut into so many parts of one size."""
+        """Return the number, from 1, of the row's part when rows sorted by this value are cut into equal parts."""
         return self._sum_up("ntile", windows.ntile(parts, descending=descending))
 
     def qcut(self, parts: int | Sequence[float], *, labels: Sequence[str] | None = None) -> Made:
-        """The number of the part, from 0, between quantiles of all values; or its label. Equal values are together."""
+        """Return the number, from 0, or the label of the quantile range of each value; ties share a range."""
         return self._sum_up("qcut", windows.parted(_places(parts, labels), labels))
 
     def rolling(
         self, rows: int | None = None, *, within: timedelta | int | None = None, least: int | None = None
     ) -> Rolling[Made]:
-        """Totals of the last rows, up to each row; or of those that are less than `within` before it in the order.
+        """Return aggregates over the last `rows` rows up to each row, or over those less than `within` before it.
 
-        Where fewer values than `least` are there, it is None: all of `rows` if not said, one with `within`.
+        The aggregate is None where fewer than `least` values are present; `least` defaults to `rows`, or to 1 with
+        `within`.
         """
         return Rolling(self, rows, within, least)
 
 
 class Rolling(Pairs[Made], Totals[Made], RollingTotals[Made]):
-    """The last rows up to each row, of which totals are asked."""
+    """A rolling window over the rows up to each row, whose methods are the aggregates."""
 
     __slots__ = ("_frame", "_least", "_of", "_within")
 
@@ -103,7 +104,10 @@ class Rolling(Pairs[Made], Totals[Made], RollingTotals[Made]):
 
 
 def order_of(value: Call, given: Sequence[Key]) -> tuple[Key, ...]:
-    """The order in which a window sees the rows."""
+    """Return the sort keys of the window of `value`, from those given to `over`.
+
+    Ranks sort by their own argument and refuse other keys; rolling and ordered functions raise InputError without one.
+    """
     operation = value.operation
     if operation.sorts:
         if given:
@@ -122,7 +126,7 @@ def order_of(value: Call, given: Sequence[Key]) -> tuple[Key, ...]:
 
 
 def _places(parts: int | Sequence[float], labels: Sequence[str] | None) -> list[float]:
-    """The quantiles between the parts."""
+    """Return the quantiles between the parts, ascending, without 0 and 1; raise InputError for other input."""
     inner: list[float] = []
     if isinstance(parts, int):
         fits = type(parts) is int and 1 <= parts <= 1_000

@@ -1,1 +1,1 @@
-"""ClickHouse's types: from Python and Arrow, exactly or not at all."""
+"""ClickHouse's types, and the conversion of Python and Arrow values to them: exact or refused."""

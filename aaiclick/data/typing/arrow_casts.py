@@ -1,4 +1,4 @@
-"""Arrow columns of any origin into columns of a given ClickHouse type: exactly, or refused."""
+"""Conversion of Arrow columns of any origin to a given ClickHouse type: exact or refused."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BYTES = {"FixedString", "IPv6", "Int128", "UInt128", "Int256", "UInt256"}
-"""Types that come from ClickHouse as bytes of one length, and go back as they came."""
+"""Types that ClickHouse sends as fixed-length bytes, and takes back unchanged."""
 
 
 def kind_of_data(array: pa.ChunkedArray) -> Type:
-    """The type that holds an Arrow column; Nullable only where there are nulls."""
+    """Return the type that holds the values of an Arrow column; Nullable only if there are nulls."""
     import pyarrow as pa  # here, to keep start-up light
 
     if pa.types.is_dictionary(array.type):  # the dictionary itself may hold a null
@@ -40,7 +40,7 @@ def kind_of_data(array: pa.ChunkedArray) -> Type:
 
 
 def fit(array: pa.ChunkedArray, kind: Type) -> pa.ChunkedArray:
-    """The column as Arrow sends it; raises Unfit."""
+    """Return the column with the Arrow type that is sent for `kind`; raise Unfit for a value that does not fit."""
     import pyarrow as pa  # here, to keep start-up light
 
     array = decoded(array)
@@ -51,13 +51,13 @@ def fit(array: pa.ChunkedArray, kind: Type) -> pa.ChunkedArray:
         except Unfit as unfit:
             raise Unfit(unfit.row + row, unfit.value, unfit.rule, unfit.hint) from None
         row += len(chunk)
-    if len({chunk.type for chunk in chunks}) > 1:  # some came the slow way
+    if len({chunk.type for chunk in chunks}) > 1:  # some chunks were built from Python values
         chunks = [chunk.cast(chunks[0].type) for chunk in chunks]
     return pa.chunked_array(chunks) if chunks else pa.chunked_array([build([], kind)])
 
 
 def decoded(array: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column without Arrow's encodings of repeated values."""
+    """Return the column without dictionary and run-end encoding."""
     import pyarrow as pa  # here, to keep start-up light
     import pyarrow.compute as pc  # here, to keep start-up light
 
@@ -70,7 +70,7 @@ def decoded(array: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _looked_up(array: pa.DictionaryArray) -> pa.Array:
-    """The values of a dictionary column; Arrow has no cast for all of them."""
+    """Return the values of a dictionary column; Arrow cannot cast every value type, views among them."""
     values = array.dictionary
     given = str(values.type)
     return (values.cast(given.replace("_view", "")) if given.endswith("_view") else values).take(array.indices)
@@ -87,11 +87,12 @@ def _fit_chunk(array: pa.Array, kind: Type) -> pa.Array:
         fitted = _cast(array, kind.bare)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         fitted = None
-    return build(array.to_pylist(), kind) if fitted is None else fitted  # the slow way is exact, or names the row
+    # building from Python values is slower, but exact, or it names the row that does not fit
+    return build(array.to_pylist(), kind) if fitted is None else fitted
 
 
 def _cast(array: pa.Array, kind: Type) -> pa.Array | None:
-    """The column by one of Arrow's exact casts, or None if there is none for these types."""
+    """Convert the column with one of Arrow's exact casts; None if there is none for these types."""
     import pyarrow as pa  # here, to keep start-up light
 
     given, target, name = array.type, arrow_of(kind), kind.name
@@ -126,7 +127,7 @@ def _cast_texts(array: pa.Array) -> pa.Array | None:
     if "binary" not in given:
         return None
     array = array if given in ("binary", "large_binary") else array.cast(pa.large_binary())
-    array.cast(pa.large_string())  # refused by Arrow where it is no text; then the slow way names the row
+    array.cast(pa.large_string())  # raises for invalid UTF-8; building from Python values then names the row
     return array
 
 
@@ -154,7 +155,8 @@ def _cast_lists(array: pa.Array, kind: Type) -> pa.Array:
 def _cast_maps(array: pa.Array, kind: Type) -> pa.Array:
     import pyarrow as pa  # here, to keep start-up light
 
-    compact = array.take(pa.array(range(len(array)), pa.int64()))  # of a slice, only its own keys and items
+    # a slice would bring the keys and items of its whole array
+    compact = array.take(pa.array(range(len(array)), pa.int64()))
     offsets = compact.offsets
     keys = _fit_inner(compact.keys, kind.parts[0], offsets)
     return pa.MapArray.from_arrays(offsets, keys, _fit_inner(compact.items, kind.parts[1], offsets))

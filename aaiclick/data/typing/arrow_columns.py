@@ -1,7 +1,7 @@
-"""Python values into Arrow columns of a given ClickHouse type: exactly, or refused.
+"""Conversion of Python values to Arrow columns of a given ClickHouse type: exact or refused.
 
-ClickHouse itself would wrap 300 into an Int8, turn a null into 0 and cut digits of a second, without a word.
-Everything is done for whole columns; single rows are looked at only to name the one that is wrong.
+ClickHouse itself would wrap 300 in an Int8, turn null into 0 and truncate fractions of a second without an error. Whole
+columns are converted at once; single rows are examined only to name the one that does not fit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EXACT = Context(prec=100, traps=[Inexact, InvalidOperation])
 
 
 def build(column: Column, kind: Type) -> pa.Array:
-    """The column as Arrow sends it; raises Unfit."""
+    """Return the column with the Arrow type that is sent for `kind`; raise Unfit for a value that does not fit."""
     column, kinds = plain(column)
     if NoneType in kinds and not kind.is_nullable:
         raise first(column, lambda value: value is None, NO_NULL, "Make the type Nullable(…).")
@@ -49,7 +49,7 @@ def build(column: Column, kind: Type) -> pa.Array:
 
 
 def _filled(column: Column, convert: Callable[[Any], Any], rule: str) -> Column:
-    """Every value converted; what cannot be is refused with the rule."""
+    """Convert every value except None; raise Unfit with `rule` for one that cannot be converted."""
     result: Column = []
     for row, value in enumerate(column):
         try:
@@ -85,7 +85,7 @@ def _integers(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
 
 
 def _whole(value: float | Decimal) -> int:
-    if isinstance(value, Decimal) and value.adjusted() > 2 * PRECISION_MAX:  # its digits alone would fill the memory
+    if isinstance(value, Decimal) and value.adjusted() > 2 * PRECISION_MAX:  # as an int it could fill the memory
         raise ValueError
     number = int(value)
     if number != value:
@@ -110,7 +110,7 @@ def _exact_float(value: float | Decimal) -> float:
 
 
 def narrowed(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Floats of 32 bits: rounded, as is their nature, but never to infinity."""
+    """Return floats rounded to 32 bits; raise Unfit for a finite one that would become infinite."""
     import pyarrow.compute as pc  # here, to keep start-up light
 
     narrow = array.cast(target, safe=False)
@@ -126,7 +126,7 @@ def _decimals(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
     if int in kinds:
         column = [None if n is None else Decimal(n) for n in column]
     if _is_tame(column, 38 if kind.numbers[0] <= 38 else PRECISION_MAX):
-        with suppress(pa.ArrowInvalid):  # then row by row, to name the bad one
+        with suppress(pa.ArrowInvalid):  # then row by row, to name the one that does not fit
             return pa.array(column, arrow_of(kind))
     precision, scale = kind.numbers
     rule = f"{kind} has {precision - scale} digits before and {scale} after the point"
@@ -138,10 +138,10 @@ def _decimals(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
 
 
 def _is_tame(column: Column, digits_max: int) -> bool:
-    """Whether pyarrow converts all of it exactly; of smaller exponents it makes 0.00 now and then."""
+    """Return whether pyarrow converts all of them exactly; of smaller exponents it sometimes makes 0.00."""
     try:
         return min((n.as_tuple()[2] for n in column if n is not None), default=0) >= -digits_max
-    except TypeError:  # the exponent of NaN is a letter
+    except TypeError:  # the exponent of NaN and infinity is a letter
         return False
 
 
@@ -229,7 +229,7 @@ def _enums(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
     return pa.array(_filled(column, numbers.__getitem__, f"it is no member of {kind}"), arrow_of(kind))
 
 
-# ---------------------------------------------------------------- days and moments
+# ---------------------------------------------------------------- dates and times
 
 
 def _days(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
@@ -262,7 +262,7 @@ def _refuse_left_out(column: Column) -> None:
 
 
 def _in_whole_seconds(zone: Any) -> bool:
-    """Whether Arrow can be trusted with it: of a zone's difference it takes whole seconds."""
+    """Return whether Arrow handles a zone exactly: it ignores fractions of a second in the offset from UTC."""
     return type(zone) is timezone and not zone.utcoffset(None).microseconds
 
 

@@ -1,4 +1,4 @@
-"""The one type that holds the values of several types exactly: rows that were made apart come into one table."""
+"""The common type of several types, which holds the values of each exactly, so that they fit in one column."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from aaiclick.data.typing.grammar import INTEGERS, NOT_NULLABLE, PRECISION_MAX, Type, nullable
 
 NOTHING = Type("Nothing")
-"""The type of what is not there: it goes with every other."""
+"""The type of absent values; its common type with any other is that other."""
 
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
-"""The most digits of an integer of so many bits."""
+"""The maximum number of decimal digits of an integer, by its bits."""
 
 _BITS = tuple(_DIGITS)
 
 
 def common_type(kinds: Iterable[Type]) -> Type | None:
-    """The type that holds the values of all of these; None if there is none.
+    """Return the type that holds the values of all `kinds`; None if there is none.
 
-    Nullable if one of them is. What one of them leaves open, another tells. Whole numbers go with floats: values that a
-    Float64 does not hold are refused when they are cast.
+    It is Nullable if one of them is. Unknown parts of one are filled from another. Integers and floats give Float64:
+    values that it does not hold are refused when they are cast.
     """
     first, *others = kinds
     found: Type | None = first
@@ -81,7 +81,7 @@ def _decimal(one: Type, other: Type) -> Type | None:
 
 
 def _nested(one: Type, other: Type) -> Type | None:
-    """Lists, maps and tuples, by what is inside."""
+    """Return the common type of two lists, maps or tuples, part by part."""
     if one.labels != other.labels or len(one.parts) != len(other.parts):
         return None
     parts = [_of_two(mine, theirs) for mine, theirs in zip(one.parts, other.parts, strict=True)]

@@ -1,7 +1,7 @@
-"""What type an answer has, told from the types of the arguments, before anything runs.
+"""The types of expressions, determined from the types of the arguments before a query runs.
 
-None is said where it is not known: SQL as it was written, and what is made of that. It is ClickHouse's type, or one
-that is Nullable where ClickHouse's is not.
+None is an unknown type: that of verbatim SQL, and of everything made from it. A known type is ClickHouse's, or Nullable
+where ClickHouse's is not.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ FLOATS = ("Float32", "Float64")
 
 
 class Worded(NamedTuple):
-    """How an operation is said of arguments of some types, and the type of its answer."""
+    """The SQL of an operation for particular argument types, and the type of its result."""
 
     sql: str
     kind: Kind = None
 
 
 Typing = Callable[[Sequence[Kind]], Worded | None]
-"""From the types of the arguments; None where it is said as for all others."""
+"""A function from argument types to SQL and result type; None means that the operation's default SQL is used."""
 
 
 def kind_of_value(value: object) -> Kind:
-    """The type that ClickHouse gives a constant."""
+    """Return the type that ClickHouse gives a constant; None if that is not known."""
     match value:
         case None:
             return NULL
@@ -69,11 +69,11 @@ def _whole(value: int) -> Kind:
 
 
 CLASSES = {9: 32, 18: 64, 38: 128, 76: 256}
-"""The digits of decimals, and the bits that they take."""
+"""The four sizes of decimals: maximum digits, and bits."""
 
 
 def decimal(digits: int, scale: int) -> Kind:
-    """The narrowest of ClickHouse's four decimals with so many digits."""
+    """Return the narrowest of ClickHouse's four decimal sizes with at least `digits` digits; None beyond 76."""
     return next((Type("Decimal", numbers=(most, scale)) for most in CLASSES if digits <= most), None)
 
 
@@ -90,23 +90,25 @@ def is_decimal(kind: Kind) -> bool:
 
 
 def is_null(kind: Kind) -> bool:
-    """Whether it may be None; what is not known may be."""
+    """Return whether a value of this type may be NULL; an unknown type may be."""
     return kind is None or kind.is_nullable
 
 
 def maybe(kind: Kind) -> Kind:
-    """The type, able to hold nothing, if there is such a type."""
+    """Return the Nullable type; unchanged if the type is unknown or cannot be Nullable."""
     return kind if kind is None or kind.name in NOT_NULLABLE - {"LowCardinality"} else nullable(kind)
 
 
 def like(kind: Kind, *others: Kind) -> Kind:
-    """The type, Nullable if one of the others is."""
+    """Return `kind`, Nullable if one of the others is."""
     return maybe(kind) if any(other is not None and other.is_nullable for other in others) else kind
 
 
 def as_key(kind: Kind) -> str:
-    """Words for a value that is compared by its bits, as ClickHouse does in keys: 0.0 and -0.0 are one, and so is NaN,
-    which has many: that of 0/0 is another than the constant's."""
+    """Return SQL for a value that ClickHouse compares by its bits, as in keys.
+
+    0.0 and -0.0 become one value, and so do all NaN, which have different bits: that of 0/0 differs from the constant.
+    """
     if not is_float(kind) or kind is None:
         return "{0}"
     words = "if(isNaN({0}), nan, {0} + 0.0)"
@@ -114,7 +116,7 @@ def as_key(kind: Kind) -> str:
 
 
 def common(kinds: Sequence[Kind]) -> Kind:
-    """The type of what is one of these; not known where they differ."""
+    """Return the type of a value that is one of these; None if they differ or one is unknown."""
     known = [kind for kind in kinds if kind != NULL]
     if not known or any(kind is None or kind.bare != known[0].bare for kind in known if known[0] is not None):
         return None
@@ -123,7 +125,7 @@ def common(kinds: Sequence[Kind]) -> Kind:
 
 
 def joint(kinds: Sequence[Kind]) -> Kind:
-    """The type that ClickHouse gives to a choice among these; not known where it has none that holds all of them."""
+    """Return the type that ClickHouse gives a choice among these; None if none holds all, or one is unknown."""
     known = [kind.bare for kind in kinds if kind is not None and kind != NULL]
     if None in kinds or not known or len(set(known)) == 1:
         return common(kinds)
@@ -142,7 +144,7 @@ def joint(kinds: Sequence[Kind]) -> Kind:
 
 
 def _joint_float(known: Sequence[Type], kinds: Sequence[Kind]) -> Kind:
-    """The float that holds floats and short whole numbers; beside longer ones ClickHouse has none."""
+    """Return the float type for floats and integers of up to 32 bits; ClickHouse has none beside longer ones."""
     if not all(is_float(kind) or is_whole(kind) for kind in known):
         return None
     bits = max((8 if kind == BOOL else kind.bits for kind in known if is_whole(kind)), default=0)
@@ -152,40 +154,40 @@ def _joint_float(known: Sequence[Type], kinds: Sequence[Kind]) -> Kind:
 
 
 def least_kind(kinds: Sequence[Kind]) -> Kind:
-    """The type of the least of these: with UInt64 and Int64 it is never beyond Int64."""
+    """Return the type of the least of these; that of UInt64 and Int64 is Int64, whose maximum it never exceeds."""
     return Type("Int64") if are_long(kinds) else _float_beside_decimal(kinds) or joint(kinds)
 
 
 def greatest_kind(kinds: Sequence[Kind]) -> Kind:
-    """The type of the greatest of these: with UInt64 and Int64 it is never below 0."""
+    """Return the type of the greatest of these; that of UInt64 and Int64 is UInt64, since it is never negative."""
     return COUNT if are_long(kinds) else _float_beside_decimal(kinds) or joint(kinds)
 
 
 def _float_beside_decimal(kinds: Sequence[Kind]) -> Kind:
-    """Float64, if these are one decimal and one float."""
+    """Return Float64 for one decimal and one float; None for others."""
     return (
         like(FLOAT, *kinds) if len(kinds) == 2 and any(map(is_float, kinds)) and any(map(is_decimal, kinds)) else None
     )
 
 
 def are_long(kinds: Sequence[Kind]) -> bool:
-    """Whether they are signed and unsigned, of 64 bits."""
+    """Return whether these are Int64 and UInt64."""
     return len(kinds) == 2 and set(kinds) == {Type("Int64"), COUNT}
 
 
-# ---------------------------------------------------------------- types of answers
+# ---------------------------------------------------------------- types of results
 
 
 def always(kind: Type) -> Callable[[str], Typing]:
-    """The answer is of this type, Nullable if an argument is, or may be."""
+    """Return a function from SQL to a typing with results of type `kind`, Nullable if an argument is or may be."""
     return lambda sql: lambda kinds: Worded(sql, maybe(kind) if None in kinds else like(kind, *kinds))
 
 
 def same(sql: str, which: slice = slice(1)) -> Typing:
-    """The answer is one of these arguments."""
+    """Return a typing with a result that is one of the arguments `which`."""
     return lambda kinds: Worded(sql, joint(kinds[which]))
 
 
 def found(sql: str) -> Typing:
-    """The answer is the first argument, or None."""
+    """Return a typing with a result that is the first argument or NULL."""
     return lambda kinds: Worded(sql, maybe(kinds[0]))

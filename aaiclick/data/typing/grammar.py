@@ -1,6 +1,6 @@
-"""ClickHouse's types as texts: read by a small parser, checked, and written in one spelling.
+"""The parser of ClickHouse's types: checks a type's text and gives its canonical spelling.
 
-What this parser has not understood never becomes part of a statement.
+Only what this parser has understood may become part of a statement.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ INTEGERS = tuple(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32
 PLAIN = ("Bool", *INTEGERS, "Float32", "Float64", "String", "Date", "Date32", "UUID", "IPv4", "IPv6")
 NOT_NULLABLE = {"Array", "Map", "LowCardinality", "Nullable"}
 FEW_VALUES = {*PLAIN, "FixedString", "DateTime"}
-"""What LowCardinality may hold; ClickHouse makes new columns only of texts and UUIDs unless a setting allows more."""
+"""The types that LowCardinality may wrap; in new columns ClickHouse allows only texts and UUIDs unless a setting
+permits more.
+"""
 
 _DECIMALS = {"Decimal32": 9, "Decimal64": 18, "Decimal128": 38, "Decimal256": 76}
 _ENUM_BITS = {"Enum8": 8, "Enum16": 16}
@@ -46,7 +48,7 @@ _QUOTED_ALWAYS = {"distinct", "all", "inf", "nan", "null", "table", "select", "f
 
 @dataclass(frozen=True)
 class Type:
-    """A type and what stands in its parentheses; `str()` gives its text."""
+    """A parsed type; `str()` gives its canonical text."""
 
     name: str
     parts: tuple[Type, ...] = ()
@@ -66,14 +68,14 @@ class Type:
 
     @property
     def clock(self) -> Clock:
-        """Whether times of this type, or those inside, have a zone: without one in the type, they have none."""
+        """Whether times of this type, or inside of it, have a zone; without a zone in the type they have none."""
         if self.name in ("DateTime", "DateTime64"):
             return "aware" if self.zone else "naive"
         return common_clock(part.clock for part in self.parts)
 
     @property
     def bits(self) -> int:
-        """The width of a number."""
+        """The width of an integer, float or enum type."""
         return int(self.name.lstrip("UIntFloaEum"))
 
     def __str__(self) -> str:
@@ -92,7 +94,7 @@ def _label(label: str) -> str:
 
 
 def nullable(kind: Type) -> Type:
-    """The type, able to hold nothing; the text types keep their dictionary outside."""
+    """Return the Nullable type; LowCardinality stays outermost, as in LowCardinality(Nullable(String))."""
     if kind.is_nullable:
         return kind
     if kind.name == "LowCardinality":
@@ -107,7 +109,7 @@ class _Token(NamedTuple):
 
 @lru_cache(maxsize=2048)
 def parse(text: str) -> Type:
-    """The type that a text names, or a refusal."""
+    """Return the type that a text names; raise InputError if it names none."""
     reader = _Reader(text)
     kind = reader.type()
     if reader.sort:
@@ -116,7 +118,7 @@ def parse(text: str) -> Type:
 
 
 class _Reader:
-    """Reads one type from the tokens of a text, by recursive descent."""
+    """A recursive descent parser of one type."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -158,7 +160,7 @@ class _Reader:
         return token.text
 
     def passed(self, mark: str) -> bool:
-        """Step over a mark, if it is the next."""
+        """Step over the next token if it is `mark`, and return whether it was."""
         if self.peek != _Token("mark", mark):
             return False
         self.at += 1
@@ -298,7 +300,7 @@ def _unescaped(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def is_zone(key: str) -> bool:
-    """Whether a time zone of this name is known here."""
+    """Return whether a time zone of this name is known to this system."""
     try:
         return re.fullmatch(r"[A-Za-z0-9_+\-/]{1,64}", key) is not None and ZoneInfo(key).key == key
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Which ClickHouse type a column of Python values has, exactly: nothing is guessed, rounded or dropped."""
+"""Inference of the ClickHouse type of a column of Python values: nothing is guessed, rounded or dropped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Column = list[Any]
 
 DEPTH_MAX = 10
 FLAT_UNCHECKED_MAX = 10_000_000
-"""Beyond this many inner values a list might hold itself; it is looked at before it is unfolded."""
+"""With more inner values than this, a list is checked for containing itself before it is flattened."""
 
 PLAIN = {NoneType, bool, int, float, str, bytes, date, datetime, Decimal, UUID, IPv4Address, IPv6Address}
 PLAIN |= {list, tuple, dict}
@@ -37,7 +37,7 @@ GIVE_FIELDS = 'Give it: fields={"column": "Nullable(Int64)"}.'
 
 
 class Unfit(Exception):
-    """A value that its column cannot hold; the caller adds the name of the column."""
+    """A value that its column cannot hold, with its row; the caller adds the name of the column."""
 
     def __init__(self, row: int, value: Any, rule: str, hint: str = "") -> None:
         super().__init__(rule)
@@ -45,7 +45,7 @@ class Unfit(Exception):
 
 
 def first(column: Column, is_bad: Callable[[Any], bool], rule: str, hint: str = "") -> Unfit:
-    """The complaint about the first value that is bad."""
+    """Return the Unfit for the first value for which `is_bad` is true."""
     for row, value in enumerate(column):
         if is_bad(value):
             return Unfit(row, value, rule, hint)
@@ -56,7 +56,7 @@ def first(column: Column, is_bad: Callable[[Any], bool], rule: str, hint: str = 
 
 
 def plain(column: Column) -> tuple[Column, set[type]]:
-    """The column with only plain Python values in it, and their types."""
+    """Return the column with all values converted to plain Python types, and the set of these types."""
     kinds = set(map(type, column))
     while strange := kinds - PLAIN:
         for kind in strange:
@@ -83,7 +83,7 @@ def _converted(column: Column, kind: type, convert: Callable[[Any], Any]) -> Col
 
 
 def _converter(kind: type) -> Callable[[Any], Any] | None:
-    """How to make a plain value from one of a richer type, without losing anything."""
+    """Return a lossless conversion from a richer type towards a plain one; None if there is none."""
     module = kind.__module__.partition(".")[0]
     if issubclass(kind, Enum):
         return lambda value: value.value
@@ -106,7 +106,7 @@ def _from_numpy(value: Any) -> Any:
         return value.tolist() if value.dtype.kind not in "mM" else list(value)
     if isinstance(value, np.datetime64):
         return _from_datetime64(value)
-    if isinstance(value, np.timedelta64):  # numpy counts it among the integers
+    if isinstance(value, np.timedelta64):  # a subclass of np.integer
         return value
     if isinstance(value, np.floating):
         if float(value) != value and value == value:
@@ -155,7 +155,7 @@ _PARENTS: dict[type | tuple[type, ...], Callable[[Any], Any]] = {
 
 
 def kind_of(column: Column, depth: int = 0) -> Type:
-    """The type that holds every value of a column exactly."""
+    """Return the type that holds every value of a column exactly; raise Unfit if there is none."""
     column, kinds = plain(column)
     has_none = NoneType in kinds
     kinds.discard(NoneType)
@@ -190,7 +190,7 @@ def _united(column: Column, kinds: set[type], depth: int) -> Type:
 
 
 def _dict_kind(column: Column, depth: int) -> Type:
-    """A map where one type holds all values, and nothing is None; otherwise a record with a type for each key."""
+    """Return a Map type if one type holds all values and no dict is None; otherwise a record with a type per key."""
     try:
         kind = Type("Map", (Type("String"), _inner_kind(column, depth)))
     except Unfit as unfit:
@@ -205,7 +205,7 @@ def _dict_kind(column: Column, depth: int) -> Type:
 
 
 def _record_kind(column: Column, depth: int) -> Type:
-    """A key that some of the records lack is None in these, as a column is."""
+    """Return a Tuple type with a part for each key; Nullable where some of the dicts lack the key."""
     if depth >= DEPTH_MAX:
         raise Unfit(0, column[0], f"it is nested deeper than {DEPTH_MAX}, or holds itself")
     rows = [row for row, value in enumerate(column) if value is not None]
@@ -242,7 +242,7 @@ def _decimal_kind(column: Column) -> Type:
     try:
         scale = max(0, -int(min(number.as_tuple()[2] for number in numbers)))
         whole = max(0, *map(Decimal.adjusted, numbers)) + 1
-    except (TypeError, ValueError):  # the exponent of NaN is a letter
+    except (TypeError, ValueError):  # the exponent of NaN and infinity is a letter
         rule = "NaN and infinity are no decimals"
         raise first(column, lambda value: not Decimal(value or 0).is_finite(), rule, "Use None, or floats.") from None
     if whole + scale <= PRECISION_MAX:
@@ -262,7 +262,7 @@ def _too_long(column: Column) -> Unfit:
 
 
 def _zone_of(column: Column) -> str:
-    """The one zone of all rows, UTC if there are several or it has no name, nothing if they have none."""
+    """Return the zone of all rows: UTC if there are several or one without a name, an empty text if there is none."""
     found = {value.tzinfo for value in column if value is not None}
     if None in found and len(found) > 1:
         began = next(value for value in column if value is not None).tzinfo is None
@@ -276,7 +276,7 @@ def _zone_of(column: Column) -> str:
 
 
 def zone_key(zone: tzinfo | None) -> str:
-    """The name of a zone of Python's, or of pytz."""
+    """Return the name of a zone of `zoneinfo` or `pytz`; an empty text for other zones."""
     if zone is UTC:
         return "UTC"
     name = zone.key if type(zone) is ZoneInfo else getattr(zone, "zone", None)
@@ -310,7 +310,7 @@ def check_keys(rows: Iterable[dict[Any, Any]]) -> None:
 
 
 def unfold(rows: Column) -> tuple[list[int], Column]:
-    """All inner values in one column, and where each row begins in it."""
+    """Return the offset at which each row begins in the flattened column, and that column of all inner values."""
     offsets = list(accumulate(map(len, rows), initial=0))
     if offsets[-1] > FLAT_UNCHECKED_MAX:
         _check_not_within_itself(rows)
@@ -318,7 +318,7 @@ def unfold(rows: Column) -> tuple[list[int], Column]:
 
 
 def outer(unfit: Unfit, offsets: list[int]) -> Unfit:
-    """The same complaint, with the row of the outer column."""
+    """Return the same Unfit with the row of the outer column, from the offsets of `unfold`."""
     return Unfit(max(bisect_right(offsets, unfit.row) - 1, 0), unfit.value, unfit.rule, unfit.hint)
 
 

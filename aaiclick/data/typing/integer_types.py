@@ -1,4 +1,4 @@
-"""Whole numbers by their types: width and sign, what ClickHouse makes of two, and words of one type for both."""
+"""Integer types: width and sign, the type of results in ClickHouse, and SQL for operands of different types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aaiclick.data.typing.grammar import Type
 
 
 class Whole:
-    """What matters of a whole number's type."""
+    """The width and sign of an integer type; Bool counts as 8 bits without a sign."""
 
     def __init__(self, kind: Type) -> None:
         bare = kind.bare
@@ -18,7 +18,7 @@ class Whole:
 
     @property
     def signed_bits(self) -> int:
-        """The width of the signed type that holds all of it."""
+        """The width of the signed type that holds all values of this one."""
         return self.bits if self.signed else 2 * self.bits
 
 
@@ -27,7 +27,7 @@ def named(bits: int, signed: bool) -> Type:
 
 
 def widened(sign: str, kinds: Sequence[Kind]) -> Type:
-    """The type that ClickHouse gives a sum or product of whole numbers."""
+    """Return the type that ClickHouse gives a sum, difference or product of integers."""
     numbers = [Whole(kind) for kind in kinds if kind is not None]
     bits = max(number.bits for number in numbers)
     signed = sign == "-" or any(number.signed for number in numbers)
@@ -35,7 +35,10 @@ def widened(sign: str, kinds: Sequence[Kind]) -> Type:
 
 
 def null_or(text: str, kinds: Sequence[Kind]) -> str:
-    """Without looking at what lies under a NULL, which may be anything."""
+    """Return SQL that is NULL where an argument is, and evaluates `text` elsewhere.
+
+    The value that ClickHouse stores under a NULL is arbitrary, so it must not be evaluated.
+    """
     places = [f"{{{number}}}" for number, kind in enumerate(kinds) if is_null(kind)]
     for place in places:
         text = text.replace(place, f"assumeNotNull({place})")
@@ -43,7 +46,10 @@ def null_or(text: str, kinds: Sequence[Kind]) -> str:
 
 
 def alike(text: str, kinds: Sequence[Kind], numbers: Sequence[Whole]) -> tuple[Type, str]:
-    """Both as the signed type that holds them: ClickHouse divides others as if they had the same sign."""
+    """Return a signed type that holds both operands, and the SQL with them cast to it.
+
+    ClickHouse divides integers of different signedness as if both had the same one.
+    """
     kind = named(min(256, max(number.signed_bits for number in numbers)), True)
     for place, (given, number) in enumerate(zip(kinds, numbers, strict=True)):
         if given is not None and given.bare != kind:

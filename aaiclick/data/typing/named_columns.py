@@ -1,4 +1,4 @@
-"""Takes a Python value apart into named columns; frames are known without importing their makers."""
+"""Separation of a Python value into named columns; frame types are recognized without importing their libraries."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LAZY = "It can be read only once: make a list of it first."
 
 
 class Spread(NamedTuple):
-    """A value as columns, each a list or an Arrow ChunkedArray."""
+    """A value as named columns, each a list or an Arrow ChunkedArray."""
 
     shape: Shape
     columns: dict[str, Any]
     is_sparse: bool = False
-    """Whether rows may lack columns, as dicts do."""
+    """Whether rows may lack columns, as in a list of dicts."""
     of_pandas: frozenset[str] = frozenset()
-    """The columns that come from pandas."""
+    """The names of the columns that come from pandas."""
 
     @property
     def rows(self) -> int:
@@ -40,7 +40,7 @@ class Spread(NamedTuple):
 
 
 def spread(value: object) -> Spread:
-    """The shape and the columns of a value, or a refusal."""
+    """Return the shape and columns of a value; raise InputError if it is not tabular."""
     if isinstance(value, SEQUENCES):
         return _from_sequence(list(value))
     if isinstance(value, Mapping):
@@ -65,7 +65,7 @@ def _is_one(value: object) -> bool:
     return isinstance(value, str | bytes | bytearray | memoryview) or hasattr(value, "isoformat")
 
 
-# ---------------------------------------------------------------- Python's own
+# ---------------------------------------------------------------- built-in types
 
 
 def _from_sequence(rows: Column) -> Spread:
@@ -115,7 +115,7 @@ def _maker(value: object) -> str:
 
 
 def _column(value: Any) -> Any:
-    """The values of one column, or None if it is a single value."""
+    """Return the values of one column, or None if `value` is a single value."""
     if type(value) is list:
         return value
     if isinstance(value, SEQUENCES):
@@ -128,11 +128,11 @@ def _column(value: Any) -> Any:
         if found.shape == "table":
             raise _refused(value, "a table is no column", "")
     elif isinstance(value, Iterator | set | frozenset):
-        spread(value)  # says why not
+        spread(value)  # raises an error that tells the reason
     return None
 
 
-# ---------------------------------------------------------------- others'
+# ---------------------------------------------------------------- other libraries
 
 
 def _from_numpy(value: Any) -> Spread | None:
@@ -151,7 +151,7 @@ def _from_numpy(value: Any) -> Spread | None:
     try:
         return Spread("list", {VALUE: pa.chunked_array([pa.array(value, from_pandas=False)])})
     except (pa.ArrowException, NotImplementedError):
-        return Spread("list", {VALUE: list(value)})  # value by value, to name the bad one
+        return Spread("list", {VALUE: list(value)})  # value by value, to name the misfit
 
 
 def _from_pandas(value: Any) -> Spread | None:
@@ -171,12 +171,15 @@ def _from_pandas(value: Any) -> Spread | None:
 
 
 def _pandas_column(series: Any) -> Any:
-    """A pandas column: among other things than floats, NaN is a sign of absence and None."""
+    """Return the values of a pandas column.
+
+    In an object column with values other than floats, NaN means that a value is missing, and becomes None.
+    """
     import numpy as np  # here, to keep start-up light
     import pyarrow as pa  # here, to keep start-up light
 
     if not isinstance(series.dtype, np.dtype):
-        with suppress(pa.ArrowException, TypeError, ValueError):  # then value by value, to name the bad one
+        with suppress(pa.ArrowException, TypeError, ValueError):  # then value by value, to name the misfit
             found = pa.array(series, from_pandas=True)
             return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
         return series.tolist()

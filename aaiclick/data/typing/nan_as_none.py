@@ -1,7 +1,7 @@
-"""NaN that means «missing», as pandas writes it: it becomes None on the way in.
+"""Conversion of NaN to None on the way in, where NaN stands for a missing value.
 
-Of pandas it does so by itself, since its columns of floats have nothing else for it. Everything else that comes in has
-a None of its own, or a null, and there NaN is NaN.
+By default only pandas data is converted, since its float columns have no other missing value. All other sources can
+represent None or null, so their NaN is kept.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from aaiclick.data.typing.grammar import Type
 
 
 def means_none(of_pandas: bool, nan_to_null: bool | None, kind: Type | None) -> bool:
-    """Whether NaN of a column means None. `kind` is the type that it is to have: where that holds no None, pandas' NaN
-    stays what it is."""
+    """Return whether NaN in a column means None; `nan_to_null` decides if it is not None.
+
+    `kind` is the column's target type, or None if it is still to be inferred: a type that is not Nullable keeps NaN.
+    """
     if nan_to_null is not None:
         return nan_to_null
     return of_pandas and settings().nan_to_null and (kind is None or kind.is_nullable)
 
 
 def without_nan(column: Any) -> Any:
-    """The values of a column, a list or Arrow's, with None for NaN; not those inside of lists."""
+    """Return a column (a list or an Arrow array) with None for NaN; NaN inside of lists is kept."""
     if isinstance(column, list):
         return [None if isinstance(value, float) and value != value else value for value in column]
     import pyarrow as pa  # here, to keep start-up light

@@ -1,4 +1,4 @@
-"""What a table holds: its columns, its shape, and how both are kept in ClickHouse's own comments."""
+"""Schemas of tables: columns, shape and order, and how they are kept in ClickHouse's table and column comments."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Shape = Literal["scalar", "list", "record", "table"]
 
 COLUMNS_MAX = 10_000
 VALUE = "value"
-"""The only column of a scalar and of a list."""
+"""The name of the only column of a scalar or a list."""
 
 ORDER = "aai_id"
-"""The hidden column that keeps the order of rows, where it was asked for."""
+"""The hidden column that keeps the order of rows in ordered tables."""
 
 IN_PLACE = f"{ORDER} UInt64 DEFAULT generateSnowflakeID()"
-"""Its definition: rows that are added come after those that are there."""
+"""Its definition: inserted rows sort after the existing ones."""
 
 FORMAT = 1
-"""The version of what stands in a table's comment."""
+"""The version of the JSON in a table's comment."""
 
 _ONE_ROW: tuple[Shape, ...] = ("scalar", "record")
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column: its name, its ClickHouse type, and a comment."""
+    """A column: its name, ClickHouse type and comment."""
 
     name: str
     type: str
@@ -48,13 +48,13 @@ class Field:
 
 @dataclass(frozen=True, repr=False)
 class Schema:
-    """The columns of a table, what Python value it stands for, and whether it keeps the order of its rows."""
+    """The columns of a table, the shape of the Python value that it stands for, and whether it keeps row order."""
 
     fields: tuple[Field, ...]
     shape: Shape
     ordered: bool = False
     replacing: bool = False
-    """Whether of rows with one key only the last is there, as its engine says."""
+    """Whether the engine keeps only the last row of each key."""
 
     @classmethod
     def from_fields(
@@ -63,7 +63,7 @@ class Schema:
         shape: Shape = "table",
         ordered: bool = False,
     ) -> Schema:
-        """A schema from names and types, checked."""
+        """Make a schema from names and types; raise InputError for invalid ones."""
         pairs = list(given.items()) if isinstance(given, Mapping) else list(given)
         fields = tuple(_field(pair) for pair in pairs)
         _check(fields, shape)
@@ -95,9 +95,9 @@ class Schema:
     __str__ = __repr__
 
     def column_definitions(self) -> str:
-        """What stands in the parentheses of CREATE TABLE.
+        """Return the column list of CREATE TABLE, without its parentheses.
 
-        Types are read once more: whatever was put together by hand, nothing unread reaches a statement.
+        Types are parsed again, so that a schema put together by hand cannot bring arbitrary text into the statement.
         """
         kind = {"fieldtype": "s" if self.shape in _ONE_ROW else "a"}
         lines = [IN_PLACE] if self.ordered else []
@@ -107,7 +107,7 @@ class Schema:
         return ", ".join(lines)
 
     def table_comment(self, **facts: Any) -> str:
-        """What is kept in the comment of the table, besides the facts given."""
+        """Return the JSON for the table's comment: format, shape, order, and the given facts."""
         return json.dumps({"aaiclick": FORMAT, "shape": self.shape, "ordered": self.ordered, **facts})
 
 
@@ -152,12 +152,12 @@ def _check(fields: Sequence[Field], shape: str) -> None:
 
 
 def is_replacing(engine: str) -> bool:
-    """Whether rows replace others in tables of this engine, as ClickHouse calls it."""
+    """Return whether tables of this engine, in ClickHouse's spelling, keep only the last row of each key."""
     return engine.partition("(")[0].endswith("ReplacingMergeTree")
 
 
 def _part_of_another(fields: Sequence[Field]) -> str | None:
-    """A column such as `m.x` beside a record `m` that has `x`."""
+    """Return the name of a column such as `m.x` beside a record `m` with a field `x`; None if there is none."""
     dotted = [field.name for field in fields if "." in field.name]
     if not dotted:
         return None
@@ -170,10 +170,10 @@ def _part_of_another(fields: Sequence[Field]) -> str | None:
 
 
 def read_schema(rows: Sequence[tuple[str, str, str]], table_comment: str, engine: str = "") -> Schema:
-    """The schema of a table that exists, from its columns (name, type, comment), its comment and its engine.
+    """Return the schema of an existing table from its columns (name, type, comment), its comment and its engine.
 
-    A table that is not ours is a table. Types that are not known here stay as they are, so that the other columns of
-    such a table can be used.
+    A table without comments of aaiclick has the shape "table". Types that the parser does not know are kept as text, so
+    that the other columns of the table can be used.
     """
     fields = tuple(_read_field(row) for row in rows if row[0] != ORDER)
     has_order = any(row[0] == ORDER for row in rows)
@@ -184,14 +184,14 @@ def read_schema(rows: Sequence[tuple[str, str, str]], table_comment: str, engine
 
 def _read_field(row: tuple[str, str, str]) -> Field:
     name, kind, comment = row
-    with suppress(InputError):  # then as ClickHouse spells it
+    with suppress(InputError):  # an unknown type keeps ClickHouse's spelling
         kind = read_type(kind)
     facts = _json(comment)
     return Field(name, kind, str(facts.get("comment", "")) if "fieldtype" in facts else comment)
 
 
 def _shape_by_columns(rows: Sequence[tuple[str, str, str]]) -> Shape:
-    """The shape that the comments of columns tell, where the table has none."""
+    """Return the shape told by the column comments, for a table without a comment of its own."""
     names = [name for name, _, _ in rows if name != ORDER]
     kinds = {_json(comment).get("fieldtype") for name, _, comment in rows if name != ORDER}
     if kinds == {"s"}:

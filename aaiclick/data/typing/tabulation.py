@@ -1,4 +1,4 @@
-"""Any tabular Python value as an Arrow table with its schema: scalars, lists, dicts, frames, arrays."""
+"""Conversion of tabular Python values (scalars, lists, dicts, frames, arrays) to Arrow tables with a schema."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 
 
 class Tabulated(NamedTuple):
-    """A value in columns, ready to be inserted."""
+    """A value as an Arrow table, ready to be inserted, and its schema."""
 
     schema: Schema
     data: pa.Table
 
 
 def tabulate(value: object, fields: Mapping[str, object] | None = None, nan_to_null: bool | None = None) -> Tabulated:
-    """The value as a table, with exact types; `fields` gives the type of some columns or of all.
+    """Return the value as a table with exact types; `fields` gives the types of some or all columns.
 
-    A value that its type cannot hold exactly is refused, with its row and column. Times without a zone stay so,
-    whoever made them. Of a pandas frame, an index with a name becomes a column, and NaN becomes None.
+    A value that its type cannot hold exactly raises InputError with its row and column. Times without a zone remain so,
+    whatever library they come from. A named index of a pandas frame becomes a column; whether NaN becomes None is told
+    by `nan_to_null`, or if that is None by `nan_as_none`.
     """
     import pyarrow as pa  # here, to keep start-up light
 
@@ -51,9 +52,9 @@ def tabulate(value: object, fields: Mapping[str, object] | None = None, nan_to_n
 
 
 def conform(value: object, schema: Schema, nan_to_null: bool | None = None) -> pa.Table:
-    """The value as a table with the columns of a schema, ready to be inserted there.
+    """Return the value as a table with the columns of a schema, ready to be inserted.
 
-    Columns are matched by name. One that is missing becomes null where the type allows it.
+    Columns are matched by name. A missing column becomes null if its type is Nullable; otherwise raise InputError.
     """
     import pyarrow as pa  # here, to keep start-up light
 
@@ -84,7 +85,7 @@ def _fitted(column: Any, kind: Type) -> Any:
 
 
 class _named:
-    """Says in which column a value did not fit."""
+    """Context manager that converts Unfit to an InputError with the column's name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -109,7 +110,10 @@ def _given_kind(name: object, kind: object) -> Type:
 
 
 def _with_given(found: Spread, given: Mapping[str, Type]) -> Spread:
-    """What was found, with the columns that only `fields` names, where that can be: in an empty or a sparse table."""
+    """Add the columns that only `fields` names, with None in each row; raise InputError where that is not possible.
+
+    It is possible for an empty value and for a list of dicts, whose rows may lack columns.
+    """
     if found.is_empty and not found.columns:
         if not given:
             rule, hint = "nothing tells the type of its values", f'Give it: fields={{"{VALUE}": "Int64"}}.'

@@ -1,4 +1,7 @@
-"""Days and moments that ClickHouse can hold: checked for whole Arrow columns, before it would cut them silently."""
+"""The ranges of ClickHouse's date and time types, checked for whole Arrow columns.
+
+ClickHouse itself would change values beyond a range without an error.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ DAYS = {
 }
 SECONDS_MAX = 2**32 - 1
 YEARS = (1900, 2299)
-"""What DateTime64 holds, in the years of its zone."""
+"""The first and last year of DateTime64, in its time zone."""
 
 EPOCH = date(1970, 1, 1)
 DAY_MS = 86_400_000
 
 
 def fit_days(array: pa.Array, kind: Type) -> pa.Array:
-    """Arrow's days, in either of its units, all of them whole and within the type's range."""
+    """Return Arrow dates as date32; raise Unfit for a date64 with a time of day or a date beyond the type's range."""
     import pyarrow as pa  # here, to keep start-up light
 
     if array.type == pa.date64():
@@ -40,7 +43,11 @@ def fit_days(array: pa.Array, kind: Type) -> pa.Array:
 
 
 def fit_moments(array: pa.Array, kind: Type) -> pa.Array:
-    """Arrow's timestamps as the type's, all within its range and with no digit lost; with a zone as it has one."""
+    """Return Arrow timestamps with the unit and zone of the type.
+
+    Raise Unfit for a time beyond its range or with more digits, and where only one of the column and the type has a
+    zone.
+    """
     import pyarrow as pa  # here, to keep start-up light
 
     unit = array.type.unit
@@ -56,7 +63,7 @@ def fit_moments(array: pa.Array, kind: Type) -> pa.Array:
 
 
 def _check_clock(array: pa.Array, kind: Type) -> None:
-    """Refuse times without a zone for a type that has one, and the other way round."""
+    """Raise Unfit for times without a zone if the type has one, and the other way round."""
     import pyarrow.compute as pc  # here, to keep start-up light
 
     at = pc.index(array.is_valid(), True).as_py()
@@ -65,7 +72,7 @@ def _check_clock(array: pa.Array, kind: Type) -> None:
 
 
 def other_clock(row: int, value: object, kind: Type) -> Unfit:
-    """The complaint about a time without a zone in a column that has one, or the other way round."""
+    """Return the Unfit for a time without a zone in a column that has one, or the other way round."""
     other = replace(kind, zone="" if kind.zone else "UTC")
     if kind.zone:
         hint = f"Add its zone, such as tzinfo=datetime.UTC, or make the type {other}."
@@ -74,18 +81,18 @@ def other_clock(row: int, value: object, kind: Type) -> Unfit:
 
 
 def _bounds(kind: Type) -> tuple[int, int, str]:
-    """The first and the last second that the type holds, and how to say it."""
+    """Return the first and the last second since 1970 that the type holds, and the rule for the error message."""
     if kind.name == "DateTime":
         return 0, SECONDS_MAX, f"{kind} holds 1970-01-01 to 2106-02-07 06:28:15 in UTC"
     zone = ZoneInfo(kind.zone or "UTC")
     low, high = (int(datetime(year, 1, 1, tzinfo=zone).timestamp()) for year in (YEARS[0], YEARS[1] + 1))
-    if kind.numbers[0] > 6:  # Arrow's nanoseconds end here
+    if kind.numbers[0] > 6:  # the limit of 64-bit nanoseconds
         return low, 2**63 // 10**9 - 1, f"{kind} holds {YEARS[0]} to 2262-04-11"
     return low, high - 1, f"{kind} holds the years {YEARS[0]} to {YEARS[1]}"
 
 
 def _check_whole(array: pa.Array, ticks: pa.Array, step: int, rule: str) -> None:
-    """Refuse what is no multiple of a step."""
+    """Raise Unfit for the first value that is not a multiple of `step`."""
     import pyarrow.compute as pc  # here, to keep start-up light
 
     whole = pc.multiply(pc.divide(ticks, step), step)

@@ -1,4 +1,4 @@
-"""ClickHouse's types, what Python's and Arrow's types become, and what Arrow carries into each of them."""
+"""Conversions between ClickHouse types, Python types and Arrow types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FIXED_USUAL_MAX = 256
-"""ClickHouse makes longer FixedStrings only if a setting allows it."""
+"""The longest FixedString that ClickHouse creates without a special setting."""
 
 PYTHON_TYPES: dict[type, str] = {
     bool: "Bool",
@@ -39,33 +39,32 @@ PYTHON_TYPES: dict[type, str] = {
 }
 
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
-"""Digits of a second, for each unit of Arrow's timestamps."""
+"""The number of decimal places of a second for each unit of Arrow's timestamps."""
 
 
 def read_type(given: object) -> str:
-    """A ClickHouse type in its one spelling, from a text in any spelling or from a Python type."""
+    """Return the canonical spelling of a ClickHouse type, given as text in any spelling or as a Python type."""
     return str(read_kind(given))
 
 
 def read_kind(given: object) -> Type:
-    """The same, taken apart."""
+    """Return the parsed type for a text in any spelling, or for a Python type."""
     return parse(given) if isinstance(given, str) else _python_kind(given, 0)
 
 
 def is_nullable(type: str) -> bool:
-    """Whether a column of this type can hold nothing."""
     return parse(type).is_nullable
 
 
 def clock_of_type(type: str) -> Clock:
-    """Whether times of this type have a zone; nothing is known of a type that is not known here."""
+    """Return whether times of this type have a zone; empty for types without times or unknown to the parser."""
     with suppress(InputError):
         return parse(type).clock
     return ""
 
 
 def has_naive(type: str) -> bool:
-    """Whether this type has times without a zone in it."""
+    """Return whether this type contains times without a zone."""
     with suppress(InputError):
         return _has_naive(parse(type))
     return False
@@ -79,7 +78,7 @@ def _has_naive(kind: Type) -> bool:
 
 
 def _python_kind(given: Any, depth: int) -> Type:
-    """The type for a Python annotation such as `int`, `list[str]` or `float | None`."""
+    """Return the type for a Python annotation such as `int`, `list[str]` or `float | None`."""
     if depth > DEPTH_MAX:
         raise _refused(given, f"it is nested deeper than {DEPTH_MAX}")
     if isinstance(given, type) and given in PYTHON_TYPES:
@@ -87,7 +86,7 @@ def _python_kind(given: Any, depth: int) -> Type:
     origin, args = typing.get_origin(given), typing.get_args(given)
     parts = [_python_kind(arg, depth + 1) for arg in args if arg not in (None, types.NoneType, ...)]
     if origin in (typing.Union, types.UnionType) and len(parts) == 1 < len(args):
-        return parse(str(nullable(parts[0])))  # read again: an Array cannot be Nullable
+        return parse(str(nullable(parts[0])))  # parsed again to refuse Nullable(Array(…))
     if (origin is list and len(parts) == 1) or (origin is tuple and args[1:] == (...,)):
         return Type("Array", (parts[0],))
     if origin is dict and len(parts) == 2:
@@ -106,10 +105,10 @@ def _refused(given: object, rule: str) -> InputError:
 
 
 def arrow_of(kind: Type) -> pa.DataType:
-    """What to send over Arrow for an insert into a column of this type.
+    """Return the Arrow type to send for an insert into a column of this type.
 
-    A String may be sent as binary too. Integers of 128 and more bits are little-endian bytes, an IPv6 address is its
-    16 bytes, an Enum its number. Times with a zone are sent in UTC, others without one.
+    A String may also be sent as binary. Integers of 128 bits and more are little-endian bytes, an IPv6 address is its
+    16 bytes, an Enum its number. Times with a zone are sent in UTC, the others without a zone.
     """
     import pyarrow as pa  # here, to keep start-up light
 
@@ -147,10 +146,10 @@ _ARROW = {"Date": "date32", "Date32": "date32", "UUID": "string", "IPv4": "uint3
 
 
 def kind_of_arrow(data_type: pa.DataType, has_nulls: bool) -> Type:
-    """The ClickHouse type for an Arrow field.
+    """Return the ClickHouse type for an Arrow type.
 
-    A time without a zone has none in ClickHouse either. A dictionary of texts becomes LowCardinality, another one its
-    values' type. Lists and maps cannot be nullable in ClickHouse: for them `has_nulls` says nothing.
+    A time without a zone stays without one. A dictionary of texts becomes LowCardinality, any other dictionary the type
+    of its values. Lists and maps cannot be Nullable in ClickHouse, so `has_nulls` is ignored for them.
     """
     import pyarrow as pa  # here, to keep start-up light
 
@@ -227,7 +226,7 @@ _FROM_ARROW = {
 
 
 def _known_zone(zone: str | None) -> str:
-    """Moments keep their zone if it has a name; with a mere difference to UTC, they are the same moments in UTC."""
+    """Return the zone if it has a known name; UTC for a mere offset, since the moments stay the same."""
     if zone is None:
         return ""
     return zone if is_zone(zone) else "UTC"

@@ -1,7 +1,7 @@
-"""Types that values do not tell: those of nothing but None, of empty lists and of empty dicts.
+"""Types that values do not determine: those of columns with only None, empty lists or empty dicts.
 
-Such a type has `Nothing` where something is not known: `Nullable(Nothing)`, `Array(Nothing)`, `Array(Array(Nothing))`.
-Other rows may tell it. Until then a column is stored with a number in its place, which none of its values has.
+The unknown part of such a type is `Nothing`: `Nullable(Nothing)`, `Array(Nothing)`, `Array(Array(Nothing))`. Other rows
+may determine it. Until then the column is stored with a number type in that place, of which it has no values.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _PLACEHOLDER = Type("UInt8")
 _TEXT = Type("String")
 
 Untyped = Mapping[str, str]
-"""Columns of which something is not known, and the types that they have as far as it is."""
+"""Columns whose type is not fully known, and their types as far as known."""
 
 ALL_TYPED: Untyped = MappingProxyType({})
 
 
 def unknown_kind(column: list[Any]) -> Type | None:
-    """The type of values as far as they tell it; None if they tell all of it, or are to be refused."""
+    """Return the type as far as the values tell it; None if they tell all of it, or inference is to refuse them."""
     return None if any(_tells(value, 0) for value in column) else _kind(column)
 
 
@@ -44,7 +44,7 @@ def _tells(value: Any, depth: int) -> bool:
     if type(value) in PLAIN:
         return True
     try:
-        (told,), _ = plain([value])  # an empty array of numpy, or what pandas has for None
+        (told,), _ = plain([value])  # an empty numpy array, or a missing value of pandas
     except Unfit:
         return True
     return _tells(told, depth + 1)
@@ -69,19 +69,19 @@ def _around(outer: Type, rows: Iterable[Iterable[Any]]) -> Type | None:
 
 
 def is_unknown(kind: Type) -> bool:
-    """Whether a type has a part that is not known."""
+    """Return whether a part of the type is `Nothing`."""
     return kind.name == NOTHING.name or any(map(is_unknown, kind.parts))
 
 
 def stored_kind(kind: Type) -> Type:
-    """The type of a column that can hold such values."""
+    """Return the type of a ClickHouse column that can store such values."""
     if kind.name == NOTHING.name:
         return _PLACEHOLDER
     return Type(kind.name, tuple(map(stored_kind, kind.parts))) if is_unknown(kind) else kind
 
 
 def read_unknown(text: str) -> Type:
-    """Such a type from its text."""
+    """Parse the text of an undetermined type, which `grammar.parse` does not accept."""
     if text == NOTHING.name:
         return NOTHING
     name, _, inside = text.removesuffix(")").partition("(")
@@ -92,8 +92,8 @@ def read_unknown(text: str) -> Type:
 
 
 def known_as(value: str, kind: Type, wanted: Type, depth: int = 0) -> str:
-    """SQL for a value of such a type, as one of a type that is known."""
-    if kind == NOTHING:  # there is none
+    """Return SQL that converts a value of an undetermined type to the type `wanted`."""
+    if kind == NOTHING:  # no value has this type
         return f"defaultValueOfTypeName({quoting.text(str(wanted))})"
     if kind == ONLY_NONE:
         return f"CAST(NULL, {quoting.text(str(wanted))})"

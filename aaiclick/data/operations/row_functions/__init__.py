@@ -1,1 +1,1 @@
-"""Functions of each row's own values, by subject."""
+"""Functions that compute a value from the values of the same row, by subject."""

@@ -1,4 +1,4 @@
-"""Steps of a calendar: so many days, months or years on, at the same time of the clock; first and last days."""
+"""Calendar arithmetic: add days, months or years at the same time of day; find the last day of a period."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _MONTHS = (
 
 
 def stepped(unit: str) -> Callable[[object], Applied]:
-    """So many days, weeks, months, quarters or years on; a day that a month has not becomes its last.
+    """Return a function that adds a number of days, weeks, months, quarters or years.
 
-    Of times with a zone, their clocks go on: what these leave out, or show twice, is refused.
+    A day that the target month does not have becomes its last. Times with a zone are moved in local time; a result that
+    the zone's clocks skip or show twice raises an error.
     """
 
     def make(count: object) -> Applied:
@@ -57,7 +58,7 @@ def _stepped(unit: str, kinds: Sequence[Kind]) -> Worded | None:
     digits, zone = digits_of(moment), moment.bare.zone
     if zone in ("", "UTC"):
         words = _naive(unit, "{0}", digits, zone)
-    else:  # what the clocks show goes on, and is then a moment again
+    else:  # moved in local time, then localized again
         shown_by_clocks = localized(None).sql
         words = localized(zone).sql.replace("{0}", _naive(unit, "{0}", digits, "").replace("{0}", shown_by_clocks))
     return Worded(null_or(words, kinds), like(Type("DateTime64", numbers=(digits,), zone=zone), *kinds))
@@ -85,7 +86,7 @@ _LAST = {
 
 
 def ended(unit: str) -> Operation:
-    """The last day of the week, month, quarter or year."""
+    """Return the last day of the week, month, quarter or year."""
     if unit not in _LAST:
         hint = did_you_mean(str(unit), _LAST)
         if unit in UNITS:

@@ -1,4 +1,4 @@
-"""None, and choices among values."""
+"""Functions about None, and functions that choose among values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from aaiclick.urls import shown
 
 _HASH = "cityHash64({0}{args})"
 MAPPED_MAX = 500
-"""Values of a mapping in a query; more are rows of an Object, to be joined."""
+"""The largest mapping in a query; a larger one should be an Object to join with."""
 
 
 _least, _greatest = nans.chosen("least({0}{args})", least_kind), nans.chosen("greatest({0}{args})", greatest_kind)
@@ -35,7 +35,7 @@ def _hashed(kinds: Sequence[Kind]) -> Worded:
 
 
 def first_known(sql: str) -> Typing:
-    """The answer is the first argument that is there."""
+    """Return the typing of a result that is the first argument that is not None."""
 
     def typing(kinds: Sequence[Kind]) -> Worded:
         needed = next((number for number, kind in enumerate(kinds, 1) if not is_null(kind)), len(kinds))
@@ -46,7 +46,10 @@ def first_known(sql: str) -> Typing:
 
 
 def cases(count: int) -> Operation:
-    """The first value whose condition is true: so many values, another for all else, then the conditions."""
+    """Return the first of `count` values whose condition is true.
+
+    The arguments are the values, then the default, then the conditions.
+    """
     pairs = ", ".join(f"{{{count + 1 + number}}}, {{{number}}}" for number in range(count))
     words, values = f"multiIf({pairs}, {{{count}}})", slice(count + 1)
     typing = same(words, values)
@@ -57,12 +60,12 @@ def cases(count: int) -> Operation:
 
 
 def map_values(mapping: Mapping[Any, Any], default: Any = None) -> Applied:
-    """What each value stands for; `default` for those that are not in the mapping."""
+    """Return the value that each value is mapped to; `default` for values that are not in the mapping."""
     return _mapped("map_values", mapping, default, keeps=False)
 
 
 def replace_values(mapping: Mapping[Any, Any]) -> Applied:
-    """Some values replaced by others; those that are not in the mapping stay."""
+    """Replace the values that are in the mapping, and keep the others."""
     return _mapped("replace_values", mapping, None, keeps=True)
 
 

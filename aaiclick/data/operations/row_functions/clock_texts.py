@@ -1,4 +1,4 @@
-"""Texts as times, by Python's codes: `strptime`, whole."""
+"""`strptime`: texts as times, by the format codes of Python."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ TOLD = "strptime: a value is no time of the form {}"
 
 
 def read(form: str, strict: bool = True) -> Operation:
-    """Texts as times, by Python's codes; with %z moments in UTC, else without a zone.
+    """Parse texts as times by Python's format codes: in UTC if there is %z, otherwise without a zone.
 
-    A text that has not the form, or means no time, is refused; None, if not strict.
+    A text that does not match the format, or is not a valid time, raises an error; if not strict, it gives None.
     """
     pattern, codes = _understood(form)
     group = {code: f"g[{place}]" for place, code in enumerate(codes, 1)}
@@ -74,7 +74,7 @@ def _escaped(text: str) -> str:
 
 
 def _understood(form: object) -> tuple[str, list[str]]:
-    """The pattern of a form, and its codes in their order."""
+    """Return the regular expression for a format, and its codes in order."""
     if not isinstance(form, str):
         raise _refused(form, "it is a text such as '%Y-%m-%d'")
     for code, meaning in _SHORT.items():
@@ -116,7 +116,7 @@ def _place(names: Sequence[str], text: str) -> str:
 
 
 def _ticks(group: dict[str, str]) -> tuple[str, str]:
-    """Whether the parts make a time, and its millionths of a second since 1970."""
+    """Return SQL for whether the parts make a valid time, and for its microseconds since 1970."""
     year, month, day = _year(group), _month(group), _number(group["d"]) if "d" in group else "1"
     start = f"makeDate32({year}, {month}, {day})"
     checks = ["notEmpty(g)", f"{year} BETWEEN 1900 AND 2299", f"toDayOfMonth({start}) = {day}"]
@@ -160,7 +160,7 @@ def _six(text: str) -> str:
 
 
 def _offset(text: str) -> str:
-    """Seconds east of UTC; a time of Z is UTC."""
+    """Return SQL for the offset from UTC in seconds, positive to the east; Z is 0."""
     bare = f"replaceAll({text}, ':', '')"
     parts = " + ".join(
         f"{_number(f'substring({bare}, {at}, 2)')} * {unit}" for at, unit in ((2, 3600), (4, 60), (6, 1))

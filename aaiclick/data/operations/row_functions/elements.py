@@ -1,4 +1,4 @@
-"""What is computed of each element of lists, written as a function of Python: `each(lambda x: x * 2)`."""
+"""Functions that apply a Python function to the elements of lists: `each(lambda x: x * 2)`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
 NESTED: ContextVar[int] = ContextVar("aaiclick_elements", default=0)
-"""How many functions of elements are being written inside each other."""
+"""The nesting depth of element functions in this context, which gives each its own lambda variable."""
 
 _IS_TRUE = "ifNull(toBool({1}), false)"
 

@@ -1,4 +1,4 @@
-"""Functions of places on the globe: degrees of latitude, then of longitude."""
+"""Functions of places on the globe, given as degrees of latitude and longitude."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOWHERE = quoting.text("a place is refused: latitudes are from -90 to 90, longi
 
 
 def _checked(words: str, kind: Type, *pairs: tuple[int, int]) -> Typing:
-    """Said of floats, if latitudes and longitudes are such."""
+    """Return a typing that converts arguments to floats and checks each (latitude, longitude) pair of positions."""
 
     def typing(kinds: Sequence[Kind]) -> Worded | None:
         if None in kinds:
@@ -35,7 +35,7 @@ def _checked(words: str, kind: Type, *pairs: tuple[int, int]) -> Typing:
 
 
 def geo_distance(longitude: object, other_latitude: object, other_longitude: object) -> Applied:
-    """Metres along the great circle, from a latitude and longitude to others; the globe is a sphere."""
+    """Return the metres along the great circle between two places; the globe is taken for a sphere."""
     words = "greatCircleDistance({1}, {0}, {3}, {2})"
     return Applied(
         Operation(words, 4, 4, typed=_checked(words, FLOAT, (0, 1), (2, 3))),
@@ -44,7 +44,7 @@ def geo_distance(longitude: object, other_latitude: object, other_longitude: obj
 
 
 def geohash(longitude: object, precision: int = 12) -> Applied:
-    """The geohash of a latitude and longitude, of so many characters."""
+    """Return the geohash, `precision` characters long, of a latitude and longitude."""
     size = check_kind("geohash", precision, int, "the precision is a whole number")
     if not 1 <= size <= 12:
         raise InputError(field="precision", value=str(size), rule="from 1 to 12", hint="")
@@ -53,7 +53,6 @@ def geohash(longitude: object, precision: int = 12) -> Applied:
 
 
 def h3(longitude: object, resolution: int) -> Applied:
-    """The cell of H3 of a latitude and longitude."""
     size = check_kind("h3", resolution, int, "the resolution is a whole number")
     if not 0 <= size <= 15:
         raise InputError(field="resolution", value=str(size), rule="from 0 to 15", hint="")
@@ -62,7 +61,7 @@ def h3(longitude: object, resolution: int) -> Applied:
 
 
 def in_polygon(y: object, corners: object) -> Applied:
-    """Whether the point of this x and an y is inside of a polygon, given by the (x, y) of its corners."""
+    """Return whether the point (x, y) lies inside a polygon, given by the (x, y) of its corners; called on x."""
     known = [_corner(each) for each in corners] if isinstance(corners, Sequence) else []
     if len(known) < 3:
         raise InputError(field="in_polygon", value=shown(repr(corners)), rule="three corners at least", hint="")

@@ -1,4 +1,4 @@
-"""Functions of lists, and places in lists, texts, maps and records."""
+"""Functions of lists; access to elements of lists, texts, maps and records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from aaiclick.urls import shown
 Said = Callable[[Type], str]
 
 _SLICE = "substringUTF8({0}, if({1} < 0, greatest({1}, -toInt64(lengthUTF8({0})) - ({0} = '')), {1} + 1), {2})"
-"""From an index, which may be counted from the end: Python's text[start:][:count]."""
+"""`count` characters from an index, which may be negative: Python's text[start:][:count]."""
 
 _LIST_SLICE = "arraySlice({0}, if({1} < 0, greatest({1}, -toInt64(length({0})) - empty({0})), {1} + 1), {2})"
 _KNOWN = "arrayMap(x -> assumeNotNull(x), arrayFilter(x -> isNotNull(x), {0}))"
@@ -35,14 +35,14 @@ _PLACE = "(toInt64(nullIf(indexOf({0}, {1}), 0)) - 1)"
 
 
 def element(kind: Kind) -> Type | None:
-    """The type of what is in a list; not known, if that of the list is not."""
+    """Return the element type of a list type; None for an unknown type, or one that is not a list."""
     return kind.bare.parts[0] if kind is not None and is_list(kind) else None
 
 
 def of_list(
     name: str, plain: str, words: Said, kind: Callable[[Type], Kind], arguments: int = 1, times: slice = slice(0)
 ) -> Operation:
-    """Said of a list by the type of what is in it; anything else is refused, where that is known."""
+    """Return a list function whose SQL depends on the element type; types known to be no lists raise InputError."""
 
     def typing(kinds: Sequence[Kind]) -> Worded | None:
         first = kinds[0]
@@ -65,7 +65,7 @@ def _list(inner: Type) -> Kind:
     return Type("Array", (inner,))
 
 
-# ---------------------------------------------------------------- totals of each list
+# ---------------------------------------------------------------- aggregates of each list
 
 
 def _sum_words(inner: Type) -> str:
@@ -108,11 +108,11 @@ def _extreme(sort: str) -> Said:
     return words
 
 
-# ---------------------------------------------------------------- lists of lists
+# ---------------------------------------------------------------- sorted, distinct and joined
 
 
 def list_sort(descending: bool = False) -> Operation:
-    """Sorted; NaN and None are at the end."""
+    """Sort each list; NaN and None come last."""
     words = "arraySort({0})"
     if descending:
         words = "arraySort((x, place) -> place, {0}, arrayMap(p -> -p, arrayEnumerateDense(arraySort({0}))))"
@@ -136,7 +136,6 @@ def _unique(inner: Type) -> str:
 
 
 def list_join(separator: str = "") -> Operation:
-    """The elements as one text."""
     mark = braced(check_kind("list_join", separator, str, "a separator is a text"))
 
     def words(inner: Type) -> str:
@@ -151,13 +150,14 @@ def _innermost(kind: Type) -> Type:
     return _innermost(kind.bare.parts[0]) if is_list(kind) else kind
 
 
-# ---------------------------------------------------------------- places
+# ---------------------------------------------------------------- elements and slices
 
 
 def get(key: object) -> Applied | Operation:
-    """What is at this place of a list or a text, counted from 0 or, negative, from the end; or under this name.
+    """Return the element at an index of a list or a text, or the value under a name.
 
-    None if there is nothing; of lists and records inside, which cannot be None, that is refused.
+    Indices count from 0, or from the end if negative. The result is None where there is no element; if the element is a
+    list or a map, which cannot be NULL, that raises an error.
     """
     if isinstance(key, str):
         return _named(key)
@@ -242,7 +242,7 @@ def _named(key: str) -> Operation:
 
 
 def part(start: int | None = None, stop: int | None = None) -> Operation:
-    """Python's [start:stop], of lists and texts; characters are counted, not bytes."""
+    """Return the slice [start:stop] of lists and texts, as in Python; texts are counted in characters."""
     for place in (start, stop):
         if place is not None:
             check_kind("part", place, int, "a place is a whole number")

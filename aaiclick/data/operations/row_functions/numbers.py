@@ -1,4 +1,4 @@
-"""Functions of numbers."""
+"""Functions of numbers: roots, logarithms, trigonometry, rounding, ranges and integers."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from aaiclick.urls import shown
 
 _CLIP = "if(isNull({0}), NULL, least(greatest({0}, {1}), {2}))"
 _EXPM1 = "(2 * exp({0} / 2) * sinh({0} / 2))"
-"""ClickHouse has none; `exp(x) - 1` loses all digits near 0, and this does not."""
+"""ClickHouse has no expm1; `exp(x) - 1` loses all digits near 0, this formula does not."""
 
 _TANH = "if(abs({0}) < 20, sinh({0}) / cosh({0}), toFloat64(sign({0})))"
-"""ClickHouse's own is 0 for small numbers."""
+"""ClickHouse's own tanh returns 0 for small numbers."""
 
 _BETWEEN = {
     "both": ("{0} >= {1}", "{0} <= {2}"),
@@ -56,7 +56,7 @@ def _float(words: str) -> Operation:
 
 
 def _of_whole(name: str, words: Callable[[int], str], kind: Callable[[int], Type]) -> Typing:
-    """Said of whole numbers of up to 64 bits, by their width; others are refused where that is known."""
+    """Return a typing for integers of up to 64 bits, with SQL by their width; other known types raise InputError."""
 
     def typing(kinds: Sequence[Kind]) -> Worded | None:
         if None in kinds:
@@ -74,7 +74,7 @@ def _of_whole(name: str, words: Callable[[int], str], kind: Callable[[int], Type
 _GCD = "toUInt{bits}(if({{0}} = 0, abs({{1}}), if({{1}} = 0, abs({{0}}), gcd({a}, {b}))))"
 _LCM = "accurateCast(if({{0}} = 0 OR {{1}} = 0, 0, toUInt128(intDiv({a}, gcd({a}, {b}))) * {b}), 'UInt64')"
 _POSITIVE = {"a": "greatest(abs({0}), 1)", "b": "greatest(abs({1}), 1)"}
-"""What `if` does not choose is computed too, now and then: never of zeros."""
+"""ClickHouse may evaluate the branch that `if` does not choose; these keep `gcd` from seeing a zero."""
 
 
 def _whole_pair(name: str, words: str, kind: Callable[[int], Type]) -> Operation:
@@ -85,7 +85,7 @@ def _whole_pair(name: str, words: str, kind: Callable[[int], Type]) -> Operation
 
 
 def clip(lower: object = None, upper: object = None) -> Applied:
-    """No less than one, no more than the other; without one, there is no such end."""
+    """Limit values to at least `lower` and at most `upper`; either may be left out."""
     if lower is None or upper is None:
         bound = "greatest" if upper is None else "least"
         end, kind = upper if lower is None else lower, greatest_kind if upper is None else least_kind
@@ -98,7 +98,7 @@ def clip(lower: object = None, upper: object = None) -> Applied:
 
 
 def is_between(low: object, high: object, closed: str = "both") -> Applied:
-    """Whether each value is from one to the other; `closed` tells which of these count: both, left, right, neither."""
+    """Return whether each value is between `low` and `high`; `closed` tells which bounds are included."""
     if closed not in _BETWEEN:
         raise InputError(field="closed", value=shown(repr(closed)), rule="both, left, right or neither", hint="")
     words = " AND ".join(_BETWEEN[closed])

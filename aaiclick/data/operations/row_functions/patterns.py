@@ -1,4 +1,4 @@
-"""Regular expressions, in the syntax of RE2: `.` stands for a line's end too, and nothing looks ahead or back."""
+"""Regular expressions in RE2 syntax: `.` matches a line end too, and there are no lookaheads or lookbehinds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def _maybe_text(words: str) -> Typing:
 
 
 def extract(pattern: str, group: int | None = None) -> Operation:
-    """What the pattern matches first, or a group of it; without a number the first group, or if it has none, all."""
+    """Return the first match, or a group of it; None if there is no match.
+
+    Without a number it is the first group, or the whole match if the pattern has no group.
+    """
     mark = _pattern("extract", pattern)
     found = f"extract({{0}}, {mark})"
     if group is not None:
@@ -30,24 +33,24 @@ def extract(pattern: str, group: int | None = None) -> Operation:
 
 
 def extract_all(pattern: str) -> Operation:
-    """Everything that the pattern matches: its first group, or if it has none, all."""
+    """Return all matches as a list: their first groups, or the whole matches if the pattern has no group."""
     return listed(f"extractAll({{0}}, {_pattern('extract_all', pattern)})")
 
 
 def extract_groups(pattern: str) -> Operation:
-    """The groups of what the pattern matches first; an empty list, if there is nothing."""
+    """Return the groups of the first match; an empty list if there is none."""
     return listed(f"extractGroups({{0}}, {_pattern('extract_groups', pattern)})")
 
 
 def replace_regex(pattern: str, by: str) -> Operation:
-    r"""All that the pattern matches, replaced; `\0` is the match, `\1` its first group."""
+    r"""Replace all matches; `\0` in the replacement is the match, `\1` its first group."""
     mark = _pattern("replace_regex", pattern)
     other = braced(check_kind("replace_regex", by, str, "what it is replaced by is a text"))
     return gives(f"replaceRegexpAll({{0}}, {mark}, {other})", TEXT)
 
 
 def count_matches(pattern: str) -> Operation:
-    """How often the pattern matches, side by side; one that matches nothing at all is refused."""
+    """Count the matches that do not overlap; a pattern that matches the empty text raises an error."""
     mark = _pattern("count_matches", pattern)
     told = "count_matches: the pattern matches an empty text"
     words = f"toInt64(if(throwIf(match('', {mark}), '{told}') = 0, countMatches({{0}}, {mark}), 0))"
@@ -55,7 +58,6 @@ def count_matches(pattern: str) -> Operation:
 
 
 def full_match(pattern: str) -> Operation:
-    """Whether the pattern matches the whole text."""
     check_kind("full_match", pattern, str, "a pattern is a text")
     whole = braced(f"^(?:{pattern})\\z")
     return condition(f"match({{0}}, {whole})")

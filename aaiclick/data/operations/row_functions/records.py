@@ -1,4 +1,4 @@
-"""Functions of maps and records, and of texts that are JSON."""
+"""Functions of maps and records, and of JSON texts."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def _of_map(name: str, words: str, place: int) -> Operation:
 
 
 def json(path: str, kind: Any = None) -> Operation:
-    """What stands at a path such as `$.a.b[0]` of texts in JSON: str, int, float, bool, a list of one, or as it is.
+    """Return the value at a path such as `$.a.b[0]` of JSON texts: str, int, float, bool, or a list of one of them.
 
-    None if there is nothing, or null; what is of another type, and a text that is no JSON, is refused.
+    Without a type it is the JSON of the value. Where there is no value, or null, the result is None, or an empty list
+    if a list was asked for. A value of another type, and a text that is not JSON, raise an error.
     """
     steps = _steps(path)
     inner = get_args(kind)[0] if get_origin(kind) is list and get_args(kind) else None
@@ -81,13 +82,17 @@ def _steps(path: object) -> list[str | int]:
 
 
 def _at(text: str, steps: Sequence[str | int]) -> str:
-    """A text and a path, as ClickHouse's functions take them: they count from 1."""
+    """Return a text and a path as arguments of ClickHouse's JSON functions, whose indices count from 1."""
     listed = [braced(step) if isinstance(step, str) else str(step + 1 if step >= 0 else step) for step in steps]
     return ", ".join([text, *listed])
 
 
 def _kind_at(text: str, steps: Sequence[str | int]) -> str:
-    """ClickHouse's word for what stands there; a place is one of a list, not of an object's parts."""
+    """Return SQL for ClickHouse's name of the JSON type at a path.
+
+    It is 'Null' where an index is applied to an object, or a name to an array: ClickHouse would index the object's
+    fields.
+    """
     checks = [
         f"JSONType({_at(text, steps[:number])}) {'=' if isinstance(step, int) else '!='} 'Array'"
         for number, step in enumerate(steps)

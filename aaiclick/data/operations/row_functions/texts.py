@@ -1,4 +1,4 @@
-"""Functions of texts: lengths and places count characters, as Python does."""
+"""Functions of texts. Lengths and positions count characters, as in Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STRIP = (
     "if(isValidASCII({{0}}), {plain}({{0}}, ' \\t\\n\\r\\x0b\\x0c\\x1c\\x1d\\x1e\\x1f'), "
     "replaceRegexpAll({{0}}, '{pattern}', ''))"
 )
-"""Without what Python takes for white space; most texts need no pattern for it."""
+"""Strip what Python regards as white space. ASCII texts, the usual case, need no regular expression."""
 
 _SIDES = {"both": ("trimBoth", "^[{0}]+|[{0}]+$"), "left": ("trimLeft", "^[{0}]+"), "right": ("trimRight", "[{0}]+$")}
 _REPLACE = "if(throwIf({1} = '', 'replace: there is no empty text to be found') = 0, replaceAll({0}, {1}, {2}), '')"
@@ -33,31 +33,31 @@ _FIRST = "upperUTF8(substringUTF8({0}, 1, 1))"
 _CAPITAL = (
     f"concat(substringUTF8({_FIRST}, 1, 1), lowerUTF8(substringUTF8({_FIRST}, 2)), lowerUTF8(substringUTF8({{0}}, 2)))"
 )
-"""Of a sign that is two in capitals, only the first stays one."""
+"""Where the upper case of a character has two letters, the second is put in lower case."""
 _TITLE = (
     f"arrayStringConcat(arrayMap(w -> {_CAPITAL.replace('{0}', 'w')}, extractAll({{0}}, '[{_CASED}]+|[^{_CASED}]+')))"
 )
 _DISTANCE = (
     "toInt64(if(empty({0}) OR empty({1}), greatest(lengthUTF8({0}), lengthUTF8({1})), editDistanceUTF8({0}, {1})))"
 )
-"""Of an empty text, ClickHouse's own would count bytes."""
+"""Beside an empty text, ClickHouse's editDistanceUTF8 would count bytes."""
 
 _PREFIX = "if(startsWith({0}, {1}), substringUTF8({0}, lengthUTF8({1}) + 1), {0})"
 _SUFFIX = "if(endsWith({0}, {1}), substringUTF8({0}, 1, lengthUTF8({0}) - lengthUTF8({1})), {0})"
 
 
 def braced(text: str) -> str:
-    """A text, quoted, where braces stand for arguments."""
+    """Return a text as an SQL literal for a template, with braces doubled."""
     return quoting.text(text).replace("{", "{{").replace("}", "}}")
 
 
 def known_or_null(sql_text: str, kind: Type) -> Typing:
-    """What may throw is not asked of what lies under a NULL."""
+    """Return a typing for SQL that may throw: it is not evaluated where an argument is NULL."""
     return lambda kinds: None if None in kinds else Worded(null_or(sql_text, kinds), like(kind, *kinds))
 
 
 def listed(words: str, element: Type = TEXT) -> Operation:
-    """A list made of a text: of None an empty one, since a list cannot be None."""
+    """Return an operation that makes a list from a text; an empty list for None, since a list cannot be NULL."""
 
     def typing(kinds: Sequence[Kind]) -> Worded:
         text = f"if(isNull({{0}}), [], {words.replace('{0}', 'assumeNotNull({0})')})"
@@ -83,7 +83,7 @@ def _text(words: str) -> Operation:
 
 
 def padded(width: int, side: str = "left", fill: str = " ") -> Operation:
-    """As wide as this at least: `fill` stands on the left, on the right or on both sides."""
+    """Pad the text with `fill` to at least `width` characters, on the left, right or both sides."""
     count = _width("pad", width)
     if len(check_kind("pad", fill, str, "what it is filled with is a text")) != 1:
         raise InputError(field="fill", value=shown(repr(fill)), rule="it is one character", hint="")
@@ -105,7 +105,7 @@ def _width(name: str, width: int) -> int:
 
 
 def zero_filled(width: int) -> Operation:
-    """With zeros in front, behind a sign if there is one."""
+    """Pad the text with leading zeros to at least `width` characters, after a sign if there is one."""
     count = _width("zfill", width)
     rest = "substringUTF8({0}, 2)"
     signed = f"leftPadUTF8({rest}, greatest({max(count - 1, 0)}, lengthUTF8({rest})), '0')"
@@ -114,13 +114,13 @@ def zero_filled(width: int) -> Operation:
 
 
 def repeated(times: object) -> Applied:
-    """The text so many times; of less than one, an empty text."""
+    """Repeat the text; for fewer than one time, return an empty text."""
     words = "repeat({0}, {1})"
     return Applied(Operation(words, 2, 2, typed=known_or_null(words, TEXT)), (times,))
 
 
 def split(separator: str | None = None, limit: int | None = None) -> Operation:
-    """The parts between separators, or without one, between white space; `limit`: at most so many cuts."""
+    """Split at the separator, or without one at white space; `limit` is the maximum number of cuts."""
     if separator is None:
         if limit is not None:
             raise InputError(field="limit", value=shown(repr(limit)), rule="it needs a separator", hint="")
@@ -139,7 +139,7 @@ def split(separator: str | None = None, limit: int | None = None) -> Operation:
 
 
 def contains_one(texts: object) -> Operation:
-    """Whether any of these stands in it."""
+    """Return whether the text contains any of these texts."""
     known: list[Any] = list(texts) if isinstance(texts, list | tuple | set | frozenset) else [None]
     if not all(isinstance(each, str) for each in known) or len(known) > 255:
         rule = "a list of up to 255 texts"
@@ -150,7 +150,7 @@ def contains_one(texts: object) -> Operation:
 
 
 def replaced(old: object, new: object = None) -> Applied:
-    """All of one text by another; whole values are replaced by `replace_values`."""
+    """Replace all occurrences of one text by another; `replace_values` replaces whole values."""
     hint = "Whole values are replaced by replace_values({old: new})."
     if isinstance(old, Mapping) or new is None:
         raise InputError(field="replace", value=shown(repr(old)), rule="two texts, the old and the new", hint=hint)
@@ -167,13 +167,13 @@ _ENCODINGS = ("base64", "hex")
 
 
 def encoded(encoding: str) -> Operation:
-    """Its bytes in UTF-8, as `base64` or `hex`."""
+    """Return the text's UTF-8 bytes as `base64` or `hex`."""
     _check_encoding("encode", encoding)
     return _text("base64Encode({0})" if encoding == "base64" else "lower(hex({0}))")
 
 
 def decoded(encoding: str) -> Operation:
-    """The text whose bytes these are; what is no such text is refused."""
+    """Return the text that was encoded as `base64` or `hex`; raise an error if the value is malformed or not UTF-8."""
     _check_encoding("decode", encoding)
     fits = "match({0}, '^([0-9a-fA-F]{{2}})*$')"
     value, fits = ("tryBase64Decode({0})", "(base64Encode(d) = {0})") if encoding == "base64" else ("unhex({0})", fits)
@@ -192,7 +192,10 @@ def _like_sizes(words: str, kind: Type) -> Operation:
 
 
 def _of_few(operation: Operation) -> Operation:
-    """A number, also of texts that are kept as LowCardinality: numbers kept so would know one zero, not two."""
+    """Cast the number to a plain type where an argument is LowCardinality.
+
+    ClickHouse would return a LowCardinality number, and these do not distinguish 0.0 and -0.0.
+    """
     plain = operation.typed
     assert plain is not None
 

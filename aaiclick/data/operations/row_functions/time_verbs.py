@@ -1,7 +1,7 @@
-"""What can be done to times alone: attach, drop and change their zone; write them; find where their day began.
+"""Functions of times: attach, drop and convert time zones, format times, truncate them to a unit.
 
-ClickHouse cuts times before 1970 towards zero, moves those that clocks leave out, and takes one of two where clocks
-show the same again: here the first are cut downwards, and the others are refused.
+ClickHouse truncates times before 1970 towards zero, moves local times that clocks skip, and picks one of two times that
+clocks show twice. Here times before 1970 are rounded down, and the other two cases are refused.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _WITHOUT_ZONE = f"replaceRegexpOne(toTypeName(t), {_ANY_ZONE}, '')"
 """The type of the time `t`, without its zone."""
 
 _OF_NUMBER = f"replaceRegexpOne({_WITHOUT_ZONE}, 'DateTime(\\\\)*)$', 'DateTime64(0)\\\\1')"
-"""The same, of a kind that can be made of a number."""
+"""The same type, with DateTime replaced by DateTime64(0): a number of seconds can be cast to it."""
 
 _CODES = {code: f"%{code}" for code in "aAwdbBmyYHIpMSfzjGuVFT%"} | {"A": "%W", "B": "%M", "M": "%i"}
-"""Python's codes of a time's parts, as ClickHouse writes them."""
+"""Python's format codes, and ClickHouse's equivalents."""
 
 _CODE = re.compile("%(.?)", re.DOTALL)
 
 
 def localized(zone: str | None) -> Operation:
-    """Attach a zone to times that have none; with None, drop theirs, and keep what their clocks show."""
+    """Attach a zone to times that have none; with None, drop their zone and keep the local time."""
     is_off = (f"{SECONDS.format('made')} != seconds", "it is out of the range of its type")
     if zone is None:
         naive = named(_checked("made", is_off), made=f"CAST(CAST(seconds, {_OF_NUMBER}), {_WITHOUT_ZONE})")
@@ -47,19 +47,19 @@ def localized(zone: str | None) -> Operation:
 
 
 def _checked(value: str, *reasons: tuple[str, str]) -> str:
-    """A value, or an error; the value is written twice."""
+    """Return SQL for a value, with an error for each reason that holds. The value is written twice."""
     told = ((wrong, quoting.text(f"a time is refused: {why}")) for wrong, why in reasons)
     checks = " + ".join(f"throwIf(ifNull({wrong}, 0), {why})" for wrong, why in told)
     return f"if({checks} = 0, {value}, {value})"
 
 
 def converted(zone: str) -> Operation:
-    """The same moments on the clocks of another zone."""
+    """Convert times to another zone; they remain the same moments."""
     return Operation(f"toTimeZone({{0}}, {quoting.text(zone_of(zone))})", takes="aware", makes="aware")
 
 
 def zone_of(zone: object) -> str:
-    """The name of a zone, or a refusal."""
+    """Return the name of a zone; raise InputError if it is not known."""
     if not isinstance(zone, str) or not is_zone(zone):
         hint = "Write it as in 'Europe/Berlin' or 'UTC'."
         raise InputError(field="zone", value=shown(repr(zone)), rule="there is no such time zone", hint=hint)
@@ -67,7 +67,7 @@ def zone_of(zone: object) -> str:
 
 
 def written(form: str) -> Operation:
-    """Times as texts, in Python's codes."""
+    """Format times by Python's format codes."""
     if not isinstance(form, str):
         raise InputError(field="strftime", value=shown(repr(form)), rule="it is a text such as '%Y-%m-%d'", hint="")
     codes = _CODE.findall(form)
@@ -80,7 +80,7 @@ def written(form: str) -> Operation:
 
 
 def begun(unit: str) -> Operation:
-    """When the second, hour, day … of times began; from weeks on, the day."""
+    """Truncate times to the unit; for weeks and longer units the result is a date."""
     if unit not in UNITS:
         hint = did_you_mean(str(unit), UNITS)
         raise InputError(field="start_of", value=shown(repr(unit)), rule=f"one of {', '.join(UNITS)}", hint=hint)

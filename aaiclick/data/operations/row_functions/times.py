@@ -1,4 +1,4 @@
-"""Functions of days and times."""
+"""Functions of dates and times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNTIL = "(toInt64(toInt32(toDate32({1}))) - toInt64(toInt32(toDate32({0}))))"
 
 
 def timestamp(unit: str = "s") -> Operation:
-    """Seconds (or milliseconds `ms`, microseconds `us`) since 1970 in UTC, rounded down."""
+    """Return the seconds (or milliseconds `ms`, microseconds `us`) since 1970-01-01 in UTC, rounded down."""
     _check_unit("timestamp", unit)
     step = 1_000_000 // _PER_SECOND[unit]
     ticks = _MICROS if step == 1 else f"toInt64(floor({_MICROS} / {step}))"
@@ -36,7 +36,7 @@ def timestamp(unit: str = "s") -> Operation:
 
 
 def from_timestamp(unit: str = "s", zone: str = "UTC") -> Operation:
-    """The moment so many seconds (or milliseconds `ms`, microseconds `us`) after 1970 began in UTC."""
+    """Return the time that is so many seconds (or milliseconds `ms`, microseconds `us`) after 1970-01-01 in UTC."""
     _check_unit("from_timestamp", unit)
     place, step = zone_of(zone), 1_000_000 // _PER_SECOND[unit]
     words = of_ticks(f"toInt128({{0}}) * {step}", 6, place)
