@@ -233,7 +233,7 @@ def _limited(words: str, limit: float, kinds: Sequence[Kind]) -> str:
 
 def _summed(sign: str, kinds: Sequence[Kind]) -> Worded:
     digits, scale = _side_by_side(kinds)
-    digits += digits == 38  # a sum of 39 digits in a Decimal128 cannot be read back; ClickHouse checks narrower ones
+    digits += digits == 38  # 39 digits in a Decimal128 cannot be read back; ClickHouse checks narrower sums
     found = decimal(min(digits, _MOST), scale)
     assert found is not None
     text = _as_decimals(f"({{0}} {sign} {{1}})", kinds, CLASSES[found.numbers[0]], [_size(kind)[1] for kind in kinds])
@@ -259,7 +259,7 @@ def _multiplied(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def divided(kinds: Sequence[Kind]) -> Worded | None:
-    """Return the SQL of `/`: a float; of decimals a decimal of QUOTIENT_SCALE or more digits after the point, cut off."""
+    """Return the SQL of `/`: a float; of decimals a decimal with QUOTIENT_SCALE or more fraction digits, cut off."""
     if all(is_whole(kind) or is_float(kind) for kind in kinds) or any(map(is_float, kinds)):
         text = _beside_floats("({0} / {1})", kinds) if any(map(is_float, kinds)) else "({0} / {1})"
         return Worded(text, like(FLOAT, *kinds) if None not in kinds else None)
@@ -281,7 +281,7 @@ def divided(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def _within_digits(number: Whole) -> str:
-    """Clamp a divisor to what a decimal holds: a larger one gives 0 anyway, for all dividends that have fewer digits."""
+    """Clamp a divisor to what a decimal holds: larger ones give 0 anyway, for all dividends that have fewer digits."""
     kind, most = named(256, number.signed), "9" * _MOST
     text = f"least({{1}}, to{kind}('{most}'))"
     return f"greatest({text}, to{kind}('-{most}'))" if number.signed else text

@@ -35,8 +35,8 @@ _NO_NUMBER = "^(-?inf|nan|NaN)$"
 
 
 class Text(NamedTuple):
-    """A column of texts: its name, SQL of the text, SQL that tells whether it is NULL (`null_text` if the column stays a
-    text), and its candidate types."""
+    """A column of texts: its name, SQL of the text, SQL that tells whether it is NULL (`null_text` if the column stays
+    a text), and its candidate types."""
 
     name: str
     text: str
@@ -102,7 +102,7 @@ def _fits(each: Text, kind: str) -> str:
         "UInt64": _match(text, _WHOLE),
         "Float64": _is_float(text, each.is_number),
     }.get(kind, "1")
-    if kind.endswith("'UTC')") and len(each.kinds) > 1:  # with UTC as the only candidate, the file itself says so
+    if kind.endswith("'UTC')") and len(each.kinds) > 1:  # a single candidate is what the file itself says
         plain = _match(text, f"{OFFSET}$")
     return f"{each.null} OR ({plain} AND {found.fits})"
 

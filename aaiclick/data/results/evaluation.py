@@ -114,10 +114,10 @@ class Evaluation:
     ) -> Object:
         """Run the query into a new table and return its Object; with a name, a persistent one.
 
-        Rows that are sorted or have an order (`order=True`) keep it; many other rows may come in any order. Where an Object
-        of that name may exist already, say how its rows change, which makes a new version: `full_refresh` replaces all rows;
-        `incremental_by` replaces the rows from the column's last value on, or from `lookback` before that, or those of a
-        `partition` (start, end); with a `key`, new rows replace those with the same key.
+        Rows that are sorted or have an order (`order=True`) keep it; many other rows may come in any order.
+        Where an Object of that name may exist already, say how its rows change, which makes a new version:
+        `full_refresh` replaces all; `incremental_by` replaces those from the column's last value on, or from `lookback`
+        before it, or those of a `partition` (start, end); with a `key`, new rows replace those with the same key.
         """
         refresh = Refresh(full_refresh, incremental_by, lookback, partition, key, keep)
         return await self._context.materialize(self._relation, self._shape, name, scope, refresh)

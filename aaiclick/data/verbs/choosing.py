@@ -83,7 +83,7 @@ class Choosing(Evaluation):
         return self._filled("fill_null", value, columns)
 
     def fill_nan(self, value: Any, /, *columns: str) -> Query:
-        """Replace NaN by a value, which may be None, in these columns or in all; a mapping gives a value for each column."""
+        """Replace NaN by a value (or None), in these columns or in all; a mapping gives a value for each column."""
         return self._filled("fill_nan", value, columns)
 
     def _filled(self, name: str, value: Any, columns: Sequence[str]) -> Query:
