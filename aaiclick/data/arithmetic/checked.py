@@ -4,7 +4,7 @@
 ClickHouse widens the results of whole numbers of less than 64 bits, so nothing is lost. Those of 64 and 128 bits are
 computed in twice the width and cast back with a check; those of 256 bits are refused by an estimate in floats.
 Decimals are computed with as many digits as the answer may have, or refused by an estimate. Floats, values that are no
-numbers, and values whose type is not known get ClickHouse's own operators. `wrapping()` uses those for all types.
+numbers, and values whose type is not known get ClickHouse's own operators. `wrapping()` uses those for all numbers.
 """
 
 from __future__ import annotations

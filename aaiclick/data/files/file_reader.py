@@ -159,7 +159,7 @@ def read_cells(path: str | os.PathLike[str]) -> CellTable:
 
 
 def read_lines(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read JSON lines into columns: lists of plain values, or Arrow arrays if they hold lists or objects."""
+    """Read JSON lines into columns: lists of plain values, or Arrow arrays (of lists, objects, or nothing but None)."""
     import pyarrow as pa  # here, to keep start-up light
 
     found, rows = existing(path), []

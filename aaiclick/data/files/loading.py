@@ -84,7 +84,7 @@ class Asked:
         self._is_plain = fields is None and not options
 
     def refuse_elsewhere(self) -> None:
-        """Raise InputError for options that a file sent to a remote server cannot have; it is read in this process."""
+        """Raise InputError if fields or options are given: a server elsewhere does not see the files of this one."""
         if not self._is_plain:
             rule = "a server on another machine does not read the files of this one"
             hint = "Read it as it is, or give its address to create_object_from_url."

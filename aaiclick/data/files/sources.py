@@ -76,7 +76,7 @@ class FileReading:
         return Asked(self.fields, self.options, self.on_error)
 
     def check(self) -> Options:
-        """Check the options before anything is opened; return those of the text file. Raise InputError for a bad one."""
+        """Check the options before anything is opened; return the text options. Raise InputError if one is bad."""
         if self.limit is not None:
             check_count(self.limit, "limit")
         if isinstance(self.columns, str) or (self.columns is not None and not self.columns):

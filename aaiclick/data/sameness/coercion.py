@@ -64,9 +64,8 @@ def _as(wanted: Type, kind: Type) -> str:
     """Return a template that casts a value to the common type."""
     if kind.bare == wanted:
         return "{0}"
-    value = (
-        "toString({0})" if is_whole(kind) and kind.bare.bits > 64 else "{0}"
-    )  # ClickHouse casts those only from texts
+    # ClickHouse casts whole numbers of more than 64 bits to decimals only by way of texts
+    value = "toString({0})" if is_whole(kind) and kind.bare.bits > 64 else "{0}"
     return f"CAST({value}, {quoting.text(str(nullable(wanted) if kind.is_nullable else wanted))})"
 
 

@@ -154,7 +154,8 @@ def hides_calls(name: str, tokens: Sequence[str], at: int) -> bool:
     if name not in STRUCTURED or tokens[at + 1 : at + 2] != ["("]:
         return name in FILTERS
     arguments = _arguments(tokens, at + 1)
-    if name == "format":  # or a function, whose first argument is a pattern: no format's name
+    # `format` is also a function, whose first argument is a pattern; a format's name has only word characters
+    if name == "format":
         if len(arguments) < 3 or (len(arguments[0]) == 1 and _PATTERN.fullmatch(arguments[0][0])):
             return False
         return not _is_plain(arguments[1])
