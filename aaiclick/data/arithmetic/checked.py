@@ -1,6 +1,5 @@
 """SQL of exact arithmetic on whole numbers and decimals, by the operands' types: `+ - * / // %`, `-a`, `abs`, sums.
 
-
 ClickHouse widens the results of whole numbers of less than 64 bits, so nothing is lost. Those of 64 and 128 bits are
 computed in twice the width and cast back with a check; those of 256 bits are refused by an estimate in floats.
 Decimals are computed with as many digits as the answer may have, or refused by an estimate. Floats, values that are no
@@ -53,7 +52,7 @@ def added(sign: str) -> Typing:
 
 
 def wrapped(sign: str) -> Typing:
-    """The same in ClickHouse's own words."""
+    """Return the unchecked typing of `+`, `-` or `*`, for `wrapping()` and for operands that need no check."""
 
     def words(kinds: Sequence[Kind]) -> Worded | None:
         plain = f"({{0}} {sign} {{1}})"
@@ -110,7 +109,7 @@ def negated(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def wrapped_negated(kinds: Sequence[Kind]) -> Worded | None:
-    """The same in ClickHouse's own words."""
+    """Return the SQL of `-a` unchecked, for `wrapping()`: the least number wraps around."""
     return Worded("(-{0})")
 
 
@@ -128,7 +127,7 @@ def without_sign(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def rounded(kinds: Sequence[Kind]) -> Worded | None:
-    """Return the SQL of `round`. Whole numbers are rounded in twice the width: 127 becomes 130, beyond Int8."""
+    """Return the SQL of `round`. Whole numbers are rounded in twice the width and cast back: 127 to 130 is refused."""
     kind, plain = kinds[0], "roundBankers({0}{args})"
     if len(kinds) < 2 or kind is None or kind.bare.name == "Bool" or not is_whole(kind):
         return Worded(plain, kind)

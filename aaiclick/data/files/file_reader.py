@@ -70,7 +70,7 @@ def file_source(path: str | os.PathLike[str], file_format: str | None) -> FileSo
 
 
 def _no_glob(path: str) -> str:
-    """Raise InputError for characters that ClickHouse takes as glob patterns: they could match another file."""
+    """Return the path; raise InputError if it has a glob character of ClickHouse's, with which it could match others."""
     if any(sign in path for sign in "*?{}"):
         rule = "its path has one of * ? { }, which ClickHouse takes for a pattern"
         raise InputError(field="path", value=shown(path), rule=rule, hint="Rename it, or move it.")
@@ -95,7 +95,7 @@ def existing(path: str | os.PathLike[str]) -> Path:
 
 
 def format_of(name: str, file_format: str | None) -> str:
-    """Return ClickHouse's name of a format: the given one, or that of the file's ending, before a compression's."""
+    """Return ClickHouse's name of a format: the given one, or the one of the file's ending (of `a.csv.gz`, `.csv`)."""
     if file_format is None:
         stem, ending = os.path.splitext(name.lower())
         if ending in _PACKED:

@@ -38,7 +38,7 @@ _AVRO, _ARROW = ("Avro", "AvroConfluent"), ("Arrow", "ArrowStream", "Feather")
 
 
 class Leaf(NamedTuple):
-    """A column of a Parquet file that has no columns inside; it may be nested in others."""
+    """An innermost column of a Parquet file; it may be nested in others."""
 
     physical: str
     logical: str
@@ -72,7 +72,7 @@ def structure_of(kinds: Mapping[str, str]) -> str:
 
 
 def unreadable(source: FileSource, error: DataRefused) -> InputError:
-    """Return an InputError with ClickHouse's message about a file, which names the row; shortened."""
+    """Return the InputError for an unreadable file: refused redirects, or ClickHouse's message, which names the row."""
     cause = str(error.facts["cause"])
     if "Too many redirects" in cause:
         rule = f"it leads elsewhere, and {source.redirects or 'no'} redirects are followed"

@@ -84,7 +84,7 @@ class Asked:
         self._is_plain = fields is None and not options
 
     def refuse_elsewhere(self) -> None:
-        """Raise InputError if fields or options are given: a server elsewhere does not see the files of this one."""
+        """Raise InputError if fields or options are given: a server on another machine does not read local files."""
         if not self._is_plain:
             rule = "a server on another machine does not read the files of this one"
             hint = "Read it as it is, or give its address to create_object_from_url."
@@ -229,7 +229,7 @@ def _texts(names: Sequence[str], options: Options) -> list[Text]:
 
 
 async def _guess_named(client: DataClient, source: FileSource, options: Options, staged: str) -> list[Guess]:
-    """Guess the columns of JSON: texts may be times, numbers get a type; nested values keep the type of ClickHouse."""
+    """Guess the columns of JSON. Texts may be times; numbers get a number type; nested values keep ClickHouse's type."""
     kinds = await described(client, source, options)
     scalar = {name: _guessable(kind) for name, kind in kinds.items()}
     structure = {name: kind if scalar[name] is None else "Nullable(String)" for name, kind in kinds.items()}

@@ -1,6 +1,6 @@
 """`Evaluation`: the methods of a frame that run its query and read, store or export the answer.
 
-Making or changing a frame runs nothing; only these methods do.
+Building a frame runs nothing: its query runs when one of these methods asks for the answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Evaluation:
-    """A frame: rows and columns given by a query, the shape of their value, and the context that runs the query."""
+    """The base of all frames: the query that gives the rows, the shape of their value, and the context that runs it."""
 
     __slots__ = ("__weakref__", "_context", "_relation", "_seen_schema", "_seen_stats", "_shape")
 

@@ -91,7 +91,7 @@ def _literal(value: object) -> str:
 
 
 def _of_numpy(value: Any) -> object:
-    """Convert a numpy scalar to Python. A datetime64 in nanoseconds becomes a datetime too, unlike with `item()`."""
+    """Convert a numpy scalar to Python. For a datetime64 in nanoseconds, `item()` would give an int."""
     if type(value).__name__ != "datetime64":
         return value.item()
     micros = value.astype("datetime64[us]")

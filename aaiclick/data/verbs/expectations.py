@@ -85,7 +85,7 @@ class Expected:
         return tuple(check for check in self.checks if not check.passed)
 
     async def bad_rows(self, *names: str) -> Object:
-        """Make a new Object of the rows that break any of the named expectations, or any at all.
+        """Make a new Object of the rows that break one of the named expectations; without names, any of them.
 
         The query runs again, on the data as it is at the time of this call.
         """
