@@ -58,7 +58,7 @@ class FileSource(NamedTuple):
 
     @property
     def noted(self) -> str:
-        """The source as it is kept in the log of operations, without passwords."""
+        """The source as it is kept in the log of operations, with secrets in its URL masked."""
         return mask_url(self.table())
 
 
@@ -70,7 +70,7 @@ def file_source(path: str | os.PathLike[str], file_format: str | None) -> FileSo
 
 
 def _no_glob(path: str) -> str:
-    """Return the path; raise InputError if it has a glob character of ClickHouse's, with which it could match others."""
+    """Return the path; raise InputError if it has a glob character of ClickHouse's: it could match other files."""
     if any(sign in path for sign in "*?{}"):
         rule = "its path has one of * ? { }, which ClickHouse takes for a pattern"
         raise InputError(field="path", value=shown(path), rule=rule, hint="Rename it, or move it.")

@@ -229,7 +229,7 @@ def _texts(names: Sequence[str], options: Options) -> list[Text]:
 
 
 async def _guess_named(client: DataClient, source: FileSource, options: Options, staged: str) -> list[Guess]:
-    """Guess the columns of JSON. Texts may be times; numbers get a number type; nested values keep ClickHouse's type."""
+    """Guess the columns of JSON: texts may be times, numbers have number types, nested values stay."""
     kinds = await described(client, source, options)
     scalar = {name: _guessable(kind) for name, kind in kinds.items()}
     structure = {name: kind if scalar[name] is None else "Nullable(String)" for name, kind in kinds.items()}

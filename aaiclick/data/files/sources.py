@@ -93,7 +93,7 @@ class FileReading:
 
 
 def reading_of(verb: str, given: Mapping[str, Any]) -> FileReading:
-    """Return the options as a FileReading; raise TypeError, as Python would, if the function `verb` lacks one of them."""
+    """Return the options as a FileReading; raise TypeError, as Python would, for one that the function `verb` lacks."""
     known = list(UrlOptions.__annotations__ if verb.endswith("url") else FileOptions.__annotations__)
     for name in given:
         if name not in known:
