@@ -1,1 +1,1 @@
-"""Numbers, exactly or refused."""
+"""SQL of arithmetic whose results are exact: what would overflow or lose digits raises an error."""

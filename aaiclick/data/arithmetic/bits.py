@@ -1,4 +1,4 @@
-"""Bits of whole numbers, as Python has them or refused: the words for `& | ^ ~ << >>`, by the types."""
+"""SQL for `& | ^ ~ << >>` of whole numbers, by the operands' types: results as in Python, or an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aaiclick.data.typing.integer_types import Whole, alike, named, widened
 
 
 def shifted(kinds: Sequence[Kind]) -> Worded | None:
-    """`<<`: refused where bits would be lost."""
+    """Return the SQL of `<<`, which raises an error where bits would be lost; None if an operand is no whole number."""
     if not all(map(is_whole, kinds)) or kinds[0] is None:
         return None
     number, made = Whole(kinds[0]), "bitShiftLeft({0}, {1})"
@@ -22,12 +22,12 @@ def shifted(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def wrapped_shifted(kinds: Sequence[Kind]) -> Worded | None:
-    """The same in ClickHouse's own words."""
+    """Return the SQL of `<<` unchecked, for `wrapping()`: lost bits are dropped."""
     return Worded("bitShiftLeft({0}, {1})")
 
 
 def bitwise(function: str) -> Typing:
-    """`&`, `|` and `^`: where one is signed, of a signed type that holds both."""
+    """Return the typing of `&`, `|` or `^`; if only one operand is signed, the result is of a signed type for both."""
 
     def words(kinds: Sequence[Kind]) -> Worded | None:
         plain = f"{function}({{0}}, {{1}})"
@@ -43,7 +43,7 @@ def bitwise(function: str) -> Typing:
 
 
 def bits_kept(text: str) -> Typing:
-    """`~` and `>>`: the width stays."""
+    """Return the typing of `~` or `>>`: the result is as wide as the operand."""
 
     def words(kinds: Sequence[Kind]) -> Worded | None:
         if not all(map(is_whole, kinds)) or kinds[0] is None:

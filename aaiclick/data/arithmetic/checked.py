@@ -1,9 +1,9 @@
-"""Whole numbers and decimals, exactly or refused: the words for `+ - * / // %`, `-a` and sums, by the types.
+"""SQL of exact arithmetic on whole numbers and decimals, by the operands' types: `+ - * / // %`, `-a`, `abs`, sums.
 
-ClickHouse widens whole numbers of less than 64 bits, so nothing is lost. Those of 64 and 128 bits are computed in
-twice the width and cast back, checked; those of 256 bits are refused by an estimate. Decimals are computed with as many
-digits as the answer may have, or refused by an estimate. Floats and what is no number stay ClickHouse's, and so does
-whatever has a type that is not known. `wrapping()` says it in ClickHouse's own words.
+ClickHouse widens the results of whole numbers of less than 64 bits, so nothing is lost. Those of 64 and 128 bits are
+computed in twice the width and cast back with a check; those of 256 bits are refused by an estimate in floats.
+Decimals are computed with as many digits as the answer may have, or refused by an estimate. Floats, values that are no
+numbers, and values whose type is not known get ClickHouse's own operators. `wrapping()` uses those for all numbers.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _FUNCTIONS = {"+": "plus", "-": "minus", "*": "multiply"}
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
 _MOST = 76
 QUOTIENT_SCALE = 18
-"""Digits after the point that a quotient of decimals has at least."""
+"""The least number of digits after the point of a quotient of decimals."""
 
 
 def added(sign: str) -> Typing:
-    """`+`, `-` and `*`."""
+    """Return the checked typing of `+`, `-` or `*`."""
 
     def words(kinds: Sequence[Kind]) -> Worded | None:
         if all(map(is_whole, kinds)):
@@ -52,7 +52,7 @@ def added(sign: str) -> Typing:
 
 
 def wrapped(sign: str) -> Typing:
-    """The same in ClickHouse's own words."""
+    """Return the unchecked typing of `+`, `-` or `*`, for `wrapping()` and for operands that need no check."""
 
     def words(kinds: Sequence[Kind]) -> Worded | None:
         plain = f"({{0}} {sign} {{1}})"
@@ -66,7 +66,7 @@ def wrapped(sign: str) -> Typing:
 
 
 def _beside_floats(text: str, kinds: Sequence[Kind]) -> str:
-    """ClickHouse computes floats with whole numbers of up to 64 bits."""
+    """Cast wide whole numbers to floats: ClickHouse combines floats only with whole numbers of up to 64 bits."""
     for place, kind in enumerate(kinds):
         if is_whole(kind) and kind is not None and Whole(kind).bits > 64:
             text = text.replace(f"{{{place}}}", f"toFloat64({{{place}}})")
@@ -88,7 +88,10 @@ def _checked(sign: str, kinds: Sequence[Kind]) -> Worded:
 
 
 def _estimated(value: str, about: str, least: float, limit: float, sign: str) -> str:
-    """A value, refused where it is near or beyond a limit, by floats; it must be a number that a 0 does not change."""
+    """Return the value with a check by floats, which raises an error near or beyond a limit.
+
+    The check adds a 0 to the value, so adding 0 must not change its type.
+    """
     told = quoting.text(BEYOND.format(TOLD[_FUNCTIONS[sign]]))
     floats = about.replace("{0}", "toFloat64({0})").replace("{1}", "toFloat64({1})")
     low, high = least * (1 - 1e-14) if least else 0.0, limit * (1 - 1e-14)
@@ -96,7 +99,7 @@ def _estimated(value: str, about: str, least: float, limit: float, sign: str) ->
 
 
 def negated(kinds: Sequence[Kind]) -> Worded | None:
-    """`-a`: the least number of a type has no partner in it."""
+    """Return the SQL of `-a`; whole numbers are computed as 0 - a, checked: the least Int64 has no negative Int64."""
     kind = kinds[0]
     if is_whole(kind):
         return Worded(*_turned(_checked("-", (BYTE, kind))))
@@ -106,17 +109,17 @@ def negated(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def wrapped_negated(kinds: Sequence[Kind]) -> Worded | None:
-    """The same in ClickHouse's own words."""
+    """Return the SQL of `-a` unchecked, for `wrapping()`: the least number wraps around."""
     return Worded("(-{0})")
 
 
 def _turned(worded: Worded) -> Worded:
-    """0 in the place of the first argument, and the first in that of the second."""
+    """Turn a template of two arguments into one of one: 0 becomes the first argument, the argument the second."""
     return Worded(worded.sql.replace("{0}", "0").replace("{1}", "{0}"), worded.kind)
 
 
 def without_sign(kinds: Sequence[Kind]) -> Worded | None:
-    """`abs`: unsigned, so that every number has one."""
+    """Return the SQL of `abs`: unsigned for whole numbers, so that every number has a result."""
     kind = kinds[0]
     if is_whole(kind) and kind is not None:
         return Worded("abs({0})", like(named(Whole(kind).bits, False), kind))
@@ -124,7 +127,7 @@ def without_sign(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def rounded(kinds: Sequence[Kind]) -> Worded | None:
-    """`round`: whole numbers are rounded with room above them, since 127 becomes 130."""
+    """Return the SQL of `round`. Whole numbers are rounded in twice the width and cast back: 127 to 130 is refused."""
     kind, plain = kinds[0], "roundBankers({0}{args})"
     if len(kinds) < 2 or kind is None or kind.bare.name == "Bool" or not is_whole(kind):
         return Worded(plain, kind)
@@ -144,7 +147,7 @@ REMAINDER = f"({_REST} + if(({_REST} != 0) AND (({_REST} < 0) != ({{1}} < 0)), {
 
 
 def floor_divided(kinds: Sequence[Kind]) -> Worded | None:
-    """`//`: whole numbers, rounded down, whatever the types."""
+    """Return the SQL of `//`: a whole number, rounded down, for operands of all types."""
     if all(map(is_whole, kinds)):
         numbers = [Whole(kind) for kind in kinds if kind is not None]
         if not any(number.signed for number in numbers):
@@ -160,7 +163,7 @@ def floor_divided(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def remainder(kinds: Sequence[Kind]) -> Worded | None:
-    """`%`: with the sign of the divisor."""
+    """Return the SQL of `%`: the result has the sign of the divisor."""
     if all(map(is_whole, kinds)):
         numbers = [Whole(kind) for kind in kinds if kind is not None]
         if not any(number.signed for number in numbers):
@@ -179,12 +182,12 @@ def remainder(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def _are_decimals(kinds: Sequence[Kind]) -> bool:
-    """Decimals, perhaps with whole numbers."""
+    """Return whether the operands are decimals, perhaps together with whole numbers."""
     return any(map(is_decimal, kinds)) and all(is_decimal(kind) or is_whole(kind) for kind in kinds)
 
 
 def _size(kind: Kind) -> tuple[int, int]:
-    """The digits of a number, and how many of them are after the point."""
+    """Return the number of digits of a type, and how many of them are after the point."""
     assert kind is not None
     if is_decimal(kind):
         return kind.bare.numbers[0], kind.bare.numbers[1]
@@ -192,21 +195,24 @@ def _size(kind: Kind) -> tuple[int, int]:
 
 
 def _side_by_side(kinds: Sequence[Kind]) -> tuple[int, int]:
-    """The digits of both where their points are below each other, and how many of them are after it."""
+    """Return the digits and the scale of a decimal that holds the values of all these types."""
     sizes = [_size(kind) for kind in kinds]
     scale = max(each[1] for each in sizes)
     return max(digits - own for digits, own in sizes) + scale, scale
 
 
 def _as_decimals(text: str, kinds: Sequence[Kind], bits: int, scales: Sequence[int]) -> str:
-    """The same words, of decimals of one width."""
+    """Cast the arguments in a template to decimals of one width, each with its scale."""
     for place, scale in enumerate(scales):
         text = text.replace(f"{{{place}}}", f"toDecimal{bits}({{{place}}}, {scale})")
     return text
 
 
 def _of_decimals(text: str, kinds: Sequence[Kind], digits: int, scale: int, answer: int | None) -> Worded:
-    """Said of decimals with the same digits after the point, where the answer may have so many digits."""
+    """Return `//` or `%` of decimals cast to one scale, where the answer has up to `digits` digits.
+
+    `answer` is the scale of the answer; None means a whole number.
+    """
     found = decimal(min(digits, _MOST), scale)
     assert found is not None
     bits = CLASSES[found.numbers[0]]
@@ -218,7 +224,7 @@ def _of_decimals(text: str, kinds: Sequence[Kind], digits: int, scale: int, answ
 
 
 def _limited(words: str, limit: float, kinds: Sequence[Kind]) -> str:
-    """Refused if an argument is beyond a limit, before anything is computed."""
+    """Raise an error, before the value is computed, if the arguments' absolute values add up to the limit or more."""
     floats = " + ".join(f"abs(toFloat64({{{number}}}))" for number in range(len(kinds)))
     check = f"throwIf(ifNull({floats} >= {limit * (1 - 1e-14)!r}, 0), {quoting.text(BEYOND.format('a decimal'))})"
     return f"if({check} = 0, {words}, NULL)" if any(map(is_null, kinds)) else f"if({check} = 0, {words}, {words})"
@@ -226,7 +232,7 @@ def _limited(words: str, limit: float, kinds: Sequence[Kind]) -> str:
 
 def _summed(sign: str, kinds: Sequence[Kind]) -> Worded:
     digits, scale = _side_by_side(kinds)
-    digits += digits == 38  # one more would not be read back; narrower ones are checked by ClickHouse
+    digits += digits == 38  # 39 digits in a Decimal128 cannot be read back; ClickHouse checks narrower sums
     found = decimal(min(digits, _MOST), scale)
     assert found is not None
     text = _as_decimals(f"({{0}} {sign} {{1}})", kinds, CLASSES[found.numbers[0]], [_size(kind)[1] for kind in kinds])
@@ -252,7 +258,7 @@ def _multiplied(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def divided(kinds: Sequence[Kind]) -> Worded | None:
-    """`/`: of decimals a decimal, with QUOTIENT_SCALE digits after the point at least, the others cut off."""
+    """Return the SQL of `/`: a float; of decimals a decimal with QUOTIENT_SCALE or more fraction digits, cut off."""
     if all(is_whole(kind) or is_float(kind) for kind in kinds) or any(map(is_float, kinds)):
         text = _beside_floats("({0} / {1})", kinds) if any(map(is_float, kinds)) else "({0} / {1})"
         return Worded(text, like(FLOAT, *kinds) if None not in kinds else None)
@@ -274,7 +280,7 @@ def divided(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def _within_digits(number: Whole) -> str:
-    """A divisor that a decimal holds: by more than that, whatever has fewer digits is 0 all the same."""
+    """Clamp a divisor to what a decimal holds: larger ones give 0 anyway, for all dividends that have fewer digits."""
     kind, most = named(256, number.signed), "9" * _MOST
     text = f"least({{1}}, to{kind}('{most}'))"
     return f"greatest({text}, to{kind}('-{most}'))" if number.signed else text
@@ -284,7 +290,7 @@ def _within_digits(number: Whole) -> str:
 
 
 def total(kinds: Sequence[Kind]) -> Worded | None:
-    """`sum`: of no values 0."""
+    """Return the SQL of `sum`, checked; the sum of no values is 0."""
     kind = kinds[0]
     plain = "ifNull(sum({0}){over}, 0)"
     if is_whole(kind) and kind is not None:
@@ -313,7 +319,7 @@ def _estimated_total(plain: str, limit: float) -> str:
 
 
 def wrapped_total(kinds: Sequence[Kind]) -> Worded | None:
-    """The sum in ClickHouse's own words."""
+    """Return the SQL of `sum` unchecked, for `wrapping()`."""
     kind = kinds[0]
     if is_whole(kind) and kind is not None:
         number = Whole(kind)
@@ -322,7 +328,7 @@ def wrapped_total(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def total_so_far(kinds: Sequence[Kind]) -> Worded | None:
-    """`cumsum`: before the first value there is None, if there can be."""
+    """Return the SQL of `cumsum`, checked. Before the first value of a Nullable column, the total is None."""
     found = total(kinds)
     if found is None:
         return None
@@ -334,7 +340,7 @@ def total_so_far(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def mean(kinds: Sequence[Kind]) -> Worded | None:
-    """`mean`: ClickHouse's own sum of whole numbers would wrap."""
+    """Return the SQL of `mean`. Long numbers are averaged as floats: the sum inside `avg` would wrap around."""
     kind = kinds[0]
     if kind is None or not (is_whole(kind) or is_decimal(kind) or is_float(kind)):
         return None
@@ -343,5 +349,5 @@ def mean(kinds: Sequence[Kind]) -> Worded | None:
 
 
 def distinct(kinds: Sequence[Kind]) -> Worded | None:
-    """`nunique`: 0.0 and -0.0 are one, and so is NaN."""
+    """Return the SQL of `nunique`: 0.0 and -0.0 count as one value, and all NaN as one."""
     return Worded(f"uniqExact({as_key(kinds[0])})", COUNT)

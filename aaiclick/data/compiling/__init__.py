@@ -1,1 +1,1 @@
-"""How ClickHouse says it: from relations and expressions to one SELECT."""
+"""Compiles relations and expressions into one ClickHouse SELECT."""

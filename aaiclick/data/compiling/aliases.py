@@ -1,4 +1,4 @@
-"""What the columns of one SELECT are called, so that none hides an old column that is still meant."""
+"""Aliases for the columns of one SELECT, so that no new column hides an old one that an expression still refers to."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from aaiclick.data.query.relations import free_prefix
 def called_meanwhile(
     columns: Mapping[str, Expression], beside: Sequence[Expression], before: Sequence[str]
 ) -> tuple[str, ...]:
-    """The names of columns; another one where its name is that of an old column which others mean.
+    """Return an alias for each column: its own name, or a new one if that would hide an old column still in use.
 
-    ClickHouse takes a name for the new column wherever it can.
+    ClickHouse resolves a name to the new column of that name wherever it can.
     """
     hiding = {name for name, value in columns.items() if name in before and not is_itself(name, value)}
     meant: Counter[str] = Counter()
@@ -26,7 +26,7 @@ def called_meanwhile(
 
 
 def _meant(expression: Expression) -> set[str] | None:
-    """The columns that an expression means; None if only ClickHouse can tell."""
+    """Return the columns that an expression refers to; None for raw SQL, which only ClickHouse can resolve."""
     inside = list(walk([expression]))
     if any(isinstance(each, Raw) for each in inside):
         return None

@@ -1,8 +1,8 @@
-"""Which rows of several operands belong together.
+"""Aligns the rows of several operands, so that they can be computed with in one query.
 
-Columns of one and the same Object or query go row by row; a query that is written twice is one. One value goes with
-every row. Rows of different Objects belong together only where both have an order (`order=True`, or `order_by`): then
-the first goes with the first. All else is refused.
+Columns of the same Object or query are combined row by row; a query that is written twice counts as the same. A single
+value is combined with every row. Rows of different Objects are combined only if all of them have an order
+(`order=True`, or `order_by`): the first with the first, and so on. Anything else raises NotAligned.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from aaiclick.errors import NotAligned
 
 
 class Columns(NamedTuple):
-    """Columns that are computed from the rows of a base."""
+    """Columns, as expressions over the rows of a base relation."""
 
     base: Relation
     columns: Mapping[str, Expression]
 
 
 def columns_of(relation: Relation) -> Columns:
-    """The columns of a relation, over the rows from which they are computed."""
+    """Return the columns of a relation as expressions over the rows they are computed from."""
     if isinstance(relation, Project):
         return Columns(relation.source, relation.columns)
     return Columns(relation, own_columns(relation))
 
 
 def columns_to_sum(relation: Relation) -> Columns:
-    """The columns of a relation, over rows whose totals can be computed in the same query."""
+    """Return the columns of a relation as expressions that aggregates can contain: none of them is a window."""
     found = columns_of(relation)
     return Columns(relation, own_columns(relation)) if has_window(found.columns.values()) else found
 
 
 def aggregates_of(relation: Relation) -> Columns | None:
-    """The columns of one row of totals, over the rows that they sum up; None if it is something else."""
+    """Return the aggregates of a relation that is one row of totals, over the rows they sum up; else None."""
     if isinstance(relation, Aggregate) and not relation.keys:
         return Columns(relation.source, relation.columns)
     return None
@@ -58,8 +58,12 @@ def aggregates_of(relation: Relation) -> Columns | None:
 def side_by_side(
     operands: Sequence[Columns], one_client: bool = True
 ) -> tuple[Relation, list[Mapping[str, Expression]]]:
-    """A base that has the rows of all operands, and their columns over it."""
-    if one_client and not _are_together(operands):  # elsewhere, a table of the same name is another
+    """Return a base with the rows of all operands, and the columns of each operand over it.
+
+    Raise NotAligned if their rows do not belong together. `one_client` is False if the operands are in different
+    ClickHouse servers.
+    """
+    if one_client and not _are_together(operands):  # on another server, an equal name is another table
         operands = joined_up(operands)
     if _are_together(operands):
         return operands[0].base, [operand.columns for operand in operands]
@@ -76,7 +80,7 @@ def _are_together(operands: Sequence[Columns]) -> bool:
 
 
 def joined_up(operands: Sequence[Columns]) -> list[Columns]:
-    """The operands, of which those have one base whose rows are the same: queries written twice, groups by the same."""
+    """Give operands with the same rows one common base: queries written twice, and totals of the same groups."""
     found, steps = list(map(_lowered, operands)), Steps()
     first: dict[int, Relation] = {}
     for place, operand in enumerate(found):
@@ -94,7 +98,7 @@ def joined_up(operands: Sequence[Columns]) -> list[Columns]:
 
 
 def _lowered(operand: Columns) -> Columns:
-    """The same columns, computed from the rows below, where each row comes of one row there."""
+    """Rewrite columns over a Project as columns over its source, which has the same rows; repeat while possible."""
     while isinstance(operand.base, Project) and _can_be_lowered(operand.columns, operand.base):
         base = operand.base
         columns = {name: over_columns(value, base.columns) for name, value in operand.columns.items()}
@@ -103,13 +107,13 @@ def _lowered(operand: Columns) -> Columns:
 
 
 def _can_be_lowered(columns: Mapping[str, Expression], base: Project) -> bool:
-    if any(isinstance(each, Raw) for each in walk(columns.values())):  # its names are those of the base
+    if any(isinstance(each, Raw) for each in walk(columns.values())):  # raw SQL uses the names of the base
         return False
     return not (has_window(columns.values()) and has_window(base.columns.values()))
 
 
 def _merged(operands: Sequence[Columns]) -> list[Columns]:
-    """Totals of the same groups, in one query."""
+    """Merge totals of the same groups into one Aggregate."""
     first = operands[0].base
     assert isinstance(first, Aggregate)
     prefix = free_prefix(name for operand in operands for name in operand.base.names)
@@ -130,7 +134,7 @@ def _merged(operands: Sequence[Columns]) -> list[Columns]:
 
 
 def _placed(operand: Columns, sources: list[Relation]) -> Mapping[str, Expression]:
-    """Put an operand beside those that are there; what is side by side already is not nested."""
+    """Append an operand to the aligned sources, without nesting Aligned relations; return its columns over them."""
     place, base = len(sources), operand.base
     if not isinstance(base, Aligned):
         sources.append(Project(base, operand.columns))

@@ -1,4 +1,4 @@
-"""How joins, and lists that become rows, are said in SQL."""
+"""SQL of joins, and of ARRAY JOIN (lists that become rows)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEAREST = {"backward": ">=", "forward": "<="}
 
 
 def join_sql(relation: Join, source: Callable[[Relation], str]) -> str:
-    """The query of a join; `source` writes what stands after FROM."""
+    """Return the query of a join; `source` returns the SQL of a relation after FROM."""
     keys, names = dict(relation.on), (*relation.left.names, *relation.right.names)
     left, right = _alias("l", names), _alias("r", names)
     listed = [_as(_of_left(relation, name, keys, left, right), name) for name in relation.left.names]
@@ -44,14 +44,13 @@ def join_sql(relation: Join, source: Callable[[Relation], str]) -> str:
 
 
 def _match(relation: Join, mine: str, theirs: str) -> Match:
-    """How two keys are compared; the nearest are as they are."""
+    """Return how two keys are compared; the inexact key of an ASOF join is compared without casts."""
     if relation.kind in _NEAREST and (mine, theirs) == relation.on[-1]:
         return Match()
     return matched(column_of(relation.left, mine).kind, column_of(relation.right, theirs).kind, "on", mine)
 
 
 def _key(side: Relation, name: str, alias: str, words: str) -> str:
-    """A column that rows are matched by."""
     return words.format(as_key(column_of(side, name).kind).format(f"{alias}.{quoting.name(name)}"))
 
 
@@ -60,14 +59,14 @@ def _as(text: str, name: str) -> str:
 
 
 def _alias(wanted: str, names: Sequence[str]) -> str:
-    """A name for a side of a join that no column is called, not even in part: a column may be called `l.a`."""
+    """Return an alias for one side of a join that is no column's name, nor its part before a point (as in `l.a`)."""
     while any(name.partition(".")[0] == wanted for name in names):
         wanted += "_"
     return wanted
 
 
 def _of_left(relation: Join, name: str, keys: Mapping[str, str], left: str, right: str) -> str:
-    """A column of the left side; a key also where only the right side has a row."""
+    """Return SQL of a left column; a key gets the right side's value where only that side has a row."""
     if name in keys and relation.kind == "right":
         return f"{right}.{quoting.name(keys[name])}"
     if name in keys and relation.kind == "full":
@@ -83,7 +82,7 @@ def _as_one(text: str, column: Column, wanted: Kind) -> str:
 
 
 def exploded_sql(relation: Explode) -> str:
-    """What stands after ARRAY JOIN. Lists of different lengths in one row are refused by ClickHouse."""
+    """Return the SQL after ARRAY JOIN. ClickHouse refuses lists of different lengths in one row."""
     lists = [quoting.name(column) for column in relation.columns]
     if not relation.keep_empty:
         return ", ".join(lists)

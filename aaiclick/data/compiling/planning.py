@@ -1,7 +1,7 @@
-"""Which parts of expressions are computed first, in a query inside, so that the text stays small and shallow.
+"""Splits long expressions into steps, each a subquery, so that the SQL stays small and shallow; limits query size.
 
-What is used twice is written once where writing it twice would be long, and what is nested deeply is cut into steps:
-ClickHouse reads a query of a thousand levels at most.
+An expression that is used twice is written once if writing it twice would be long, and deeply nested ones are cut into
+steps: ClickHouse parses a query of a thousand levels at most.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ from aaiclick.data.typing.expression_types import as_key, same
 from aaiclick.errors import InputError
 
 INLINE_MAX = 300
-"""Expressions of no more operations than this, all told, are written as they are."""
+"""Expressions with no more operations than this in total are written without steps."""
 
 STEP_DEPTH = 30
-"""How many operations are nested in one step."""
+"""The most operations nested in one step."""
 
 SHARED_MAX = 50
-"""Operations that are written again wherever they are used; more are a step of their own."""
+"""An expression used several times is repeated up to this number of operations; a larger one becomes a step."""
 
 STEPS_MAX = 60
 NESTED_MAX = 80
-"""Queries inside queries. ClickHouse reads about a hundred, and a step is one too."""
+"""The most queries inside each other; steps count too. ClickHouse parses about a hundred."""
 
 WEIGHT_MAX = 300_000
-"""Operations and columns of a whole query, those of its inner queries as often as they are written."""
+"""The most operations and columns of a whole query; an inner query counts as often as it is written."""
 
 
 def steps(expressions: Sequence[Expression]) -> list[list[Expression]]:
-    """What to compute first, what then from that, and so on; empty if all can be written at once."""
+    """Return the expressions of each step, in order of computation; empty if everything can be written at once."""
     if not is_long(expressions):
         return []
     order = list(walk(expressions))
@@ -74,7 +74,7 @@ def steps(expressions: Sequence[Expression]) -> list[list[Expression]]:
 
 
 class _Inside(NamedTuple):
-    """How an expression is written: with how many operations, how deep, and after how many steps."""
+    """The cost of writing an expression: its operations, its depth, and the number of the step it is written in."""
 
     size: int
     depth: int
@@ -82,7 +82,7 @@ class _Inside(NamedTuple):
 
 
 def _chosen(order: Sequence[Expression]) -> dict[int, int]:
-    """The expressions that are computed beforehand, by their ids, and in which step."""
+    """Return the number of the step of each expression that is computed in one, by the expression's id."""
     used: Counter[int] = Counter()
     for each in order:
         for part, times in times_written(each):
@@ -114,7 +114,7 @@ def _depth(expressions: Iterable[Expression]) -> int:
 
 
 def _sizes(order: Iterable[Expression]) -> dict[int, int]:
-    """How many operations each expression would be written with, if nothing was shared."""
+    """Return the number of operations of each expression, by id, if nothing were shared."""
     sizes: dict[int, int] = {}
     for each in order:
         sizes[id(each)] = 1 + sum(sizes[id(part)] * times for part, times in times_written(each))
@@ -122,7 +122,7 @@ def _sizes(order: Iterable[Expression]) -> dict[int, int]:
 
 
 def _late(order: Iterable[Expression]) -> set[int]:
-    """What holds an aggregate, or an element of a list, and so cannot be computed row by row before."""
+    """Return the ids of expressions with an aggregate or a list element: an earlier step cannot compute them."""
     late: set[int] = set()
     for each in order:
         if is_aggregate(each) or isinstance(each, Element) or any(id(part) in late for part in parts_of(each)):
@@ -135,12 +135,12 @@ def is_aggregate(expression: Expression) -> bool:
 
 
 def has_window(expressions: Iterable[Expression]) -> bool:
-    """Whether the rows around matter, so that which rows there are must be settled before."""
+    """Return whether a window is used: then the set of rows must be final before the expressions are computed."""
     return any(isinstance(each, Over) for each in walk(expressions))
 
 
 def keys_of(relation: Aggregate) -> list[Expression]:
-    """What rows are grouped by; 0.0 and -0.0 are one, but where the key itself is computed with afterwards."""
+    """Return the GROUP BY keys. 0.0 and -0.0 are one group, unless a column is computed from the key itself."""
     totals = {id(each) for each in walk(relation.columns.values()) if is_aggregate(each)}
     if any(isinstance(each, Column | Raw) for each in walk(relation.columns.values(), totals)):
         return list(relation.keys.values())
@@ -153,7 +153,7 @@ def _as_key(key: Expression) -> Expression:
 
 
 def is_long(expressions: Sequence[Expression]) -> bool:
-    """Whether they are not written as they are."""
+    """Return whether the expressions are too long or too deep to be written without steps."""
     sizes = _sizes(walk(expressions))
     return sum(sizes[id(each)] for each in expressions) > INLINE_MAX or _depth(expressions) > STEP_DEPTH
 
@@ -167,7 +167,7 @@ class _Measure(NamedTuple):
 
 
 def check_size(relation: Relation) -> None:
-    """Refuse what would become too long or too deep a text, before it is written."""
+    """Raise InputError if the SQL of a relation would be too long or nested too deeply, before it is written."""
     measures: dict[int, _Measure] = {}
     stack = [(relation, False)]
     while stack:

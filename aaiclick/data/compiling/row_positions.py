@@ -1,7 +1,7 @@
-"""The place of each row in a query that has an order: as the table has it, or as it is sorted.
+"""Adds the position of each row, as a column, to a query that has an order: the table's own, or one of `order_by`.
 
-Rows that are equal in what they are sorted by have places only if they are equal in all that is asked of them: else
-the query is refused when it runs.
+Rows with equal sort keys have positions only if they are equal in all the columns that are used; otherwise the query
+fails when it runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PLACE = Operation(f"toUInt64({{0}} + throwIf({{1}} != {{2}}, {_TIES}))", 3, 3)
 
 
 def has_places(relation: Relation) -> bool:
-    """Whether it can be told which row is the first, and which the second."""
+    """Return whether the rows have an order, so that each has a position."""
     while isinstance(relation, Filter | Project | Slice):
         if is_ordered(relation):
             return True
@@ -39,7 +39,10 @@ def has_places(relation: Relation) -> bool:
 
 
 def with_places(relation: Relation, used: Sequence[str] | None = None) -> Relation:
-    """The relation with the place of each row, of which only these columns are used."""
+    """Return the relation with the position of each row as the column ORDER.
+
+    `used` names the columns that the caller reads (None: all); rows may tie in the others.
+    """
     if is_ordered(relation):
         return relation if isinstance(relation, Aligned) else with_order(relation)
     used = relation.names if used is None else used

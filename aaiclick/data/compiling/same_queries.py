@@ -1,6 +1,6 @@
-"""Whether two queries are one: the same steps over the same tables, although they were written twice.
+"""Finds queries that are the same: equal steps over the same tables, although they were written twice.
 
-Of such a pair one is computed, and the columns of both come from its rows.
+Only one of them is computed; the columns of both come from its rows.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from aaiclick.data.query.relations import (
 _CHANGES = re.compile(
     r"\b(rand|now|today|yesterday|utc|generate|uuid|row ?number|running|neighbor|block)", re.IGNORECASE
 )
-"""Functions of SQL as it was written that give another answer each time."""
+"""Matches raw SQL with functions that may give another result each time."""
 
 
 class Steps:
-    """Numbers relations: those that are one have the same number."""
+    """Numbers relations and expressions: equal ones get the same number."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, int] = {}
@@ -56,7 +56,7 @@ class Steps:
         self._held: list[object] = []
 
     def number(self, relation: Relation) -> int:
-        """The number of a relation."""
+        """Return the number of a relation. Uses a stack, so that deep queries do not reach Python's recursion limit."""
         stack = [(relation, False)]
         while stack:
             step, below = stack.pop()
@@ -69,12 +69,12 @@ class Steps:
         return self._done[id(relation)]
 
     def rows_of(self, relation: Aggregate) -> Hashable:
-        """What groups are made of, whatever is computed of them."""
+        """Return a key of the source and the GROUP BY keys of an Aggregate, without its totals."""
         self.number(relation)
         return (self._done[id(relation.source)], self._named(relation.keys))
 
     def _take(self, what: object, told: Hashable) -> None:
-        self._held.append(what)  # so that its id stays its own
+        self._held.append(what)  # keep it alive: its id must not be reused
         self._done[id(what)] = self._known.setdefault(told, len(self._known))
 
     def _told(self, relation: Relation) -> Hashable:
@@ -148,5 +148,5 @@ class Steps:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether its text tells it."""
+    """Return whether equal `repr` texts mean equal values, for this type."""
     return type(value).__module__ in ("builtins", "datetime", "decimal", "uuid")

@@ -1,4 +1,4 @@
-"""From relations and expressions to the text of one ClickHouse query."""
+"""Writes relations and expressions as the text of one ClickHouse query."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from aaiclick.data.typing.schema import ORDER
 
 
 def to_sql(relation: Relation) -> str:
-    """The query that gives the rows of a relation."""
+    """Return the query of a relation; raise InputError if it would be too large."""
     check_size(relation)
     return _sql(relation)
 
@@ -80,7 +80,7 @@ def _sql(relation: Relation) -> str:
 
 
 def expression_sql(expression: Expression) -> str:
-    """One expression by itself."""
+    """Return the SQL of one expression, without steps."""
     return _written([expression], {})[0]
 
 
@@ -89,7 +89,7 @@ def expression_sql(expression: Expression) -> str:
 
 @dataclass(frozen=True)
 class _Select:
-    """What fits into one SELECT, in the order in which ClickHouse works it off."""
+    """The clauses of one SELECT, in the order in which ClickHouse executes them."""
 
     base: Relation
     conditions: tuple[Expression, ...] = ()
@@ -117,7 +117,7 @@ def _rows(relation: Relation) -> _Select:
     conditions: tuple[Expression, ...] = ()
     if isinstance(relation, Slice):
         limit, offset, relation = relation.limit, relation.offset, relation.source
-        if (rows := in_order(relation)) is not relation:  # its first rows are the first in its order
+        if (rows := in_order(relation)) is not relation:  # the first rows are the first in the relation's order
             assert isinstance(rows, Project)
             columns, relation = rows.columns, rows.source
     if isinstance(relation, Sort):
@@ -151,7 +151,7 @@ def _renamed(text: str, called: tuple[str, ...], names: tuple[str, ...]) -> str:
 def _prepared(
     base: Relation, conditions: Sequence[Expression], expressions: Sequence[Expression]
 ) -> tuple[str, dict[int, str], str]:
-    """FROM, the names of what is computed in it, and WHERE."""
+    """Return the FROM clause, the names of expressions that its steps compute (by id), and the WHERE clause."""
     planned = steps(expressions)
     if isinstance(base, Nowhere) and not conditions and not planned:
         return "", {}, ""
@@ -216,7 +216,7 @@ def _sliced(limit: int | None, offset: int) -> str:
     return f"{text} OFFSET {offset}" if offset else text
 
 
-# ---------------------------------------------------------------- groups, rows side by side
+# ---------------------------------------------------------------- groups, aligned rows
 
 
 def _aggregate(relation: Aggregate) -> str:
@@ -236,7 +236,7 @@ def _aggregate(relation: Aggregate) -> str:
 
 
 def _split(relation: Aggregate) -> Relation | None:
-    """The totals in a query inside, and what is computed from them around it; None if there is nothing around."""
+    """Move the aggregates into an inner query, with the rest computed around it; None if that cannot or need not be."""
     totals = [each for each in walk(relation.columns.values()) if is_aggregate(each)]
     if all(value in totals for value in relation.columns.values()):
         return None
@@ -245,7 +245,7 @@ def _split(relation: Aggregate) -> Relation | None:
     known: dict[int, Expression] = {id(total): stand_in(name, total) for name, total in inside.items()}
     for each in walk(relation.columns.values(), known):
         if isinstance(each, Column | Raw):
-            return None  # a key: ClickHouse knows that it may be used beside totals
+            return None  # a group key beside totals: ClickHouse decides whether it may be used
     columns = {name: replaced(value, known) for name, value in relation.columns.items()}
     source = Aggregate(relation.source, relation.keys, inside)
     return Project(source, {**{name: Column(name) for name in relation.keys}, **columns})
@@ -256,7 +256,7 @@ def _as_key(relation: Relation, name: str, text: str) -> str:
 
 
 def _aligned(relation: Aligned) -> str:
-    """Number the rows of each in its order, and put equal numbers side by side."""
+    """Number the rows of each source in its order, and join equal numbers; fail if the sources differ in length."""
     order, listed, text, counts = quoting.name(ORDER), [], "", []
     prefix = free_prefix(name for source in relation.sources for name in source.names)
     place = quoting.name(f"{prefix}n")
@@ -267,7 +267,7 @@ def _aligned(relation: Aligned) -> str:
         listed += [_as(f"{alias}.{quoting.name(name)}", aligned_name(number, name)) for name in source.names]
         counts.append(f"(SELECT count() FROM {_from(source)})")
     unequal = " OR ".join(f"{counts[0]} != {each}" for each in counts[1:])
-    # asked in a query of its own: with no rows at all, a condition is not looked at
+    # the lengths are compared in a subquery: ClickHouse does not evaluate a plain condition if there are no rows
     equal = f"(SELECT throwIf({unequal}, {_UNEQUAL})) = 0"
     return f"SELECT {', '.join(listed)}, toUInt64({prefix}0.{place}) AS {order} FROM {text} WHERE {equal}"
 
@@ -279,7 +279,7 @@ _UNEQUAL = quoting.text("the Objects have different numbers of rows")
 
 
 def _written(expressions: Sequence[Expression], memo: Mapping[int, str]) -> list[str]:
-    """The texts of expressions; what `memo` names is not written again."""
+    """Return the SQL of expressions; those in `memo` (by id) are written as the names given there."""
     texts: dict[int, str] = dict(memo)
     for each in walk(expressions, memo):
         texts[id(each)] = _write(each, texts)
@@ -317,7 +317,7 @@ def _called(template: str, args: Sequence[str], over: str = "") -> str:
 def _member(value: str, member: Member) -> str:
     among, inside = member.among, as_key(member.value.kind)
     value = inside.format(value)
-    if member.has_times:  # ClickHouse would cut digits of a second to make the types the same
+    if member.has_times:  # else ClickHouse cuts digits of a second to unify types
         value, inside = SECONDS.format(value), SECONDS
     if not isinstance(among, tuple):
         found = _sql(among) if inside == "{0}" else _listed_as(inside, among)
@@ -341,6 +341,6 @@ def _over(over: Over, text_of: Callable[[Expression], str]) -> str:
     parts += [found] if (found := frame if call.operation.frame is None else call.operation.frame) else []
     words = call.sql
     if call.args and (kind := call.args[0].kind) is not None and kind.is_nullable:
-        # of a bare column, ClickHouse counts the marks of its NULLs, which windows do not find
+        # for a bare column ClickHouse reads the NULL marks instead, and windows do not find those
         words = words.replace("count({0})", "count(toNullable({0}))")
     return _called(words, [text_of(arg) for arg in call.args], f" OVER ({' '.join(parts)})")

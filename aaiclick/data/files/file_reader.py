@@ -1,4 +1,4 @@
-"""Objects from files and addresses, in ClickHouse's formats: ClickHouse reads them itself."""
+"""Opens files and URLs: as table functions that ClickHouse reads, or in this process for a remote server."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _SCHEMES = ("http", "https")
 
 
 class FileSource(NamedTuple):
-    """Where rows are read: a table function with its first argument, how errors call it, and its format."""
+    """A source of rows: the beginning of a table function's call, a name for errors, and ClickHouse's format."""
 
     call: str
     name: str
     format: str
     given: str
-    """The format as it was given or told by the ending, with or without names."""
+    """The format that was given or follows from the ending, with `WithNames` if it has that."""
     redirects: int = 0
     text: str = ""
-    """A query for the whole text, in place of a table function."""
+    """A query that gives the whole text, used instead of a table function."""
 
     def of(self, file_format: str) -> FileSource:
-        """The same, read in another format."""
+        """Return the same source, read in another format."""
         return self._replace(format=file_format)
 
     def table(self, structure: str = "", options: Options | None = None) -> str:
-        """The table function in full."""
+        """Return the complete table function; with redirects, a subquery that allows them."""
         packed = "auto" if options is None else options.compression
         inside = [self.call, quoting.text(self.format)]
         inside += [quoting.text(structure or "auto")] if structure or packed != "auto" else []
@@ -58,19 +58,19 @@ class FileSource(NamedTuple):
 
     @property
     def noted(self) -> str:
-        """What the log of operations keeps of it."""
+        """The source as it is kept in the log of operations, with secrets in its URL masked."""
         return mask_url(self.table())
 
 
 def file_source(path: str | os.PathLike[str], file_format: str | None) -> FileSource:
-    """A table function that reads a file of the machine on which the engine runs."""
+    """Return a table function that reads a file on the machine where the engine runs."""
     found = existing(path)
     known = format_of(found.name, file_format)
     return FileSource(f"file({quoting.text(_no_glob(str(found)))}", shown(found.name), known, known)
 
 
 def _no_glob(path: str) -> str:
-    """ClickHouse takes some characters for patterns: a file of such a name could be another."""
+    """Return the path; raise InputError if it has a glob character of ClickHouse's: it could match other files."""
     if any(sign in path for sign in "*?{}"):
         rule = "its path has one of * ? { }, which ClickHouse takes for a pattern"
         raise InputError(field="path", value=shown(path), rule=rule, hint="Rename it, or move it.")
@@ -78,7 +78,7 @@ def _no_glob(path: str) -> str:
 
 
 def url_source(url: str, file_format: str | None, redirects: int = 0) -> FileSource:
-    """A table function that reads what is at an address; without redirects, they are refused."""
+    """Return a table function that reads a URL and follows up to `redirects` redirects; 0 refuses them."""
     parts = urlsplit(str(url))
     if parts.scheme not in _SCHEMES or not parts.netloc:
         rule = "an address that begins with http:// or https://"
@@ -95,7 +95,7 @@ def existing(path: str | os.PathLike[str]) -> Path:
 
 
 def format_of(name: str, file_format: str | None) -> str:
-    """ClickHouse's name of a file's format, given or told by its ending."""
+    """Return ClickHouse's name of a format: the given one, or the one of the file's ending (of `a.csv.gz`, `.csv`)."""
     if file_format is None:
         stem, ending = os.path.splitext(name.lower())
         if ending in _PACKED:
@@ -108,14 +108,14 @@ def format_of(name: str, file_format: str | None) -> str:
 
 
 class CellTable(NamedTuple):
-    """The cells of a file as texts, with the row of names; the columns of the data are c1, c2 …"""
+    """The cells of a CSV file as texts, with the names of its first row; the columns of the data are c1, c2 …"""
 
     names: list[str]
     data: pa.Table
 
 
 def format_here(path: str | os.PathLike[str], file_format: str | None) -> str:
-    """The format of a file that is sent to a server, which must be one that can be read in this process."""
+    """Return the format of a file that is sent to a server; raise InputError if this process cannot read it."""
     known = format_of(existing(path).name, file_format)
     if known not in _SENT:
         rule = f"a file that is sent to a server is one of {', '.join(_SENT)}"
@@ -124,7 +124,7 @@ def format_here(path: str | os.PathLike[str], file_format: str | None) -> str:
 
 
 def read_here(path: str | os.PathLike[str], file_format: str) -> pa.Table:
-    """A file with types of its own read in this process, for an engine on another machine."""
+    """Read a file that has types (Parquet, Arrow, ORC) in this process, for an engine on another machine."""
     import pyarrow.feather  # here, to keep start-up light
     import pyarrow.orc
     import pyarrow.parquet
@@ -138,7 +138,7 @@ def read_here(path: str | os.PathLike[str], file_format: str) -> pa.Table:
 
 
 def read_cells(path: str | os.PathLike[str]) -> CellTable:
-    """The cells of CSV, as they are written."""
+    """Read the cells of a CSV file as texts, unchanged."""
     import pyarrow as pa  # here, to keep start-up light
     from pyarrow import csv
 
@@ -159,11 +159,11 @@ def read_cells(path: str | os.PathLike[str]) -> CellTable:
 
 
 def read_lines(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The columns of JSON lines: lists of values; what is made of others comes as Arrow's structs."""
+    """Read JSON lines into columns: lists of plain values, or Arrow arrays (of lists, objects, or nothing but None)."""
     import pyarrow as pa  # here, to keep start-up light
 
     found, rows = existing(path), []
-    with pa.input_stream(str(found)) as stream:  # unpacks what is packed
+    with pa.input_stream(str(found)) as stream:  # decompresses by the file's ending
         for number, line in enumerate(io.BufferedReader(stream), 1):
             try:
                 row = json.loads(line, parse_float=_finite, parse_constant=_finite) if line.strip() else {}

@@ -1,6 +1,6 @@
-"""The types of the columns of a file that has types of its own, with times as the file means them.
+"""The column types of files that have types, with corrected time zones.
 
-ClickHouse reads every time of Parquet as one of UTC, and those of Avro, which are moments, as if they had no zone.
+ClickHouse reads every time of Parquet as UTC, and those of Avro, which are moments, as if they had no zone.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ TO_GUESS = {
     "schema_inference_use_cache_for_file": 0,
     "schema_inference_use_cache_for_url": 0,
 }
-"""ClickHouse guesses from all rows, and takes no text for a time."""
+"""Settings: ClickHouse guesses types from all rows, and never guesses that a text is a time."""
 
 _OFFSET = re.compile(r"'Fixed/UTC[^']*'")
 _AVRO, _ARROW = ("Avro", "AvroConfluent"), ("Arrow", "ArrowStream", "Feather")
 
 
 class Leaf(NamedTuple):
-    """A column of Parquet, maybe inside others."""
+    """An innermost column of a Parquet file; it may be nested in others."""
 
     physical: str
     logical: str
 
     @property
     def is_naive(self) -> bool:
-        """Whether its times have no zone, or are of the old kind that does not tell."""
+        """Whether its times have no zone; the old INT96 does not tell, and counts as having none."""
         return "isAdjustedToUTC=false" in self.logical or self.physical == "INT96"
 
 
 async def described(client: DataClient, source: FileSource, options: Options) -> dict[str, str]:
-    """The columns of a file and their types."""
+    """Return the types of a file's columns by name."""
     try:
         found = await client.rows(f"DESCRIBE TABLE {source.table('', options)}", TO_GUESS)
         kinds = dict(zip(*found.columns[:2], strict=True))
@@ -67,12 +67,12 @@ async def described(client: DataClient, source: FileSource, options: Options) ->
 
 
 def structure_of(kinds: Mapping[str, str]) -> str:
-    """These columns, as ClickHouse is told them."""
+    """Return the columns as the structure argument of a table function."""
     return ", ".join(f"{quoting.name(name)} {kind}" for name, kind in kinds.items())
 
 
 def unreadable(source: FileSource, error: DataRefused) -> InputError:
-    """What ClickHouse says of a file, which names the row."""
+    """Return the InputError for an unreadable file: refused redirects, or ClickHouse's message, which names the row."""
     cause = str(error.facts["cause"])
     if "Too many redirects" in cause:
         rule = f"it leads elsewhere, and {source.redirects or 'no'} redirects are followed"
@@ -84,7 +84,7 @@ def unreadable(source: FileSource, error: DataRefused) -> InputError:
 
 
 def _refuse_days_of_milliseconds(kinds: Mapping[str, str], source: FileSource) -> None:
-    """ClickHouse takes the days of Arrow's date64 for seconds of 32 bits, and so for other days."""
+    """Raise InputError for Arrow's date64: ClickHouse reads its milliseconds as seconds, and gets other days."""
     for name, kind in kinds.items():
         if re.search(r"\bDateTime\b", kind):
             rule = f"its column {name} is a date64, of which ClickHouse makes other days"
@@ -96,7 +96,7 @@ def _refuse_days_of_milliseconds(kinds: Mapping[str, str], source: FileSource) -
 
 
 async def _leaves(client: DataClient, source: FileSource, options: Options) -> list[Leaf]:
-    """The columns of Parquet that are not made of others, in their order."""
+    """Return the innermost columns of a Parquet file, in their order."""
     table = source.of("ParquetMetadata").table("", options)
     told = "arrayMap(c -> (tupleElement(c, 'physical_type'), tupleElement(c, 'logical_type')), columns)"
     found = await client.rows(f"SELECT {told} FROM {table}")  # noqa: S608 (quoted)
@@ -119,7 +119,7 @@ def _of_parquet(kinds: Mapping[str, str], leaves: list[Leaf], source: FileSource
 
 
 def _as_told(kind: Type, leaves: Iterator[Leaf]) -> Type:
-    """A type whose leaves are these, one after the other."""
+    """Return the type with the zone removed from its naive times; takes its innermost parts from `leaves` in order."""
     if kind.parts:
         return replace(kind, parts=tuple(_as_told(part, leaves) for part in kind.parts))
     leaf = next(leaves)
@@ -127,8 +127,8 @@ def _as_told(kind: Type, leaves: Iterator[Leaf]) -> Type:
 
 
 def _with(kind: str, change: Callable[[Type], Type]) -> str:
-    """A type with its times changed."""
-    with suppress(InputError):  # a type that is not known here has none
+    """Apply `change` to every time type inside of a type."""
+    with suppress(InputError):  # a type that is not known here has no times
         return str(_changed(parse(kind), change))
     return kind
 

@@ -1,4 +1,4 @@
-"""The list of records inside of a JSON document: found by a path, its elements taken as they are written."""
+"""Finds a list of records inside a JSON document by a path, and keeps its elements as they are written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _decode = JSONDecoder().raw_decode
 
 
 class _Part(NamedTuple):
-    """A value in a document: where it begins and ends."""
+    """A value in a document: the positions of its first character and after its last."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ class _Part(NamedTuple):
 async def lines_at(
     client: DataClient, whole: FileSource, path: str | Sequence[str | int], options: Options
 ) -> list[str]:
-    """The elements of the list at a path of a document, each on a line; what is no record is the column `value`."""
+    """Return the elements of the list at a path as JSON lines; plain values become records with the field `value`."""
     keys = read_path(path)
     try:
         found = await client.rows(f"SELECT text FROM {whole.table('text String', options)}")  # noqa: S608 (quoted)
@@ -46,7 +46,7 @@ async def lines_at(
 
 
 async def stage(client: DataClient, table: str, whole: FileSource, lines: list[str]) -> FileSource:
-    """Keep the lines in a table; gives what reads them as JSON lines."""
+    """Store the lines in a table, and return a source that reads them as JSON lines."""
     import pyarrow as pa  # here, to keep start-up light
 
     if not lines:
@@ -65,7 +65,7 @@ async def stage(client: DataClient, table: str, whole: FileSource, lines: list[s
 
 
 def read_path(path: object) -> list[str | int]:
-    """The keys of a path: "data.items", or a list of keys and of places in lists, from 0."""
+    """Return the keys of a path: "data.items", or a list of keys and of list positions from 0; "$" is the whole."""
     if path in ("$", "", [], ()):
         return []
     keys = path.removeprefix("$.").split(".") if isinstance(path, str) else path
@@ -86,7 +86,7 @@ def _lines(text: str, keys: list[str | int], whole: FileSource) -> Iterator[str]
     if len(records) > 1:
         _refuse(keys, whole, "some elements of the list are records, and others are not")
     for each in parts:
-        line = text[each.start : each.end].replace("\n", " ").replace("\r", " ")  # between its words
+        line = text[each.start : each.end].replace("\n", " ").replace("\r", " ")  # breaks are outside strings
         yield line if True in records else f'{{"{VALUE}": {line}}}'
 
 
@@ -117,7 +117,7 @@ def _inside(text: str, part: _Part, key: str | int, before: list[str | int], who
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str | int, _Part]]:
-    """The parts of an object or a list that begins here, with their keys or places."""
+    """Yield the members of the object or list that begins here: the key or position, and where the value stands."""
     is_object, place = text[at] == "{", 0
     at = _skip(text, at + 1)
     while text[at] not in "]}":

@@ -1,7 +1,7 @@
-"""Rows of a file into columns of given types: each value exactly, or as the caller wants it where it cannot be read.
+"""Loads the rows of a file into an Object: each value exactly, or as `on_error` says if it cannot be read.
 
-The cells are stored as they are written, then looked at by ClickHouse: the first that is wrong can be named, and the
-rows that are right are taken in one statement. Where no types are given, all cells tell them.
+The cells are first stored unchanged and then checked by ClickHouse. So the first bad value can be named, and the good
+rows are inserted by one statement. If no types are given, they are guessed from all cells.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ REJECTED = {
     "reason": "String",
     "cells": "Array(Nullable(String))",
 }
-"""The columns of rejected rows: the first value that was wrong, why, and all cells as they were read."""
+"""The columns of the Object of rejected rows: the first bad value, the reason, and all cells as they were read."""
 
 
 class Asked:
-    """How a file is to be read: checked before anything is opened."""
+    """The options of reading a file, checked before anything is opened. `schema` is None if no fields are given."""
 
     def __init__(self, fields: Mapping[str, object] | None, options: Mapping[str, Any] | None, on_error: str) -> None:
         self.options = read_options(options)
@@ -84,7 +84,7 @@ class Asked:
         self._is_plain = fields is None and not options
 
     def refuse_elsewhere(self) -> None:
-        """A ClickHouse server does not see the files of this machine."""
+        """Raise InputError if fields or options are given: a server on another machine does not read local files."""
         if not self._is_plain:
             rule = "a server on another machine does not read the files of this one"
             hint = "Read it as it is, or give its address to create_object_from_url."
@@ -94,7 +94,10 @@ class Asked:
 async def load(
     context: Context, keeper: Keeper, source: FileSource, schema: Schema, asked: Asked, name: str | None, scope: Scope
 ) -> Object:
-    """An Object with the rows of a source, read into these fields; the keeper's table has the cells meanwhile."""
+    """Make an Object of the rows of a source, read as the given fields.
+
+    The keeper's table holds the cells meanwhile, and is dropped at the end.
+    """
     staged, options, on_error = keeper.table, asked.options, asked.on_error
     try:
         cells = await stage(context.client, source, schema, options, staged)
@@ -105,7 +108,7 @@ async def load(
             await _take(context, made, cells, on_error)
             if on_error == "collect":
                 made.rejected = await _collect(context, cells)
-        except BaseException:  # a part of it is worse than nothing
+        except BaseException:  # leave no Object with a part of the rows
             await drop(context.client, made.table)
             raise
     finally:
@@ -120,7 +123,7 @@ async def load(
 async def load_guessed(
     context: Context, keeper: Keeper, source: FileSource, options: Options, name: str | None, scope: Scope
 ) -> Object:
-    """An Object with the rows of a source, whose values tell their types."""
+    """Make an Object of the rows of a source; their types are the file's own, or guessed from all values."""
     if not is_of_cells(source) and source.format not in NAMED:
         kinds = await described(context.client, source, options)
         query = f"SELECT * FROM {source.table(structure_of(kinds), options)}"  # noqa: S608 (quoted)
@@ -138,7 +141,7 @@ async def load_guessed(
 async def load_here(
     context: Context, keeper: Keeper, path: str | os.PathLike[str], known: str, name: str | None, scope: Scope
 ) -> Object:
-    """The same, of a file that is read in this process and sent to ClickHouse."""
+    """Make an Object of a file that is read in this process and sent to ClickHouse on another machine."""
     source = file_reader.file_source(path, known)
     if known == "CSVWithNames":
         cells = await asyncio.to_thread(file_reader.read_cells, path)
@@ -159,7 +162,7 @@ async def load_here(
 
 
 class Sent(NamedTuple):
-    """What was read in this process: its columns, their types, and the number of the first row."""
+    """Columns read in this process, their types, and the number of the first row (0 if that holds the names)."""
 
     data: pa.Table
     kinds: Mapping[str, str]
@@ -175,7 +178,7 @@ async def _from_here(
     name: str | None,
     scope: Scope,
 ) -> Object:
-    """Send it to ClickHouse, which then guesses the types of the texts."""
+    """Send columns to a table in ClickHouse, guess the types of those that are texts, and make the Object."""
     import pyarrow as pa  # here, to keep start-up light
 
     staged, count = keeper.table, sent.data.num_rows
@@ -211,7 +214,7 @@ def _taken(staged: str, found: Sequence[Guess]) -> str:
 
 async def _guess_cells(client: DataClient, source: FileSource, options: Options, staged: str) -> list[Guess]:
     names = await stage_texts(client, source, options, staged)
-    Schema.from_fields([(name, "String") for name in names])  # refuses what is no name of a column, or there twice
+    Schema.from_fields([(name, "String") for name in names])  # raises for invalid and duplicate names
     await _refuse_first(client, source, Cells(staged, wrong_width(len(names)), []), only_strict=False)
     return await type_guesses.guess(client, staged, _texts(names, options))
 
@@ -226,7 +229,7 @@ def _texts(names: Sequence[str], options: Options) -> list[Text]:
 
 
 async def _guess_named(client: DataClient, source: FileSource, options: Options, staged: str) -> list[Guess]:
-    """JSON tells texts from numbers, and has values inside of others: these are as ClickHouse takes them."""
+    """Guess the columns of JSON: texts may be times, numbers have number types, nested values stay."""
     kinds = await described(client, source, options)
     scalar = {name: _guessable(kind) for name, kind in kinds.items()}
     structure = {name: kind if scalar[name] is None else "Nullable(String)" for name, kind in kinds.items()}
@@ -239,20 +242,19 @@ async def _guess_named(client: DataClient, source: FileSource, options: Options,
 
 
 async def _guess(client: DataClient, staged: str, columns: Sequence[Text | Guess]) -> list[Guess]:
-    """The columns, of which some are known."""
+    """Guess the types of the texts among the columns; columns that are known already stay."""
     texts = [each for each in columns if isinstance(each, Text)]
     found = {each.name: each for each in await type_guesses.guess(client, staged, texts)}
     return [each if isinstance(each, Guess) else found[each.name] for each in columns]
 
 
 def _text(name: str, column: str, kinds: Sequence[str] = type_guesses.TIMES) -> Text:
-    """A column that is NULL where there is nothing."""
     null = f"isNull(s.{column})"
     return Text(name, f"assumeNotNull(s.{column})", null, null, kinds, kinds == type_guesses.NUMBERS)
 
 
 def _guessable(kind: str) -> Sequence[str] | None:
-    """The types that a value of JSON may have, as far as ClickHouse tells; None for one that is made of others."""
+    """Return the candidate types of a JSON column by the type that ClickHouse found; None if its values are nested."""
     try:
         bare = parse(kind).bare
     except InputError:
@@ -268,7 +270,7 @@ def _guessable(kind: str) -> Sequence[str] | None:
 
 
 async def _refuse_first(client: DataClient, source: FileSource, cells: Cells, *, only_strict: bool) -> None:
-    """Refuse the file by its first value that cannot be read."""
+    """Raise InputError for the first value that cannot be read; with `only_strict`, in non-Nullable columns alone."""
     wrong = cells.first_wrong(only_strict)
     shown_texts = ", ".join(["NULL", *(cell.shown for cell in cells.fields)])
     found = await client.rows(
@@ -288,7 +290,7 @@ async def _refuse_first(client: DataClient, source: FileSource, cells: Cells, *,
 
 
 async def _take(context: Context, made: Object, cells: Cells, on_error: str) -> None:
-    """Insert the rows that are right."""
+    """Insert the good rows; with on_error="null", bad values in Nullable columns become NULL."""
     values = []
     for cell in cells.fields:
         value = f"if({cell.reason} = '', {cell.value}, NULL)" if on_error == "null" else cell.value
@@ -307,7 +309,7 @@ async def _take(context: Context, made: Object, cells: Cells, on_error: str) -> 
 
 
 async def _collect(context: Context, cells: Cells) -> Object:
-    """The rows that are wrong, with the first reason."""
+    """Make an Object of the bad rows, each with its first reason."""
     rejected = await context.create_object(REJECTED)
     texts = ", ".join(cell.shown for cell in cells.fields)
     names = ", ".join(["''", *(quoting.text(cell.name) for cell in cells.fields)])
@@ -326,5 +328,5 @@ async def _collect(context: Context, cells: Cells) -> Object:
 
 
 async def _no_matter() -> int:
-    """How many there are is not asked here."""
+    """A `Count` for `add_rows`, whose result is not used here."""
     return 0

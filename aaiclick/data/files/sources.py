@@ -1,4 +1,4 @@
-"""Objects of the rows of files and addresses, or some of these rows: and such rows added to an Object."""
+"""Makes Objects of files and URLs, whole or in part, and inserts their rows into existing Objects."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ PathLike = str | os.PathLike[str]
 
 REDIRECTS_MAX = 20
 AS_READ = {"max_threads": 1, "max_insert_threads": 1}
-"""The first rows of a file are its first rows."""
+"""Settings that keep the order of a file's rows: `limit` takes its first rows."""
 
 
 class FileOptions(TypedDict, total=False):
-    """How a file is read, and what becomes of it."""
+    """The options of functions that read a file."""
 
     fields: Mapping[str, object] | None
     format: str | None
@@ -47,7 +47,7 @@ class FileOptions(TypedDict, total=False):
 
 
 class UrlOptions(FileOptions, total=False):
-    """How an address is read."""
+    """The options of functions that read a URL."""
 
     json_path: str | Sequence[str | int] | None
     redirects: int
@@ -55,7 +55,7 @@ class UrlOptions(FileOptions, total=False):
 
 @dataclass(frozen=True)
 class FileReading:
-    """What was asked for."""
+    """The options of one call that reads a file or a URL."""
 
     fields: Mapping[str, object] | None = None
     format: str | None = None
@@ -72,11 +72,11 @@ class FileReading:
 
     @property
     def asked(self) -> Asked:
-        """How texts are to be read; checked."""
+        """The checked options that say how texts are read."""
         return Asked(self.fields, self.options, self.on_error)
 
     def check(self) -> Options:
-        """Refuse what cannot be meant, before anything is opened; gives how the file is written."""
+        """Check the options before anything is opened; return the text options. Raise InputError if one is bad."""
         if self.limit is not None:
             check_count(self.limit, "limit")
         if isinstance(self.columns, str) or (self.columns is not None and not self.columns):
@@ -89,12 +89,11 @@ class FileReading:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all rows and columns are taken."""
         return self.columns is None and self.where is None and self.limit is None
 
 
 def reading_of(verb: str, given: Mapping[str, Any]) -> FileReading:
-    """What was asked for, by the names of the options."""
+    """Return the options as a FileReading; raise TypeError, as Python would, for one that the function `verb` lacks."""
     known = list(UrlOptions.__annotations__ if verb.endswith("url") else FileOptions.__annotations__)
     for name in given:
         if name not in known:
@@ -103,7 +102,7 @@ def reading_of(verb: str, given: Mapping[str, Any]) -> FileReading:
 
 
 async def from_file(context: Context, path: PathLike, reading: FileReading) -> Object:
-    """An Object with the rows of a file: the engine reads it, unless it is on another machine."""
+    """Make an Object of a file's rows. The engine reads the file; if it is on another machine, this process does."""
     reading.check()
     asked, given = reading.asked, reading.format or reading.file_format
     if context.reads_files:
@@ -116,7 +115,7 @@ async def from_file(context: Context, path: PathLike, reading: FileReading) -> O
 
 
 async def from_url(context: Context, url: str, reading: FileReading) -> Object:
-    """An Object with the rows that an address gives."""
+    """Make an Object of the rows at a URL."""
     _ = reading.asked
     async with _at(context, url, reading) as (source, unpacked):
         return await _made(context, source, unpacked)
@@ -124,7 +123,7 @@ async def from_url(context: Context, url: str, reading: FileReading) -> Object:
 
 @asynccontextmanager
 async def _at(context: Context, url: str, reading: FileReading) -> AsyncIterator[tuple[FileSource, FileReading]]:
-    """What is at an address; inside of JSON, its part is kept in a table meanwhile."""
+    """Yield the source at a URL and its options. With `json_path`, the source is a table that is dropped at the end."""
     options, given = reading.check(), reading.format or reading.file_format
     if reading.json_path is None:
         yield file_reader.url_source(url, given, reading.redirects), reading
@@ -158,7 +157,7 @@ async def _made(context: Context, source: FileSource, reading: FileReading) -> O
 async def _chosen(
     context: Context, reading: FileReading, load: Callable[[str | None, Scope], Awaitable[Object]]
 ) -> Object:
-    """The Object that is loaded, or one of some of its rows and columns."""
+    """Load an Object; if `where`, `limit` or `columns` are given, make another one of the chosen rows and columns."""
     if reading.is_whole:
         return await load(reading.name, reading.scope)
     whole = await load(None, "global")
@@ -179,7 +178,7 @@ async def _chosen(
 
 
 async def insert_file(into: Object, path: PathLike, reading: FileReading) -> int:
-    """Add the rows of a file to an Object."""
+    """Insert the rows of a file into an Object and return their number."""
     context = into._context
     _check_unnamed(reading)
     if not context.reads_files:
@@ -189,7 +188,7 @@ async def insert_file(into: Object, path: PathLike, reading: FileReading) -> int
 
 
 async def insert_url(into: Object, url: str, reading: FileReading) -> int:
-    """Add the rows that an address gives to an Object."""
+    """Insert the rows at a URL into an Object and return their number."""
     _check_unnamed(reading)
     async with _at(into._context, url, reading) as (source, unpacked):
         return await _add(into, await _made(into._context, source, await _as_rows_of(into, source, unpacked)))
@@ -208,7 +207,7 @@ async def _add(into: Object, made: Object) -> int:
 
 
 async def _as_rows_of(into: Object, source: FileSource, reading: FileReading) -> FileReading:
-    """The values are read as the types of the Object's columns; columns that are not there are refused."""
+    """Return the options with the types of the Object's columns as fields; raise InputError for columns it lacks."""
     if reading.fields is not None:
         return reading
     there = await staging.names_of(into._context.client, source, reading.check(), into.columns)
@@ -220,5 +219,5 @@ async def _as_rows_of(into: Object, source: FileSource, reading: FileReading) ->
         raise InputError(field=source.name, value=shown(", ".join(unexpected)), rule=rule, hint=hint)
     fields = {name: field.type for name in there if name in into.schema and (field := into.schema[name])}
     if any(parse(kind).bare.parts for kind in fields.values()) and not staging.has_types(source):
-        return reading  # lists are not read from texts
+        return reading  # values of nested types cannot be read from texts
     return replace(reading, fields=fields)

@@ -1,4 +1,4 @@
-"""The cells of a file as they are written, in a table of their own: so the first that is wrong can be named."""
+"""Stores the cells of a file unchanged in a table of their own, so that the first bad one can be named."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from aaiclick.data.clients.tables import NewTable
 CELLS = {"CSV": "CSV", "TSV": "TSVRaw", "TabSeparated": "TSVRaw"}
 NAMED = ("JSONEachRow", "JSONLines", "NDJSON", "JSON")
 WIDTHS = (50, 1_000, 10_000)
-"""How many columns are looked for in the first row."""
+"""The numbers of columns that are tried, one after the other, to read the first row."""
 
 IN_ORDER = {"max_threads": 1, "max_insert_threads": 1, "max_block_size": 65_409}
 FEW, MANY = "the row has too few columns", "the row has too many columns"
 
 
 class Cell(NamedTuple):
-    """A field of an Object, and the expressions that read it from the table of cells."""
+    """A field of an Object, and SQL over its cell: the text shown in errors, why it is bad ('' if good), its value."""
 
     name: str
     kind: Type
@@ -41,7 +41,7 @@ class Cell(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """A table of cells: how its rows are numbered, what makes a row wrong as a whole, and its fields."""
+    """A table of cells, SQL that tells what is wrong with a row as a whole ('' if nothing), and its fields."""
 
     table: str
     wrong_row: str
@@ -52,7 +52,10 @@ class Cells(NamedTuple):
         return f"[{', '.join([self.wrong_row, *(cell.reason for cell in self.fields)])}]"
 
     def first_wrong(self, only_strict: bool) -> str:
-        """Which of the reasons counts first; 0 if the row is right."""
+        """Return SQL of the index (from 1) of the first reason that is not empty; 0 if the row is good.
+
+        With `only_strict`, bad values of Nullable fields do not count.
+        """
         reasons = [self.wrong_row] + [
             "''" if only_strict and cell.kind.is_nullable else cell.reason for cell in self.fields
         ]
@@ -60,12 +63,12 @@ class Cells(NamedTuple):
 
 
 def has_types(source: FileSource) -> bool:
-    """Whether a file has types of its own, of whatever kind."""
+    """Return whether the format of a file has column types, unlike CSV, TSV and JSON."""
     return not is_of_cells(source) and source.format not in NAMED
 
 
 async def names_of(client: DataClient, source: FileSource, options: Options, usual: Sequence[str]) -> list[str]:
-    """The names of the columns of a source; the usual ones where it has none."""
+    """Return the names of a source's columns; `usual` if the file has none."""
     if not is_of_cells(source):
         return list(await described(client, source, options))
     if not options.has_header(source.given):
@@ -75,7 +78,7 @@ async def names_of(client: DataClient, source: FileSource, options: Options, usu
 
 
 async def stage(client: DataClient, source: FileSource, schema: Schema, options: Options, staged: str) -> Cells:
-    """Make a table of the cells of a source, to be read into the fields of a schema."""
+    """Store the cells of a source in the table `staged`, to be read as the fields of a schema."""
     if is_of_cells(source):
         return await _stage_cells(client, source, schema, options, staged)
     if source.format in NAMED:
@@ -95,16 +98,16 @@ async def _stage_cells(client: DataClient, source: FileSource, schema: Schema, o
 
 
 def is_of_cells(source: FileSource) -> bool:
-    """Whether a file has cells, told apart by their places."""
+    """Return whether the file is CSV or TSV, whose cells are told apart by position."""
     return source.format.removesuffix("WithNames") in CELLS
 
 
 async def stage_texts(
     client: DataClient, given: FileSource, options: Options, staged: str, schema: Schema | None = None
 ) -> list[str]:
-    """Make a table of the cells by their places, and tell their names; NULL are those that a row does not have.
+    """Store cells as the columns c1, c2 … of a table, and return their names; a cell that a row lacks is NULL.
 
-    Without names in the file they are those of the schema, or c1, c2 …
+    Without a header, the names are those of the schema, or c1, c2 …
     """
     source = given.of(CELLS[given.format.removesuffix("WithNames")])
     settings = {**cell_settings(options), **IN_ORDER}
@@ -132,23 +135,22 @@ async def stage_texts(
 
 
 def cell(number: int) -> str:
-    """The text of a cell, by its place from 0."""
+    """Return SQL of the text of a cell, by its position from 0."""
     return f"assumeNotNull(c{number + 1})"
 
 
 def null_cell(text: str, options: Options, *, is_text: bool) -> str:
-    """Whether a cell stands for NULL: an empty one does, unless it is a text."""
+    """Return SQL: whether a cell means NULL. An empty cell does, unless the column is a text."""
     null = f"{text} = {quoting.text(options.null)}"
     return null if is_text else f"({null} OR trimBoth({text}) = '')"
 
 
 def wrong_width(count: int) -> str:
-    """What is wrong with a row that has more or fewer cells."""
+    """Return SQL of the reason why a row with more or fewer cells is bad; '' if it has `count` cells."""
     return f"multiIf(isNotNull(c{count + 1}), '{MANY}', isNull(c{count}), '{FEW}', '')"
 
 
 async def _header(client: DataClient, source: FileSource, options: Options, settings: Mapping[str, Any]) -> list[str]:
-    """The texts of the first row."""
     one = {**settings, "max_block_size": 1, "input_format_parallel_parsing": 0}
     for width in WIDTHS:
         places = ", ".join(f"c{place} Nullable(String)" for place in range(1, width + 1))
@@ -165,7 +167,7 @@ async def _header(client: DataClient, source: FileSource, options: Options, sett
 async def _first_row(
     client: DataClient, source: FileSource, table: str, width: int, options: Options, settings: Mapping[str, Any]
 ) -> list[str] | None:
-    """The texts of the first row, without those that it does not have; None if there is no row."""
+    """Return the texts of the first row, without cells that it lacks; None if there is no row."""
     texts = ", ".join(_decoded(f"c{place}", options) if settings else f"c{place}" for place in range(1, width + 1))
     first = "" if settings else " WHERE row = 0"
     query = f"SELECT [{texts}] AS header FROM {table}{first} LIMIT 1"  # noqa: S608 (quoted)
@@ -179,7 +181,7 @@ async def _first_row(
 
 
 async def _refuse_open_quote(client: DataClient, source: FileSource, options: Options) -> None:
-    """ClickHouse takes all that follows a quote that is not closed for one cell."""
+    """Raise InputError for an unclosed quote: ClickHouse would read the rest of the file as one cell."""
     if source.format != "CSV":
         return
     lines = source.of("LineAsString").table("line String", options)
@@ -204,7 +206,7 @@ def _check_header(source: FileSource, names: Sequence[str], schema: Schema) -> N
 
 
 def _clean(column: str, source: FileSource, options: Options) -> str:
-    """The text of a cell; TSV writes some characters with backslashes, and its lines may end as Windows ends them."""
+    """Return SQL of the text of a cell. In TSV, backslash escapes are resolved and a trailing \\r is removed."""
     text = column
     if source.format == "TSVRaw":
         text = f"replaceRegexpOne({column}, '\\r$', '')"
@@ -233,7 +235,7 @@ async def _stage_named(client: DataClient, source: FileSource, schema: Schema, o
 async def stage_named(
     client: DataClient, source: FileSource, kinds: Mapping[str, str], options: Options, staged: str
 ) -> None:
-    """Make a table of the values of these columns, by their places; as texts, JSON's numbers keep all their digits."""
+    """Store the values of these columns as v1, v2 …; numbers of JSON that are read as texts keep all their digits."""
     settings = {"input_format_skip_unknown_fields": 1, "input_format_json_read_numbers_as_strings": 1, **IN_ORDER}
     settings["input_format_json_validate_types_from_metadata"] = 0
     table = source.table(structure_of(kinds), options)
@@ -241,7 +243,7 @@ async def stage_named(
 
 
 def named(number: int) -> str:
-    """A column of such a table, by its place from 0: the names of a file might be any."""
+    """Return the name of a column in the staged table, by position from 0; names in the file may be anything."""
     return f"v{number + 1}"
 
 
@@ -262,7 +264,7 @@ def text_cell(name: str, kind: Type, text: str, null: str, options: Options) -> 
 
 
 async def _stage_typed(client: DataClient, source: FileSource, schema: Schema, options: Options, staged: str) -> Cells:
-    """Columns that have types of their own: what comes back the same from the other type has fitted."""
+    """Stage columns that have types. A value fits a field if it is unchanged after a cast there and back."""
     kinds = await described(client, source, options)
     _check_header(source, list(kinds), schema)
     table = source.table(structure_of(kinds), options)

@@ -1,7 +1,7 @@
-"""Casts that change no value, in SQL: ClickHouse's `accurateCast` is not accurate where there are times.
+"""SQL of casts that change no value. ClickHouse's `accurateCast` is not accurate for times and decimals.
 
-It makes the first of March of 2024-02-30, cuts digits of a second, wraps 1950 to 2086 in a DateTime, and writes a time
-with a zone as if it had none.
+It turns 2024-02-30 into the first of March, cuts digits of a second, wraps 1950 to 2086 in a DateTime, and writes a
+time with a zone without its offset.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ _DIGITS_FIT = (
     "if(match(toString(v), '[eE]'), toFloat64(made) = toFloat64OrNull(toString(v)), "
     "NOT match(toString(v), '[.][0-9]{{{0}}}[0-9]*[1-9]'))"
 )
-"""Whether a text has no more digits after the point than were taken."""
+"""SQL: whether a text has no more digits after the point than the decimal keeps."""
 _WITH_OFFSET = "concat(toString(v), replaceRegexpOne(formatDateTime(v, '%z'), '(..)$', ':\\\\1'))"
 
 
 def exact_cast(value: str, kind: str, clock: Clock) -> str:
-    """SQL for a value as another type, or an error. A day of a time is what its clock shows."""
+    """Return SQL that casts a value, or raises an error where the cast would change it.
+
+    `clock` says whether the value is a time with a zone; the day of a time is the one on its clock.
+    """
     wanted = parse(kind)
     if wanted.bare.name == "String" and clock == "aware":
         value = named(_WITH_OFFSET, v=value)
@@ -43,7 +46,7 @@ def exact_cast(value: str, kind: str, clock: Clock) -> str:
 
 
 def _accurate(value: str, wanted: Type) -> str:
-    """A cast that refuses: ClickHouse's own gives NULL for what it cannot read, where the type can hold that."""
+    """Return an `accurateCast` that fails on every bad value; ClickHouse's own gives NULL if the type is Nullable."""
     if wanted.is_nullable:
         made = _accurate(f"assumeNotNull({value})", wanted.bare)
         return f"CAST(if(isNull({value}), NULL, {made}), {quoting.text(str(wanted))})"
@@ -60,7 +63,7 @@ def _holds_null(kind: Type) -> bool:
 
 
 def _fits(wanted: Type) -> str:
-    """Whether what was `made` of `v` is the same; of a text, whether it means such a value."""
+    """Return SQL that checks that `made` equals the value `v` it was cast from; for a text, that it means `made`."""
     if wanted.name == "Decimal":
         return f"multiIf({_IS_TEXT}, {_DIGITS_FIT.format(wanted.numbers[1])}, CAST(made, toTypeName(v)) = v)"
     found = reading(wanted, "toString(v)", Options())
@@ -71,7 +74,7 @@ def _fits(wanted: Type) -> str:
 
 
 def parsed(kind: str) -> Operation:
-    """Texts as values of a type: exactly, or None."""
+    """Return the operation `parse(kind)`: the exact value of a text, or None."""
     wanted = parse(kind)
     found = reading(wanted.bare, "t", Options())
     if found is None:

@@ -1,4 +1,4 @@
-"""How a file is written: the options that can be given, checked, and what they are to ClickHouse."""
+"""The options of text files (delimiter, header, encoding …): their checks, and the ClickHouse settings they become."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from aaiclick.errors import InputError
 from aaiclick.urls import did_you_mean, shown
 
 ENCODINGS = {"utf-8": "", "latin-1": "ISO-8859-1", "iso-8859-15": "ISO-8859-15", "cp1252": "windows-1252"}
-"""Encodings of texts, as ClickHouse calls them; UTF-8 needs no name."""
+"""ClickHouse's names of the encodings; UTF-8 needs no conversion."""
 
 COMPRESSIONS = ("auto", "none", "gz", "zst", "lz4", "xz", "bz2")
 NO_TEXT = "\x01no text is this\x02"
-"""Stands for NULL where ClickHouse reads cells: so a cell that is not there is told from one that is empty."""
+"""Passed to ClickHouse as the text of NULL, so that a missing cell (NULL) differs from an empty one."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a file is written."""
+    """The options of one text file, checked."""
 
     delimiter: str = ","
     header: bool | None = None
@@ -31,7 +31,7 @@ class Options:
     skip_rows: int = 0
 
     def has_header(self, file_format: str) -> bool:
-        """Whether the first row has the names of the columns: as is said, or as the format's name says."""
+        """Return whether the first row holds the column names: by the option, else by the format's name."""
         return file_format.endswith("WithNames") if self.header is None else self.header
 
 
@@ -44,7 +44,7 @@ def _is_date_format(value: object) -> bool:
 
 
 def _codes(text: str) -> str:
-    """The letters after the percent signs."""
+    """Return the letters after the percent signs; `?` where a percent sign is the last character."""
     return "".join(part[:1] or "?" for part in text.replace("%%", "").split("%")[1:])
 
 
@@ -61,7 +61,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def read_options(given: Mapping[str, Any] | None) -> Options:
-    """The options, checked; one that is not known is refused."""
+    """Return the checked options; raise InputError for an unknown name or a bad value."""
     for name, value in (given or {}).items():
         if name not in _CHECKS:
             hint = did_you_mean(str(name), _CHECKS) or f"There are {', '.join(_CHECKS)}."
@@ -69,7 +69,7 @@ def read_options(given: Mapping[str, Any] | None) -> Options:
         check, rule = _CHECKS[name]
         try:
             is_right = check(value)
-        except TypeError:  # what cannot be looked for among texts
+        except TypeError:  # an unhashable value
             is_right = False
         if not is_right:
             raise InputError(field=f"options[{name!r}]", value=shown(repr(value)), rule=rule, hint="")
@@ -77,7 +77,7 @@ def read_options(given: Mapping[str, Any] | None) -> Options:
 
 
 def cell_settings(options: Options) -> dict[str, Any]:
-    """ClickHouse's settings with which it gives the cells of CSV and TSV as they are written."""
+    """Return ClickHouse settings that read the cells of CSV and TSV verbatim."""
     return {
         "format_csv_delimiter": options.delimiter,
         "format_csv_null_representation": NO_TEXT,

@@ -1,7 +1,7 @@
-"""Texts of a file into the values of a type, in ClickHouse's words: exactly, or not at all.
+"""SQL that reads texts as the values of a type: exactly, or not at all.
 
-ClickHouse's own conversions take 2024-02-30 for the first of March, 25:00 for one o'clock, and cut decimals: each rule
-here says which texts are meant, and compares what came of them.
+ClickHouse's own conversions turn 2024-02-30 into the first of March, 25:00 into one o'clock, and cut decimals. Each
+rule here says which texts are valid, and compares the result with the text.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _DAYS = {"Date": ("1970-01-01", "2149-06-06"), "Date32": ("1900-01-01", "2299-12
 
 
 class TextReading(NamedTuple):
-    """Two expressions over a text: whether it is one of the type, and the value; NULL or anything where it is not."""
+    """Two SQL expressions over a text: whether it is a value of the type, and that value (undefined if it is not)."""
 
     fits: str
     value: str
 
 
 def reading(kind: Type, text: str, options: Options) -> TextReading | None:
-    """How a text is read into a type; None if texts of that type are not read."""
+    """Return the expressions that read a text as a type; None if the type cannot be read from texts."""
     rule = _RULES.get(kind.name)
     if rule is None:
         return None
@@ -58,7 +58,7 @@ def _integer(kind: Type, text: str, _: Options) -> TextReading:
 
 
 def _pointed(text: str, options: Options) -> tuple[str, str]:
-    """The text with a decimal point, and what must hold that it had one of the right kind."""
+    """Return the text with a decimal point, and the condition that it used the decimal sign of the options."""
     if options.decimal == ".":
         return text, "1"
     return f"replaceOne({text}, ',', '.')", f"position({text}, '.') = 0"
@@ -98,9 +98,10 @@ def _date(kind: Type, text: str, options: Options) -> TextReading:
 
 
 def _moment(kind: Type, text: str, _: Options) -> TextReading:
-    """A time without an offset is one of the column's zone; one that its clocks leave out, or show twice, is refused.
+    """Return the reading of a time. Without an offset it is a time in the column's zone.
 
-    Where the column has no zone, so must be the text.
+    A time that the zone's clocks skip or show twice does not fit, and neither does a time with an offset if the column
+    has no zone.
     """
     places = kind.numbers[0] if kind.numbers else 0
     fraction = f"([.]([0-9]{{1,{places}}}0*))?" if places else "([.]0+)?"
@@ -118,14 +119,14 @@ def _moment(kind: Type, text: str, _: Options) -> TextReading:
 
 
 def _without_zone(text: str, places: int) -> tuple[str, str]:
-    """The time that a text means, and whether it is the same."""
+    """Return the time that a text means, and the condition that the time shows what the text says."""
     value = f"parseDateTime64BestEffortOrNull({text}, {places})"
     local = f"concat(substring({text}, 1, 10), ' ', substring({text}, 12, 8))"
     return value, f"ifNull(substring(toString({value}), 1, 19) = {local}, 0)"
 
 
 def _in_zone(kind: Type, text: str, places: int) -> tuple[str, str]:
-    """The moment that a text means, and whether there is just one."""
+    """Return the moment that a text means, and the condition that there is exactly one such moment."""
     has_offset = _match(text, f"{OFFSET}$")
     moment = f"parseDateTime64BestEffortOrNull({text}, {places}, {quoting.text(kind.zone)})"
     if kind.zone == "UTC":

@@ -1,7 +1,7 @@
-"""Which types the texts of a file mean: told by all of them, and only where each says it plainly.
+"""Guesses the types of columns of texts. A column gets a type only if every one of its texts is plainly of that type.
 
-What could be something else stays a text: 2024-02-30, 25:00:00, 007, 1e3, a number with more digits than its type,
-times with an offset beside times without one.
+Ambiguous texts stay texts: 2024-02-30, 25:00:00, 007, 1e3, numbers with more digits than the type holds, and times with
+an offset beside times without one.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ EVERYTHING = ("Bool", *NUMBERS, *TIMES)
 TEXT = "String"
 
 SAMPLE_ROWS = 1_000
-"""First the types that these rows might have are found; all rows are asked about those alone."""
+"""The first rows narrow down the candidate types; then all rows are checked, against the remaining types alone."""
 
 ASKED_AT_ONCE = 200
 FLOAT_DIGITS, WHOLE_DIGITS = 17, 15
-"""Digits that a float keeps: of one that was written by a program, and of any whole number."""
+"""The digits that a float keeps: of a fraction that a program has written, and of any whole number."""
 
 _WHOLE = "^(0|-?[1-9][0-9]*)$"
 _FRACTION = "^-?((0|[1-9][0-9]*)([.][0-9]+)?([eE][+-][0-9]+)?|(0|[1-9][0-9]*)[.][0-9]+[eE][0-9]+|[.][0-9]+)$"
@@ -35,8 +35,8 @@ _NO_NUMBER = "^(-?inf|nan|NaN)$"
 
 
 class Text(NamedTuple):
-    """A column of texts: its name, the text in SQL, whether it is NULL (as a text and as another type), and the types
-    that it may have."""
+    """A column of texts: its name, SQL of the text, SQL that tells whether it is NULL (`null_text` if the column stays
+    a text), and its candidate types."""
 
     name: str
     text: str
@@ -44,18 +44,18 @@ class Text(NamedTuple):
     null_text: str
     kinds: Sequence[str]
     is_number: bool = False
-    """What it has are numbers, as JSON writes them."""
+    """The texts are numbers as JSON writes them."""
 
 
 class Guess(NamedTuple):
-    """A column, and the expression that reads it."""
+    """A column, and the SQL expression that reads it as its guessed type."""
 
     name: str
     value: str
 
 
 async def guess(client: DataClient, table: str, texts: Sequence[Text]) -> list[Guess]:
-    """The type of each column: the first of those that it may have of which all its texts are, else a text."""
+    """Return how each column is read: as the first candidate type that all its texts fit, else as a text."""
     left = {each.name: list(each.kinds) for each in texts}
     count = (await client.rows(f"SELECT count() FROM {quoting.name(table)} WHERE row > 0")).columns[0][0]  # noqa: S608 (quoted)
     if count > SAMPLE_ROWS:
@@ -74,7 +74,10 @@ async def guess(client: DataClient, table: str, texts: Sequence[Text]) -> list[G
 async def _wrong(
     client: DataClient, table: str, where: str, asked: Sequence[tuple[Text, str, bool]]
 ) -> list[tuple[Text, str]]:
-    """Those columns and types that do not go together, in these rows; where all are NULL, only if that is said."""
+    """Return the pairs of column and type that do not fit in these rows.
+
+    The last element of an asked pair says whether a column of nothing but NULL counts as not fitting.
+    """
     found = []
     for start in range(0, len(asked), ASKED_AT_ONCE):
         part = asked[start : start + ASKED_AT_ONCE]
@@ -85,7 +88,7 @@ async def _wrong(
 
 
 def _is_right(each: Text, kind: str, some: bool) -> str:
-    """Whether all texts of a column are of a type, and, with `some`, whether there is one."""
+    """Return SQL: whether all texts of a column are of a type and, with `some`, whether one of them is not NULL."""
     right = f"countIf(NOT ({_fits(each, kind)})) = 0"
     return f"{right} AND countIf(NOT {each.null}) > 0" if some else right
 
@@ -99,13 +102,13 @@ def _fits(each: Text, kind: str) -> str:
         "UInt64": _match(text, _WHOLE),
         "Float64": _is_float(text, each.is_number),
     }.get(kind, "1")
-    if kind.endswith("'UTC')") and len(each.kinds) > 1:  # else the file itself says so
+    if kind.endswith("'UTC')") and len(each.kinds) > 1:  # a single candidate is what the file itself says
         plain = _match(text, f"{OFFSET}$")
     return f"{each.null} OR ({plain} AND {found.fits})"
 
 
 def _is_float(text: str, is_number: bool) -> str:
-    """Whole numbers of more digits than a float has are none, and neither are texts that would lose some."""
+    """Return SQL: whether a text is a number that a float holds without losing digits."""
     mantissa = f"replaceRegexpAll(replaceRegexpOne({text}, '[eE].*$', ''), '[^0-9]', '')"
     digits = f"length(replaceRegexpOne({mantissa}, '^0+', ''))"
     lost = f"(toFloat64OrZero({text}) = 0 AND {digits} > 0)"  # 1e-400

@@ -1,1 +1,1 @@
-"""A query is run, and what it gives is read: Python values, Arrow, files, text."""
+"""Runs queries and reads their answers: as Python values, Arrow, files or text."""

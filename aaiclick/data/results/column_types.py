@@ -1,4 +1,4 @@
-"""The columns of a query that has not run: ClickHouse tells them without reading a row."""
+"""The columns of a query that has not run: names and types, from ClickHouse's DESCRIBE, which reads no row."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _WITHOUT_ORDER = ("Map", "JSON", "Object", "Variant", "Dynamic", "AggregateFunct
 
 
 def schema(client: DataClient, relation: Relation, shape: Shape) -> Schema:
-    """The columns that a query would give; it blocks while ClickHouse is asked."""
+    """Return the columns that a query would give. Blocks the calling thread while ClickHouse is asked."""
     found = _types(client.rows_now(_question(relation)))
     return Schema(tuple(Field(name, kind) for name, kind in found.items()), shape, has_order(relation))
 
 
 async def types(client: DataClient, relation: Relation) -> dict[str, str]:
-    """The types of the columns that a query would give."""
+    """Return the types of the columns that a query would give, by name."""
     return _types(await client.rows(_question(relation)))
 
 
@@ -37,18 +37,18 @@ def _types(found: Rows) -> dict[str, str]:
 
 
 def _spelled(kind: str) -> str:
-    with suppress(InputError):  # then as ClickHouse spells it
+    with suppress(InputError):  # a type that is not known here: keep ClickHouse's spelling
         return read_type(kind)
     return kind
 
 
 def is_number(kind: str) -> bool:
-    """Whether values of a type are numbers."""
+    """Return whether the values of a type are numbers."""
     return _bare(kind).startswith(_NUMBERS)
 
 
 def is_ordered(kind: str) -> bool:
-    """Whether one value of a type may be less than another."""
+    """Return whether the values of a type can be compared with `<`."""
     return not _bare(kind).startswith(_WITHOUT_ORDER)
 
 

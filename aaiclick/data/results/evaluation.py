@@ -1,4 +1,7 @@
-"""Asking for what ClickHouse has or will compute. Nothing runs before that."""
+"""`Evaluation`: the methods of a frame that run its query and read, store or export the answer.
+
+Building a frame runs nothing: its query runs when one of these methods asks for the answer.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Evaluation:
-    """Rows and columns, known by the query that gives them."""
+    """The base of all frames: the query that gives the rows, the shape of their value, and the context that runs it."""
 
     __slots__ = ("__weakref__", "_context", "_relation", "_seen_schema", "_seen_stats", "_shape")
 
@@ -37,32 +40,32 @@ class Evaluation:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of its columns."""
+        """The names of the columns, in order."""
         return self._relation.names
 
     @property
     def shape(self) -> Shape:
-        """How its value looks in Python: scalar, list, record (a dict of values) or table (a dict of lists)."""
+        """The form of the value in Python: scalar, list, record (a dict of values) or table (a dict of lists)."""
         return self._shape
 
     async def data(self, orient: Literal["records"] | None = None) -> Any:
-        """All of it as Python values; with orient="records", as a list of dicts."""
+        """Run the query and return its answer as Python values; with orient="records", as a list of dicts."""
         return await reading.data(self._context.client, self._relation, self._shape, orient)
 
     async def arrow(self) -> pa.Table:
-        """All of it as an Arrow table."""
+        """Run the query and return its answer as an Arrow table."""
         return await reading.arrow(self._context.client, self._relation)
 
     async def df(self) -> Any:
-        """All of it as a pandas DataFrame."""
+        """Run the query and return its answer as a pandas DataFrame; needs the `pandas` extra."""
         return await reading.df(self._context.client, self._relation)
 
     async def count(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return await reading.count(self._context.client, self._relation)
 
     async def markdown(self, limit: int = 20) -> str:
-        """The first rows as a table in Markdown."""
+        """Return the first `limit` rows as a table in Markdown."""
         if type(limit) is not int or limit < 0:
             raise InputError(field="limit", value=repr(limit), rule="a whole number, 0 or more", hint="")
         return await reading.markdown(self._context.client, self._relation, limit)
@@ -70,31 +73,31 @@ class Evaluation:
     async def export(
         self, path: str | PathLike[str], file_format: str | None = None, compression: str | None = None
     ) -> int:
-        """Write all of it to a new file, in the format and the packing of its ending; gives the number of bytes.
+        """Write all rows to a new file and return its size in bytes. The ending tells the format and the compression.
 
-        `compression` is the codec of Parquet's columns, or how another file is packed.
+        `compression` is the codec of Parquet's columns, or how a file of another format is compressed.
         """
         return await reading.export(self._context.client, self._relation, str(path), file_format, compression)
 
     @property
     def schema(self) -> Schema:
-        """Its columns and their types, without running it; ClickHouse is asked for them once."""
+        """The columns and their types. The query does not run; ClickHouse is asked for the types once."""
         if self._seen_schema is None:
             self._seen_schema = column_types.schema(self._context.client, self._relation, self._shape)
         return self._seen_schema
 
     async def stats(self) -> Stats:
-        """Run it, and tell what that costs: rows and bytes read, seconds. Its rows are thrown away."""
+        """Run the query, discard its rows, and return the cost: rows and bytes read, seconds."""
         self._seen_stats = await query_costs.stats(self._context.client, self._relation)
         return self._seen_stats
 
     def explain(self) -> str:
-        """The SQL that it is; after `stats()`, with what that told as a comment."""
+        """Return the SQL of the query; after `stats()`, with the cost in a comment."""
         text = to_sql(self._relation)
         return text if self._seen_stats is None else f"-- {self._seen_stats}\n{text}"
 
     async def copy(self, name: str | None = None, *, scope: Scope = "global") -> Object:
-        """A table of its own with the same rows; with a name, one that stays."""
+        """Make a new table with the same rows; with a name, a persistent Object."""
         return await self.materialize(name, scope=scope)
 
     async def materialize(
@@ -109,12 +112,12 @@ class Evaluation:
         key: str | Sequence[str] | None = None,
         keep: int | None = None,
     ) -> Object:
-        """Make a table of it; with a name, one that stays.
+        """Run the query into a new table and return its Object; with a name, a persistent one.
 
-        Rows that are sorted or have an order (`order=True`) keep it; others may come in any order if they are many.
-        Where there may be an Object of that name already, say what becomes of it, which makes a new version:
-        `full_refresh` replaces it, `incremental_by` the rows from its last value on, or from `lookback` before that, or
-        those of a `partition` (start, end); with a `key`, rows take the place of those with the same.
+        Rows that are sorted or have an order (`order=True`) keep it; many other rows may come in any order.
+        Where an Object of that name may exist already, say how its rows change, which makes a new version:
+        `full_refresh` replaces all; `incremental_by` replaces those from the column's last value on, or from `lookback`
+        before it, or those of a `partition` (start, end); with a `key`, new rows replace those with the same key.
         """
         refresh = Refresh(full_refresh, incremental_by, lookback, partition, key, keep)
         return await self._context.materialize(self._relation, self._shape, name, scope, refresh)
@@ -133,9 +136,9 @@ class Evaluation:
         return f"<{type(self).__name__} {self._shape}: {names}>"
 
     def _query(self, relation: Relation, shape: Shape | None = None) -> Query:
-        """A query beside this one, of the same context."""
+        """Return a query over another relation in the same context."""
         raise NotImplementedError
 
     def _is_single(self) -> bool:
-        """Whether it is one row: its values go with every row of another."""
+        """Return whether the frame is one row, whose values combine with every row of another frame."""
         return self._shape in ("scalar", "record")

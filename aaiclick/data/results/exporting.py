@@ -1,7 +1,7 @@
-"""Answers written into files, with times that are read back as what they were.
+"""Writes the answer to a query into a file, so that times are read back unchanged.
 
-ClickHouse writes all times of Parquet and Arrow as moments of UTC, those of ORC as if they had no zone, and texts of
-times without an offset, whether they have a zone or not.
+Left alone, ClickHouse writes all times of Parquet and Arrow as moments in UTC, those of ORC as if they had no zone,
+and times in texts without an offset, whether they have a zone or not.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 AS_MOMENTS = {"date_time_output_format": "iso"}
-"""Times in texts are written in UTC, and say so."""
+"""A setting with which times in texts are written in UTC, with the mark `Z`."""
 
 _AVRO = re.compile(r"\bDateTime64\([36], ")
 _BINARY = ("Native", "RowBinary", "MsgPack", "Npy", "BSONEachRow", "CapnProto", "Protobuf")
 
 
 async def write(client: DataClient, query: str, file_format: str, path: str, packing: Packing = AS_IT_IS) -> int:
-    """Write the answer to a query into a new file; gives the number of bytes."""
+    """Write the answer to a query into a new file and return the number of bytes."""
     settings: dict[str, object] = {"output_format_parquet_compression_method": packing.codec} if packing.codec else {}
     found = await client.rows(f"DESCRIBE TABLE ({query})")
     kinds = dict(zip(*found.columns[:2], strict=True))
@@ -51,7 +51,10 @@ async def write(client: DataClient, query: str, file_format: str, path: str, pac
 
 
 def _refuse_for_avro(file_format: str, kinds: Mapping[str, str]) -> None:
-    """Avro, as ClickHouse writes it, has moments of milliseconds and microseconds, and numbers for all other times."""
+    """Raise InputError for times that Avro cannot hold.
+
+    ClickHouse writes moments of milliseconds and microseconds to Avro, and plain numbers for all other times.
+    """
     for name, kind in kinds.items():
         if "DateTime" in kind and not _AVRO.search(kind):
             rule = f"column {shown(name)} is {kind}, and it has only times with a zone and 3 or 6 digits of a second"
@@ -63,7 +66,7 @@ def _has_aware(kind: str) -> bool:
 
 
 def _naive_as_texts(query: str, kinds: Mapping[str, str]) -> str:
-    """The same rows: beside times with a zone, those without one are written as texts, and so keep having none."""
+    """Return the query with zoneless times cast to texts: AS_MOMENTS would otherwise give them the zone UTC."""
     columns = {name: str(_texts(parse(kind))) for name, kind in kinds.items() if has_naive(kind)}
     casts = ", ".join(
         f"CAST({quoting.name(name)}, {quoting.text(kind)}) AS {quoting.name(name)}" for name, kind in columns.items()
@@ -77,7 +80,7 @@ def _texts(kind: Type) -> Type:
     return Type("String") if kind.clock == "naive" else kind
 
 
-# ---------------------------------------------------------------- Arrow's own formats
+# ---------------------------------------------------------------- formats that Arrow writes
 
 
 async def _write_arrow(client: DataClient, query: str, file_format: str, path: str, packing: Packing) -> int:
@@ -96,7 +99,7 @@ async def _write_arrow(client: DataClient, query: str, file_format: str, path: s
                 writer.write(rows)
             writer.close()
     except BaseException as error:
-        os.unlink(path)  # half a file is none
+        os.unlink(path)  # leave no half-written file
         if isinstance(error, pa.ArrowException):
             rule = f"Arrow cannot write it: {error}"
             raise InputError(field="format", value=file_format, rule=rule, hint="") from None

@@ -1,4 +1,4 @@
-"""What a query costs: it is run, and its rows are thrown away."""
+"""The cost of a query, measured by running it and discarding its rows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from aaiclick.data.compiling.select_sql import to_sql
 from aaiclick.data.query.relations import Relation
 
 _AS_WRITTEN = {"query_plan_remove_redundant_sorting": 0}
-"""What is sorted is sorted, though nobody looks at the order."""
+"""Keeps ClickHouse from dropping a sort whose order nothing uses: the measured query must do all its work."""
 
 
 @dataclass(frozen=True)
 class Stats:
-    """What one run of a query has read, and how long it took, by ClickHouse's own account."""
+    """What one run of a query read, and how long it took in seconds, as ClickHouse reports it."""
 
     rows: int
-    """The rows of the answer."""
+    """The number of rows in the answer."""
     rows_read: int
     bytes_read: int
     seconds: float
@@ -32,7 +32,7 @@ class Stats:
 
 
 async def stats(client: DataClient, relation: Relation) -> Stats:
-    """Run a query, with all of its columns, and give what ClickHouse tells of it."""
+    """Run a query, computing all its columns, and return the cost that ClickHouse reports."""
     query = f"SELECT count(), max(ignore(*)) FROM ({to_sql(relation)})"  # noqa: S608 (compiled)
     with tempfile.TemporaryDirectory(prefix="aaiclick-") as folder:
         file = Path(folder) / "answer.json"

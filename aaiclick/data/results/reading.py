@@ -1,4 +1,4 @@
-"""From a query to Python values, Arrow, files and text."""
+"""Runs a query and reads its answer: as Python values, Arrow, pandas, files, or tables of text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS = 10
 AS_INSERTED = " SETTINGS max_threads = 1"
-"""Rows come in the order in which they were inserted; reading is as fast, since one thread writes the answer anyway."""
+"""Gives the rows in the order of insertion. Reading is as fast, since one thread writes the answer anyway."""
 
 FORMATS = {
     ".parquet": "Parquet",
@@ -37,18 +37,18 @@ FORMATS = {
     ".md": "Markdown",
     ".xml": "XML",
 }
-"""ClickHouse's formats, by the endings of files."""
+"""ClickHouse's names of formats, by the endings of files."""
 
 
 async def data(client: DataClient, relation: Relation, shape: Shape, orient: str | None) -> Any:
-    """All of it, in its shape."""
+    """Run a query and return its answer in the given shape, or as a list of dicts (orient="records")."""
     if orient not in (None, "records"):
         raise InputError(field="orient", value=repr(orient), rule="None or 'records'", hint="")
     return shaped(_refuse_nanoseconds(await _rows(client, relation)), shape, orient)
 
 
 def _refuse_nanoseconds(rows: Rows) -> Rows:
-    """Python's datetime has six digits of a second: what has more is not cut."""
+    """Raise InputError for times with nanoseconds, which Python's datetime cannot hold: they are not cut."""
     for name, kind, column in zip(rows.names, rows.types, rows.columns, strict=True):
         for row, value in enumerate(column if has_nanoseconds(kind) else ()):
             if (found := find_fine(value)) is not None:
@@ -59,7 +59,7 @@ def _refuse_nanoseconds(rows: Rows) -> Rows:
 
 
 def shaped(rows: Rows, shape: Shape, orient: str | None) -> Any:
-    """An answer in the shape of a Python value."""
+    """Turn an answer into the Python value of a shape; raise InputError if a scalar or record has several rows."""
     if orient == "records":
         return [dict(zip(rows.names, row, strict=True)) for row in zip(*rows.columns, strict=True)]
     if shape == "list":
@@ -78,7 +78,7 @@ async def _rows(client: DataClient, relation: Relation) -> Rows:
 
 
 async def first_values(client: DataClient, relation: Relation, count: int) -> list[Any]:
-    """The first values of its first column."""
+    """Return the first `count` values of the relation's first column."""
     return list((await _rows(client, Slice(relation, count))).columns[0])
 
 
@@ -97,8 +97,8 @@ async def df(client: DataClient, relation: Relation) -> Any:
 
 
 def _pandas(table: pa.Table) -> Any:
-    """A frame of pandas; whole numbers and truths with None have its types that hold all of them."""
-    import pandas as pd  # here: it is slow to import, and may not be there
+    """Return a DataFrame; integer and Boolean columns with None get pandas' nullable types, which keep every value."""
+    import pandas as pd  # here: it is slow to import, and optional
     import pyarrow as pa  # here, to keep start-up light
 
     frame = table.to_pandas()
@@ -129,13 +129,13 @@ def _first(client: DataClient, relation: Relation) -> tuple[Rows, str]:
 
 
 def html(client: DataClient, relation: Relation) -> str:
-    """The first rows, for a notebook."""
+    """Return the first rows as HTML, for notebooks. Blocks the calling thread."""
     found, note = _first(client, relation)
     return display.html(found.names, found.columns, note)
 
 
 def plain(client: DataClient, relation: Relation) -> str:
-    """The first rows, for a terminal."""
+    """Return the first rows as text, for terminals. Blocks the calling thread."""
     found, note = _first(client, relation)
     return display.text(found.names, found.columns, note)
 
@@ -143,7 +143,7 @@ def plain(client: DataClient, relation: Relation) -> str:
 async def export(
     client: DataClient, relation: Relation, path: str, file_format: str | None, compression: str | None
 ) -> int:
-    """Write a file that was not there: what is there is never overwritten."""
+    """Write the answer into a new file and return its size in bytes. An existing file is never overwritten."""
     known = file_format or FORMATS.get(ending_of(path)[0])
     if known is None or not known.isalnum():
         rule = f"its format is not known by its ending ({', '.join(FORMATS)})"

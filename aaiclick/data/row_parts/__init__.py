@@ -1,1 +1,1 @@
-"""Rows that are worked on in parts."""
+"""Splits the rows of an Object into parts for parallel tasks, and joins the tables that these make."""

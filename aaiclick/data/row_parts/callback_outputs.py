@@ -1,6 +1,6 @@
-"""What functions return for rows, as columns of a table: of one part of the rows, whose types the other parts share.
+"""Turns what callbacks return for the rows of one part into columns of a table; all parts share the columns' types.
 
-A column of nothing but None, or of empty lists, is no error here: it is left untyped, for the other parts to say.
+A column of nothing but None, or of empty lists, is left untyped here: the other parts decide its type.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WHOLE = {VALUE: "Int64"}
 
 
 class Output(NamedTuple):
-    """Columns ready to be inserted."""
+    """Columns ready to be inserted, with their schema and the columns whose type is still open."""
 
     schema: Schema
     data: pa.Table
@@ -40,7 +40,7 @@ class Output(NamedTuple):
 
 
 def output_of_values(values: list[Any], fields: Fields) -> Output:
-    """One value for each row: single ones make the column `value`, dicts make columns by their names."""
+    """Return the output for one value per row: plain values make the column `value`, dicts make columns by key."""
     if fields == WHOLE and (numbers := _whole_numbers(values)) is not None:
         return _of_column(numbers, "Int64")
     kinds = set(map(type, values))
@@ -50,7 +50,7 @@ def output_of_values(values: list[Any], fields: Fields) -> Output:
 
 
 def _whole_numbers(values: list[Any]) -> pa.Array | None:
-    """The quickest way to Arrow; None if there is anything but whole numbers of 64 bits."""
+    """Return the values as an Arrow array of 64-bit integers, by the fastest way; None if a value is something else."""
     import pyarrow as pa  # here, to keep start-up light
 
     try:
@@ -67,7 +67,7 @@ def _of_column(column: pa.Array, kind: str) -> Output:
 
 
 def _at_once(values: list[Any], kinds: set[type], fields: Fields) -> Output | None:
-    """A column of values of one plain type, which Arrow takes as they are; None if it is not that simple."""
+    """Return one column of values of a plain type, which Arrow converts by itself; None if it is not that simple."""
     import pyarrow as pa  # here, to keep start-up light
 
     found = kinds - {NoneType}
@@ -82,7 +82,7 @@ def _at_once(values: list[Any], kinds: set[type], fields: Fields) -> Output | No
         return _of_column(numbers, str(wanted))
     try:
         column = pa.array(values, arrow_of(kind))
-    except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):  # told, or done, the slower way
+    except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):  # the slower way handles it or explains it
         return None
     return _of_column(column, str(wanted))
 
@@ -91,7 +91,7 @@ _PLAIN = {bool: "Bool", int: "Int64", float: "Float64", str: "String"}
 
 
 def output_of_table(value: Any, fields: Fields) -> Output:
-    """Many rows at once: a table of Arrow, pandas or polars, a dict of lists, a list of dicts."""
+    """Return the output for many rows at once: a table of Arrow, pandas or polars, a dict of lists, a list of dicts."""
     found = spread(value).columns
     kinds = {name: kind for name, column in found.items() if name not in fields and (kind := _unknown(column))}
     made = _of_tabular(value, fields, kinds)
@@ -108,14 +108,14 @@ def _of_tabular(value: Any, fields: Fields, untyped: Mapping[str, Type]) -> Outp
 
 
 def _unknown(column: Any) -> Type | None:
-    """The type of a column that does not tell all of it."""
+    """Return the open type of a column whose values do not fully determine it; None if they do."""
     if isinstance(column, list):
         return unknown_kind(column)
     return ONLY_NONE if str(column.type) == "null" else None
 
 
 def _has_bytes(data_type: pa.DataType) -> bool:
-    """Whether texts are sent as bytes, because some are."""
+    """Return whether an Arrow type contains bytes: a column of texts gets such a type if some values are bytes."""
     import pyarrow as pa  # here, to keep start-up light
 
     inner = (data_type.field(at).type for at in range(data_type.num_fields))
@@ -123,7 +123,7 @@ def _has_bytes(data_type: pa.DataType) -> bool:
 
 
 def _bytes_refused(name: str, column: list[Any]) -> InputError:
-    """A String takes bytes and gives a text: what was returned would come back as something else."""
+    """Return the error for bytes in a String column: they would be read back as a text."""
     row, value = next(((row, value) for row, value in enumerate(column) if _holds_bytes(value)), (0, column[0]))
     hint = 'Return a text. Bytes of one length come back as bytes where the type is given, such as "FixedString(16)".'
     return InputError(
@@ -143,7 +143,7 @@ def _holds_bytes(value: Any) -> bool:
 
 
 async def store(context: Context, outputs: Sequence[Output], source: str | None = None) -> Part:
-    """A table with all of these, one after the other; a function made them of the rows of another."""
+    """Store outputs in one new table, in their order. `source` is the table whose rows they were computed from."""
     import pyarrow as pa  # here, to keep start-up light
 
     first = outputs[0]
@@ -161,7 +161,7 @@ async def store(context: Context, outputs: Sequence[Output], source: str | None 
 
 
 def _told(output: Output, schema: Schema) -> dict[str, Any]:
-    """The columns of an output; untyped ones have the type that others told."""
+    """Return the columns of an output; untyped ones get the type of the schema."""
     import pyarrow as pa  # here, to keep start-up light
 
     columns = dict(zip(output.data.column_names, output.data.columns, strict=True))

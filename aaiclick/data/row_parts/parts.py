@@ -1,4 +1,4 @@
-"""Rows that are worked on in parts: a numbered copy that is cut into ranges, and tables that are joined into one."""
+"""Parts of rows for operators: a numbered copy is cut into ranges, and the tables of the parts are joined into one."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from aaiclick.data.context import Context
 
 GRANULE_MAX = 8192
-"""ClickHouse's own: rows that are read at least. Smaller parts get smaller granules."""
+"""ClickHouse's default granule, the fewest rows it reads at once. Smaller parts get smaller granules."""
 
 ATTACHED_MAX = 300
-"""More tables than this are copied: each that is attached stays a piece of its own until ClickHouse merges them."""
+"""Up to this many tables are attached, more are copied: each attached one stays a part until ClickHouse merges it."""
 
 COPIED_AT_ONCE = 100
 ONE_THREAD = {"max_threads": 1, "max_insert_threads": 1}
@@ -50,38 +50,38 @@ TYPES_SHOWN = 8
 
 @dataclass(frozen=True)
 class Numbered:
-    """A copy of rows that nobody changes, with a number from 0 for each, in the column `key`."""
+    """An unchanging copy of rows, numbered from 0 in the column `key`."""
 
     copy: Object
     key: str
     count: int
     shape: Shape
-    """How the value of the rows looks; that of one row is a list of one."""
+    """The shape of the rows' value; that of a single value is a list of one."""
 
     @property
     def names(self) -> list[str]:
-        """The columns of the rows, without the number."""
+        """The columns of the original rows, without the number."""
         return [name for name in self.copy.columns if name != self.key]
 
     @property
     def schema(self) -> Schema:
-        """The columns of the rows and their types."""
+        """The schema of the original rows, without the number."""
         return Schema(tuple(field for field in self.copy.schema.fields if field.name != self.key), self.shape)
 
     def part(self, start: int, stop: int) -> View:
-        """The rows from this number to before that one, in order."""
+        """Return the rows numbered from `start` to before `stop`, in order."""
         return cut(self.copy, self.key, start, stop, self.names)
 
     @property
     def nothing(self) -> View:
-        """None of the rows: a table that is made of it has their columns, of whatever types."""
+        """A view of no rows; a table made of it has the columns of the rows, of whatever types."""
         return shaped(self.part(0, 0), self.shape)
 
 
 async def number_rows(frame: Frame, part_rows: int | None = None) -> Numbered:
-    """Copy the rows as they are now, to be read in parts of about so many rows.
+    """Copy the rows as they are now, to be read in parts of about `part_rows` rows.
 
-    One thread numbers them, in the order in which they come.
+    One thread numbers the rows in the order in which they are read.
     """
     context, relation, key = frame._context, in_order(frame._relation), f"{free_prefix(frame.columns)}row"
     table, keeper = await context._table(None, "global")
@@ -98,9 +98,9 @@ async def number_rows(frame: Frame, part_rows: int | None = None) -> Numbered:
 
 
 async def size_bytes(rows: Numbered) -> int:
-    """How much the copy takes in memory, about: as it was before it was compressed.
+    """Return about how much memory the copy takes: its size in bytes before compression.
 
-    Every user of a server may read `system.tables`, and needs a grant for `system.parts`.
+    Uses `system.tables`, which every user of a server may read; `system.parts` would need a grant.
     """
     found = await rows.copy._context.client.rows(
         f"SELECT total_bytes_uncompressed FROM {rows.copy._context.client.tables.sizes}"  # noqa: S608 (quoted, and compiled)
@@ -110,7 +110,7 @@ async def size_bytes(rows: Numbered) -> int:
 
 
 def cut(rows: Object | View, key: str, start: int, stop: int, names: Sequence[str]) -> View:
-    """The rows whose number is in a range, in order, with these columns."""
+    """Return the rows numbered from `start` to before `stop`, in order, with these columns."""
     number = quoting.name(key)
     seen = rows.where(f"{number} >= {start} AND {number} < {stop}").order_by(key)[list(names)]
     assert isinstance(seen, View)
@@ -118,12 +118,12 @@ def cut(rows: Object | View, key: str, start: int, stop: int, names: Sequence[st
 
 
 def shaped(rows: View, shape: Shape) -> View:
-    """The same rows; a column alone is a list, or a table of one column."""
+    """Return the same rows in another shape: a single column is a list, or a table of one column."""
     return View(rows._context, rows._table, rows._window, shape, rows._rows)
 
 
 async def chosen(rows: View, key: str, numbers: Any) -> Object:
-    """A table with those of the rows whose numbers are given (as an Arrow array): they do not pass through Python."""
+    """Make an Object of the rows with these numbers (an Arrow array). The rows do not pass through Python."""
     context = rows._context
     wanted = await context.create_object_from_value(numbers, fields={VALUE: "UInt64"})
     return await rows.where(f"{quoting.name(key)} IN (SELECT {VALUE} FROM {quoting.name(wanted.table)})").materialize()  # noqa: S608 (quoted, and compiled)
@@ -133,14 +133,14 @@ async def chosen(rows: View, key: str, numbers: Any) -> Object:
 
 
 class Part(NamedTuple):
-    """Rows that were made apart. Columns that are untyped go with every type that may be that of their values."""
+    """The rows that one task made. An untyped column takes any type that its values could have."""
 
     rows: Object
     untyped: Untyped = ALL_TYPED
 
 
 def united(schemas: Sequence[tuple[Schema, Untyped]]) -> Schema:
-    """The schema that holds the rows of all of these, each with its untyped columns; or a refusal with their types."""
+    """Return a schema that holds the rows of all parts; raise InputError if none does, or a column stays untyped."""
     schema, untyped = united_so_far(schemas)
     for name, kind in untyped.items():
         what = "None" if read_unknown(kind) == ONLY_NONE else "what is empty"
@@ -151,7 +151,7 @@ def united(schemas: Sequence[tuple[Schema, Untyped]]) -> Schema:
 
 
 def united_so_far(schemas: Sequence[tuple[Schema, Untyped]]) -> tuple[Schema, Untyped]:
-    """The same, with the columns of which none of these tells the type."""
+    """Return a schema that holds the rows of all these parts, and the columns whose type none of them tells."""
     shapes = {schema.shape for schema, _ in schemas}
     if len(shapes) > 1 and shapes & {"list", "scalar"}:
         rule, hint = "some parts have single values, others have rows with names", "Let the callback return one kind."
@@ -166,11 +166,11 @@ def united_so_far(schemas: Sequence[tuple[Schema, Untyped]]) -> tuple[Schema, Un
 
 
 def _united_type(name: str, schemas: Sequence[tuple[Schema, Untyped]]) -> str | Type:
-    """The type of a column; taken apart where it is not known."""
+    """Return the common type of a column: a text, or a parsed Type if it is not fully known."""
     found = [untyped.get(name) or _type_in(schema, name) for schema, untyped in schemas]
     told = list(dict.fromkeys(found))
     if len(told) == 1 and not any(name in untyped for _, untyped in schemas):
-        return told[0]  # whatever it is
+        return told[0]  # even a type that is not known here
     open_ones = {str(ONLY_NONE), *(untyped[name] for _, untyped in schemas if name in untyped)}
     kind = common_type(read_unknown(each) if each in open_ones else read_kind(each) for each in told)
     if kind is not None:
@@ -181,7 +181,7 @@ def _united_type(name: str, schemas: Sequence[tuple[Schema, Untyped]]) -> str | 
 
 
 def _type_in(schema: Schema, name: str) -> str:
-    """Rows that lack a column have None there."""
+    """Return the type of a column in a schema; rows without the column have None there."""
     return schema[name].type if name in schema else str(ONLY_NONE)
 
 
@@ -190,13 +190,13 @@ def _told(kind: str) -> str:
 
 
 async def join_parts(context: Context, parts: Sequence[Part], schema: Schema | None = None) -> Object:
-    """One table with the rows of all, in their order. The parts stay, and ClickHouse alone moves what must be moved."""
+    """Make an Object with the rows of all parts, in their order. The parts stay; no row passes through Python."""
     wanted = schema or united([(part.rows.schema, part.untyped) for part in parts])
     return await fill(await context.create_object(wanted), parts)
 
 
 async def fill(made: Object, parts: Sequence[Part]) -> Object:
-    """The same, into a table that is there and empty.
+    """Fill an existing, empty table with the rows of all parts, in their order.
 
     Where columns and types are the same, the files of a part are shared, not copied.
     """
@@ -226,7 +226,7 @@ def _is_same(schema: Schema, wanted: Schema) -> bool:
 
 
 async def _copy(context: Context, made: Object, parts: Sequence[Part]) -> None:
-    """In order: one thread reads one part after the other."""
+    """Insert the rows of parts in order: one thread reads one part after the other."""
     names = ", ".join(map(quoting.name, made.schema.names))
     for some in _several(parts, COPIED_AT_ONCE):
         query = " UNION ALL ".join(f"SELECT {_columns(part, made.schema)} FROM {_name(part)}" for part in some)  # noqa: S608 (quoted, and compiled)

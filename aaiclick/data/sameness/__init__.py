@@ -1,1 +1,1 @@
-"""When values count as the same: NaN, zeros, and values of different types."""
+"""SQL that decides when values are equal: NaN, zeros, and values of different types."""

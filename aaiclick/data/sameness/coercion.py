@@ -1,4 +1,4 @@
-"""Values of different types in one column, or matched with each other: exactly, or refused."""
+"""Common types for values of different types in one column or as join keys: exact, or refused with InputError."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ _AS_FLOAT = "accurateCastOrNull({0}, 'Float64')"
 
 
 def one_column(kinds: Sequence[Kind], where: str, name: str) -> Kind:
-    """The type of a column with the values of all of these; None where ClickHouse is to find it: where they are the
-    same, or one is not known."""
+    """Return the type of a column that holds the values of all these types; raise InputError if there is none.
+
+    None means that ClickHouse decides: the types are equal or all texts, or one of them is not known.
+    """
     known = [kind for kind in kinds if kind is not None]
     if len(known) < len(kinds) or len({kind.bare for kind in known}) < 2:
         return None
@@ -33,14 +35,14 @@ def one_column(kinds: Sequence[Kind], where: str, name: str) -> Kind:
 
 
 class Match(NamedTuple):
-    """How two columns are compared: words for each side."""
+    """How two columns are compared: an SQL template for each side."""
 
     left: str = "{0}"
     right: str = "{0}"
 
 
 def matched(left: Kind, right: Kind, where: str, name: str) -> Match:
-    """Words for two keys, the same where their values are; NULL where the other side has no such value."""
+    """Return templates that make two keys equal where their values are; NULL for a value that the other side lacks."""
     if left is None or right is None or left.bare == right.bare:
         return Match()
     names = {left.bare.name, right.bare.name}
@@ -48,7 +50,7 @@ def matched(left: Kind, right: Kind, where: str, name: str) -> Match:
         return Match()
     if left.bare.parts and right.bare.parts:
         return Match()
-    if names <= {*INTEGERS, *FLOATS}:  # an integer that no float is has no partner
+    if names <= {*INTEGERS, *FLOATS}:  # an integer that no float equals becomes NULL: no match
         return Match(*("{0}" if is_float(kind) else _AS_FLOAT for kind in (left, right)))
     common = common_type((left.bare, right.bare))
     if common is None:
@@ -59,10 +61,11 @@ def matched(left: Kind, right: Kind, where: str, name: str) -> Match:
 
 
 def _as(wanted: Type, kind: Type) -> str:
-    """A value as a type that holds all of them."""
+    """Return a template that casts a value to the common type."""
     if kind.bare == wanted:
         return "{0}"
-    value = "toString({0})" if is_whole(kind) and kind.bare.bits > 64 else "{0}"  # ClickHouse has no other way
+    # ClickHouse casts whole numbers of more than 64 bits to decimals only by way of texts
+    value = "toString({0})" if is_whole(kind) and kind.bare.bits > 64 else "{0}"
     return f"CAST({value}, {quoting.text(str(nullable(wanted) if kind.is_nullable else wanted))})"
 
 

@@ -1,7 +1,7 @@
-"""Comparing numbers of different types, exactly.
+"""SQL of exact comparisons of numbers of different types.
 
-Decimals whose digits do not fit beside each other wrap around in ClickHouse, or are refused; and for it no whole number
-of 256 bits is less than infinity.
+In ClickHouse, comparing decimals wraps around or fails if both do not fit one scale, and no whole number of 256 bits
+is less than infinity.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from aaiclick.data.typing.grammar import INTEGERS, PRECISION_MAX
 from aaiclick.data.typing.integer_types import null_or
 
 DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
-"""The most digits of a whole number of so many bits."""
+"""The greatest number of digits of a whole number, by its bits."""
 
 
 def compared(sign: str) -> Typing:
-    """The words of a comparison; None where ClickHouse's are right."""
+    """Return the typing of a comparison; it gives None where ClickHouse's own operator is right."""
 
     def words(kinds: Sequence[Kind]) -> Worded | None:
         if any(map(is_float, kinds)) and any(map(_is_wide, kinds)):
@@ -32,7 +32,7 @@ def compared(sign: str) -> Typing:
         wide = [number for number, (digits, own) in enumerate(sizes) if digits - own > room]
         texts = [_as_decimal(f"{{{number}}}", kinds[number], scale, number in wide) for number in (0, 1)]
         text = f"{texts[0]} {sign} {texts[1]}"
-        for number in wide:  # at most one: the other has all these digits after the point
+        for number in wide:  # at most one: the other operand has this scale
             big = _is_big(f"{{{number}}}", kinds[number], room)
             beyond = f"{{{number}}} {sign} {_zero(kinds[number])}"
             if number == 1:
@@ -48,7 +48,7 @@ def _is_wide(kind: Kind) -> bool:
 
 
 def _with_float(sign: str, kinds: Sequence[Kind]) -> str:
-    """As ClickHouse does, which is right but for infinity."""
+    """Compare as ClickHouse does, except with infinity: there the whole number is cast to Float64."""
     place = next(number for number, kind in enumerate(kinds) if _is_wide(kind))
     whole, other = f"{{{place}}}", f"{{{1 - place}}}"
     plain = f"{{0}} {sign} {{1}}"
@@ -63,7 +63,7 @@ def _size(kind: Kind) -> tuple[int, int]:
 
 
 def _as_decimal(text: str, kind: Kind, scale: int, is_wide: bool) -> str:
-    """The number with these digits after the point; what is too large for them is 0."""
+    """Return the number as a decimal of this scale; 0 if it is too large for that."""
     room = PRECISION_MAX - scale
     value = f"if({_is_big(text, kind, room)}, {_zero(kind)}, {text})" if is_wide else text
     if is_whole(kind) and kind is not None and kind.bare.name != "Bool" and kind.bare.bits > 64:

@@ -1,6 +1,6 @@
-"""NaN, alike everywhere: a value of its own where values are matched or sorted; what is computed with it is NaN.
+"""SQL that treats NaN alike everywhere: NaN equals NaN in keys and sorting, and a result computed with NaN is NaN.
 
-ClickHouse's `max`, `min` and quantiles leave it out, `greatest` and `least` give one or the other by their order.
+ClickHouse's own `max`, `min` and quantiles skip NaN; `greatest` and `least` depend on the order of their arguments.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ SINGLE, BYTE = Type("Float32"), Type("Int8")
 
 
 def poisoned(words: str, kind: Kind = None) -> Typing:
-    """A total that is NaN where one of the values is; of other types as it is. Its own type is the values', or this."""
+    """Return the typing of a total that is NaN if one of the values is; other types use the template unchanged.
+
+    The result has the type of the values, or `kind` if that is given and the values are floats.
+    """
 
     def typing(kinds: Sequence[Kind]) -> Worded:
         text = words if "{over}" in words else f"{words}{{over}}"
@@ -29,11 +32,11 @@ def poisoned(words: str, kind: Kind = None) -> Typing:
 
 
 def chosen(words: str, kind_of: Callable[[Sequence[Kind]], Kind]) -> Typing:
-    """One of the arguments by its size: NaN where one of them is. What is None is left out, as the words say."""
+    """Return the typing of `greatest` or `least`: NaN if one argument is NaN. The template itself leaves out None."""
 
     def typing(kinds: Sequence[Kind]) -> Worded:
         text = words.replace("{args}", "".join(f", {{{number}}}" for number in range(1, len(kinds))))
-        if are_long(kinds):  # of a LowCardinality, which has no type of its own here, ClickHouse takes -1 for 2**64 - 1
+        if are_long(kinds):  # in a LowCardinality (no type of its own here), ClickHouse takes -1 for 2**64 - 1
             for number, kind in enumerate(kinds):
                 text = text.replace(f"{{{number}}}", f"CAST({{{number}}}, '{kind}')")
         floats = [number for number, kind in enumerate(kinds) if is_float(kind)]
@@ -46,12 +49,12 @@ def chosen(words: str, kind_of: Callable[[Sequence[Kind]], Kind]) -> Typing:
 
 
 def _nan(kinds: Sequence[Kind]) -> str:
-    """NaN as wide as values of these types."""
+    """Return NaN as Float32 if all these types are Float32, else as Float64."""
     return "toFloat32(nan)" if kinds and all(kind and kind.bare == SINGLE for kind in kinds) else "nan"
 
 
 def sign(kinds: Sequence[Kind]) -> Worded:
-    """`sign`: of floats a float, since NaN has none."""
+    """Return the SQL of `sign`; for floats the result is a float, since the sign of NaN is NaN."""
     if is_float(kinds[0]):
         return Worded("if(isNaN({0}), nan, sign({0}))", like(FLOAT, *kinds))
     return Worded("sign({0})", None if None in kinds else like(BYTE, *kinds))

@@ -1,1 +1,1 @@
-"""SQL as text: what is quoted, what is closed, what raw pieces of it name."""
+"""SQL as text: quoting, closed functions, time zones, and the columns that raw SQL refers to."""

@@ -1,6 +1,6 @@
-"""What a query that only reads may not call: functions that look outside of ClickHouse's own tables.
+"""The functions that a read-only query must not call, because they reach outside ClickHouse's own tables.
 
-`readonly = 1` keeps such a query from writing, and from most table functions, but not from `file('/etc/passwd')`.
+`readonly = 1` prevents writes and most table functions, but not `file('/etc/passwd')`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from aaiclick.errors import InputError
 
 DICTIONARIES = ("dictGet*", "dictHas", "dictIsIn", "region*")
-"""Their sources may be files, addresses and programs."""
+"""Functions that read dictionaries, whose sources may be files, addresses and programs."""
 
 NETWORK = ("ai*", "hasColumnInTable", "zookeeperSessionUptime", "generateSerialID")
 
@@ -22,16 +22,16 @@ MACHINE = (
     *("getOSKernelVersion", "serverUUID", "buildId", "uptime", "globalVariable", "logTrace", "tid", "demangle"),
     *("getClientHTTPHeader", "currentRequestURL", "currentHandler", "sleep", "sleepEachRow"),
 )
-"""They tell of the machine, of the server's settings or of other clients; write into its log; or only take time."""
+"""Functions that reveal the machine, the server's settings or other clients, write into its log, or only take time."""
 
 FUNCTIONS = (*FILES, *NETWORK, *DICTIONARIES, *MACHINE)
-"""Functions that are refused, whatever their case; with a star, all that begin so."""
+"""Functions that are refused, in upper or lower case; a star stands for any ending."""
 
 OPEN_TABLES = {
     *("numbers", "numbers_mt", "zeros", "zeros_mt", "primes", "generateseries", "generate_series", "generaterandom"),
     *("values", "sqlstandardvalues", "null", "view", "viewifpermitted", "merge", "fuzzjson"),
 }
-"""Table functions that only count, or read tables that could be read anyway."""
+"""Table functions that only generate rows, or read tables that the query could read anyway."""
 
 CLOSED_TABLES = frozenset(
     [
@@ -86,16 +86,16 @@ CLOSED_TABLES = frozenset(
         "ytsaurus",
     ]
 )
-"""Table functions that are refused; so are those that begin as one of FAMILIES. `format` is left to `readonly`, since
-there is a harmless function of that name."""
+"""Table functions that are refused; so are those whose names begin with one of FAMILIES. `format` is left to
+`readonly`, since a harmless function has the same name."""
 
 FAMILIES = ("azureblobstorage", "deltalake", "iceberg", "paimon", "mergetree", "timeseries")
 
 STRUCTURED = {"format", "values", "sqlstandardvalues", "generaterandom", "null", "input", "fuzzjson"}
-"""Table functions whose columns are described in a text, where DEFAULT and ALIAS may call anything."""
+"""Table functions whose columns are described in a text, where DEFAULT and ALIAS may call any function."""
 
 FILTERS = {"additional_table_filters", "additional_result_filter"}
-"""Settings that are expressions in a text."""
+"""Settings whose values are expressions in a text."""
 
 _DECLARES = re.compile(r"\b(?:DEFAULT|MATERIALIZED|ALIAS|EPHEMERAL)\b", re.IGNORECASE)
 _PATTERN = re.compile(r"'.*[^\w'].*'", re.DOTALL)
@@ -112,21 +112,21 @@ _FUNCTION = re.compile(
 
 
 def is_closed_function(name: str) -> bool:
-    """Whether a function looks outside."""
+    """Return whether a function is refused in read-only queries."""
     return _FUNCTION.fullmatch(name) is not None
 
 
 def is_closed_table(name: str) -> bool:
-    """Whether a table function looks outside."""
+    """Return whether a table function is refused in read-only queries."""
     name = name.lower()
     return name in CLOSED_TABLES or name.startswith(FAMILIES)
 
 
 def check_calls(query: str) -> None:
-    """Refuse a query, as ClickHouse's own formatter wrote it, that names what looks outside.
+    """Raise InputError if a query, as formatted by ClickHouse, names a closed function or hides calls in a text.
 
-    A function may be handed to another, or to APPLY, by its bare name: so a column of such a name has to be written
-    with its table. What is called is refused, however it is written.
+    A function may be passed to another function, or to APPLY, by its bare name. So a column with the name of a closed
+    function must be written with its table. A name that is called is refused in every spelling.
     """
     before, words = "", list(_TOKEN.finditer(query))
     tokens = [each[0] for each in words]
@@ -149,12 +149,13 @@ def _is_refused(name: str, *, is_called: bool, is_part: bool) -> bool:
 
 
 def hides_calls(name: str, tokens: Sequence[str], at: int) -> bool:
-    """Whether a name, which stands at that place, may call functions that are written in a text."""
+    """Return whether the name at the position `at` may call functions that are written inside a text."""
     name = name.lower()
     if name not in STRUCTURED or tokens[at + 1 : at + 2] != ["("]:
         return name in FILTERS
     arguments = _arguments(tokens, at + 1)
-    if name == "format":  # also a function, whose first argument is a pattern; a format's name has no other signs
+    # `format` is also a function, whose first argument is a pattern; a format's name has only word characters
+    if name == "format":
         if len(arguments) < 3 or (len(arguments[0]) == 1 and _PATTERN.fullmatch(arguments[0][0])):
             return False
         return not _is_plain(arguments[1])
@@ -164,12 +165,12 @@ def hides_calls(name: str, tokens: Sequence[str], at: int) -> bool:
 
 
 def _is_plain(argument: list[str]) -> bool:
-    """Whether an argument is one text that declares nothing but types."""
+    """Return whether an argument is one text that declares only types."""
     return len(argument) == 1 and argument[0].startswith("'") and not _DECLARES.search(argument[0])
 
 
 def _arguments(tokens: Sequence[str], at: int) -> list[list[str]]:
-    """The arguments in the parentheses that open at that place, each as its tokens."""
+    """Return the arguments in the parentheses that open at this position, each as a list of tokens."""
     found: list[list[str]] = [[]]
     depth = 0
     for mark in tokens[at:]:

@@ -1,4 +1,4 @@
-"""Names and values as ClickHouse reads them: the one place where anything is quoted."""
+"""Writes names and Python values as SQL; the only module that quotes anything."""
 
 from __future__ import annotations
 
@@ -15,28 +15,31 @@ from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
 NAME_BYTES_MAX = 200
-"""ClickHouse keeps a file for each column: longer names do not fit."""
+"""ClickHouse stores a file for each column; longer names exceed the limit of file names."""
 
 YEARS = (1900, 2299)
-"""The years of Date32 and DateTime64; older servers change others silently."""
+"""The years of Date32 and DateTime64; older servers silently change other years."""
 
 _MICROSECONDS = "%Y-%m-%d %H:%M:%S.%f"
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "`": "\\`", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"})
 
 
 def name(text: str) -> str:
-    """A table's or column's name, quoted."""
+    """Return the quoted name of a table or column."""
     return f"`{text.translate(_ESCAPES)}`"
 
 
 def read_as(table: str, kinds: Mapping[str, str]) -> str:
-    """A query for a quoted table, with some columns as types of the query: its own have the zone of the server."""
+    """Return a query of a quoted table that casts some columns to the given types.
+
+    Used for times without a zone: the table's own type would have the zone of the server.
+    """
     columns = ", ".join(f"CAST({name(column)}, {text(kind)}) AS {name(column)}" for column, kind in kinds.items())
     return f"SELECT *{f' REPLACE ({columns})' if columns else ''} FROM {table}"  # noqa: S608 (quoted)
 
 
 def check_column(text: object) -> str:
-    """A column's name that can be stored, or a refusal."""
+    """Return the text if it is a valid name of a column, else raise InputError."""
     rule = ""
     if not isinstance(text, str):
         rule = "the name of a column is a text"
@@ -53,7 +56,7 @@ def check_column(text: object) -> str:
 
 
 def is_column(text: str) -> bool:
-    """Whether it may be the name of a column."""
+    """Return whether the text is a valid name of a column."""
     try:
         check_column(text)
     except InputError:
@@ -62,14 +65,14 @@ def is_column(text: str) -> bool:
 
 
 def text(value: str) -> str:
-    """A text, quoted."""
+    """Return a quoted text; raise InputError for half of a surrogate pair, which UTF-8 cannot encode."""
     if not value.isascii() and any(0xD800 <= ord(sign) <= 0xDFFF for sign in value):
         raise _refused(value, "it has half of a surrogate pair")
     return f"'{value.translate(_ESCAPES)}'"
 
 
 def literal(value: object) -> str:
-    """A Python value, as an expression of the same value and, where ClickHouse has it, the same type."""
+    """Return a Python value as an SQL expression of the same value and, where ClickHouse has it, the same type."""
     try:
         return _literal(value)
     except RecursionError:
@@ -88,7 +91,7 @@ def _literal(value: object) -> str:
 
 
 def _of_numpy(value: Any) -> object:
-    """One of numpy's scalars; what it would count as nanoseconds is a time all the same."""
+    """Convert a numpy scalar to Python. For a datetime64 in nanoseconds, `item()` would give an int."""
     if type(value).__name__ != "datetime64":
         return value.item()
     micros = value.astype("datetime64[us]")

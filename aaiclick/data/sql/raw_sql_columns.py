@@ -1,4 +1,4 @@
-"""Which columns a piece of SQL names, where that can be told without ClickHouse."""
+"""Finds the columns that raw SQL refers to, where this is certain without asking ClickHouse."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _WORDS = frozenset(
     """and or not is null true false between in like ilike case when then else end div mod asc desc nulls first last
     interval second minute hour day week month quarter year""".split()  # noqa: SIM905 (shorter)
 )
-"""Words of the language beside which names still mean columns."""
+"""SQL keywords that leave the meaning of the names around them unchanged."""
 
 _AFTER_A_VALUE = re.compile(r"[\w'`\")\]]$", re.ASCII)
 
 
 def named_columns(sql: str, columns: Collection[str]) -> set[str] | None:
-    """Those of the columns that a piece of SQL means; None where only ClickHouse can tell.
+    """Return the given columns that a piece of SQL refers to; None if only ClickHouse can tell.
 
-    It can be told where every name is that of a column or of a function: with a query inside, an alias, a lambda, an
-    asterisk or a name of something else, it cannot.
+    The answer is known if every name is a column or a function. With a subquery, an alias, a lambda, an asterisk or any
+    other name it is not.
     """
     tokens = _tokens(sql)
     if tokens is None:
@@ -40,7 +40,7 @@ def named_columns(sql: str, columns: Collection[str]) -> set[str] | None:
         if token == "*" and not (_AFTER_A_VALUE.search(before) and before.lower() not in _WORDS):  # noqa: S105 (no password)
             return None
         if token == "." or (before.lower() == "in" and after != "(" and token not in "(["):  # noqa: S105 (no password)
-            return None  # a part of something, or a table
+            return None  # an element of a tuple or a table, or a table after IN
         name = token[1:-1] if kind == "quoted" else token
         if kind == "quoted" or (kind == "word" and name in columns and after != "("):
             if name not in columns:
@@ -52,7 +52,7 @@ def named_columns(sql: str, columns: Collection[str]) -> set[str] | None:
 
 
 _OPENING = frozenset({"select", "columns", "exists", "distinct", "with", "apply"})
-"""Words before a parenthesis that are no plain function of what is in it."""
+"""Words before a parenthesis that are not plain functions of its contents."""
 
 
 def _tokens(sql: str) -> list[tuple[str, str]] | None:

@@ -1,4 +1,4 @@
-"""From the time of a clock in some zone to the moment, in SQL: where ClickHouse would guess, it is told."""
+"""SQL that converts local times of a zone to moments; ClickHouse itself guesses at skipped and repeated times."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from aaiclick.data.sql import quoting
 
 EPOCH = "toDateTime64('1970-01-01 00:00:00', 0, 'UTC')"
 SECONDS = f"toDecimal128(minus({{0}}, {EPOCH}), 9)"
-"""A time as the exact number of its seconds since 1970."""
+"""SQL template: a time as the exact number of seconds since 1970."""
 
 DAY_S = 86_400
 
 IS_NONE = "NOT (is_before OR is_after)"
 IS_TWICE = "(is_before AND is_after AND before != after)"
 OFFSET = "if(is_before, before, after)"
-"""What `in_zone` lets be said: whether clocks leave a time out or show it twice, and its difference to UTC."""
+"""Expressions for the body of `in_zone`: whether the zone's clocks skip a time, show it twice, and its UTC offset."""
 
 
 def named(body: str, **values: str) -> str:
-    """An expression in which these values have names: each is written once."""
+    """Return an expression in which names stand for values, so that each value is written once."""
     names = ", ".join(values)
     listed = ", ".join(f"[{value}]" for value in values.values())
     return f"arrayMap({f'({names})' if len(values) > 1 else names} -> {body}, {listed})[1]"
 
 
 def in_zone(wall: str, zone: str, body: str) -> str:
-    """An expression that says something of a time on the clocks of a zone, which is called `wall` in it.
+    """Return an expression about the local time `wall` in a zone; `body` uses IS_NONE, IS_TWICE, OFFSET and `wall`.
 
-    Clocks are put forward or back at most once within a day before and after.
+    Assumes that clocks change at most once within a day before and after.
     """
     before, after = f"subtractSeconds(near, {DAY_S})", f"addSeconds(near, {DAY_S})"
     is_before = "timezoneOffset(subtractSeconds(near, before)) = before"
@@ -38,5 +38,5 @@ def in_zone(wall: str, zone: str, body: str) -> str:
 
 
 def moment(zone: str) -> str:
-    """The moment of `wall`, in such an expression."""
+    """Return the moment of `wall`, for the body of `in_zone`."""
     return f"subtractSeconds(toTimeZone(wall, {quoting.text(zone)}), {OFFSET})"

@@ -1,1 +1,1 @@
-"""The tables of Objects: how they are made, kept and called."""
+"""The ClickHouse tables of Objects: their names, creation, contents and lifetimes."""

@@ -1,7 +1,8 @@
-"""Rows that ClickHouse computes, added to a table so that the loss of the engine at any moment adds them once.
+"""Adds rows that ClickHouse computes to a table exactly once, even if the engine is lost at any moment.
 
-They are written into a table of their own first, which is made anew if it is not known how far that got. Its pieces
-have names (UUIDs) that they keep when the table takes them over, without copying: so it can be told which it has.
+The rows are first written into a staging table, which is made again if it is unknown how far that got. Its parts
+(ClickHouse's data files) have UUIDs, which they keep when the target table attaches them without copying. So it can be
+told which parts the target already has.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ if TYPE_CHECKING:
 NAMED_PIECES = (
     "assign_part_uuids = 1, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1"
 )
-"""Pieces with names of their own, which are never merged into others."""
+"""Table settings: parts have UUIDs, and are never merged into others."""
 
 Insert = Callable[[str], str]
-"""The statement that inserts the rows into the table of this name."""
+"""Given the name of a table, returns the statement that inserts the rows into it."""
 
 Count = Callable[[], Awaitable[int]]
-"""Counts the rows."""
+"""Returns the number of rows that the statement will insert."""
 
 
 async def add_rows(context: Context, table: str, insert: Insert, settings: Settings, count: Count) -> int:
-    """Add the rows that a statement inserts; gives how many.
+    """Add the rows that a statement inserts, and return their number.
 
-    A server's engine outlives our processes: there, and in a table whose engine has no pieces, it is one statement,
-    and they are counted before.
+    A server outlives this process. So with a server, and for a table whose engine has no parts, one plain INSERT is
+    used, and `count` is called before it.
     """
     client = context.client
     engine = await _engine_of(client, table) if context.reads_files else None
@@ -54,7 +55,7 @@ async def add_rows(context: Context, table: str, insert: Insert, settings: Setti
 
 
 async def _engine_of(client: DataClient, table: str) -> str | None:
-    """How a table for its pieces is to be made; None if it has none."""
+    """Return the engine clause of a staging table for this table; None if the table's engine has no parts."""
     found = await client.rows(
         f"SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = {quoting.text(table)}"  # noqa: S608 (quoted)
     )
@@ -65,7 +66,10 @@ async def _engine_of(client: DataClient, table: str) -> str | None:
 
 
 async def _hand_over(client: DataClient, staged: str, table: str) -> int:
-    """Let the table take over the pieces of another; after a loss, those that it does not have."""
+    """Attach the parts of the staging table to the table, and return the number of rows.
+
+    After a lost connection, only the parts that the table lacks are attached.
+    """
     pieces = await _pieces(client, staged)
     count, lost = sum(rows for _, rows in pieces.values()), 0
     while pieces:
@@ -85,8 +89,8 @@ async def _hand_over(client: DataClient, staged: str, table: str) -> int:
 
 
 async def _without(client: DataClient, staged: str, table: str) -> dict[str, tuple[str, int]]:
-    """Drop those pieces that the table has already; gives the others."""
-    await client.command(f"SYSTEM WAIT LOADING PARTS {quoting.name(table)}")  # those that were merged are loaded later
+    """Drop the staged parts that the table already has, and return the others."""
+    await client.command(f"SYSTEM WAIT LOADING PARTS {quoting.name(table)}")  # merged parts load in the background
     there, left = await _pieces(client, table, active="1"), await _pieces(client, staged)
     for uuid in left.keys() & there.keys():
         await client.command(f"ALTER TABLE {quoting.name(staged)} DROP PART {quoting.text(left[uuid][0])}")
@@ -94,7 +98,7 @@ async def _without(client: DataClient, staged: str, table: str) -> dict[str, tup
 
 
 async def _pieces(client: DataClient, table: str, active: str = "active") -> dict[str, tuple[str, int]]:
-    """The pieces of a table by their UUIDs: their names, and how many rows they have."""
+    """Return the parts of a table by UUID: the name of each, and its number of rows."""
     found = await client.rows(
         "SELECT toString(uuid), name, toInt64(rows) FROM system.parts WHERE database = currentDatabase()"  # noqa: S608 (quoted)
         f" AND table = {quoting.text(table)} AND {active}"

@@ -1,4 +1,4 @@
-"""Long texts as tables: for values of tasks that are too large for the state."""
+"""Stores long texts as tables, for arguments and results of tasks that are too large for the SQL database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PART_CHARS = 4_000_000
 
 
 async def write_blob(client: DataClient, table: str, text: str, **facts: Any) -> None:
-    """Make a table of a text, with these facts in its comment."""
+    """Store a text in a new table, with these facts in the table's comment."""
     import pyarrow as pa  # here, to keep start-up light
 
     mark = new_mark()
@@ -29,7 +29,7 @@ async def write_blob(client: DataClient, table: str, text: str, **facts: Any) ->
 
 
 async def read_blob(client: DataClient, table: str) -> str:
-    """The text of such a table."""
+    """Return the text that `write_blob` stored; raise ObjectNotFound if the table is gone."""
     exists = await client.rows(f"EXISTS TABLE {quoting.name(table)}")
     if not exists.columns[0][0]:
         raise ObjectNotFound(name=table, hint="It was dropped with its job's tables, which AAICLICK_JOB_TTL limits.")

@@ -1,4 +1,4 @@
-"""The table of an Object, as it is to be made."""
+"""Describes the table of an Object before it is created."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from aaiclick.telemetry.masks import is_mentioned
 
 
 def new_table(table: str, schema: Schema, comment: str, *, granule: int = 0, storage: Storage = PLAINLY) -> NewTable:
-    """The table of an Object. A name that is taken is refused: no two share a table unknowingly.
+    """Return the description of an Object's new table; raise ValueExposed if it would contain a masked value.
 
-    With a granule, it is sorted by its first column, and so many rows are read at least. Without columns, it has those
-    of the query that fills it.
+    Making a table whose name is taken fails: no two Objects share a table unknowingly.
+
+    With a granule, the table is sorted by its first column, and read in granules of so many rows. If the schema has no
+    columns, the table gets those of the query that fills it.
     """
     order = quoting.name(schema.names[0]) if granule else storage.order(schema.ordered)
     columns = schema.column_definitions() if schema.names and not granule else ""
@@ -25,5 +27,5 @@ def new_table(table: str, schema: Schema, comment: str, *, granule: int = 0, sto
 
 
 def exposed() -> ValueExposed:
-    """The error of a secret in a name."""
+    """Return the error for a masked value in the name, a column or a type of an Object."""
     return ValueExposed(what="The name, a column or a type of an Object", hint="Call it otherwise.")

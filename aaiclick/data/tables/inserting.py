@@ -1,4 +1,4 @@
-"""Rows of a query for the columns of a table: by their names, and where types differ, cast and checked."""
+"""Prepares the rows of a query for insertion into a table: columns by name, casts checked where types differ."""
 
 from __future__ import annotations
 
@@ -21,22 +21,25 @@ from aaiclick.urls import shown
 
 
 class Insertion(NamedTuple):
-    """The rows of a query as those of a table."""
+    """A query whose columns have the names and types of a table's columns."""
 
     columns: str
     query: str
     taken: Project
-    """What each column is taken from."""
+    """The source column of each column of the table."""
 
     def statement(self, table: str) -> str:
-        """The statement that inserts them into a table of these columns."""
+        """Return the INSERT statement for a table of these columns."""
         return f"INSERT INTO {quoting.name(table)} ({self.columns}) {self.query}"
 
 
 async def insertion(
     client: DataClient, relation: Relation, schema: Schema, hint: str = "Choose or rename columns first."
 ) -> Insertion:
-    """How the rows of a relation become rows of this schema, in their order if they have one."""
+    """Return how rows of a relation are inserted as rows of this schema, in their order if they have one.
+
+    Raise InputError if the columns do not match.
+    """
     query = to_sql(in_order(relation))
     found = await client.rows(f"DESCRIBE TABLE ({query})")
     types = dict(zip(found.columns[0], found.columns[1], strict=True))
@@ -48,7 +51,7 @@ async def insertion(
 
 
 def _pairs(types: Mapping[str, str], schema: Schema, hint: str) -> dict[str, str]:
-    """Which column goes where: by name, or one into one."""
+    """Return the source column by target column: equal names, or the only column of each."""
     if len(types) == 1 and len(schema) == 1:
         return {schema.names[0]: next(iter(types))}
     missing = [name for name in schema.names if name not in types and not parse(schema[name].type).is_nullable]

@@ -1,8 +1,8 @@
-"""How long tables live.
+"""The lifetimes of a context's tables: when they are dropped, also after a crash.
 
-A context has a file that it locks before it makes its first table, and every table of a context carries its number. A
-table is dropped when nothing refers to it, and with its context; the tables of a context whose process died are
-dropped by whoever runs or comes next, and finds the file unlocked.
+Before its first table, a context locks a file; the names of its tables contain the file's number. A table is dropped
+when nothing refers to it any more, and at the end of its context. If the process dies, the lock of the file is released
+with it; another process finds the file unlocked, and drops the tables.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from aaiclick.errors import AaiclickError, DataUnreachable, ObjectNotFound
 PREFIX = "c"
 
 Grant = Callable[[int], Awaitable[int]]
-"""Given how many names are granted so far, grants more; gives how many there are then."""
+"""Takes the number of table names granted so far, grants more, and returns the new number."""
 
 SWEPT_AT_ONCE = 50
 
 SWEEP_EVERY_S = 60.0
 
 LOST_MAX = 3
-"""So often a table is made again when it is not known whether it was made."""
+"""How often a table is made again if it is unknown whether it was made."""
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ _swept_at: dict[Path, float] = {}
 
 
 class Keeper:
-    """Held by everything that reads a table: when the last one is gone, so is the table."""
+    """Held by everything that reads a table: when the last reference is gone, the table is dropped."""
 
     __slots__ = ("__weakref__", "dropped", "table")
 
@@ -56,7 +56,7 @@ class Keeper:
 
 
 class Lifetime:
-    """The tables of one context."""
+    """The tables of one context: names them, and drops them when they are not used any more."""
 
     def __init__(
         self,
@@ -66,10 +66,10 @@ class Lifetime:
         grant: Grant | None = None,
         granted: int = 0,
     ) -> None:
-        """In a directory, it has a file there that tells that it lives; elsewhere, whoever gives the prefix knows.
+        """With a `directory`, lock a file there while the context lives; else the tables get the given `prefix`.
 
-        With a `grant`, names beyond the `granted` are asked for before they are used, and whoever grants them drops
-        what is left.
+        With a `grant`, names beyond the first `granted` are granted before they are used; whoever grants them drops the
+        tables that are left over.
         """
         self._client = client
         number = secrets.randbits(62)
@@ -86,11 +86,11 @@ class Lifetime:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """The tables that may be there: made, and not dropped."""
+        """The tables that may exist: named, and not yet dropped."""
         return tuple(sorted(self._there))
 
     async def new_table(self) -> Keeper:
-        """A name for a table that is about to be made, and what keeps it."""
+        """Return a keeper with the name of a table that is about to be made."""
         while self._grant is not None and self._number >= self._granted:
             self._granted = max(self._granted, await self._grant(self._granted))
         self._number += 1
@@ -102,26 +102,26 @@ class Lifetime:
         return keeper
 
     def keep(self, table: str) -> None:
-        """This table is no longer the context's."""
+        """Stop tracking a table: it outlives the context."""
         finalizer = self._tables.pop(table, None)
         if finalizer is not None:
             finalizer.detach()
 
     def hand_over(self, keeper: Keeper) -> None:
-        """A table is there no longer under its name: another has it."""
+        """Stop tracking a table that was renamed or dropped."""
         self.keep(keeper.table)
         self._there.discard(keeper.table)
 
     async def drop(self, keeper: Keeper) -> None:
-        """Drop a table before its last reader is gone."""
+        """Drop a table at once, although its keeper may still be held."""
         await drop(self._client, keeper.table)
         self.keep(keeper.table)
         self._there.discard(keeper.table)
 
     def _unused(self, table: str) -> None:
-        """Called by whoever let go of the last reference, on any thread."""
+        """Queue a table to be dropped. Called when its last reference is released, on any thread."""
         self._unwanted.append(table)
-        with suppress(RuntimeError):  # the loop is closed: the end of the context is past, or comes on another one
+        with suppress(RuntimeError):  # the loop is closed: the context has ended, or ends on another loop
             self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
@@ -133,13 +133,13 @@ class Lifetime:
             table = self._unwanted.pop()
             try:
                 await drop(self._client, table)
-            except AaiclickError:  # the end of the context tries it again
+            except AaiclickError:  # the end of the context tries again
                 continue
             self._there.discard(table)
             self._tables.pop(table, None)
 
     async def end(self) -> None:
-        """Drop what is left; if that fails, it is left to the next process that starts."""
+        """Drop all remaining tables. If that fails, a later sweep drops them, or whoever granted their names."""
         if self._dropping is not None:
             await asyncio.wait([self._dropping])
         self._unwanted.clear()
@@ -166,19 +166,19 @@ class Lifetime:
 
 
 async def drop(client: DataClient, table: str) -> None:
-    """Drop a table that may not be there."""
+    """Drop a table if it exists."""
     await client.tables.drop(client, table)
 
 
 def new_mark() -> str:
-    """What tells a table that is about to be made from any other of its name."""
+    """Return a random mark for a table's comment, which tells the table from others of the same name."""
     return secrets.token_hex(8)
 
 
 async def make_anew(client: DataClient, table: str, mark: str, make: Callable[[], Awaitable[T]]) -> T:
-    """Make a table whose comment has this mark; if the answer is lost, what is there of it goes, and it is made again.
+    """Make a table whose comment contains the mark. If the answer is lost, drop what was made of it, and try again.
 
-    A table of that name without the mark is another's: it stays, and is in the way.
+    A table of that name without the mark belongs to someone else: it is not dropped, and `make` fails.
     """
     for _ in range(LOST_MAX):
         try:
@@ -192,7 +192,7 @@ async def make_anew(client: DataClient, table: str, mark: str, make: Callable[[]
 
 
 async def clone(client: DataClient, tables: Mapping[str, str], **facts: Any) -> None:
-    """Give each of these tables a copy of this name, with these facts in its comment. One engine moves no row."""
+    """Copy each table to the name it maps to, with these facts added to the comment. No rows move within one engine."""
     listed = ", ".join(map(text, tables))
     found = await client.tables.look(client, "name, comment", f"name IN ({listed})")
     comments = dict(zip(*found.columns, strict=True))
@@ -204,12 +204,12 @@ async def clone(client: DataClient, tables: Mapping[str, str], **facts: Any) -> 
 
 
 def directory_of(address: str) -> Path:
-    """Where the contexts of one ClickHouse keep their files."""
+    """Return the directory with the lock files of the contexts that use this ClickHouse."""
     return get_root() / "contexts" / hashlib.sha256(address.encode()).hexdigest()[:16]
 
 
 async def sweep_contexts(address: str) -> int:
-    """Drop what contexts of processes that died have left; gives the number of tables."""
+    """Connect, drop the tables of contexts whose processes died, and return the number of tables."""
     directory = directory_of(address)
     if not has_contexts(directory):
         return 0
@@ -221,7 +221,7 @@ async def sweep_contexts(address: str) -> int:
 
 
 async def sweep(client: DataClient, directory: Path) -> int:
-    """Drop what contexts of processes that died have left; gives the number of tables."""
+    """Drop the tables of up to SWEPT_AT_ONCE contexts whose processes died, and return the number of tables."""
     dropped = 0
     for file in itertools.islice(_abandoned(directory), SWEPT_AT_ONCE):
         try:
@@ -239,7 +239,7 @@ async def sweep(client: DataClient, directory: Path) -> int:
 
 @asynccontextmanager
 async def swept(client: DataClient, directory: Path) -> AsyncIterator[None]:
-    """Inside, what contexts of processes that died have left is dropped: at first, and now and then."""
+    """Inside the block, sweep abandoned contexts at once, and then every SWEEP_EVERY_S seconds."""
     await _sweep_if_due(client, directory)
     sweeping = asyncio.ensure_future(_keep_sweeping(client, directory))
     try:
@@ -252,12 +252,12 @@ async def swept(client: DataClient, directory: Path) -> AsyncIterator[None]:
 async def _keep_sweeping(client: DataClient, directory: Path) -> None:
     while True:
         await asyncio.sleep(SWEEP_EVERY_S)
-        with suppress(AaiclickError):  # the next one tries it again
+        with suppress(AaiclickError):  # the next round tries again
             await _sweep_if_due(client, directory)
 
 
 async def _sweep_if_due(client: DataClient, directory: Path) -> None:
-    """Once for all contexts of this process."""
+    """Sweep a directory unless another context of this process did so within the last SWEEP_EVERY_S seconds."""
     now = time.monotonic()
     if now - _swept_at.get(directory, float("-inf")) >= SWEEP_EVERY_S:
         _swept_at[directory] = now
@@ -265,15 +265,15 @@ async def _sweep_if_due(client: DataClient, directory: Path) -> None:
 
 
 def has_contexts(directory: Path) -> bool:
-    """Whether there are contexts, of processes that live or died."""
+    """Return whether there are lock files, of living or dead processes."""
     return any(directory.glob("*.lock"))
 
 
-# ---------------------------------------------------------------- files
+# ---------------------------------------------------------------- lock files
 
 
 class _Locked:
-    """A file that this process has locked."""
+    """A lock file whose lock this process holds."""
 
     def __init__(self, path: Path, number: int, descriptor: int) -> None:
         self.path, self.number, self._descriptor = path, number, descriptor
@@ -287,7 +287,7 @@ class _Locked:
 
 
 def _lock_new(directory: Path, number: int) -> _Locked:
-    for place in (directory.parent, directory):  # of a parent that it makes itself, mkdir would not set the mode
+    for place in (directory.parent, directory):  # mkdir(parents=True) ignores the mode for parents
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         refuse_foreign(place)
     path = directory / f"{number}.lock"
@@ -296,11 +296,11 @@ def _lock_new(directory: Path, number: int) -> _Locked:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         if path.exists():
             return _Locked(path, number, descriptor)
-        os.close(descriptor)  # someone who sweeps was between: the file is gone
+        os.close(descriptor)  # a sweeper removed the file before it was locked
 
 
 def _abandoned(directory: Path) -> Iterator[_Locked]:
-    """Files that nobody holds, locked by us."""
+    """Yield the lock files of dead processes, each locked by this process; the caller closes them."""
     for path in sorted(directory.glob("*.lock")):
         if not path.stem.isdecimal():
             continue

@@ -1,4 +1,4 @@
-"""How an Object that may be there is brought up to date: what was asked, checked before anything runs."""
+"""The options with which `materialize` updates an Object that may exist, and their check."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aaiclick.errors import InputError
 
 
 class Refresh(NamedTuple):
-    """How an Object that may be there is brought up to date."""
+    """The options of `materialize` for an Object that may exist; see `Evaluation.materialize`."""
 
     full_refresh: bool = False
     incremental_by: str | None = None
@@ -20,12 +20,12 @@ class Refresh(NamedTuple):
 
     @property
     def is_asked(self) -> bool:
-        """Whether any of it was said."""
+        """Whether any option was given."""
         return self != Refresh()
 
     @property
     def operation(self) -> str:
-        """What the log of operations, and the list of versions, call it."""
+        """The name of the update in the log of operations and in the list of versions."""
         if self.full_refresh or (self.incremental_by is None and self.key is None):
             return "full refresh"
         if self.partition is not None:
@@ -33,7 +33,7 @@ class Refresh(NamedTuple):
         return "incremental" if self.incremental_by is not None else "upsert"
 
     def check(self, name: str | None) -> None:
-        """Refuse what does not go together."""
+        """Raise InputError for options that cannot be combined, or that need a `name`."""
         wrong = ""
         if name is None:
             wrong = "it is for an Object with a name"

@@ -1,7 +1,7 @@
-"""How ClickHouse keeps the rows of a table: its engine, what it is sorted by, and its partitions.
+"""The storage options of a table: its engine, its sort key and its partitions.
 
-Engines that drop or change rows unseen are refused, but for one that is asked for by name: of a ReplacingMergeTree,
-whoever reads gets the last row of each key, whether ClickHouse has dropped the others yet or not.
+Engines that silently drop or change rows are refused, except ReplacingMergeTree when it is asked for by name: readers
+always get the last row of each key of it, whether or not ClickHouse has dropped the others yet.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ _VERSIONS = {
 
 @dataclass(frozen=True)
 class Storage:
-    """Where nothing is said, a MergeTree in no order."""
+    """The storage of a table; the default is a MergeTree without sort key and partitions."""
 
     engine: str = "MergeTree"
     order_by: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
-    """SQL, checked and quoted."""
+    """SQL expressions, checked and quoted."""
 
     @property
     def replaces(self) -> bool:
-        """Whether of rows with the same key only the last is kept."""
+        """Whether only the last of the rows with the same key is kept."""
         return is_replacing(self.engine)
 
     @property
     def partition(self) -> str:
-        """What stands after PARTITION BY; nothing where all is one."""
+        """The expression after PARTITION BY; empty if the table has no partitions."""
         return f"({', '.join(self.partition_by)})" if self.partition_by else ""
 
     def order(self, ordered: bool) -> str:
-        """What stands after ORDER BY."""
+        """Return the expression after ORDER BY; an `ordered` table without a sort key is sorted by the column ORDER."""
         if self.order_by:
             return f"({', '.join(map(quoting.name, self.order_by))})"
         return quoting.name(ORDER) if ordered else "tuple()"
@@ -65,7 +65,7 @@ def read_storage(
     order_by: str | Sequence[str] = (),
     partition_by: str | Sequence[str] = (),
 ) -> Storage:
-    """What was asked for, checked against the columns."""
+    """Return the storage options, checked against the columns; raise InputError for a bad one."""
     keys = [order_by] if isinstance(order_by, str) else list(order_by)
     found = _engine(schema, engine)
     if len(set(map(str, keys))) < len(keys):
@@ -107,7 +107,7 @@ def _engine(schema: Schema, given: object) -> str:
 
 
 def _kind(schema: Schema, field: str, column: object) -> Type:
-    """The type of a column by which rows can be sorted."""
+    """Return the type of a column; raise InputError if rows cannot be sorted by it."""
     if not isinstance(column, str) or column not in schema:
         names = schema.names
         hint = did_you_mean(str(column), names) or f"Its columns: {shown(', '.join(names))}."

@@ -1,4 +1,4 @@
-"""Tables as ClickHouse has them: their schemas, relations that read them, and queries as they are stored."""
+"""Reads tables as ClickHouse stores them: their schemas and relations; and how a query is stored as a table."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from aaiclick.errors import InputError
 SCHEMAS_AT_ONCE = 500
 
 AS_SORTED = {"max_insert_threads": 1}
-"""Rows that come sorted are stored so."""
+"""Settings with which sorted rows are stored in their order."""
 
 AS_BELOW = {**AS_SORTED, "max_threads": 1}
-"""Rows of tables that come below each other have the places in which they were inserted."""
+"""Settings with which the rows of a union of tables are stored in the order in which they were inserted."""
 
 
 class Form(NamedTuple):
-    """A relation as it is stored: the query, the schema without its columns, and the settings of the query."""
+    """How a relation is stored: the query, the schema (without columns, which the query gives), and the settings."""
 
     relation: Relation
     query: str
@@ -35,7 +35,7 @@ class Form(NamedTuple):
 
 
 def form_of(relation: Relation, shape: Shape) -> Form:
-    """How a relation of a shape is stored: in its order, if it has one."""
+    """Return how a relation of a shape is stored, in its order if it has one."""
     if shape in ("scalar", "list") and relation.names != (VALUE,):
         relation = Project(relation, {VALUE: Column(relation.names[0])})
     ordered, settings = is_ordered(relation), AS_BELOW if is_below(relation) and is_as_inserted(relation) else None
@@ -46,20 +46,20 @@ def form_of(relation: Relation, shape: Shape) -> Form:
 
 
 def table_of(name: str, schema: Schema, keeper: object = None) -> Table:
-    """The relation that reads a table."""
+    """Return the relation that reads a table; it holds a reference to `keeper`, so that the table is not dropped."""
     naive = {field.name: field.type for field in schema.fields if has_naive(field.type)}
     return Table(name, tuple(map(_column, schema.fields)), schema.ordered, keeper, naive, schema.replacing)
 
 
 def _column(field: Field) -> Column:
-    with suppress(InputError):  # a type of ClickHouse's that is not known here
+    with suppress(InputError):  # a ClickHouse type that is not known here
         kind = read_kind(field.type)
         return Column(field.name, kind.bare.name == "Bool", kind.clock, kind)
     return Column(field.name)
 
 
 async def read_schemas(client: DataClient, tables: Sequence[str]) -> dict[str, Schema]:
-    """The schemas of those tables that are there, as ClickHouse says."""
+    """Return the schemas of the tables that exist, by name, as ClickHouse reports them."""
     found: dict[str, Schema] = {}
     for start in range(0, len(tables), SCHEMAS_AT_ONCE):
         which = f"({', '.join(map(quoting.text, tables[start : start + SCHEMAS_AT_ONCE]))})"

@@ -1,4 +1,4 @@
-"""The tables of Objects that stay: how they are called in ClickHouse."""
+"""The names of Objects' tables in ClickHouse: by scope, by job and by version."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VERSION = re.compile(r"@([1-9]\d*)", re.ASCII)
 
 
 def persistent_table(name: str, scope: str, job_id: int | None) -> str:
-    """The table of an Object with a name that stays: one for everybody, or one for each job."""
+    """Return the table of a persistent Object: one for everybody (scope "global"), or one of a job (scope "job")."""
     check_name(name)
     if scope == "global":
         return f"p_{name}"
@@ -29,41 +29,41 @@ def persistent_table(name: str, scope: str, job_id: int | None) -> str:
 
 
 def check_name(name: object) -> None:
-    """Refuse what is no name of an Object."""
+    """Raise InputError if this is not a valid name of an Object."""
     if type(name) is not str or not _NAME.fullmatch(name) or _length_of_file(name) > NAME_LENGTH_MAX:
         rule = f"a letter, then letters, digits, _ . or -; at most {NAME_LENGTH_MAX}, where . and - count thrice"
         raise InputError(field="name", value=shown(repr(name)), rule=rule, hint="")
 
 
 def version_table(table: str, number: int) -> str:
-    """The table of one version of an Object, whose table would be called so without versions."""
+    """Return the table of one version of an Object; `table` is its table without versions."""
     return f"{table}@{number}"
 
 
 def without_version(table: str) -> str:
-    """The table that an Object would have without versions."""
+    """Return the table's name without a version."""
     return table.partition("@")[0]
 
 
 def version_in(table: str) -> int | None:
-    """The version that a table holds; None if it holds the only one, or is no table of an Object's."""
+    """Return the version that a table holds; None if it has no version, or is not the table of an Object."""
     _, sign, number = table.partition("@")
     found = _VERSION.fullmatch(sign + number)
     return int(found[1]) if found else None
 
 
 def scope_of(table: str) -> Literal["temporary", "job", "global"]:
-    """Who has the Object of a table: its context, a job, or everybody."""
+    """Return the scope of a table's Object by the table's name."""
     if table.startswith("p_"):
         return "global"
     return "job" if _OF_A_JOB.match(table) else "temporary"
 
 
 def _length_of_file(name: str) -> int:
-    """How long the name is where ClickHouse makes a file of it."""
+    """Return the length of the name as a file name: ClickHouse writes each point and hyphen as three characters."""
     return len(name) + 2 * (name.count(".") + name.count("-"))
 
 
 def name_of(table: str) -> str | None:
-    """The name of the Object that a table holds for everybody, in whatever version; None if it is another table."""
+    """Return the name of the global Object whose table (of any version) this is; None for other tables."""
     return without_version(table).removeprefix("p_") if table.startswith("p_") else None

@@ -1,4 +1,4 @@
-"""Names of Objects that end with their context: known in it alone, so they clash with nobody's."""
+"""Names of temporary Objects: each context has its own, so they do not clash with other contexts' names."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from aaiclick.data.tables.table_names import check_name
 from aaiclick.errors import Conflict, ObjectNotFound
 
 IsThere = Callable[[str], Awaitable[bool]]
-"""Whether there is a table of this name."""
+"""Returns whether a table of this name exists."""
 
 
 class TemporaryNames:
-    """Which table of a context has which name. Their keepers are held, so that they live as long as it."""
+    """The names of one context's tables. Holds the keepers, so that the tables live as long as the context."""
 
     def __init__(self) -> None:
         self._keepers: dict[str, Keeper] = {}
 
     async def take(self, name: str, keeper: Keeper, is_there: IsThere) -> None:
-        """Give a table this name; refused while another has it."""
+        """Give a table this name; raise Conflict if another existing table has it.
+
+        The name is checked again after `is_there`, since another task may have taken it meanwhile.
+        """
         check_name(name)
         held = self._keepers.setdefault(name, keeper)
         if held is keeper:
@@ -32,12 +35,12 @@ class TemporaryNames:
         self._keepers[name] = keeper
 
     def keeper_of(self, name: str) -> Keeper:
-        """What keeps the table of this name."""
+        """Return the keeper of the table of this name; raise ObjectNotFound if there is none, or if it was dropped."""
         check_name(name)
         if name not in self._keepers or self._keepers[name].dropped:
             raise ObjectNotFound(name=name, hint="Temporary names are those of the data_context around.")
         return self._keepers[name]
 
     def clear(self) -> None:
-        """Let go of all of them."""
+        """Release all keepers, so that their tables may be dropped."""
         self._keepers.clear()

@@ -1,1 +1,1 @@
-"""The verbs of frames."""
+"""The methods of frames (Objects, Views, queries): choosing, joining, reshaping, summaries, expectations."""

@@ -1,4 +1,4 @@
-"""Verbs that choose columns and rows of a frame."""
+"""Methods that choose columns and rows of a frame: `select`, `head`, `top`, `deduplicate`, `sample` and others."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ Keep = Literal["first", "last", "none"]
 
 _ALL_ROWS = Operation("count()", 0, 0, many=True)
 _MIXED = Operation("cityHash64([{0}]{args})", 1, 20_000, apart=True)
-"""A number that looks like one of chance. None is a value too, where it stands in a list."""
+"""A hash used as a pseudo-random number. Each value stands in a list, so that None is hashed as a value too."""
 
 _SHARE = Operation("toUInt64(floor({0} * {1}))", 2, 2)
 
 
 class Choosing(Evaluation):
-    """Some of the columns, some of the rows."""
+    """The methods of a frame that choose columns and rows."""
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # what a frame has besides
+    if TYPE_CHECKING:  # methods of the frame that are used here
 
         def __getitem__(self, chosen: str | Sequence[str]) -> Frame: ...
         def order_by(self, *keys: Any, descending: bool | Sequence[bool] = False) -> Frame: ...
@@ -57,7 +57,7 @@ class Choosing(Evaluation):
     # ------------------------------------------------------------ columns
 
     def select(self, *chosen: Any, **named: Any) -> Frame:
-        """These columns: names, terms, and by keyword what is computed row by row: select("a", b=col("c") * 2)."""
+        """Return these columns: names, terms, and by keyword values computed per row: select("a", b=col("c") * 2)."""
         wanted = {_name_of(each): each for each in flat(chosen)}
         if len(wanted) + len(named) > len(wanted | named) or len(wanted) < len(flat(chosen)) or not wanted | named:
             rule = "each name at most once, and at least one"
@@ -70,7 +70,7 @@ class Choosing(Evaluation):
         return self._query(projected(self, terms), "record" if self._is_single() else "table")
 
     def drop(self, *names: str | Sequence[str]) -> Frame:
-        """All columns but these."""
+        """Return all columns except these."""
         gone = flat(names)
         check_columns(self.columns, gone)
         left = [name for name in self.columns if name not in gone]
@@ -79,11 +79,11 @@ class Choosing(Evaluation):
         return self[left]
 
     def fill_null(self, value: Any, /, *columns: str) -> Query:
-        """Another value for None, in these columns or in all; a mapping names a value for each column."""
+        """Replace None by a value, in these columns or in all; a mapping gives a value for each column."""
         return self._filled("fill_null", value, columns)
 
     def fill_nan(self, value: Any, /, *columns: str) -> Query:
-        """Another value for NaN (None too), in these columns or in all; a mapping names a value for each column."""
+        """Replace NaN by a value (or None), in these columns or in all; a mapping gives a value for each column."""
         return self._filled("fill_nan", value, columns)
 
     def _filled(self, name: str, value: Any, columns: Sequence[str]) -> Query:
@@ -97,16 +97,16 @@ class Choosing(Evaluation):
     # ------------------------------------------------------------ rows
 
     def head(self, count: int = 5) -> Frame:
-        """The first rows: of the order, if there is one."""
+        """Return the first rows, in the frame's order if it has one."""
         return self.limit(count)
 
     def tail(self, count: int = 5) -> Query:
-        """The last rows, as they come: of the order, if there is one."""
+        """Return the last rows without reversing them, in the frame's order if it has one."""
         last = check_count(count, "tail")
         return self._query(Slice(self._relation, -last), "table" if self._shape == "record" else None)
 
     def top(self, count: int, by: Any, *, within: Any = (), descending: bool = True) -> Frame:
-        """So many rows with the greatest values of `by` (the least, if not descending), in each group of `within`."""
+        """Return the `count` rows with the greatest `by` (the least if not descending), in each group of `within`."""
         if not flat((within,)):
             return self.order_by(*flat((by,)), descending=descending).limit(count)
         most = check_count(count, "top")
@@ -115,7 +115,10 @@ class Choosing(Evaluation):
     def deduplicate(
         self, *by: str, order_by: Any = (), descending: bool | Sequence[bool] = False, keep: Keep = "first"
     ) -> Query:
-        """One row for each value of these columns (of all): the first or last in an order; "none": only single ones."""
+        """Return one row for each distinct value of the columns `by`; of all columns if none is named.
+
+        `keep` chooses the first or the last row in `order_by`; "none" returns only the rows whose value occurs once.
+        """
         keys, order = by or self.columns, flat((order_by,))
         check_columns(self.columns, keys)
         if keep not in ("first", "last", "none"):
@@ -126,15 +129,16 @@ class Choosing(Evaluation):
         return self._query(_kept(self, keys, order, descending, keep))
 
     def drop_nulls(self, *names: str) -> Query:
-        """The rows without None in these columns, or in any. NaN is a number, and stays."""
+        """Return the rows that have no None in these columns, or in any column. NaN is a number: its rows stay."""
         check_columns(self.columns, names)
         wanted = names or self.columns
         return self._query(filtered(self, [col(name).not_null() for name in wanted]))
 
     def sample(self, count: int | None = None, *, fraction: float | None = None, seed: int | None = None) -> Query:
-        """So many rows by chance, or such a part of them (rounded down); none twice, in no order.
+        """Return `count` random rows, or a `fraction` of all rows (rounded down): each row at most once, in no order.
 
-        The same seed draws the same rows of the same data. Without one, each sample is another, and stays the same.
+        The same seed draws the same rows of the same data. Without a seed, one is drawn for this query: another call
+        gives other rows, but running the same query again gives the same ones.
         """
         if (count is None) == (fraction is None):
             raise InputError(field="sample", value="both or none", rule="a count or a fraction", hint="")
@@ -146,12 +150,12 @@ class Choosing(Evaluation):
         return self._query(_sampled(self, drawn, float(fraction or 0)))
 
     def or_where(self, *conditions: Any) -> Frame:
-        """Also the rows for which all of these are true, besides those of the `where` right before it."""
+        """Add the rows for which all these conditions are true to those of the `where` right before this call."""
         return self._query(either(self, conditions))
 
 
 def _name_of(chosen: Any) -> str:
-    """What a column is called that was chosen without a name."""
+    """Return the name of a column that was given without a keyword; raise InputError if the value has no name."""
     if isinstance(chosen, str):
         return chosen
     if isinstance(chosen, Term) and isinstance(chosen.expression, Column):
@@ -162,13 +166,13 @@ def _name_of(chosen: Any) -> str:
     raise InputError(field="select", value=shown(repr(chosen)), rule=rule, hint="Write select(name=…).")
 
 
-# ---------------------------------------------------------------- rows, by their place among others
+# ---------------------------------------------------------------- rows chosen by row number
 
 
 def first_of_each(
     frame: Evaluation, within: Sequence[Any], by: Sequence[Any], descending: bool | Sequence[bool], count: int
 ) -> Relation:
-    """The first rows in an order, of each group."""
+    """Return the first `count` rows of each group, in the order given by `by`."""
     groups = [bind(frame, col(key) if isinstance(key, str) else key) for key in within]
     check_columns(frame.columns, (key for key in within if isinstance(key, str)))
     order = sorting(frame, by, descending)
@@ -194,7 +198,7 @@ def _kept(
 
 
 def _sampled(frame: Evaluation, seed: int, wanted: int | float) -> Relation:
-    """Rows by a number that their values and the seed give. Equal rows are told apart by counting them."""
+    """Sort rows by a hash of their values and the seed, and keep the first. Equal rows are numbered, to differ too."""
     relation = frame._relation
     prefix = free_prefix(relation.names)
     mixed = _mixed([column_of(relation, name) for name in relation.names])
@@ -220,12 +224,11 @@ def _mixed(values: Sequence[Expression]) -> Expression:
 
 
 def compared(sign: str, left: Expression, right: Expression) -> Expression:
-    """A comparison of two values."""
     return call(sign, OPERATORS[sign], left, right)
 
 
 def _where_placed(frame: Evaluation, relation: Relation, places: Mapping[str, Expression], conditions: Any) -> Relation:
-    """The rows whose place among the others fulfils conditions, with the columns of the frame alone."""
+    """Filter by window values (`places`: row numbers, group sizes); the result has the columns of the frame alone."""
     prefix = free_prefix(relation.names)
     named = {key: Column(f"{prefix}{key}") for key in places}
     added = {f"{prefix}{key}": value for key, value in places.items()}

@@ -1,4 +1,4 @@
-"""What is expected of rows: from the arguments of `expect` to conditions that ClickHouse looks at."""
+"""The rules of `expect`: turns its arguments into conditions and totals that ClickHouse computes."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ from aaiclick.telemetry.masks import mask_text
 from aaiclick.urls import shown
 
 SHOWN_BESIDE = 3
-"""Other columns that are shown of a row which lacks a value: its own column says nothing."""
+"""How many other columns are shown of a row that breaks `not_null`: the column itself would only show NULL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One expectation: which rows break it, or which number of the whole table must lie between two others."""
+    """One expectation: a condition that bad rows fulfil, or a number of the whole table and its limits."""
 
     name: str
     columns: tuple[str, ...]
     wanted: str
     bad: Expression | None = None
-    """True for rows that break it."""
+    """True for rows that break the rule; None if the rule is about the whole table."""
     total: str = ""
-    """SQL of a number of the whole table; None breaks it."""
+    """SQL of a number computed over the whole table; a NULL breaks the rule."""
     least: float | None = None
     most: float | None = None
     samples: tuple[str, ...] = ()
-    """The columns that are shown of rows that break it."""
+    """The columns that are shown of rows that break the rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What is looked at: a relation, and the types of its columns."""
+    """The relation that is checked, and the ClickHouse types of its columns by name."""
 
     relation: Relation
     types: Mapping[str, str]
 
     def term(self, name: str) -> Term:
-        """A column, which must be there."""
+        """Return a column as a term; raise InputError if the relation has no such column."""
         check_columns(self.relation.names, [name])
         return Term(column_of(self.relation, name))
 
 
 def rules_of(rows: Rows, given: Mapping[str, Any]) -> list[Rule]:
-    """The expectations that were given, by the names of the arguments."""
+    """Return the rules for the arguments of `expect` that are not None; raise InputError if there are none."""
     found = [rule for name, value in given.items() if value is not None for rule in _KINDS[name](rows, value)]
     if not found:
         rule = f"name at least one of {', '.join(_KINDS)}"
@@ -63,7 +63,7 @@ def rules_of(rows: Rows, given: Mapping[str, Any]) -> list[Rule]:
 
 
 def _several(field: str, given: Any) -> list[tuple[str, ...]]:
-    """Columns: one by its name, several by a list of names, several together by a tuple."""
+    """Return tuples of column names: a name or a tuple of names is one rule, a list of them is several rules."""
     listed = given if isinstance(given, list) else [given]
     found = [(each,) if isinstance(each, str) else each for each in listed]
     if not found or not all(
@@ -80,7 +80,7 @@ def _by_column(field: str, given: Any, form: str) -> list[tuple[str, Any]]:
     return list(given.items())
 
 
-# ---------------------------------------------------------------- of rows
+# ---------------------------------------------------------------- rules about rows
 
 
 def _unique(rows: Rows, given: Any) -> list[Rule]:
@@ -88,7 +88,7 @@ def _unique(rows: Rows, given: Any) -> list[Rule]:
 
 
 def _unique_rule(rows: Rows, names: tuple[str, ...]) -> Rule:
-    """Rows that share their key with others. A key with a NULL in it is equal to none."""
+    """The bad rows are those that share their key with others. A key that contains NULL is equal to none."""
     check_columns(rows.relation.names, names)
     keys = ", ".join(_key(name, rows.types[name]) for name in names)
     there = " AND ".join(f"isNotNull({quoting.name(name)})" for name in names)
@@ -97,7 +97,7 @@ def _unique_rule(rows: Rows, names: tuple[str, ...]) -> Rule:
 
 
 def _key(name: str, kind: str) -> str:
-    """A value by which equal ones are found: NaN is equal to NaN, and -0.0 to 0.0."""
+    """Return SQL of a column as a grouping key: NaN is equal to NaN, and -0.0 to 0.0."""
     quoted = quoting.name(name)
     bare = kind.removeprefix("Nullable(").removesuffix(")")
     if bare in ("Float32", "Float64"):
@@ -128,7 +128,7 @@ def _between(rows: Rows, given: Any) -> list[Rule]:
 
 
 def _between_rule(rows: Rows, name: str, limits: Any) -> Rule:
-    """Limits belong to it. NaN is between nothing; NULL is not looked at."""
+    """Both limits are inclusive. NaN always breaks the rule, NULL never does."""
     low, high = _limits("between", name, limits)
     term = rows.term(name)
     tests = [term >= _operand(rows, low)] if low is not None else []
@@ -156,7 +156,7 @@ def _limits(field: str, name: str, limits: Any) -> tuple[Any, Any]:
 
 
 def _operand(rows: Rows, limit: Any) -> Any:
-    """A constant, or what a term says of the same row."""
+    """Return a constant limit as it is, and a term over the columns of the checked relation."""
     if not isinstance(limit, Term):
         return limit
     check_columns(rows.relation.names, (each.name for each in walk([limit.expression]) if isinstance(each, Column)))
@@ -193,11 +193,10 @@ def _references(rows: Rows, given: Any) -> list[Rule]:
     return found
 
 
-# ---------------------------------------------------------------- of the whole table
+# ---------------------------------------------------------------- rules about the whole table
 
 
 def _rows(rows: Rows, given: Any) -> list[Rule]:
-    """How many there are."""
     low, high = (given, given) if type(given) is int else _limits("rows", "", given)
     for limit in (low, high):
         if limit is not None and (type(limit) is not int or limit < 0):

@@ -1,4 +1,4 @@
-"""`expect`: looking whether data is as it should be; what is found, and the rows that are not so."""
+"""`expect`: checks the data of a frame, reports what was found, and gives the rows that break an expectation."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ if TYPE_CHECKING:
 
 SAMPLES_MAX = 5
 SAMPLE_LENGTH_MAX = 2_000
-"""Characters of a value that are read; fewer are shown."""
+"""How many characters of a value are read and masked; fewer are shown."""
 
 OUTCOMES = {"passed": "expect_passed", "warn": "expect_warned", "fail": "expect_failed"}
-"""What the log of operations calls it."""
+"""The name of each outcome in the log of operations."""
 
 log = logging.getLogger("aaiclick.data")
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One expectation, and what was found."""
+    """The result of one expectation."""
 
     name: str
     columns: tuple[str, ...]
     wanted: str
     passed: bool
     failed_rows: int
-    """Rows that break it; 0 where the table as a whole does, as with `rows` and `fresh_within`."""
+    """The number of rows that break it; always 0 for checks of the whole table, `rows` and `fresh_within`."""
     samples: tuple[Mapping[str, str | None], ...]
-    """A few of those rows: the values of its columns as texts, shortened, with secrets masked."""
+    """A few of those rows: the values of the shown columns as texts, shortened, with secrets masked."""
     found: str
 
     @property
     def column(self) -> str:
-        """Its columns in one text."""
+        """The names of the checked columns, joined with commas."""
         return ", ".join(self.columns)
 
     @property
     def line(self) -> str:
-        """The check in words."""
+        """The result as one line for logs and errors."""
         what = " ".join(filter(None, (self.name, shown(self.column))))
         such = "; ".join(", ".join(f"{shown(name)}={value}" for name, value in row.items()) for row in self.samples)
         return f"{what} ({self.wanted}): {self.found}" + (f", such as {such}" if such else "")
@@ -65,7 +65,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What was found of all that was expected."""
+    """The result of one call of `expect`: the number of rows, and its checks."""
 
     rows: int
     checks: tuple[Check, ...]
@@ -76,7 +76,7 @@ class Expected:
 
     @property
     def passed(self) -> bool:
-        """Whether all of it is so."""
+        """Whether every check passed."""
         return all(check.passed for check in self.checks)
 
     @property
@@ -85,11 +85,14 @@ class Expected:
         return tuple(check for check in self.checks if not check.passed)
 
     async def bad_rows(self, *names: str) -> Object:
-        """A new Object with the rows that break an expectation, or one of these kinds; as they are now."""
+        """Make a new Object of the rows that break one of the named expectations; without names, any of them.
+
+        The query runs again, on the data as it is at the time of this call.
+        """
         return await self._context.materialize(self._rows(names, is_bad=True), self._kind, None, "global")
 
     async def good_rows(self) -> Object:
-        """A new Object with all other rows; as they are now."""
+        """Make a new Object of the rows that break no expectation, of the data at the time of this call."""
         return await self._context.materialize(self._rows((), is_bad=False), self._kind, None, "global")
 
     @property
@@ -108,7 +111,7 @@ class Expected:
 
 
 class Expecting(Evaluation):
-    """Rows of which something can be expected."""
+    """The `expect` method of a frame."""
 
     __slots__ = ()
 
@@ -124,10 +127,10 @@ class Expecting(Evaluation):
         fresh_within: Mapping[str, timedelta] | None = None,
         on_fail: Literal["fail", "warn"] = "fail",
     ) -> Expected:
-        """Look, in one query, whether the data is as it should be; else raise ExpectationFailed, or warn.
+        """Check the data in one query. If a check fails, raise ExpectationFailed, or log a warning (on_fail="warn").
 
-        NULL breaks `not_null` alone, NaN is no NULL and between nothing, and a table without rows breaks only `rows`
-        and `fresh_within`.
+        NULL breaks only `not_null`. NaN is not NULL, and breaks every `between`. An empty table breaks only `rows` and
+        `fresh_within`.
         """
         given: dict[str, Any] = {"unique": unique, "not_null": not_null, "between": between, "matches": matches}
         given |= {"references": references, "rows": rows, "fresh_within": fresh_within}
@@ -150,7 +153,7 @@ async def _expect(frame: Evaluation, given: Mapping[str, Any], on_fail: str) -> 
 
 
 def _query(relation: Relation, rules: Sequence[Rule]) -> str:
-    """One row: the number of rows, and of each rule how many break it and some of these."""
+    """Return a query of one row: the number of rows, then of each rule how many rows break it and a few of them."""
     prefix = free_prefix(relation.names)
     columns: dict[str, Expression] = {}
     totals = ["count()"]
@@ -201,14 +204,14 @@ def _total_text(rule: Rule, number: float | None) -> str:
 
 
 def _masked(text: str | None) -> str | None:
-    """Secrets are masked before the text is cut, which could halve one."""
+    """Mask secrets, then shorten: a secret that was cut in half would not be recognized."""
     if text is None:
         return None
     return shown(mask_text(text if len(text) <= SAMPLE_LENGTH_MAX else text[:SAMPLE_LENGTH_MAX] + "…"))
 
 
 async def _tell(found: Expected, on_fail: str) -> None:
-    """The log of operations, the log, and whoever runs this hear of it; a failure is raised."""
+    """Note the outcome in the log of operations and the context's `expected`; warn or raise if a check failed."""
     context, lines = found._context, [check.line for check in found.failed]
     outcome = OUTCOMES[on_fail if lines else "passed"]
     for table in {each.name for each in tables_of(found._relation)}:

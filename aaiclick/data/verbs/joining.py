@@ -1,4 +1,4 @@
-"""Verbs that put the rows of two frames together."""
+"""Joins: `join`, `cross_join` and `join_asof`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from aaiclick.data.frames import Query
 
 On = str | Sequence[str] | Mapping[str, str]
-"""Columns that are equal: a name, several, or a mapping where their names differ."""
+"""The columns compared for equality: a name, several names, or a mapping from the left name to the right name."""
 
 JOIN_KINDS = ("inner", "left", "right", "full", "cross", "semi", "anti")
 _SECONDS_APART = Operation(f"abs({SECONDS.format('{0}')} - {SECONDS.format('{1}')})", 2, 2)
@@ -43,7 +43,7 @@ _DAYS_APART = Operation(f"if({_NO_DAY} = 0, abs(dateDiff('day', {{0}}, {{1}})) *
 
 
 class Joining(Evaluation):
-    """The rows of this frame, and those of another that belong to them."""
+    """The join methods of a frame."""
 
     __slots__ = ()
 
@@ -55,9 +55,10 @@ class Joining(Evaluation):
         suffix: str = "_right",
         left_suffix: str = "",
     ) -> Query:
-        """The rows of both where the columns `on` are equal (a mapping where their names differ).
+        """Join this frame (left) with another (right) where the columns `on` are equal.
 
-        Columns that both have, other than those, get the suffixes of their side.
+        A mapping in `on` pairs left names with right names. Other columns that both sides have get the suffix of their
+        side.
         """
         pairs = _pairs(on)
         if how not in JOIN_KINDS:
@@ -74,7 +75,7 @@ class Joining(Evaluation):
         return self._query(joined, "table")
 
     def cross_join(self, other: Evaluation, suffix: str = "_right", left_suffix: str = "") -> Query:
-        """Every row of this with every row of the other."""
+        """Return every row of this frame with every row of the other."""
         return self.join(other, how="cross", suffix=suffix, left_suffix=left_suffix)
 
     def join_asof(
@@ -87,10 +88,10 @@ class Joining(Evaluation):
         suffix: str = "_right",
         left_suffix: str = "",
     ) -> Query:
-        """Each row with the row of the other that is nearest before it in `on` (or after it), where `by` is equal.
+        """Join each row with the nearest row of the other frame at or before it in `on` (forward: at or after it).
 
-        Equal times are near too. Farther away than the tolerance (a timedelta, or a number) there is none: its columns
-        are None. With a mapping, the other's column of `on` is given too.
+        The columns `by` must be equal. If no row is near enough for the tolerance (a timedelta, or a number), the other
+        frame's columns are None. If `on` is a mapping, the other frame's `on` column is in the result too.
         """
         if direction not in ("backward", "forward"):
             raise InputError(field="direction", value=shown(repr(direction)), rule="backward or forward", hint="")
@@ -107,7 +108,7 @@ class Joining(Evaluation):
 
 
 class _Sides(NamedTuple):
-    """The left side, perhaps with other names, and what the columns of the right are called."""
+    """The left side, its columns renamed where needed, and the new names of the right side's columns."""
 
     left: Relation
     renamed: dict[str, str]
@@ -160,20 +161,20 @@ def _same_name(suffix: str) -> InputError:
     return InputError(field="suffix", value=suffix, rule=rule, hint="Choose another suffix.")
 
 
-# ---------------------------------------------------------------- the nearest
+# ---------------------------------------------------------------- join_asof
 
 
 def _nearest(
     sides: _Sides, right: Relation, on: tuple[tuple[str, str], ...], direction: NearestKind, tolerance: Tolerance | None
 ) -> Relation:
-    """The join, and after it what its columns are: None, where the nearest is none."""
+    """Return the ASOF join, with the right columns set to None where the nearest row is beyond the tolerance."""
     left, renamed = sides
     prefix = free_prefix((*left.names, *right.names, *renamed.values()))
     same, ours, found, (mine, theirs) = f"{prefix}k", f"{prefix}o", f"{prefix}t", on[-1]
     time, its_time = column_of(left, mine), column_of(right, theirs)
-    is_time = call("eq", OPERATORS["eq"], time, time)  # neither None nor NaN, for which ClickHouse finds something
+    is_time = call("eq", OPERATORS["eq"], time, time)  # neither None nor NaN: ClickHouse would match those
     wanted = call("choose", FUNCTIONS["choose"], is_time, time, Value(None))
-    left = Project(left, {**own_columns(left), same: Value(0), ours: wanted})  # it wants something that is equal
+    left = Project(left, {**own_columns(left), same: Value(0), ours: wanted})  # ASOF JOIN needs an equality
     there = Filter(right, (call("eq", OPERATORS["eq"], its_time, its_time),))
     source = Project(there, {**own_columns(there), same: Value(0), found: its_time})
     joined = Join(left, source, ((same, same), *on[:-1], (ours, found)), direction, {**renamed, found: found})
@@ -195,7 +196,7 @@ def _is_near(mine: Column, theirs: Column, tolerance: Tolerance) -> Expression:
 
 
 class Tolerance(NamedTuple):
-    """How far apart the nearest may be."""
+    """The greatest allowed distance; `seconds` if it was given as a timedelta."""
 
     most: Decimal | int | float
     seconds: bool

@@ -1,4 +1,4 @@
-"""Computing with several operands: constants, single values, and columns whose rows belong together."""
+"""Binds the operands of a frame's methods to its rows: constants, single values, terms and columns of other frames."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Combined(NamedTuple):
-    """What came of it."""
+    """The relation that a computation gives, and the shape of its value."""
 
     relation: Relation
     shape: Shape
 
 
 def combine(me: Evaluation, make: Make, others: Sequence[Any]) -> Combined:
-    """Apply `make` to each of my columns and the others, row by row."""
+    """Apply `make` to each column of `me` together with the other operands, row by row."""
     frames = [other for other in others if isinstance(other, Evaluation)]
     many = [each for each in frames if not each._is_single()]
     if not me._is_single():
@@ -72,7 +72,7 @@ def _each(
 
 
 def _singles(me: Evaluation, make: Make, others: Sequence[Any], frames: Sequence[Evaluation]) -> Combined:
-    """Totals of the same rows are computed in one go."""
+    """Combine single values. Totals of the same rows are computed by one aggregation."""
     totals = [aggregates_of(each._relation) for each in (me, *frames)]
     first = totals[0]
     if first is not None and all(total is not None and total.base is first.base for total in totals):
@@ -84,7 +84,7 @@ def _singles(me: Evaluation, make: Make, others: Sequence[Any], frames: Sequence
 
 
 def _led_by(leader: Evaluation, me: Evaluation, make: Make, others: Sequence[Any]) -> Combined:
-    """A single value, and a column beside it: the column's rows lead."""
+    """Combine a single value `me` with a frame of many rows: the result has the rows of that frame."""
     place = next(number for number, each in enumerate(others) if each is leader)
 
     def turned(value: Expression, mine: Expression, *rest: Expression) -> Expression:
@@ -96,7 +96,7 @@ def _led_by(leader: Evaluation, me: Evaluation, make: Make, others: Sequence[Any
 def _beside(
     other: Any, name: str, mine: Mapping[str, Expression], columns: Mapping[int, Mapping[str, Expression]]
 ) -> Expression:
-    """What stands beside a column of this name."""
+    """Return the operand that is combined with the column `name`."""
     if isinstance(other, Term):
         names = [each.name for each in walk([other.expression]) if isinstance(each, Column)]
         seen = with_paths(mine, names)
@@ -116,7 +116,7 @@ def _beside(
 
 
 def single(frame: Evaluation) -> Expression:
-    """One value, where it stands in an expression."""
+    """Return a frame of one value as an expression: a subquery, or the value itself if it is computed from no table."""
     relation = only_value(frame)
     if isinstance(relation, Project) and isinstance(relation.source, Nowhere):
         return next(iter(relation.columns.values()))
@@ -124,14 +124,14 @@ def single(frame: Evaluation) -> Expression:
 
 
 def only_value(frame: Evaluation) -> Relation:
-    """What stands for one value in an expression."""
+    """Return the relation of a frame of one value; raise NotAligned if it has another shape."""
     if frame._shape != "scalar":
         raise NotAligned(what=repr(frame))
     return frame._relation
 
 
 def totalled(me: Evaluation, make: Make, others: Sequence[Any], where: Any) -> Relation:
-    """One row of totals: `make` of each of my columns, of other columns, and of a condition if there is one."""
+    """Return one row of totals: `make` of each column of `me`, the other columns, and the condition if there is one."""
     given = [col(each) if isinstance(each, str) else each for each in others]
     given += [] if where is None else [Term(condition_of(where)) if isinstance(where, str) else where]
     frames = [each for each in given if isinstance(each, Evaluation) and not each._is_single()]
@@ -145,14 +145,14 @@ def totalled(me: Evaluation, make: Make, others: Sequence[Any], where: Any) -> R
 
 
 class Bound(NamedTuple):
-    """A value, and the relation whose rows it is computed from; None for those of the frame itself."""
+    """A value, and the relation whose rows it is computed from; None means the rows of the frame itself."""
 
     base: Relation | None
     value: Expression
 
 
 def bind(frame: Evaluation, given: Any, *, as_sql: bool = False) -> Bound:
-    """What was given as a column or a condition; `as_sql`: a text is SQL."""
+    """Bind a column or a condition to its rows. With `as_sql`, a string is an SQL condition."""
     if as_sql:
         _check_condition(given)
     if isinstance(given, str) and as_sql:
@@ -166,7 +166,7 @@ def bind(frame: Evaluation, given: Any, *, as_sql: bool = False) -> Bound:
 
 
 def _check_condition(given: Any) -> None:
-    """Refuse constants in place of conditions, which would be true of all rows or of none."""
+    """Raise InputError for a constant condition: it would be true of all rows or of none."""
     value = given.expression if isinstance(given, Term) else given
     value = value.value if isinstance(value, Value) else value
     is_sql = isinstance(given, str) and given.strip()
@@ -176,7 +176,7 @@ def _check_condition(given: Any) -> None:
 
 
 def refuse_list(name: str, value: object) -> None:
-    """Refuse a list where each row has a value: its elements belong to no rows."""
+    """Raise InputError if the value is a list or an array: nothing assigns its elements to rows."""
     if isinstance(value, list | tuple) or hasattr(value, "__array__"):
         rule = "a list is no column: nothing tells which row each of its values belongs to"
         hint = "Join them on a key; lit([…]) is the same list in every row."
@@ -199,12 +199,15 @@ def _is_elsewhere(relation: Relation, base: Relation) -> bool:
 
 
 def have_one_client(frames: Sequence[Evaluation]) -> bool:
-    """Whether all are of one ClickHouse."""
+    """Return whether all frames use the same ClickHouse client."""
     return all(each._context._client is frames[0]._context._client for each in frames)
 
 
 def _nearest(relation: Relation, base: Relation, value: Expression) -> Relation:
-    """Our own rows, where they are some of those of the base: what is computed row by row is the same for them."""
+    """Return the frame's own rows if they are a selection of the base's rows, else the base.
+
+    A value computed row by row is the same for both; a window is not, so it keeps its base.
+    """
     if has_window([value]):
         return base
     for own in (relation, relation.source) if isinstance(relation, Project) else (relation,):
@@ -217,7 +220,7 @@ def _nearest(relation: Relation, base: Relation, value: Expression) -> Relation:
 
 
 def check_seen(frame: Evaluation, names: Sequence[str]) -> bool:
-    """Refuse names that are neither columns nor paths into them; whether there are paths."""
+    """Return whether some of the names are paths into columns; raise InputError if one is neither column nor path."""
     if all(name in frame.columns for name in names):
         return False
     found = with_paths(own_columns(frame._relation), names)
@@ -228,7 +231,7 @@ def check_seen(frame: Evaluation, names: Sequence[str]) -> bool:
 
 
 def check_columns(columns: Collection[str], names: Iterable[str]) -> None:
-    """Refuse names of columns that are not there."""
+    """Raise InputError if one of the names is not a column."""
     for name in names:
         if name not in columns:
             known, hint = shown(", ".join(list(columns)[:20])), did_you_mean(str(name), columns)
@@ -236,33 +239,36 @@ def check_columns(columns: Collection[str], names: Iterable[str]) -> None:
 
 
 def check_count(value: object, field: str) -> int:
-    """A number of rows."""
+    """Return the value if it is a whole number from 0 to 2**63 - 1, else raise InputError for `field`."""
     if type(value) is not int or not 0 <= value < 2**63:
         raise InputError(field=field, value=repr(value), rule="a whole number, 0 or more", hint="")
     return value
 
 
 def flat(given: Sequence[Any]) -> tuple[Any, ...]:
-    """What was given one by one, or as lists."""
+    """Return the arguments as one tuple; lists and tuples among them are flattened by one level."""
     return tuple(each for one in given for each in (one if isinstance(one, list | tuple) else (one,)))
 
 
 def new_name(name: object) -> str:
-    """A name for a new column."""
+    """Return the name if a new column may have it, else raise InputError."""
     if name == ORDER:
         raise InputError(field="column", value=ORDER, rule="this name is reserved for the order of rows", hint="")
     return check_column(name)
 
 
 class Settled(NamedTuple):
-    """A relation with the rows and columns of a frame, perhaps with more columns, and values over it."""
+    """A relation with the rows and columns of a frame (sometimes extra columns), and values computed over it."""
 
     relation: Relation
     values: tuple[Expression, ...]
 
 
 def settle(frame: Evaluation, bound: Sequence[Bound], *, windows: bool = True) -> Settled:
-    """Values as columns of the rows of a frame; without `windows`, so that none of them looks at rows around."""
+    """Make values computable over the frame's rows; raise NotAligned if one belongs to other rows.
+
+    With windows=False, values with windows become extra columns first: a filter or a window must not contain one.
+    """
     relation, values = frame._relation, tuple(each.value for each in bound)
     if any(each.base not in (None, relation) for each in bound):
         if not isinstance(relation, Project) or any(
@@ -279,7 +285,7 @@ def settle(frame: Evaluation, bound: Sequence[Bound], *, windows: bool = True) -
 def _added(
     source: Relation, columns: Mapping[str, Expression], values: Sequence[Expression], which: Sequence[bool]
 ) -> Settled:
-    """Some of the values as columns of their own."""
+    """Add the values that `which` marks as extra columns, and return references to these in their place."""
     prefix = free_prefix((*source.names, *columns))
     more = {f"{prefix}v{number}": value for number, value in enumerate(values) if which[number]}
     named: list[Expression] = [stand_in(name, value) for name, value in more.items()]
@@ -292,12 +298,12 @@ def _told_of(bound: Sequence[Bound]) -> str:
 
 
 def _only(relation: Relation, names: Sequence[str]) -> Relation:
-    """Without the columns that were added."""
+    """Drop the extra columns."""
     return relation if relation.names == tuple(names) else Project(relation, {n: column_of(relation, n) for n in names})
 
 
 def filtered(frame: Evaluation, conditions: Sequence[Any]) -> Relation:
-    """The rows for which all conditions hold."""
+    """Return the rows of the frame for which all conditions are true."""
     bound = [bind(frame, condition, as_sql=True) for condition in conditions]
     relation = frame._relation
     if isinstance(relation, Project) and all(each.base is relation.source for each in bound):
@@ -309,7 +315,7 @@ def filtered(frame: Evaluation, conditions: Sequence[Any]) -> Relation:
 
 
 def extended(frame: Evaluation, given: Mapping[str, Any]) -> Relation:
-    """The frame's columns and new ones beside them."""
+    """Return the frame's columns together with the given ones; a given column replaces one of the same name."""
     bound = [bind(frame, value) for value in given.values()]
     check_by_row(each.value for each in bound)
     relation = frame._relation
@@ -322,7 +328,7 @@ def extended(frame: Evaluation, given: Mapping[str, Any]) -> Relation:
 
 
 def projected(frame: Evaluation, given: Mapping[str, Any]) -> Relation:
-    """These columns alone, computed from those of the frame."""
+    """Return only the given columns, computed from those of the frame."""
     bound = [bind(frame, value) for value in given.values()]
     check_by_row(each.value for each in bound)
     relation = frame._relation
@@ -333,14 +339,14 @@ def projected(frame: Evaluation, given: Mapping[str, Any]) -> Relation:
 
 
 def check_by_row(values: Iterable[Expression]) -> None:
-    """Refuse totals where each row has a value of its own."""
+    """Raise InputError if a value is an aggregate: these columns are computed row by row."""
     if any(map(is_aggregate, walk(values))):
         hint = "Use agg() for one row, or .over() for the same value in every row."
         raise InputError(field="column", value="a total", rule="these are computed row by row", hint=hint)
 
 
 class Sorting(NamedTuple):
-    """What to sort by, and which of it the other way round."""
+    """The sort keys, and for each whether it is descending."""
 
     bound: list[Bound]
     descending: list[bool]
@@ -350,7 +356,7 @@ class Sorting(NamedTuple):
 
 
 def sorting(frame: Evaluation, keys: Sequence[Any], descending: bool | Sequence[bool]) -> Sorting:
-    """What to sort by; without keys, the first column."""
+    """Return the sort keys; without any, the first column."""
     wanted: Sequence[Any] = keys or frame.columns[:1]
     down = [descending] * len(wanted) if isinstance(descending, bool) else list(descending)
     if len(down) != len(wanted):
@@ -374,6 +380,6 @@ def _key(frame: Evaluation, key: Any) -> Bound:
 
 
 def sorted_by(frame: Evaluation, by: Sorting) -> Relation:
-    """The rows in this order."""
+    """Return the rows of the frame, sorted."""
     relation, values = settle(frame, by.bound)
     return _only(Sort(relation, by.keys(values)), frame.columns)

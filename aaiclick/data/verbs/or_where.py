@@ -1,4 +1,4 @@
-"""`or_where`: rows for which what was asked before is true, or something else."""
+"""`or_where`: joins its conditions with those of the preceding `where` by OR."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OR = Operation("toBool({0} OR {1})", 2, 2, truth=True, apart=True)
 
 
 def either(frame: Evaluation, conditions: Sequence[Any]) -> Relation:
-    """The rows of a filter, and those for which these conditions are true."""
+    """Return the rows for which the frame's filter holds, or all of these conditions; it must have a filter."""
     relation = frame._relation
     rows = relation.source if isinstance(relation, Project) else relation
     if not isinstance(rows, Filter):
@@ -40,7 +40,7 @@ def either(frame: Evaluation, conditions: Sequence[Any]) -> Relation:
 
 
 def any_of(before: Sequence[Expression], conditions: Sequence[Expression]) -> Expression:
-    """Whether all of the conditions before are true, or all of these."""
+    """Return the condition that all of `before` are true, or all of `conditions`."""
     if not before:
         raise _nothing_before()
     return call("or", _OR, _all(before), _all(conditions))
@@ -51,7 +51,7 @@ def _all(conditions: Iterable[Expression]) -> Expression:
 
 
 def _has_text(conditions: Iterable[Expression]) -> bool:
-    """Whether SQL is among them: which columns it means, only ClickHouse can tell."""
+    """Return whether a condition is raw SQL: only ClickHouse can tell which columns it means."""
     return any(isinstance(each, Raw) for each in walk(conditions))
 
 

@@ -1,4 +1,4 @@
-"""Verbs that make rows of columns, and columns of rows."""
+"""Methods that turn columns into rows and rows into columns: `explode`, `unpivot` and `pivot`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aaiclick.data.frames import Query
 
 PIVOTED_MAX = 1_000
-"""So many columns may become of the values of one."""
+"""The most columns that `pivot` makes of the values of one."""
 
 _ONLY = Operation(
     "if(throwIf(count({0}) > 1, 'more than one row for a cell: say how they are totalled') = 0, anyOrNull({1}), NULL)",
@@ -34,18 +34,18 @@ _ONLY = Operation(
 )
 _ROWS = Operation("count({0})", 1, 1, many=True)
 _LISTS = ("collect",)
-"""Totals that are lists, of which there is no None."""
+"""Totals that are lists: an empty cell is an empty list, since a list cannot be None."""
 
 
 class Reshaping(Evaluation):
-    """Longer or wider than before."""
+    """The methods of a frame that turn columns into rows and rows into columns."""
 
     __slots__ = ()
 
     def explode(self, *columns: str | Sequence[str], keep_empty: bool = False) -> Query:
-        """A row for each element of the lists in these columns, which have one length in each row.
+        """Return a row for each element of the lists in these columns; the lists of one row must have the same length.
 
-        Rows with empty lists are left out; with `keep_empty` they stay, with None.
+        Rows with empty lists are left out; with `keep_empty` they stay, with None for the element.
         """
         names = flat(columns)
         if not names or len(set(names)) < len(names):
@@ -65,7 +65,10 @@ class Reshaping(Evaluation):
         variable: str = "variable",
         value: str = "value",
     ) -> Query:
-        """A row for each column of `on` (all but `index`): `index`, the column's name, and its value. In no order."""
+        """Return a row for each column of `on` (default: all but `index`): `index`, the column's name, and its value.
+
+        The rows have no order.
+        """
         kept = flat((index,))
         turned = flat((on,)) or tuple(name for name in self.columns if name not in kept)
         check_columns(self.columns, (*turned, *kept))
@@ -88,10 +91,10 @@ class Reshaping(Evaluation):
         total: str | None = None,
         among: Sequence[Any] | None = None,
     ) -> Query:
-        """A row for each value of `index`, a column for each value of `on` (sorted, or those of `among`).
+        """Return a row for each value of `index`, with a column for each value of `on` (sorted, or those of `among`).
 
-        In the cells are the `values`, one for each, or such a `total` of them ("sum", "mean" …); None where there is
-        none. The values of `on` are asked for first, so this is awaited, and gives a query.
+        A cell holds the one value of `values`, or the `total` of several ("sum", "mean" …); None if it has no rows.
+        Without `among`, the values of `on` are queried first, so this method is awaited; it returns a query.
         """
         keys = flat((index,))
         check_columns(self.columns, (on, *keys, values))
@@ -106,7 +109,7 @@ class Reshaping(Evaluation):
 
 
 def listed(values: Sequence[Expression]) -> Expression:
-    """A list of these values, row by row."""
+    """Return an expression that puts these values into one list, row by row."""
     places = ", ".join(f"{{{number}}}" for number in range(len(values)))
     return call("list", Operation(f"[{places}]", 1, max(len(values), 1), times=slice(None)), *values)
 
@@ -121,7 +124,7 @@ async def _distinct(frame: Evaluation, on: str) -> list[Any]:
 
 
 def _named(values: Sequence[Any], keys: Sequence[str]) -> dict[str, Any]:
-    """The names of the new columns, and the value that each stands for."""
+    """Return the values of `on` by the names of their columns; raise InputError if two would have one name."""
     if any(isinstance(each, float) and math.isnan(each) for each in values):
         raise InputError(field="pivot", value="nan", rule="NaN is equal to nothing", hint="Use fill_nan first.")
     distinct = list(dict.fromkeys(values))
@@ -147,5 +150,5 @@ def _cell(on: Expression, values: Expression, value: Any, total: str | None) -> 
 
 
 def unlisted(relation: Relation) -> Relation:
-    """One row of lists as rows."""
+    """Turn one row of lists into rows."""
     return Explode(relation, relation.names)

@@ -1,4 +1,4 @@
-"""Rows that follow each other without a long gap, as sessions with numbers."""
+"""`sessionize`: numbers sessions, runs of rows that follow each other without a long gap."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class Sessionizing(Evaluation):
-    """Sessions of a frame's rows."""
+    """The `sessionize` method of a frame."""
 
     __slots__ = ()
 
     def sessionize(
         self, order_by: str, *, gap: timedelta | int, by: str | Sequence[str] = (), name: str = "session"
     ) -> Query:
-        """The number of each row's session, from 1, in a new column: one ends where nothing happens for longer.
+        """Add a column with the number of each row's session, from 1; a new one begins after a pause longer than `gap`.
 
-        With `by`, each user (or whatever it is) has sessions of its own. A row without a time has none.
+        With `by` (for example a user), each value has sessions of its own. A row whose time is None has no session.
         """
         keys = flat((by,))
         check_columns(self.columns, (order_by, *keys))

@@ -1,4 +1,4 @@
-"""Verbs that sum up whole frames: how often, how large, how much alike."""
+"""Methods that summarize a whole frame: `value_counts`, `describe` and `corr`."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _AS_TEXT = Operation("CAST({0}, 'Nullable(String)')")
 
 
 class Summaries(Evaluation):
-    """What there is in a frame, in a few rows."""
+    """The summary methods of a frame."""
 
     __slots__ = ()
 
     def value_counts(self, *columns: str, name: str = "count", normalize: bool = False) -> Query:
-        """How often each value of these columns (of all) occurs, the most frequent first; or its share of the rows.
+        """Count each value of these columns (default: all), the most frequent first; `normalize` gives shares instead.
 
-        None is a value too. What is equally frequent is sorted by its values.
+        None counts as a value. Equally frequent values are sorted by the values.
         """
         keys = columns or self.columns
         check_columns(self.columns, keys)
@@ -54,9 +54,9 @@ class Summaries(Evaluation):
         return self._query(Sort(shares, order), "table")
 
     async def describe(self, *columns: str) -> Query:
-        """A row for each column: its type, how many values and None, mean, std, least, quartiles and greatest.
+        """Return a row for each column: its type, counts of values and None, mean, std, minimum, quartiles and maximum.
 
-        The least and the greatest are texts, so that they are exact. The types are asked for first.
+        The minimum and the maximum are texts, so that they are exact. The types are queried first.
         """
         check_columns(self.columns, columns)
         types = await column_types.types(self._context.client, self._relation)
@@ -70,7 +70,10 @@ class Summaries(Evaluation):
         return self._query(unlisted(Aggregate(base, {}, totals)), "table")
 
     async def corr(self, *columns: str) -> Query:
-        """Pearson's correlation of these columns (of all numbers) with each other, of rows where both are there."""
+        """Return Pearson's correlation of each pair of these columns (default: all numbers).
+
+        Each pair is computed over the rows where both columns have a value.
+        """
         check_columns(self.columns, columns)
         types = await column_types.types(self._context.client, self._relation)
         names = columns or tuple(name for name in self.columns if column_types.is_number(types[name]))
@@ -85,7 +88,7 @@ class Summaries(Evaluation):
 
 
 def _described(column: Expression, kind: str) -> dict[str, Expression]:
-    """The totals of one column, each of the same type whatever the column's."""
+    """Return the totals of one column by name; each has one type for every column, so that they fit into one list."""
     rows, known = call("rows", _COUNT), call("count", AGGREGATES["count"], column)
     found: dict[str, Expression] = {"count": known, "nulls": call("sub", OPERATORS["sub"], rows, known)}
     number = call("float", _FLOAT, column) if column_types.is_number(kind) else None
