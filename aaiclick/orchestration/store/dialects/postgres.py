@@ -64,7 +64,8 @@ COPY_FROM = 100
 # The rows of `ready` are never updated, so a locked row keeps its ctid until it is deleted here. «IS TRUE» keeps the
 # planner from the index on the status: that would read all pending jobs, if there were few when the plan was made.
 # The worker's row is read and not locked: heartbeats must not wait for claims. A claim that is committed after the
-# recovery of its worker's session is found by the next recovery, and is given back or lost like any other claim.
+# recovery of its worker's session is found by the next recovery: if it was made after the session's end, it counts as
+# nothing, else as a loss like any other.
 _CLAIM = """
 WITH live AS MATERIALIZED (
     SELECT FROM workers WHERE id = $4 AND status <> 'stopped' AND expires_at > clock_timestamp()
@@ -98,8 +99,8 @@ UNION ALL SELECT 0, 0, 0, NULL, coalesce((SELECT status FROM workers WHERE id = 
 _CLAIM_FRONT = _CLAIM.format(after="")
 _CLAIM_AFTER = _CLAIM.format(after="AND (rank, job_id, task_id) > ($7, $8, $9)")
 
-# The ids are in order: `width_bucket` gives the place of each in a few steps. Joined to the rows of the arrays instead,
-# of which PostgreSQL expects one, each task would be compared with each.
+# The ids are sorted, so `width_bucket` finds the position of each in a few steps. For a join with the unnested arrays,
+# PostgreSQL expects one row, and its plan would compare each task with each row.
 _COMPLETE = """
 WITH moved AS (
     UPDATE tasks SET status = 'completed', result = ($4::json[])[width_bucket(id, $2::bigint[])],

@@ -79,7 +79,7 @@ class TableMoves(Protocol):
     async def look(
         self, session: Session, runs: Collection[int], done: Collection[int], makers: Collection[int]
     ) -> list[Seen]:
-        """Return the references of the tasks in `runs`, the live pins of those in `done`, and the consumers of `makers`.
+        """Return the references of the tasks in `runs`, the live pins of those in `done`, the consumers of `makers`.
 
         Consumers are the tasks that need the result of a maker, and the job that keeps it.
         """

@@ -105,7 +105,7 @@ async def _remove_groups(session: Session, job_ids: Sequence[int]) -> int:
     return await session.run(delete(groups).where(session.any_of(groups.c.id, ids))) if ids else 0
 
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- queries
 
 
 async def count_of(session: Session, job_ids: Sequence[int]) -> tuple[list[int], int]:

@@ -116,7 +116,7 @@ async def _count_queued(session: Session, entry_id: int) -> int:
     return int(await session.scalar(select(func.count()).select_from(fires).where(*waiting)))
 
 
-# ---------------------------------------------------------------- steps that backfills take too
+# ---------------------------------------------------------------- steps shared with backfills
 
 
 async def known_fires(session: Session, entry_id: int, times: Collection[datetime]) -> dict[datetime, FireOutcome]:
@@ -203,7 +203,7 @@ async def open_runs(session: Session, entry_id: int, limit: int | None = None) -
     return [row.id for row in await session.rows(select(jobs.c.id).where(*mine).limit(limit))]
 
 
-# ---------------------------------------------------------------- times that wait for an earlier run
+# ---------------------------------------------------------------- queued times
 
 
 async def queued_entries(session: Session, after: int | None = None) -> list[int]:
@@ -215,7 +215,10 @@ async def queued_entries(session: Session, after: int | None = None) -> list[int
 
 
 async def run_queued(session: Session, entry_id: int, build: Build) -> bool:
-    """Run the oldest queued time of an entry, unless a run of it is still open; return whether it did."""
+    """Run the oldest queued time of an entry; return whether it did.
+
+    It does not while a run of the entry is open, unless the entry allows overlap.
+    """
     entry = await lock_registered_job(session, entry_id=entry_id)
     if entry is None:
         return False
@@ -231,7 +234,7 @@ async def run_queued(session: Session, entry_id: int, build: Build) -> bool:
     return True
 
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- queries
 
 
 async def list_fires(

@@ -19,7 +19,7 @@ from aaiclick.orchestration.store.tables import fires, registered_jobs
 
 PAGE = 500
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- queries
 
 
 async def get_registered_job(session: Session, name: str) -> RegisteredJob | None:
