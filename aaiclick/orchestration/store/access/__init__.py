@@ -1,1 +1,1 @@
-"""Tokens, and who changed what."""
+"""Tokens of the server, and the audit log."""

@@ -1,4 +1,4 @@
-"""Who changed what: an entry is written before the change, and told its outcome afterwards."""
+"""The audit log: an entry is written before each change from outside, and its outcome is added afterwards."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from aaiclick.orchestration.store.session import Session
 async def add_entry(
     session: Session, *, actor_id: int | None, actor: str, verb: str, target: str, outcome: str | None = None
 ) -> int:
-    """Say what somebody is about to change."""
+    """Insert an entry for a change that is about to be made; return its id."""
     entry = AuditEntry(new_id(), await session.now(), actor_id, actor, verb, target, outcome)
     await session.insert(audit, [{field: getattr(entry, field) for field in AuditEntry.__slots__}])
     return entry.id
 
 
 async def end_entry(session: Session, entry_id: int, outcome: str, target: str | None = None) -> None:
-    """Say what became of it; what was made has its name only now."""
+    """Write the outcome of a change; `target` replaces the stored one, for things that get their id by the change."""
     more = {} if target is None else {"target": target}
     await session.run(update(audit).where(audit.c.id == entry_id).values(outcome=outcome, **more))
 
 
 async def list_entries(session: Session, before: int | None, limit: int) -> list[AuditEntry]:
-    """The newest first, below an id."""
+    """Return entries, newest first; with `before`, only those with a smaller id."""
     choice = select(audit).order_by(audit.c.id.desc()).limit(limit)
     if before is not None:
         choice = choice.where(audit.c.id < before)

@@ -1,4 +1,4 @@
-"""Tokens: made, found, used and revoked, all by the database's time."""
+"""Rows of `tokens`: created, looked up, marked as used, revoked; all times are the database's."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from aaiclick.orchestration.store.definitions.access_tables import tokens
 from aaiclick.orchestration.store.session import Session
 
 USE_NOTED_EVERY_S = 60.0
-"""`last_used_at` is as exact as this: one write a minute, not one a request."""
+"""The precision of `last_used_at`: one write a minute for each token, not one for each request."""
 
 
 @dataclass(slots=True, frozen=True)
 class FoundToken:
-    """A token with what tells whether it counts."""
+    """A token as stored, with the facts that decide whether it is valid and whether its use must be written."""
 
     token: Token
     digest: str
@@ -28,7 +28,7 @@ class FoundToken:
 
 
 async def add_token(session: Session, *, name: str, role: Role, digest: str, lives_s: float | None) -> Token:
-    """Keep a new token; of its secret only the digest."""
+    """Insert a token; of its secret only the digest is stored. `lives_s` None: it never expires."""
     now = await session.now()
     token = Token(
         id=new_id(),
@@ -62,12 +62,12 @@ async def note_use(session: Session, token_id: int) -> None:
 
 
 async def list_tokens(session: Session) -> list[Token]:
-    """All of them, the newest first."""
+    """Return all tokens, newest first, including expired and revoked ones."""
     return [Token.from_row(row) for row in await session.rows(select(tokens).order_by(tokens.c.id.desc()))]
 
 
 async def revoke_token(session: Session, token_id: int) -> bool | None:
-    """Let a token count no more; False if it was revoked before, None if there is none."""
+    """Revoke a token; return False if it was revoked before, None if there is no such token."""
     which = tokens.c.id == token_id
     changed = await session.run(
         update(tokens).where(which, tokens.c.revoked_at.is_(None)).values(revoked_at=session.dialect.now())
@@ -78,6 +78,6 @@ async def revoke_token(session: Session, token_id: int) -> bool | None:
 
 
 async def has_valid_token(session: Session) -> bool:
-    """Whether anybody may come in at all."""
+    """Return whether any token is neither revoked nor expired."""
     lasting = or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > session.dialect.now())
     return await session.first(select(tokens.c.id).where(tokens.c.revoked_at.is_(None), lasting).limit(1)) is not None

@@ -1,4 +1,4 @@
-"""The databases that can hold the state. Each is loaded by whoever uses it: SQLAlchemy knows much of the others."""
+"""The databases that can hold the state: one dialect each, imported on first use, since each import takes time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _BY_SCHEME = {
     "mariadb": ("mariadb", "MariadbDialect"),
     "mysql": ("mariadb", "MariadbDialect"),
 }
-"""The file and the name of each."""
+"""The module and the class of the dialect, by the scheme of the URL."""
 
 
 def dialect_of(url: str) -> Dialect:
-    """The dialect for this URL."""
+    """Return the dialect for this URL. Raise ConfigError if its scheme is not known."""
     scheme = url.partition(":")[0].partition("+")[0]
     if scheme not in _BY_SCHEME:
         known = ", ".join(sorted(_BY_SCHEME))

@@ -1,4 +1,4 @@
-"""What the store asks of a database, where the three differ. One file each answers."""
+"""The contract of a dialect: everything in which the three databases differ, and the rows that its methods return."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Engine: TypeAlias = "AsyncEngine | InlineEngine"
 
 
 class QueueStretch(NamedTuple):
-    """Where tasks of one job and one priority stand in the ready queue: the key of their rows, up to the task."""
+    """The part of the ready queue with the tasks of one lane, priority and job: the key of `ready` without the task."""
 
     reserved_for: int
     lane: int
@@ -37,7 +37,7 @@ class QueueStretch(NamedTuple):
 
 
 class ReadyKey(NamedTuple):
-    """A place in one lane of the ready queue."""
+    """The position of a task within one lane of the ready queue."""
 
     rank: int
     job_id: int
@@ -45,7 +45,7 @@ class ReadyKey(NamedTuple):
 
 
 class ClaimedTask(NamedTuple):
-    """A task that was just claimed."""
+    """A task that was just claimed, with what its run needs."""
 
     id: int
     epoch: int
@@ -63,7 +63,7 @@ class ClaimedTask(NamedTuple):
 
 
 class EndedTask(NamedTuple):
-    """A task that just ended, with what the rest of the graph must know of it."""
+    """A task that just ended, with the facts that its ripple needs."""
 
     id: int
     job_id: int
@@ -74,7 +74,7 @@ class EndedTask(NamedTuple):
 
 
 class EndedClaim(NamedTuple):
-    """A claim that ends, and why."""
+    """A claim that ends, and the outcome of its run."""
 
     worker_id: int
     task_id: int
@@ -83,57 +83,60 @@ class EndedClaim(NamedTuple):
 
 
 class Dialect(Protocol):
-    """The answers of one database."""
+    """How one database does what the store needs."""
 
     name: ClassVar[str]
     begin: ClassVar[str]
     one_writer: ClassVar[bool]
-    """Writers exclude each other, so that waiting in line at home beats waiting at the database."""
+    """Only one transaction can write at a time, so the writers of a process queue in the process itself."""
     dead_rows_linger: ClassVar[bool]
-    """A scan steps over rows that were deleted lately, so that a claim had better not start at the front."""
+    """A scan reads rows that were deleted lately, so a claim should not start at the front of the queue."""
     leaves_its_index: ClassVar[bool]
-    """For a job's rows in the order of their ids it may walk along the ids of all; a range of pairs prevents it."""
+    """For a job's tasks ordered by id, the planner may scan the primary key of all tasks instead of (job_id, id).
+
+    A comparison of (job_id, id) as a pair prevents it.
+    """
     update_returning: ClassVar[bool]
     claims_at_once: ClassVar[bool]
-    """`claim_ready` is one statement that starts the jobs too, and so needs no BEGIN and COMMIT around it."""
+    """`claim_ready` is one statement that also starts the jobs, so it needs no BEGIN and COMMIT."""
     tables: ClassVar[TableMoves]
-    """What is asked about references to tables."""
+    """The statements about references to tables."""
 
     def engine(self, url: str) -> Engine:
-        """What connects to this database; its connections commit each statement by itself."""
+        """Return an engine for this database; its connections are in autocommit mode."""
 
     async def prepare(self, connection: Connection) -> None:
         """Set up a new connection: isolation, time zone, durability."""
 
     def is_closed(self, connection: Connection) -> bool:
-        """Whether the connection is known to be over, without asking the server."""
+        """Return whether the connection is known to be closed, without a round trip to the server."""
 
     async def command(self, connection: Connection, sql: str) -> None:
-        """BEGIN, COMMIT or ROLLBACK, by the shortest way."""
+        """Send BEGIN, COMMIT or ROLLBACK in the fastest way."""
 
     def now(self) -> ColumnElement[datetime]:
-        """The database's time at this instant, not at the transaction's start (pitfall T8)."""
+        """Return an expression for the database's current time, not that of the transaction's start (pitfall T8)."""
 
     def later(self, seconds: float) -> ColumnElement[datetime]:
-        """The database's time so many seconds from this instant."""
+        """Return an expression for the database's current time plus `seconds`."""
 
     def seconds(self, earlier: ColumnElement[Any], later: ColumnElement[Any]) -> ColumnElement[float]:
-        """The seconds from one time to another."""
+        """Return an expression for the seconds from one time to another."""
 
     def any_of(self, column: ColumnElement[Any], ids: Sequence[int]) -> ColumnElement[bool]:
-        """`column` is one of `ids`: one statement, however many there are."""
+        """Return the condition that `column` is one of `ids`, however many there are."""
 
     def in_ids(self, column: ColumnElement[Any], name: str = "ids") -> ColumnElement[bool]:
-        """`any_of` for a statement that is built once: ids or names come later, as the value `name`, from `pack`."""
+        """Return the same for a statement that is built once: the parameter `name` takes ids or names from `pack`."""
 
     def pack(self, ids: Sequence[Any]) -> Any:
-        """Ids or names as the value that `in_ids` expects."""
+        """Return ids or names as the value that the parameter of `in_ids` takes."""
 
     def is_transient(self, error: BaseException) -> bool:
-        """A deadlock, a lock wait that ended, a serialization failure: the same again may well pass."""
+        """Return whether a retry may pass: the error is a deadlock, a lock timeout or a serialization failure."""
 
     async def insert_rows(self, session: Session, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Insert many rows as fast as this database can."""
+        """Insert rows in the fastest way of this database; all have the same columns in the same order."""
 
     async def claim_ready(
         self,
@@ -147,40 +150,44 @@ class Dialect(Protocol):
         call: int = 0,
         begins: int = 0,
     ) -> list[ClaimedTask]:
-        """Take up to `limit` ready tasks of one lane.
+        """Claim up to `limit` ready tasks of one lane, from the front or after `after`.
 
-        They are removed from `ready` and moved to CLAIMED, with claim and event; the first `begins` of them are noted
-        as begun. Refused if the worker's session is not live, by the database's time, when the statement looks; its row
-        is not locked.
+        They are deleted from `ready` and moved to CLAIMED, with a row in `claims` and an event; the first `begins` of
+        them also get their `started_at`. Nothing is claimed if the worker's session is not live by the database's time.
+        SessionOver is raised then; MariaDB may return an empty list instead, and raise at one of the next calls. The
+        worker's row is read and not locked.
         """
 
     async def sweep_queue(self, connection: Connection) -> None:
-        """Clear away the rows that claims have taken out of the queue, where the database leaves them lying about."""
+        """Clean up the rows that claims have deleted from the queue, where the database keeps dead rows."""
 
     async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
-        """Move to COMPLETED what passes the fence, with result, run and event; gives what moved."""
+        """Move the tasks whose reports pass the fence to COMPLETED; return these.
+
+        Their results, runs and events are written, and their rows in `claims` deleted.
+        """
 
     async def delete_ready(self, session: Session, stretch: QueueStretch, ids: Sequence[int]) -> None:
-        """Delete these tasks' rows of `ready`, and wait for no other row."""
+        """Delete the rows of these tasks in `ready` without waiting for locks on other rows."""
 
     async def delete_claims(self, session: Session, worker_id: int, ids: Sequence[int]) -> None:
-        """Delete this worker's claims of these tasks, and wait for no other row."""
+        """Delete this worker's claims of these tasks without waiting for locks on other rows."""
 
 
 def session_over(worker_id: int, status: str | None) -> SessionOver:
-    """Why a worker in this state, or one that nobody knows, may not claim."""
+    """Return the error for a claim by a worker whose session is not live; `status` None: the worker has no row."""
     over = status in (None, WorkerStatus.STOPPED)
     cause = "nobody knows it" if status is None else "it was ended" if over else "its time is up"
     return SessionOver(worker_id=worker_id, cause=cause, swept=over)
 
 
 def idle_transaction_s() -> int:
-    """How long a transaction may be left alone by its process: about as long as a session lives."""
+    """Return how many seconds a transaction may stay idle: as long as a worker's session lives, at least 30."""
     return max(30, math.ceil(settings().session_s))
 
 
 def driver_of(connection: Connection) -> Any:
-    """The driver's own connection, for the few statements where every microsecond counts."""
+    """Return the driver's own connection, for the statements where SQLAlchemy's overhead matters."""
     pooled = connection.sync_connection
     assert pooled is not None, "the connection is closed"
     return pooled.connection.driver_connection
@@ -190,7 +197,7 @@ SILENT_S_MAX, PROBE_EVERY_S, PROBES = 60, 10, 3
 
 
 def watch_line(connection: Connection) -> None:
-    """Let the system find out that the other end is gone without a word, in about a minute rather than in fifteen."""
+    """Set TCP keep-alive so that a silently lost connection is noticed after about one minute, not after fifteen."""
     transport = getattr(driver_of(connection), "_transport", None)
     line = None if transport is None else transport.get_extra_info("socket")
     if line is None or line.family not in (socket.AF_INET, socket.AF_INET6):
@@ -202,12 +209,12 @@ def watch_line(connection: Connection) -> None:
         ("TCP_KEEPCNT", PROBES),
         ("TCP_USER_TIMEOUT", SILENT_S_MAX * 1000),
     ):
-        if hasattr(socket, option):  # not every system has all of them
+        if hasattr(socket, option):  # some systems lack some of these options
             line.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
 def causes(error: BaseException) -> list[BaseException]:
-    """The error, what SQLAlchemy wrapped, and what caused it."""
+    """Return the error, the driver's errors that SQLAlchemy wrapped, and all their causes."""
     found: list[BaseException] = []
     left: list[BaseException | None] = [error]
     while left:

@@ -1,4 +1,4 @@
-"""MariaDB: READ COMMITTED, UTC, SYSDATE, no UPDATE … RETURNING (pitfall T20)."""
+"""The dialect of MariaDB: READ COMMITTED, times in UTC by SYSDATE, no UPDATE … RETURNING (pitfall T20)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.store.session import Session
 
 TRANSIENT = {1213, 1205, 1020}
-"""Deadlock, lock wait timeout, record changed since last read."""
+"""Error codes: deadlock, lock wait timeout, record changed since last read."""
 
 ROWS_AT_ONCE = 2_000
 """Rows in one INSERT, well below max_allowed_packet."""
@@ -44,8 +44,8 @@ _SESSION = (
     "SET SESSION innodb_lock_wait_timeout = 20",
 )
 
-# To delete a good part of a small table with IN, MariaDB reads all of it, and waits for every row that others have
-# locked. Joined to the ids in this order, it looks at each row by its whole key.
+# A DELETE with IN that concerns a good part of a small table makes MariaDB read the whole table, and wait for every row
+# that others have locked. With a join from the ids, in this order, it looks up each row by its whole key.
 _IDS = "JSON_TABLE(:ids, '$[*]' COLUMNS (id BIGINT PATH '$')) AS v"
 _DELETE_READY = text(
     f"DELETE r FROM {_IDS} STRAIGHT_JOIN ready AS r FORCE INDEX (PRIMARY)"
@@ -59,7 +59,7 @@ _DELETE_CLAIMS = text(
 
 
 class MariadbDialect:
-    """The answers of MariaDB."""
+    """MariaDB's implementation of `Dialect`."""
 
     name: ClassVar[str] = "mariadb"
     begin: ClassVar[str] = "START TRANSACTION"
@@ -75,7 +75,7 @@ class MariadbDialect:
             url,
             isolation_level="AUTOCOMMIT",
             hide_parameters=True,  # values stay out of errors and logs
-            poolclass=NullPool,  # `Database` keeps those that are at hand
+            poolclass=NullPool,  # `Database` keeps the idle connections
             connect_args={"charset": "utf8mb4"},
         )
 
@@ -141,7 +141,7 @@ class MariadbDialect:
         )
 
     async def sweep_queue(self, connection: Connection) -> None:
-        """Nothing to do: it clears them away by itself."""
+        """Do nothing: InnoDB purges deleted rows by itself."""
 
     async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
         return await mariadb_moves.complete_claims(session, worker_id, done)

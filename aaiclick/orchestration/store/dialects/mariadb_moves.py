@@ -1,4 +1,4 @@
-"""The two hot moves on MariaDB, which returns no rows from an UPDATE: lock, look, write, a statement each."""
+"""Claims and completions on MariaDB. Its UPDATE returns no rows, so locking, reading and writing are separate steps."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ _CLAIMED = tuple(tasks.c[name] for name in ClaimedTask._fields)
 
 
 ASK_EVERY = 8
-"""Of so many claims that find nothing, one asks whether that is because the session is over: it takes a statement. One
-that wants nothing asks always: a worker that is cut off has no other question."""
+"""Of this many claim calls that find nothing, one also checks whether the session is over, which costs a statement.
+
+A call with limit 0 always checks: it is how a worker that was cut off asks whether its session is live.
+"""
 
 
 async def claim_ready(
@@ -60,7 +62,7 @@ async def claim_ready(
     call: int = 0,
     begins: int = 0,
 ) -> list[ClaimedTask]:
-    """Take ready tasks in order, skipping those that another worker is about to take."""
+    """Claim ready tasks in order; rows that another claim has locked are skipped. See `Dialect.claim_ready`."""
     front = session.built(_front)
     if after is not None:
         front = front.where(tuple_(*_KEY) > tuple_(*after))
@@ -80,7 +82,7 @@ async def claim_ready(
 
 
 def _live(dialect: Dialect) -> tuple[Any, ...]:
-    """The worker's session, looked at and not locked."""
+    """Return the conditions that the worker's session is live; its row is not locked."""
     mine = workers.c.id == bindparam("worker")
     return mine, workers.c.status != WorkerStatus.STOPPED, workers.c.expires_at > dialect.now()
 
@@ -93,7 +95,7 @@ def _front(dialect: Dialect) -> Select[tuple[int, int, int]]:
 
 
 async def _refuse_the_dead(session: Session, worker_id: int) -> None:
-    """Nothing was found: because nothing is ready, or because nobody may ask in this name."""
+    """Raise SessionOver if the worker's session is not live; called after a claim that found nothing."""
     if await session.first(session.built(_session_live), {"worker": worker_id}) is None:
         row = await session.first(select(workers.c.status).where(workers.c.id == worker_id))
         raise session_over(worker_id, None if row is None else row.status)
@@ -104,7 +106,7 @@ def _session_live(dialect: Dialect) -> Select[tuple[int]]:
 
 
 async def _leave_queue(session: Session, reserved_for: int, lane: int, picked: Sequence[ReadyKey]) -> None:
-    """One DELETE for each (rank, job): MariaDB finds no range in a list of tuples."""
+    """Delete the rows of `ready`, one DELETE for each (rank, job): MariaDB uses no index range for a list of tuples."""
     for (rank, job_id), keys in groupby(picked, key=lambda key: key[:2]):
         stretch = QueueStretch(reserved_for, lane, rank, job_id)
         await session.dialect.delete_ready(session, stretch, [key.task_id for key in keys])
@@ -144,7 +146,7 @@ def _claimed(dialect: Dialect) -> Select[Any]:
 
 
 def _note(move: str, status: str, at: Any, *which: Any) -> Insert:
-    """INSERT the events of a move for the tasks that `which` selects."""
+    """Return an INSERT of the events of a move, for the tasks that meet the conditions `which`."""
     chosen = select(
         tasks.c.job_id, tasks.c.id, tasks.c.epoch, literal(move), literal(str(status)), tasks.c.worker_id, at
     ).where(*which)
@@ -155,7 +157,7 @@ def _note(move: str, status: str, at: Any, *which: Any) -> Insert:
 
 
 async def complete_claims(session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
-    """Lock the rows, keep those whose fence holds, and move them."""
+    """Lock the tasks, and complete those that pass the fence. See `Dialect.complete_claims`."""
     items = {item.task_id: item for item in done}
     wanted = {"ids": session.dialect.pack(sorted(items)), "worker": worker_id}
     passed = [row for row in await session.rows(session.built(_fence), wanted) if row.epoch == items[row.id].epoch]
@@ -206,7 +208,7 @@ def _write_result(_: Dialect) -> Update:
 
 
 def _record(dialect: Dialect) -> Insert:
-    """INSERT the history of the runs that just ended, from the rows of their tasks."""
+    """Return an INSERT into `runs` for the runs that just ended, from the rows of their tasks."""
     read = ("id", "epoch", "attempt", "worker_id", "claimed_at", "started_at", "completed_at", "log_path")
     ended = select(*(tasks.c[name] for name in read), literal("completed")).where(dialect.in_ids(tasks.c.id))
     written = (

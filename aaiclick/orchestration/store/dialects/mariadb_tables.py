@@ -1,7 +1,7 @@
-"""References to tables, in MariaDB's own words: what may go together is one compound statement.
+"""References to tables on MariaDB: statements that can be sent together form one compound statement.
 
-Joined to the rows that are said, in this order, each row is looked at by its whole key: in a list of tuples MariaDB
-finds no range, and reads all of a table.
+Each statement joins the given rows, as a JSON table, with the stored ones, in this order. So each stored row is looked
+up by its whole key. For a list of tuples, MariaDB uses no index range and reads the whole table.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _FORGET = (
 
 
 class MariadbTables:
-    """The answers of MariaDB."""
+    """MariaDB's implementation of `TableMoves`."""
 
     at_once: ClassVar[bool] = False
 
@@ -118,12 +118,12 @@ class MariadbTables:
 
 
 def _listed(ids: Collection[int]) -> str:
-    """Numbers, as they are written."""
+    """Return ids as SQL text; `int` keeps anything else out."""
     return ", ".join(str(int(each)) for each in ids)
 
 
 async def _together(session: Session, steps: dict[str, Sequence[Any]]) -> None:
-    """Those of these statements that have rows, in one go."""
+    """Execute those of these statements that have rows, as one compound statement."""
     wanted = {sql: packed(rows) for sql, rows in steps.items() if rows}
     if wanted:
         body = "; ".join(wanted)
@@ -133,7 +133,7 @@ async def _together(session: Session, steps: dict[str, Sequence[Any]]) -> None:
 
 
 async def _ask(connection: Connection, sql: str, values: Sequence[Any] | None = None) -> Sequence[Sequence[Any]]:
-    """Ask the driver itself: SQLAlchemy's way takes as long as the statement."""
+    """Execute a statement with the driver: SQLAlchemy's overhead would be as large as the statement's own time."""
     async with driver_of(connection).cursor() as cursor:
         await cursor.execute(sql, values)
         rows: Sequence[Sequence[Any]] = await cursor.fetchall() if cursor.description else ()

@@ -1,4 +1,4 @@
-"""PostgreSQL: each of the two hot moves is one statement, sent by asyncpg itself."""
+"""The dialect of PostgreSQL: a claim and a completion are one statement each, sent by asyncpg directly."""
 
 from __future__ import annotations
 
@@ -49,22 +49,23 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.store.session import Session
 
 TRANSIENT = {"40001", "40P01", "55P03"}
-"""Serialization failure, deadlock, lock not available."""
+"""SQLSTATEs: serialization failure, deadlock, lock not available."""
 
 PLANNED_FOR_S, PLANNED_FOR_CALLS = 2.0, 50
-"""For so long, and for so many hot calls, a connection keeps its plans at least.
+"""A connection keeps its plans at least for so many seconds and so many claims and completions.
 
-One that is made while a table is small may take any index that has the right column somewhere, since each is one page
-then. When the table has grown, that would be all of the index each time.
+A plan that is made while a table is small may use any index that contains the right column, since each index is one
+page then. Once the table has grown, such a plan reads the whole index each time.
 """
 
 COPY_FROM = 100
 """From this many rows on, COPY beats INSERT."""
 
-# The rows of `ready` are never updated, so a locked row keeps its ctid until it is deleted here. No index may be used
-# for «IS TRUE»: that of the status would go through all jobs that wait, if there were few when the plan was made.
-# The worker's row is looked at and not locked: its beats must not wait for claims. A claim that is committed after a
-# sweep is found by the next one, and was made too late or is a loss like others.
+# The rows of `ready` are never updated, so a locked row keeps its ctid until it is deleted here. «IS TRUE» keeps the
+# planner from the index on the status: that would read all pending jobs, if there were few when the plan was made.
+# The worker's row is read and not locked: heartbeats must not wait for claims. A claim that is committed after the
+# recovery of its worker's session is found by the next recovery: if it was made after the session's end, it counts as
+# nothing, else as a loss like any other.
 _CLAIM = """
 WITH live AS MATERIALIZED (
     SELECT FROM workers WHERE id = $4 AND status <> 'stopped' AND expires_at > clock_timestamp()
@@ -98,8 +99,8 @@ UNION ALL SELECT 0, 0, 0, NULL, coalesce((SELECT status FROM workers WHERE id = 
 _CLAIM_FRONT = _CLAIM.format(after="")
 _CLAIM_AFTER = _CLAIM.format(after="AND (rank, job_id, task_id) > ($7, $8, $9)")
 
-# The ids are in order: `width_bucket` gives the place of each in a few steps. Joined to the rows of the arrays instead,
-# of which PostgreSQL expects one, each task would be compared with each.
+# The ids are sorted, so `width_bucket` finds the position of each in a few steps. For a join with the unnested arrays,
+# PostgreSQL expects one row, and its plan would compare each task with each row.
 _COMPLETE = """
 WITH moved AS (
     UPDATE tasks SET status = 'completed', result = ($4::json[])[width_bucket(id, $2::bigint[])],
@@ -127,7 +128,7 @@ def _as_it_is(text: str) -> str:
 
 
 class PostgresDialect:
-    """The answers of PostgreSQL."""
+    """PostgreSQL's implementation of `Dialect`."""
 
     name: ClassVar[str] = "postgresql"
     begin: ClassVar[str] = "BEGIN"
@@ -140,23 +141,25 @@ class PostgresDialect:
 
     def __init__(self) -> None:
         self._planned: WeakKeyDictionary[Any, tuple[float, int]] = WeakKeyDictionary()
-        """When each connection forgot its plans last, and how many calls there were since."""
+        """For each connection: when its plans were discarded last, and the number of calls since."""
 
     def engine(self, url: str) -> AsyncEngine:
-        """JSON is text that we encoded, also where asyncpg is asked directly."""
+        """Return the engine. JSON is not decoded: columns hold text that aaiclick encoded, here and with asyncpg."""
         return create_async_engine(
             url,
             isolation_level="AUTOCOMMIT",
             hide_parameters=True,  # values stay out of errors and logs
-            poolclass=NullPool,  # `Database` keeps those that are at hand
+            poolclass=NullPool,  # `Database` keeps the idle connections
             json_deserializer=_as_it_is,
         )
 
     async def prepare(self, connection: Connection) -> None:
-        """READ COMMITTED is the default unless someone changed it; times carry their zone.
+        """Set up a new connection.
 
-        A process that was paused in a transaction must not hold its locks for longer than its session lives. A plan
-        that reads whole tables is never right for long: it is made while they are small, and kept while they grow.
+        The isolation level is set because the server's default may have been changed. The time zone is not, since
+        times carry theirs. The idle timeout ends a transaction whose process was paused, so that its locks do not
+        outlive its session. Sequential scans are off because plans are made while tables are small, and kept while
+        they grow.
         """
         watch_line(connection)
         await driver_of(connection).execute(
@@ -204,7 +207,10 @@ class PostgresDialect:
         await driver.copy_records_to_table(table.name, columns=columns, records=records)
 
     async def _plan_anew(self, driver: Any) -> None:
-        """Now and then: the planner sees how large a table is by then, whether or not someone has analysed it."""
+        """Discard the connection's plans now and then.
+
+        The planner then sees the current size of the tables, whether or not they have been analysed.
+        """
         now = time.monotonic()
         since, calls = self._planned.get(driver, (now, 0))
         if calls >= PLANNED_FOR_CALLS and now - since >= PLANNED_FOR_S:
@@ -231,16 +237,16 @@ class PostgresDialect:
         else:
             rows = await driver.fetch(_CLAIM_AFTER, reserved_for, lane, limit, worker_id, call, begins, *after)
         taken = [ClaimedTask(*row) for row in rows]
-        if taken and not taken[0].id:  # no task: the session is not live
+        if taken and not taken[0].id:  # a row without a task says that the session is not live
             raise session_over(worker_id, taken[0].name or None)
         return taken
 
     async def sweep_queue(self, connection: Connection) -> None:
-        """Autovacuum comes once a minute at most; by then, a claim steps over a million rows that are gone."""
+        """Vacuum the two hot tables: autovacuum runs once a minute at most, which leaves up to a million dead rows."""
         await driver_of(connection).execute("VACUUM (SKIP_LOCKED) ready, claims")
 
     async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
-        """The arrays are in the order of the ids, and so the rows are locked in it."""
+        """Complete the tasks; the arrays are ordered by id, and so the rows are locked in that order."""
         items = sorted(done, key=lambda item: item.task_id)
         driver = driver_of(session.writing)
         await self._plan_anew(driver)

@@ -1,4 +1,4 @@
-"""References to tables, in PostgreSQL's own words: a statement each."""
+"""References to tables on PostgreSQL: each method is one statement, or two."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def _given(number: int, kind: str) -> str:
-    """A value whose size is not known when a plan is made: else PostgreSQL makes one for each, at twice the cost."""
+    """Return an array parameter as a subquery, which hides its size from the planner.
+
+    Otherwise PostgreSQL makes a plan for each value, at twice the cost.
+    """
     return f"(SELECT ${number}::{kind}[])"
 
 
@@ -32,7 +35,7 @@ def _among(number: int) -> str:
     return f"= ANY ({_given(number, 'bigint')}::bigint[])"
 
 
-# The fence is looked at again once the row is locked; the epochs are compared with what was locked.
+# The conditions of the fence are checked again once the row is locked; epochs are compared with those of locked rows.
 _HOLD = f"""
 WITH fenced AS MATERIALIZED (
     SELECT id, epoch, job_id, claimed_at FROM tasks
@@ -95,7 +98,7 @@ DELETE FROM table_pin_refs AS pin USING {_pins(4)} WHERE {_THAT_PIN} AND freed
 
 
 class PostgresTables:
-    """The answers of PostgreSQL."""
+    """PostgreSQL's implementation of `TableMoves`."""
 
     at_once: ClassVar[bool] = True
 
@@ -126,5 +129,5 @@ class PostgresTables:
 
 
 def _columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
-    """One array for each column."""
+    """Return one list of values for each column."""
     return [[row[at] for row in rows] for at in range(width)]

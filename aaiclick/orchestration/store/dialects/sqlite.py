@@ -1,4 +1,4 @@
-"""SQLite: one writer at a time, one machine, no server."""
+"""The dialect of SQLite: one writer at a time, one machine, no server."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.store.session import Session
 
 BUSY_S = 30.0
-"""How long a writer of another process is waited for."""
+"""How many seconds to wait for a writer in another process."""
 
 PAUSE_S_MIN, PAUSE_S_MAX = 0.001, 0.05
 
 ON_A_THREAD = 2_000
-"""From this many rows on, an insert would hold up the event loop."""
+"""From this many rows on, an insert runs on a thread, since it would block the event loop."""
 
 _PRAGMAS = (
     f"busy_timeout = {int(BUSY_S * 1000)}",
@@ -49,11 +49,14 @@ _PRAGMAS = (
     "case_sensitive_like = ON",
     "busy_timeout = 10",
 )
-"""The first statement that needs the lock may wait; from then on `BEGIN` waits without blocking the event loop."""
+"""The switch to WAL may need a lock, and waits for it inside SQLite for up to BUSY_S, which blocks the event loop.
+
+From then on SQLite waits for 10 ms at most: `command` repeats `BEGIN`, and sleeps in between without blocking the loop.
+"""
 
 
 class SqliteDialect:
-    """The answers of SQLite."""
+    """SQLite's implementation of `Dialect`."""
 
     name: ClassVar[str] = "sqlite"
     begin: ClassVar[str] = "BEGIN IMMEDIATE"
@@ -152,7 +155,7 @@ class SqliteDialect:
         return sqlite_moves.claim(driver, self._moment(), worker_id, reserved_for, lane, limit, after, call, begins)
 
     async def sweep_queue(self, connection: Connection) -> None:
-        """Nothing to do: it clears them away by itself."""
+        """Do nothing: SQLite reuses the space of deleted rows by itself."""
 
     async def complete_claims(self, session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
         return sqlite_moves.complete(driver_of(session.writing), self._moment(), worker_id, done)
@@ -165,7 +168,10 @@ class SqliteDialect:
 
 
 async def _on_a_thread(work: Callable[[], object]) -> None:
-    """Wait for the thread to its end even when we are cancelled: what follows then would use its connection."""
+    """Run `work` on a thread and wait for its end, even if the caller is cancelled.
+
+    The connection must not be used by the caller while the thread still uses it.
+    """
     working = asyncio.ensure_future(asyncio.to_thread(work))
     cancelled: asyncio.CancelledError | None = None
     while not working.done():

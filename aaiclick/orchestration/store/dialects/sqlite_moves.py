@@ -1,4 +1,4 @@
-"""The two hot moves, in SQLite's own words: the caller holds the write lock, so what was read is still so."""
+"""Claims and completions on SQLite. The caller holds the write lock, so what was read stays true until the commit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HOLD = "INSERT INTO claims (worker_id, task_id, epoch, claim_call) VALUES (?, ?
 _NOTE = "INSERT INTO events (job_id, task_id, epoch, move, status, worker_id, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 _FRONT = ReadyKey(-(2**63), 0, 0)
-"""Before all others."""
+"""A key that sorts before all rows of the queue."""
 
 
 def claim(
@@ -45,7 +45,7 @@ def claim(
     call: int,
     begins: int,
 ) -> list[ClaimedTask]:
-    """Take the front of the queue; the first `begins` are noted as begun. Refused if the session is not live."""
+    """Claim tasks from the front of the queue, or after `after`. See `Dialect.claim_ready`."""
     status, in_time = driver.execute(_SESSION, (now, worker_id)).fetchone() or (None, False)
     if not is_live(status, in_time):
         raise session_over(worker_id, status)
@@ -65,12 +65,12 @@ def claim(
 
 
 def is_live(status: str | None, in_time: bool) -> bool:
-    """Whether whoever has this session may claim."""
+    """Return whether a session in this state may claim."""
     return status not in (None, "stopped") and in_time
 
 
 class HeldTask(NamedTuple):
-    """A task that its worker still holds."""
+    """The row of a task that the worker still holds; `started_at` falls back to `claimed_at`."""
 
     id: int
     epoch: int
@@ -98,7 +98,7 @@ _FREE = "DELETE FROM claims WHERE worker_id = ? AND task_id = ?"
 
 
 def complete(driver: sqlite3.Connection, now: str, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
-    """Move what its worker still holds, at the epoch it reports."""
+    """Complete the tasks that the worker still holds at the reported epoch. See `Dialect.complete_claims`."""
     items = {item.task_id: item for item in done}
     rows = driver.execute(_HELD, (json.dumps(list(items)), worker_id))
     passed = [held for held in map(HeldTask._make, rows) if passes(held, items[held.id])]
@@ -115,7 +115,7 @@ def complete(driver: sqlite3.Connection, now: str, worker_id: int, done: Sequenc
 
 
 def passes(held: HeldTask, item: Done) -> bool:
-    """The fence: the run that is reported is the one that is held."""
+    """Return whether the report is of the run that holds the task (the fence)."""
     return held.epoch == item.epoch
 
 

@@ -1,6 +1,6 @@
-"""References to tables, in SQLite's own words: the caller holds the write lock, so what was read is still so.
+"""References to tables on SQLite. The caller holds the write lock, so what was read stays true until the commit.
 
-A statement that looks for one task takes a few microseconds, and one that is given many as JSON some tens.
+Most statements are for one task: each takes a few microseconds, and one with many tasks as JSON some tens.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LOOK = {
     for which in product((False, True), repeat=3)
     if any(which)
 }
-"""By what a task is: a run, done, a maker."""
+"""The statement of `look` for one task, by whether it is among `runs`, `done` and `makers`."""
 
 _AROUND = AROUND.format(groups="groups", wanted="IN (SELECT value FROM json_each(?1))")
 _PIN = """
@@ -68,7 +68,7 @@ _FORGET = "DELETE FROM table_context_refs WHERE table_name = ?"
 
 
 class SqliteTables:
-    """The answers of SQLite."""
+    """SQLite's implementation of `TableMoves`."""
 
     at_once: ClassVar[bool] = False
 

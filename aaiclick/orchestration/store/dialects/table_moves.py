@@ -1,6 +1,6 @@
-"""What the store asks of a database about references to tables: they change with every task that uses data.
+"""The contract for references to tables, which change with every task that uses data.
 
-Each of the four moves is a statement or a few, in the database's own words, sent by its driver.
+Each of the four methods is one statement or a few, written in the database's own SQL and sent by its driver.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.store.session import Session
 
 Key = tuple[int, int]
-"""A run: (task, epoch)."""
+"""A run, as (task, epoch)."""
 
 Pin = tuple[int, str]
-"""Who needs which table: (task, or job, and table)."""
+"""A row of `table_pin_refs`: (task or job, table that it needs)."""
 
 Ref = tuple[int, int, str]
-"""Which run uses which table: (task, epoch, table)."""
+"""A row of `table_run_refs`: (task, epoch, table that the run uses)."""
 
 
 class Hold(NamedTuple):
-    """The tables that a run may make."""
+    """The tables that a run asks to make."""
 
     task_id: int
     epoch: int
@@ -32,10 +32,10 @@ class Hold(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """One thing that is known of tables and tasks.
+    """One row of the answer of `look`.
 
-    `kind` is `ref` (task, epoch, table), `pin` (task, 0, table), `consumer` (task, who waits for its result) or `kept`
-    (task, the job that keeps its result).
+    `kind` is `ref` (task, epoch, table), `pin` (task, 0, table), `consumer` (task, task that needs its result) or
+    `kept` (task, job that keeps its result). `grouped` (task, its group) occurs only until `with_groups` replaces it.
     """
 
     kind: str
@@ -46,54 +46,58 @@ class Seen(NamedTuple):
 
 @dataclass(slots=True)
 class Changes:
-    """What becomes of references."""
+    """Changes of references that are written together."""
 
     pinned: list[Pin] = field(default_factory=list)
-    """Needed from now on, also where an older pin has ended."""
+    """Pins to insert, or to make live again where they are freed."""
     unpinned: list[Pin] = field(default_factory=list)
-    """Deleted: something else asks whoever leads to look at the table."""
+    """Pins to delete: another reference will ask the leader to check the table."""
     freed: list[Pin] = field(default_factory=list)
-    """Marked, which asks whoever leads to look."""
+    """Pins to mark `freed`, which asks the leader to check the table."""
     ended: list[Ref] = field(default_factory=list)
-    """Of runs: marked, also those that were never written down."""
+    """References of runs to mark `freed`; they are inserted if they have no row yet."""
     gone: list[Ref] = field(default_factory=list)
-    """Of runs: deleted."""
+    """References of runs to delete."""
     forgotten: list[str] = field(default_factory=list)
-    """Tables that nothing is to be known of."""
+    """Tables whose rows in `table_context_refs` are deleted."""
 
 
 class TableMoves(Protocol):
-    """The answers of one database."""
+    """How one database reads and changes references to tables."""
 
     at_once: ClassVar[bool]
-    """`hold` is one statement, and so needs no BEGIN and COMMIT around it."""
+    """`hold` is one statement, so it needs no BEGIN and COMMIT."""
 
     async def hold(self, session: Session, worker_id: int, holds: Sequence[Hold], *, refer: bool = True) -> set[Key]:
-        """Lock the tasks; write down the tables of those runs whose fence holds, with references; gives these runs.
+        """Register the tables of the runs that pass the fence, with a reference each; return these runs.
 
-        Not to `refer` is enough for the first table of a run that has just been claimed: whoever takes the claim away
-        knows its name. Those that were known before may be missing in the answer then.
+        Without `refer`, only the tables are registered. That is enough for the first table of a run that has just been
+        claimed, since `keep_held` derives its name when the claim is taken away. Runs whose table was registered before
+        may be missing in the answer then. The tasks stay locked until the transaction ends.
         """
 
     async def look(
         self, session: Session, runs: Collection[int], done: Collection[int], makers: Collection[int]
     ) -> list[Seen]:
-        """What runs of these tasks refer to, what those that are done had pinned, and who needs the makers' results."""
+        """Return the references of the tasks in `runs`, the live pins of those in `done`, the consumers of `makers`.
+
+        Consumers are the tasks that need the result of a maker, and the job that keeps it.
+        """
 
     async def change(self, session: Session, changes: Changes) -> None:
-        """Write what becomes of references."""
+        """Apply these changes."""
 
     async def delete_freed(self, session: Session, refs: Sequence[Ref], pins: Sequence[Pin]) -> None:
-        """Delete exactly these, if they are still marked."""
+        """Delete those of these references and pins that are still marked `freed`."""
 
 
 def packed(rows: Sequence[Sequence[Any]]) -> str:
-    """Rows as one value: JSON is read as a table by all three."""
+    """Return rows as one JSON value, which databases can read as a table."""
     return json.dumps(rows, separators=(",", ":"))
 
 
 NEEDED = "consumer.needs_inputs AND consumer.status NOT IN ('completed', 'cancelled', 'skipped')"
-"""A consumer that will use its inputs, now or when it is tried again."""
+"""The condition that a consumer will use its inputs, now or when it is run again."""
 
 _REFS = "SELECT 'ref', task_id, epoch, table_name FROM table_run_refs WHERE task_id {runs}"
 _PINS = "SELECT 'pin', task_id, 0, table_name FROM table_pin_refs WHERE task_id {done} AND NOT freed"
@@ -107,7 +111,7 @@ _CONSUMERS = (
 
 
 def looking(*, runs: str, done: str, makers: str) -> str:
-    """The statement of a look, with the condition on each kind of tasks; there are none of a kind without one."""
+    """Return the statement of `look`; each argument is a condition on task ids, empty if there are no such tasks."""
     parts = [*[_REFS] * bool(runs), *[_PINS] * bool(done), *[_KEPT, _IN_GROUPS, _CONSUMERS] * bool(makers)]
     return " UNION ALL ".join(parts).format(runs=runs, done=done, makers=makers)
 
@@ -123,16 +127,16 @@ JOIN dependencies AS edge ON edge.previous_id = around.group_id AND edge.next_ty
 JOIN tasks AS consumer ON consumer.id = edge.next_id
 WHERE {NEEDED}
 """
-"""Who depends on groups, or on what is around them."""
+"""Selects (group, task) for each task that depends on a group or on a group around it, and needs its inputs."""
 
 
 def groups_of(seen: Sequence[Seen]) -> list[int]:
-    """The groups in which results are made."""
+    """Return the groups of the makers, from the `grouped` rows."""
     return sorted({group for kind, _, group, _ in seen if kind == "grouped"})
 
 
 def with_groups(seen: Sequence[Seen], around: Sequence[Sequence[int]]) -> list[Seen]:
-    """What was seen, with those who depend on groups instead of the groups."""
+    """Return what was seen, with each `grouped` row replaced by the tasks that depend on the group."""
     waiting: dict[int, list[int]] = {}
     for group, consumer in around:
         waiting.setdefault(group, []).append(consumer)

@@ -1,1 +1,1 @@
-"""What is held until an end, by the database's time: the leader's term, ids of machines."""
+"""Leases that expire by the database's time: the leader's term, machine ids; and what the leader records."""

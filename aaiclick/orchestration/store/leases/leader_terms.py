@@ -1,7 +1,7 @@
-"""Who leads: a row with an end, by the database's time.
+"""Leader election: one row of `terms` for each role, which expires by the database's time.
 
-An expired term is taken over by a conditional update (pitfalls T6, T7), and a leader that was cut off does not know
-that it is none any more (T16): so leading only saves work, and guards nothing.
+An expired term is taken over by a conditional update (pitfalls T6, T7). A leader that was cut off does not know that it
+lost its term (T16). So the term only keeps two leaders from doing the same work twice; correctness never relies on it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import terms
 
 CONTROL = "control"
-"""The role whose leader promotes and repairs."""
+"""The role of the process that runs the control loop."""
 
 
 @dataclass(slots=True, frozen=True)
 class LeaderTerm:
-    """A right to lead."""
+    """One row of `terms`: who leads a role, and until when; `term` grows with every change of holder."""
 
     role: str
     holder: int
@@ -29,9 +29,10 @@ class LeaderTerm:
 
 
 async def take_term(session: Session, role: str, holder: int, ttl_s: float) -> LeaderTerm | None:
-    """Renew the term, or begin a new one if there is none or it has expired; None while another holds it.
+    """Renew the holder's term, or begin a new one if there is none or it has expired.
 
-    Two may begin the first one at once: the primary key refuses one of them.
+    Return None while another process holds it. If two processes begin the first term at once, the primary key refuses
+    one of the inserts.
     """
     until = session.dialect.later(ttl_s)
     mine = update(terms).where(terms.c.role == role, terms.c.holder == holder)
@@ -48,13 +49,13 @@ async def take_term(session: Session, role: str, holder: int, ttl_s: float) -> L
 
 
 async def read_term(session: Session, role: str) -> LeaderTerm | None:
-    """Who leads, or led last."""
+    """Return the newest term of a role, which may have expired; None if nobody has led yet."""
     row = await session.first(select(terms).where(terms.c.role == role))
     return None if row is None else LeaderTerm(**row._mapping)
 
 
 async def term_left_s(session: Session, role: str, holder: int) -> float:
-    """How long another may go on leading; 0 if nobody does, or if it is this one's own term."""
+    """Return the seconds that are left of another holder's term; 0 if nobody leads or `holder` does."""
     asked = select(terms.c.holder, terms.c.expires_at, session.dialect.now().label("now")).where(terms.c.role == role)
     row = await session.first(asked)
     if row is None or row.holder == holder:
@@ -63,6 +64,6 @@ async def term_left_s(session: Session, role: str, holder: int) -> float:
 
 
 async def leave_term(session: Session, role: str, holder: int) -> None:
-    """End one's own term, so that another need not wait for its end."""
+    """Let the holder's own term expire now, so that another process can lead at once."""
     mine = (terms.c.role == role, terms.c.holder == holder)
     await session.run(update(terms).where(*mine).values(expires_at=session.dialect.now()))

@@ -1,4 +1,4 @@
-"""Windows of time in which a process may make ids with one of the ten-bit machine ids (docs/decisions/0003-ids.md)."""
+"""Machine ids: time windows in which a process may make ids with a ten-bit machine id (docs/decisions/0003-ids.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import machine_ids
 
 WINDOW_MS = 2 * 60 * 1000
-"""How far ahead a machine id is taken; who holds it takes the next window in time."""
+"""The length of a window, in milliseconds. A process asks for its next window before this one ends."""
 
 
 async def now_ms(session: Session) -> int:
@@ -20,7 +20,11 @@ async def now_ms(session: Session) -> int:
 
 
 async def take_window(session: Session) -> Grant | None:
-    """A window that follows the last one of the machine id that is free the longest; None if all are in use."""
+    """Reserve a window from now on, for the machine id whose last window ended first; None if all are in use.
+
+    Rows that another transaction has locked are skipped. If no known machine id is free, one that was never used is
+    added.
+    """
     row = await session.first(
         select(machine_ids.c.machine_id, machine_ids.c.high_water_ms)
         .order_by(machine_ids.c.high_water_ms, machine_ids.c.machine_id)
@@ -38,11 +42,14 @@ async def take_window(session: Session) -> Grant | None:
 
 
 async def _take_new(session: Session, now_ms: int) -> Grant | None:
-    """A machine id that nobody has used yet."""
+    """Reserve a window for a machine id that has no row yet; None if all have one.
+
+    The primary key refuses one of two processes that add the same id; the caller tries again.
+    """
     used = {row.machine_id for row in await session.rows(select(machine_ids.c.machine_id))}
     unused = [candidate for candidate in ALLOTTED_MACHINE_IDS if candidate not in used]
     if not unused:
         return None
-    free = random.choice(unused)  # of several who ask at once, hardly two want the same  # noqa: S311 (no secret)
+    free = random.choice(unused)  # concurrent processes rarely pick the same  # noqa: S311 (no secret)
     await session.run(insert(machine_ids).values(machine_id=free, high_water_ms=now_ms + WINDOW_MS))
     return Grant(free, now_ms, now_ms + WINDOW_MS)

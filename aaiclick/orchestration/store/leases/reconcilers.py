@@ -1,6 +1,6 @@
-"""What became of each reconciler, for everyone to see.
+"""The table `reconcilers`: how often each reconciler of the control loop ran, and how its runs ended.
 
-Written by the leader alone: each row carries the term of whoever wrote it, and refuses those of earlier ones.
+Only the leader writes it. Each row has the term of the leader that wrote it last, and refuses writes of earlier terms.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ reconcilers = table(
 
 
 class Account(NamedTuple):
-    """Some runs of one reconciler, and how long ago the last was, and the last that failed."""
+    """Totals of one reconciler's runs: their number, work done, failures, seconds taken.
+
+    `ran_s_ago` and `trouble_s_ago` are the ages of the last run and of the last failure; None leaves the stored time.
+    """
 
     runs: int = 0
     done: int = 0
@@ -61,7 +64,10 @@ _WRITE = (
 
 
 async def take_over(session: Session, term: int, names: Sequence[str]) -> dict[str, Account]:
-    """Let only this term, and later ones, write from now on; gives the counts up to now, by name."""
+    """Set the term on the rows of these reconcilers, so that earlier leaders cannot write them any more.
+
+    Missing rows are added. Return the stored counts by name.
+    """
     known = [{"name": name, "term": term, "runs": 0, "done": 0, "failures": 0, "seconds": 0.0} for name in names]
     await insert_missing(session, reconcilers, known)
     mine = (reconcilers.c.name.in_(names), reconcilers.c.term <= term)
@@ -71,7 +77,7 @@ async def take_over(session: Session, term: int, names: Sequence[str]) -> dict[s
 
 
 async def write(session: Session, term: int, accounts: Mapping[str, Account]) -> None:
-    """Write these counts in the place of those that are there: said twice, they are the same."""
+    """Replace the stored totals by these; a repeated call changes nothing. Rows of a later term are left alone."""
     now = await session.now()
 
     def ago(seconds: float | None) -> Any:
@@ -95,7 +101,10 @@ async def write(session: Session, term: int, accounts: Mapping[str, Account]) ->
 
 
 async def read_reconcilers(session: Session) -> list[ReconcilerRecord]:
-    """Those of whoever leads or led last; what only another version knows is left out."""
+    """Return the rows that the newest leader owns, by name.
+
+    Reconcilers that only another version of aaiclick has keep an older term, and are left out.
+    """
     newest = select(func.max(reconcilers.c.term)).scalar_subquery()
     asked = select(reconcilers, session.dialect.now().label("now")).where(reconcilers.c.term == newest)
     return [_record(row) for row in await session.rows(asked.order_by(reconcilers.c.name))]

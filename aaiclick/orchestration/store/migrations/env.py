@@ -1,4 +1,4 @@
-"""What Alembic calls to run the steps. What it needs to know comes from `store.schema`."""
+"""The script that Alembic executes to run the migrations; `store.schema` passes its options."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the steps of a migration are made of: tables and indexes, the same on all databases.
+"""Building blocks of migrations: columns, tables and indexes, the same on all databases.
 
-A migration that has landed keeps its meaning, so nothing here may change what it makes.
+Released migrations call these functions, so what a call makes must never change.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ HOT = {"fillfactor": 50, **BUSY}
 
 
 def flag(name: str) -> Column[bool]:
-    """A truth that is false at first."""
+    """Return a boolean column, NOT NULL, with the default false."""
     return Column(name, Boolean(create_constraint=False), nullable=False, server_default=text("false"))
 
 
 def create_table(
     name: str, *columns: SchemaItem, postgres: dict[str, float] | None = None, with_rowid: bool = True
 ) -> None:
-    """Names compare exactly on all databases."""
+    """Create a table whose text columns compare byte by byte, on MariaDB too."""
     op.create_table(
         name,
         *columns,
@@ -46,5 +46,5 @@ def create_index(name: str, table: str, *columns: str, unique: bool = False) -> 
 
 
 def must_be_repeatable() -> bool:
-    """MariaDB commits at each statement; the others undo a step that was cut off."""
+    """Return whether the database is MariaDB, which commits at each DDL statement; the others roll a step back."""
     return op.get_context().dialect.name in ("mysql", "mariadb")

@@ -1,1 +1,1 @@
-"""References to the tables of Objects: who needs them, and when they go."""
+"""References to the ClickHouse tables of Objects: which tasks, runs and jobs need a table, and when they stop."""

@@ -1,6 +1,7 @@
-"""Claims that end by other hands than their run's report: what the run held becomes a reference of its own.
+"""Claims that end without a report of their run: what the run held is written down as rows of `table_run_refs`.
 
-A run that has its claim holds what its task is pinned on, and its first table, and nothing says so but the claim.
+While a run has its claim, it holds the tables that its task is pinned on and its own first table. No row of
+`table_run_refs` says so; only the claim does.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, table_context_refs, table_pin_refs, table_run_refs
 
 TAKEN_AWAY = (RunOutcome.CANCELLED, RunOutcome.CLEARED)
-"""Outcomes of runs whose bodies may go on until their worker hears of it."""
+"""Outcomes of runs whose bodies may go on until their worker learns that the claim is gone."""
 
 GIVEN_BACK = (RunOutcome.RELEASED, RunOutcome.LOST)
-"""Outcomes of runs that have no body any more, or none that anybody waits for."""
+"""Outcomes of runs whose body has ended, or is not waited for."""
 
 
 async def keep_held(session: Session, claims_ended: Sequence[EndedClaim]) -> None:
-    """Let bodies that may go on keep what they hold, and what others made be looked at.
+    """Write into `table_run_refs` what the runs of these claims held.
 
-    The claims of these are still there. What a run held that reports is settled with its report.
+    References of runs in `TAKEN_AWAY` are live: the body may still use the tables. References of runs in `GIVEN_BACK`
+    are marked `freed`: they ask the leader to check whether the table is still needed. Claims with another outcome are
+    ignored: what a run that reports held is settled with its report. Call this before the rows of `claims` are deleted.
     """
     ended = {claim.task_id: claim for claim in claims_ended if claim.outcome in TAKEN_AWAY + GIVEN_BACK}
     taken = {task: claim for task, claim in ended.items() if claim.outcome in TAKEN_AWAY}
@@ -54,7 +57,7 @@ async def keep_held(session: Session, claims_ended: Sequence[EndedClaim]) -> Non
 
 
 async def _given(session: Session, task_ids: Sequence[int]) -> list[int]:
-    """Those of these that are pinned on anything."""
+    """Return those of these tasks that have at least one live pin."""
     if not task_ids:
         return []
     pin = table_pin_refs.c
@@ -63,7 +66,10 @@ async def _given(session: Session, task_ids: Sequence[int]) -> list[int]:
 
 
 def _what_is_pinned() -> Select[Any]:
-    """The references of one run to what its task is pinned on: there may be thousands, which need not come here."""
+    """Select, for one run, the references to all tables that its task is pinned on.
+
+    There may be thousands; INSERT … SELECT copies them within the database.
+    """
     pin, ref = table_pin_refs.c, table_run_refs.c
     said = [_said(column).label(column.name) for column in (ref.epoch, ref.worker_id, ref.freed, ref.claim_call)]
     return select(pin.task_id, pin.table_name, *said).where(pin.task_id == _said(ref.task_id), ~pin.freed)
@@ -74,7 +80,7 @@ def _said(column: Column[Any]) -> BindParameter[Any]:
 
 
 async def _first(session: Session, ended: Mapping[int, EndedClaim]) -> list[tuple[int, str]]:
-    """The first tables of these, as far as they are known."""
+    """Return (task, first table) for each of these runs whose first table is registered."""
     names = {run_table(task, claim.epoch, 1): task for task, claim in ended.items()}
     known = table_context_refs.c.table_name
     found: list[tuple[int, str]] = []
@@ -85,7 +91,7 @@ async def _first(session: Session, ended: Mapping[int, EndedClaim]) -> list[tupl
 
 
 async def _referred(session: Session, task_ids: Sequence[int], ended: Mapping[int, EndedClaim]) -> set[tuple[int, str]]:
-    """What these runs have asked for themselves."""
+    """Return (task, table) for each reference that these runs have in `table_run_refs` already."""
     if not task_ids:
         return set()
     ref = table_run_refs.c
@@ -96,7 +102,10 @@ async def _referred(session: Session, task_ids: Sequence[int], ended: Mapping[in
 
 
 async def _calls(session: Session, ended: Mapping[int, EndedClaim]) -> dict[int, int]:
-    """The calls that claimed these: a worker that never heard of one has no body to wait for."""
+    """Return the number of the claim call of each task.
+
+    A worker that never received the answer of a call runs none of its tasks, so there is no body to wait for.
+    """
     called: dict[int, int] = {}
     by_worker: dict[int, list[int]] = {}
     for task, claim in ended.items():

@@ -1,4 +1,4 @@
-"""Before a run makes tables: it says which, so that none is made that nobody knows."""
+"""Registration of tables before they are made, so that every table in ClickHouse has a row in `table_context_refs`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from aaiclick.orchestration.store.tables import installation, jobs, table_contex
 
 
 async def hold_tables(session: Session, worker_id: int, holds: Sequence[Hold]) -> set[Key]:
-    """These tables are known from now on, before these runs make them; gives those runs.
+    """Register tables that these runs are about to make, with a reference each; return the runs that may make them.
 
-    A run that is not among them has lost its claim. What it is given needs no word: its task is pinned on that as long
-    as it is live, and whoever takes its claim away writes down what its body may still use.
+    A run that is missing from the answer has lost its claim. The inputs of a run need no reference: its task is pinned
+    on them while it is live, and `keep_held` writes the references when the claim is taken away.
     """
     return await session.dialect.tables.hold(session, worker_id, holds)
 
@@ -35,9 +35,9 @@ async def hold_tables(session: Session, worker_id: int, holds: Sequence[Hold]) -
 async def register_first(
     session: Session, worker_id: int, taken: Sequence[ClaimedTask], found: FoundResults
 ) -> set[int]:
-    """Register the first table that each of these claims may make which is given any; gives their tasks.
+    """Register the first table of each of these claims whose arguments refer to tables; return their tasks.
 
-    Most that read a table make one: so they need no commit of their own.
+    Most runs that read a table make one. Registered together with the claim, it needs no commit of its own.
     """
     if not any(map(mentions_objects, (*(task.kwargs for task in taken), *found.texts.values()))):
         return set()
@@ -53,18 +53,21 @@ async def register_first(
 def _is_given_tables(reading: InputReading, kwargs: str) -> bool:
     try:
         return reading.reaches_any(kwargs)
-    except (ValueError, TypeError, LookupError, AttributeError):  # they cannot be read: the run will say so
+    except (ValueError, TypeError, LookupError, AttributeError):  # arguments that cannot be read: the run reports it
         return False
 
 
 async def register_given(session: Session, job_id: int, names: Sequence[str], mode: str | None) -> None:
-    """Tables that are about to be made of what a job is given; without a mode, the stored job's counts."""
+    """Register tables that are about to be made for the arguments of a job.
+
+    `mode` is the job's preservation mode; None means that of the stored job. Raise NotFound if there is no such job.
+    """
     facts = await _facts(session, job_id) if mode is None else (mode, await session.now())
     await _register(session, names, job_id, (job_id, 0), facts)
 
 
 async def _facts(session: Session, job_id: int) -> tuple[str, datetime]:
-    """How a job keeps its tables, and what time it is."""
+    """Return the preservation mode of a stored job, and the database's time."""
     chosen = select(jobs.c.preservation_mode, session.dialect.now()).where(jobs.c.id == job_id)
     row: Any = await session.first(chosen)
     if row is None:
@@ -87,7 +90,7 @@ async def _register(
 
 
 async def name_of_installation(session: Session) -> str:
-    """What this installation is called; the name is given when someone asks first."""
+    """Return the random name of this installation; the first call stores it."""
     found = await session.scalar(select(installation.c.id))
     if found is None:
         await insert_missing(session, installation, [{"slot": 1, "id": secrets.token_hex(16)}])

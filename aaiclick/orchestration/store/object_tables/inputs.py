@@ -1,6 +1,7 @@
-"""What tasks need of tables that are there already: those that their arguments name, and the results these refer to.
+"""Tables that tasks need as inputs: those named in their arguments, and in the results that the arguments refer to.
 
-Whoever makes a task need a table that it does not hold itself locks the table's row first: nobody drops it meanwhile.
+A transaction that pins a task on a table which it does not hold itself locks the table's row in `table_context_refs`
+first. The lock keeps the table from being dropped in between.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from aaiclick.orchestration.store.stored_results import FoundResults, read_named
 from aaiclick.orchestration.store.tables import table_context_refs, tasks
 
 SHOWN_MAX = 10
-"""How many tables that are gone an error names."""
+"""How many missing tables an error message lists."""
 
 
 async def tables_needed(session: Session, texts: Mapping[int, str], *, anew: Collection[int] = ()) -> set[Pin]:
-    """Which tables these tasks need, each given with the text of its arguments, as far as they are known.
+    """Return (task, table) for each table that these tasks need; `texts` has the encoded arguments of each task.
 
-    Results of tasks that are to run anew do not count.
+    Only results that are stored already are followed. Results of tasks in `anew`, which will run again, are ignored.
     """
     found = await read_named(session, texts.values(), but_not=anew)
     reading = InputReading(found)
@@ -38,7 +39,7 @@ async def tables_needed(session: Session, texts: Mapping[int, str], *, anew: Col
 
 
 class _Named(NamedTuple):
-    """What one text names."""
+    """The tables and the tasks that one encoded text refers to."""
 
     tables: frozenset[str]
     tasks: list[int]
@@ -46,13 +47,13 @@ class _Named(NamedTuple):
 
 @dataclass(slots=True)
 class InputReading:
-    """Results that refer to results: each is looked at once."""
+    """Follows references through results that refer to other results; parses each result once."""
 
     found: FoundResults
     _seen: dict[int, _Named] = field(default_factory=dict)
 
     def reached(self, text: str) -> set[str]:
-        """The tables that a text names, itself or by way of results."""
+        """Return the tables that a text refers to, directly or through results."""
         named = self._named(text)
         tables, left, known = set(named.tables), list(named.tasks), set(named.tasks)
         while left:
@@ -64,7 +65,7 @@ class InputReading:
         return tables
 
     def reaches_any(self, text: str) -> bool:
-        """Whether a text names any table, itself or by way of results: no more of them is read than it takes."""
+        """Return whether a text refers to any table, directly or through results; stop at the first one."""
         named = self._named(text)
         left, known = list(named.tasks), set(named.tasks)
         while left and not named.tables:
@@ -91,7 +92,10 @@ class InputReading:
 
 
 async def lock_tables(session: Session, names: Iterable[str], *, lock: bool = True) -> set[str]:
-    """Let nobody drop these tables meanwhile; gives those that are gone, or as good as gone."""
+    """Lock the rows of these tables against dropping; return those that are gone or marked `dropping`.
+
+    Without `lock` the rows are only read.
+    """
     gone = set(names)
     for batch in in_batches(sorted(gone)):
         chosen = select(table_context_refs.c.table_name, table_context_refs.c.dropping).where(
@@ -104,7 +108,7 @@ async def lock_tables(session: Session, names: Iterable[str], *, lock: bool = Tr
 
 
 async def of_other_jobs(session: Session, names: Collection[str], job_id: int) -> set[str]:
-    """Those of these tables that belong to other jobs."""
+    """Return those of these tables that belong to jobs other than `job_id`."""
     found: set[str] = set()
     for batch in in_batches(sorted(names)):
         which = (table_context_refs.c.table_name.in_(batch), table_context_refs.c.job_id != job_id)
@@ -113,7 +117,10 @@ async def of_other_jobs(session: Session, names: Collection[str], job_id: int) -
 
 
 async def pin_inputs(session: Session, texts: Mapping[int, str]) -> None:
-    """Pin what these tasks need and is there; refused if something of it is gone."""
+    """Lock the tables that these tasks need, and pin the tasks on them.
+
+    `texts` has the encoded arguments of each task. Raise InputsGone if a table is gone.
+    """
     if not texts:
         return
     needed = await tables_needed(session, texts)
@@ -125,7 +132,11 @@ async def pin_inputs(session: Session, texts: Mapping[int, str]) -> None:
 
 
 def late_arguments(submission: Submission, shape: Shape, *, grown: bool) -> dict[int, str]:
-    """The arguments of new tasks that may need tables which are there; those that a run hands on, it pins itself."""
+    """Return the encoded arguments of those new tasks that may need tables which exist already.
+
+    These are tasks that take the result of a stored task or group, and tasks whose arguments mention tables. The
+    latter are left out if a run made them (`grown`): a run pins the tables that it hands on (`settle_tables`).
+    """
     late = {edge.next.id for edge in submission.edges if not _is_new(edge.previous.id, shape)}
     return {
         task.id: task.kwargs_json
@@ -141,9 +152,11 @@ def _is_new(node: int, shape: Shape) -> bool:
 async def makers_to_come(
     session: Session, submission: Submission, parents: Mapping[int, int | None], *, grown: bool
 ) -> set[int]:
-    """The unfinished tasks of stored groups whose results are arguments of what is new.
+    """Return the unfinished tasks in stored groups on which new tasks depend for their results.
 
-    Locked before the groups are: whoever completes in them must see the new edges when it looks who needs its tables.
+    The caller locks them before the groups. A task that completes there must see the new edges, since it then looks up
+    which tasks need its tables. With `grown`, every edge from a stored group counts, not only those to tasks that read
+    results.
     """
     reading = {task.id for task in submission.tasks if task.needs_inputs}
     edges = [edge for edge in submission.edges if edge.previous.id in parents]
@@ -157,7 +170,7 @@ async def makers_to_come(
 async def inputs_gone(
     session: Session, needed: Iterable[Pin], gone: Collection[str], *, verb: str, hint: str
 ) -> InputsGone:
-    """Which task lacks which table."""
+    """Build the InputsGone error, which names up to SHOWN_MAX pairs of task and missing table."""
     lacking = sorted((task, table) for task, table in needed if table in gone)
     shown = lacking[:SHOWN_MAX]
     which = session.any_of(tasks.c.id, sorted({task for task, _ in shown}))

@@ -1,7 +1,7 @@
-"""What runs report of tables: those they hand on are pinned for whoever needs them, and all references of theirs end.
+"""References to tables when runs report: tables in results are pinned for the consumers, the runs' references end.
 
-A pin is added by whoever holds the table already, in the transaction in which it stops to hold it: at no instant is a
-table that someone needs without a reference. All of it happens after the tasks are locked, and before groups and jobs.
+A pin is added by the transaction that ends the run's own reference, so a table that is needed always has a reference.
+In the order of locks, this comes after the tasks and before groups and jobs.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ from aaiclick.orchestration.store.tables import table_context_refs, table_pin_re
 T = TypeVar("T")
 
 IN_ONE_STATEMENT = 500
-"""How many names are in one statement: databases limit them."""
+"""Names in one statement: databases limit the number of parameters."""
 
 PINNED_AT_ONCE = 5_000
-"""How many pins are written by one statement: they travel as one value."""
+"""Pins that one statement writes: they are sent as a single value."""
 
 NO_MORE = (TaskStatus.COMPLETED, TaskStatus.CANCELLED, TaskStatus.SKIPPED)
-"""Tasks that need their inputs no more; those that failed may be tried again by someone."""
+"""Statuses in which a task does not need its inputs any more. A failed task may still be run again, by a clear."""
 
 
 async def settle_tables(session: Session, reports: Sequence[Report], accepted: Iterable[Key]) -> None:
-    """Publish what accepted runs hand on, and end what the runs of all these reports held: their bodies are dead.
+    """Pin the tables that accepted runs returned for their consumers, and end the references of all reporting runs.
 
-    A run that has its claim holds what its task is pinned on, its first table, and what it asked for. A report that
-    comes too late frees what its own run still held, and nothing of the run that took its place (pitfall T13).
+    A run that reports has no body any more. With its claim, it held the tables that its task is pinned on, its first
+    table, and the tables that it asked for. A late report frees only what its own run still held, and nothing of the
+    run that replaced it (pitfall T13).
     """
     counted = set(accepted)
     done = {item.task_id: item for item in reports if isinstance(item, Done) and (item.task_id, item.epoch) in counted}
@@ -61,14 +62,14 @@ async def settle_tables(session: Session, reports: Sequence[Report], accepted: I
 
 
 class _Holding:
-    """What one run holds, and who needs what it returned."""
+    """The tables that one run holds, and the tasks or jobs that need its result."""
 
     __slots__ = ("first", "given", "made", "needing", "referred")
 
     def __init__(self, first: str | None, made: Sequence[str] | None) -> None:
         self.first = first
         self.made = None if made is None else frozenset(made)
-        """Those of its own that may be there; None if that is not known."""
+        """The run's own tables that may exist in ClickHouse; None if the worker does not know."""
         self.referred: set[str] = set()
         self.given: list[str] = []
         self.needing: list[int] = []
@@ -79,7 +80,7 @@ class _Holding:
 
     @property
     def own(self) -> set[str]:
-        """What it asked for, and its first table, which the claim has known."""
+        """The tables that the run asked for, and its first table, if it was accepted."""
         return self.referred if self.first is None else self.referred | {self.first}
 
 
@@ -104,20 +105,22 @@ def _held_by(reports: Sequence[Report], counted: set[Key], seen: Sequence[Seen])
 
 
 def _wanted(mine: _Holding, named: Set[str]) -> set[Pin]:
-    """Who needs what the run returned."""
+    """Return a pin for each consumer on each table of the result that the run holds."""
     handed = named & mine.all
     return {(who, table) for who in mine.needing for table in handed}
 
 
 def _wanted_by_children(children: Children, mine: set[str]) -> set[Pin]:
-    """What the arguments of the tasks that the run made refer to."""
+    """Return a pin for each task that the run made, on the tables held by the run that its arguments refer to."""
     return {(new.id, table) for new in children.tasks for table in tables_named(new.kwargs_json) & mine}
 
 
 def _let_go(changes: Changes, held: Mapping[Key, _Holding], pinned: set[str]) -> None:
-    """Tasks that are done need their inputs no more, and the bodies of all these runs are dead.
+    """Add to `changes` the end of all pins of completed tasks and of all references of these runs.
 
-    Where a pin takes the place of a reference, its end will ask for the look; every other end asks itself.
+    A reference to a table that is pinned in the same change is deleted: the end of that pin will ask for a check. Any
+    other reference is marked instead, and so asks the leader to check the table. A table that was registered and not
+    made is forgotten.
     """
     for (task, epoch), mine in held.items():
         for table in sorted(mine.given):
@@ -133,7 +136,7 @@ def _let_go(changes: Changes, held: Mapping[Key, _Holding], pinned: set[str]) ->
 
 
 def _is_unmade(table: str, run: Key, made: Set[str] | None) -> bool:
-    """A name that a run took and did not use, or a table that it has dropped itself."""
+    """Return whether a run registered this table of its own and never made it, or has dropped it."""
     return made is not None and table not in made and table.startswith(f"{run_prefix(*run)}_")
 
 
@@ -141,22 +144,23 @@ def _is_unmade(table: str, run: Key, made: Set[str] | None) -> bool:
 
 
 async def pin(session: Session, pins: Iterable[Pin]) -> None:
-    """Note who needs which table; the caller holds the tables, or has locked their rows and found them.
+    """Pin tasks or jobs on tables; the caller holds the tables, or has locked their rows and found them.
 
-    A pin that has ended and is there still counts again: written, so that nobody who has looked deletes it.
+    A pin that is marked `freed` becomes live again. It is written anew, so that a concurrent `mark_unneeded`, which saw
+    it freed, does not delete it.
     """
     for batch in in_batches(sorted(set(pins)), PINNED_AT_ONCE):
         await session.dialect.tables.change(session, Changes(pinned=list(batch)))
 
 
 async def unpin(session: Session, holder: int, tables: Sequence[str]) -> None:
-    """A task, or a job, needs these tables no more."""
+    """Mark the pins of one task or job on these tables as freed."""
     mine = (table_pin_refs.c.task_id == holder, table_pin_refs.c.table_name.in_(tables), ~table_pin_refs.c.freed)
     await session.run(update(table_pin_refs).where(*mine).values(freed=True))
 
 
 async def free_pins(session: Session, task_ids: Sequence[int]) -> None:
-    """These tasks need their inputs no more."""
+    """Mark all pins of these tasks as freed."""
     if task_ids:
         await session.run(session.built(_free_pins), {"ids": session.dialect.pack(sorted(task_ids))})
 
@@ -167,16 +171,16 @@ def _free_pins(dialect: Dialect) -> Update:
 
 
 async def free_runs(session: Session, runs: Sequence[Key]) -> None:
-    """The bodies of these runs are dead: what they held may be dropped if nobody else needs it."""
+    """Mark the references of these runs as freed; the caller knows that their bodies have ended."""
     ref = table_run_refs.c
     for batch in in_batches(sorted(set(runs))):
-        theirs = session.any_of(ref.task_id, sorted({task for task, _ in batch}))  # so that MariaDB uses an index
+        theirs = session.any_of(ref.task_id, sorted({task for task, _ in batch}))  # lets MariaDB use an index
         which = tuple_(ref.task_id, ref.epoch).in_(batch)
         await session.run(update(table_run_refs).where(theirs, which, ~ref.freed).values(freed=True))
 
 
 async def forget_tables(session: Session, names: Sequence[str]) -> None:
-    """These tables are not in ClickHouse: nothing is to be known of them."""
+    """Delete all rows of these tables, which are not in ClickHouse any more."""
     for batch in in_batches(sorted(names)):
         for build in (_forget_refs, _forget_pins, _forget_table):
             await session.run(session.built(build), {"ids": session.dialect.pack(batch)})
@@ -195,6 +199,6 @@ def _forget_table(dialect: Dialect) -> Delete:
 
 
 def in_batches(items: Sequence[T], size: int = IN_ONE_STATEMENT) -> Iterator[Sequence[T]]:
-    """A statement's worth at a time."""
+    """Yield the items in slices of `size`."""
     for start in range(0, len(items), size):
         yield items[start : start + size]

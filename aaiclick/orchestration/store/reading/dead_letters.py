@@ -1,4 +1,4 @@
-"""Tasks that were given up, over all jobs."""
+"""Dead letters: the failed tasks of all jobs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ JOBS_AT_ONCE = 100
 async def list_dead_letters(
     session: Session, before: tuple[int, int] | None, limit: int, only_job: int | None = None
 ) -> list[Task]:
-    """The newest jobs first; found through jobs that count failures, as tasks have no index by status.
+    """Return up to `limit` failed tasks, those of the newest jobs first; `before` is (job, task) of the last one shown.
 
-    The jobs are asked for first: of both together, MariaDB would walk through all tasks.
+    Tasks have no index by status, so they are found through jobs with failed tasks. The jobs are a query of their own:
+    for a join of both, MariaDB would read all tasks.
     """
     found: list[Task] = []
     last = None if before is None else before[0]
@@ -39,7 +40,7 @@ async def list_dead_letters(
 
 
 async def _jobs_with_failures(session: Session, last: int | None, only_job: int | None) -> list[int]:
-    """Some jobs, the newest first, from this one on."""
+    """Return up to JOBS_AT_ONCE jobs with failed tasks, highest id first, from id `last` downwards."""
     choice = select(jobs.c.id).where(jobs.c.failed_tasks > 0).order_by(jobs.c.id.desc()).limit(JOBS_AT_ONCE)
     if only_job is not None:
         choice = choice.where(jobs.c.id == only_job)

@@ -1,4 +1,4 @@
-"""Events in the order in which they may be told."""
+"""Pages of the event feed. A page ends before a gap in the ids that a late commit may still fill."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ LAST = 1_000
 
 
 class FeedPage(NamedTuple):
-    """Events, and the id after which the next page begins."""
+    """Events, and the cursor: the id after which the next page begins."""
 
     events: list[Event]
     cursor: int
 
 
 async def newest(session: Session) -> int:
-    """The id of the newest event; 0 if there is none."""
+    """Return the id of the newest event; 0 if there is none."""
     return int(await session.scalar(select(func.max(events.c.id))) or 0)
 
 
 async def newest_settled(session: Session) -> int:
-    """The newest event behind which all is yet to come: one that is committed late may have an earlier id than newest.
+    """Return the newest id from which a reader can follow the feed without missing an event; 0 if there is none.
 
-    Found among the last events: what more of them happen in the time of a commit is not looked through.
+    Ids are given before the commit, so an event that commits later may have a lower id than the newest. Only the last
+    LAST events are searched for such gaps; older gaps count as settled.
     """
     last = select(events.c.id, events.c.at).order_by(events.c.id.desc()).limit(LAST)
     rows = (await session.rows(last))[::-1]
@@ -41,7 +42,10 @@ async def newest_settled(session: Session) -> int:
 
 
 async def read_page(session: Session, after: int, limit: int, job_id: int | None) -> FeedPage:
-    """The events after an id, up to the first gap that may still be filled."""
+    """Return events after an id, up to the first gap that may still be filled.
+
+    `limit` counts the events of all jobs; with `job_id`, the page has only those of that job.
+    """
     rows = await session.rows(select(events).where(events.c.id > after).order_by(events.c.id).limit(limit))
     if not rows:
         return FeedPage([], after)
@@ -52,7 +56,10 @@ async def read_page(session: Session, after: int, limit: int, job_id: int | None
 
 
 async def read_job_page(session: Session, job_id: int, after: int, limit: int, *, last: bool) -> list[Event]:
-    """The first or the last events of one job after an id, in order, as they are committed by now."""
+    """Return the first events of one job after an id, or the last ones with `last`, in the order of their ids.
+
+    Gaps are not considered: an event that commits later may have a lower id.
+    """
     choice = select(events).where(events.c.job_id == job_id, events.c.id > after).limit(limit)
     rows = await session.rows(choice.order_by(events.c.id.desc() if last else events.c.id))
     found = [Event.from_row(row) for row in rows]

@@ -1,4 +1,4 @@
-"""How far a group is."""
+"""Progress of a group: its tasks by status."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aaiclick.orchestration.store.tables import groups, tasks
 
 
 async def count_tasks_in_group(session: Session, group_id: int) -> tuple[str, dict[str, int]] | None:
-    """The group's name, and its tasks at any depth by their status; None if there is no such group."""
+    """Return the group's name, and the number of its tasks, at any depth, by status; None if there is no such group."""
     group = await session.first(select(groups.c.name, groups.c.job_id).where(groups.c.id == group_id))
     if group is None:
         return None

@@ -1,4 +1,4 @@
-"""Questions about the state as a whole, answered by the database's time. None takes longer for a long queue."""
+"""Queries for health checks, by the database's time. Counts are limited, so that a long queue costs no more."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, delayed, ready, tasks, terms, workers
 
 COUNTED_MAX = 1000
-"""Enough to see that there are many."""
+"""Counts stop at this number."""
 
 
 class Stale(NamedTuple):
-    """Claims that nobody works on: at least so many, the oldest made so long ago."""
+    """Claims without a live worker: their number, at most COUNTED_MAX, and the age of the oldest in seconds."""
 
     number: int
     oldest_s: float
 
 
 class Stuck(NamedTuple):
-    """Live workers that have results which they could not report for a while, and the one that has for longest."""
+    """Live workers with overdue reports: their number, at most COUNTED_MAX, and the one that is overdue the longest."""
 
     number: int
     worker_id: int
@@ -33,7 +33,7 @@ class Stuck(NamedTuple):
 
 
 class LeaderState(NamedTuple):
-    """Who leads, or led last; not any more if nothing is left of the term."""
+    """The newest holder of the term; it leads no more if `left_s`, the seconds left of the term, is 0 or less."""
 
     holder: int
     term: int
@@ -41,19 +41,22 @@ class LeaderState(NamedTuple):
 
 
 def takes_tasks() -> ColumnElement[bool]:
-    """Whether a worker takes tasks of any job; a `job_test` has no slots, and takes none but its own."""
+    """Return the condition that a worker takes tasks of any job.
+
+    A `job_test` has a concurrency of 0, and takes only the tasks that are reserved for it.
+    """
     return workers.c.concurrency > 0
 
 
 async def count_live_workers(session: Session) -> int:
-    """Sessions that are not over, of workers that take tasks."""
+    """Return the number of live sessions of workers that take tasks, at most COUNTED_MAX."""
     now = await session.now()
     live = select(workers.c.id).where(workers.c.status != WorkerStatus.STOPPED, workers.c.expires_at > now)
     return await _count(session, live.where(takes_tasks()))
 
 
 async def stuck_workers(session: Session, *, grace_s: float) -> Stuck | None:
-    """Live workers that could not report for so long; None if there are none."""
+    """Return the live workers that have owed a report for `grace_s` or longer; None if there are none."""
     now = await session.now()
     live = (workers.c.status != WorkerStatus.STOPPED, workers.c.expires_at > now, workers.c.unreported_s >= grace_s)
     columns = (workers.c.id, workers.c.hostname, workers.c.unreported_s)
@@ -67,7 +70,7 @@ async def stuck_workers(session: Session, *, grace_s: float) -> Stuck | None:
 
 
 async def count_slots(session: Session) -> int:
-    """How many bodies the live workers run at a time; those that drain take no more."""
+    """Return the sum of the slots of all live workers, without those that drain."""
     now = await session.now()
     slots = select(func.coalesce(func.sum(workers.c.concurrency), 0))
     return int(
@@ -78,18 +81,18 @@ async def count_slots(session: Session) -> int:
 
 
 async def has_work(session: Session) -> bool:
-    """Whether a task is ready, or claimed, or runs."""
+    """Return whether any task is ready, claimed or running."""
     return bool(await session.scalar(select(or_(exists(select(ready.c.task_id)), exists(select(claims.c.task_id))))))
 
 
 async def count_overdue(session: Session, *, grace_s: float) -> int:
-    """Delayed tasks that should have been ready for so long."""
+    """Return the number of delayed tasks that have been due for `grace_s` or longer, at most COUNTED_MAX."""
     limit = await session.now() - timedelta(seconds=grace_s)
     return await _count(session, select(delayed.c.task_id).where(delayed.c.run_after <= limit))
 
 
 async def stale_claims(session: Session, *, grace_s: float) -> Stale:
-    """Claims of workers whose session has been over for so long."""
+    """Return the claims of workers whose session ended `grace_s` ago or earlier, or that have no row."""
     now = await session.now()
     over = or_(workers.c.id.is_(None), workers.c.expires_at <= now - timedelta(seconds=grace_s))
     found = (
@@ -107,7 +110,7 @@ async def stale_claims(session: Session, *, grace_s: float) -> Stale:
 
 
 async def leader(session: Session) -> LeaderState | None:
-    """Who holds the newest term of the control loop; None if nobody ever did."""
+    """Return the newest holder of the control loop's term; None if there was none yet."""
     now = await session.now()
     row = await session.first(select(terms.c.holder, terms.c.term, terms.c.expires_at).where(terms.c.role == CONTROL))
     return None if row is None else LeaderState(row.holder, row.term, (row.expires_at - now).total_seconds())

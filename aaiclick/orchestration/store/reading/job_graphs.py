@@ -1,4 +1,4 @@
-"""The graph of a job, without what its tasks carry."""
+"""The graph of a job for display: without arguments and results of its tasks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHOWN = (
 
 
 class JobGraph(NamedTuple):
-    """Tasks and groups as they are shown, and who waits for whom."""
+    """The rows of tasks, groups and dependencies of one job."""
 
     tasks: Sequence[Row[Any]]
     groups: Sequence[Row[Any]]
@@ -34,7 +34,7 @@ class JobGraph(NamedTuple):
 
 
 async def read_graph(session: Session, job_id: int, limit: int | None = None) -> JobGraph | None:
-    """The whole graph, or so many of each kind, in three statements; None if there is no such job."""
+    """Return the graph of a job, with at most `limit` rows of each kind; None if there is no such job."""
     if await session.first(select(jobs.c.id).where(jobs.c.id == job_id)) is None:
         return None
     edges = (
@@ -58,7 +58,7 @@ async def read_graph(session: Session, job_id: int, limit: int | None = None) ->
 async def list_task_rows(
     session: Session, job_id: int, status: TaskStatus | None, after: int, limit: int
 ) -> Sequence[Row[Any]]:
-    """The tasks of a job, in the order in which they were made, after an id."""
+    """Return up to `limit` tasks of a job with an id above `after`, ordered by id, which is the order of creation."""
     choice = select(*SHOWN).where(*_after(session, job_id, after)).order_by(tasks.c.job_id, tasks.c.id).limit(limit)
     return await session.rows(choice if status is None else choice.where(tasks.c.status == status))
 

@@ -1,6 +1,7 @@
-"""What the events say of jobs, by their names: a bounded number of them has rows of its own.
+"""Metrics by job name, counted from events. A bounded number of names has rows of its own in `job_metrics`.
 
-All others together are what is left of the whole. A name that has rows keeps them, so that no number ever falls.
+The numbers of all other names together are the totals in `metrics` minus these rows. A name that has rows keeps them,
+so that no counter ever decreases. `after` and `last` delimit the events: ids above the one, up to the other.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _ADD = (
 
 
 async def read_stored(session: Session) -> ByJob:
-    """What is counted for good."""
+    """Return the stored numbers, by job name."""
     found: ByJob = {}
     for row in await session.rows(select(job_metrics)):
         found.setdefault(row.job, {})[row.name, row.bucket] = Amount(row.number, row.seconds)
@@ -49,7 +50,7 @@ async def read_stored(session: Session) -> ByJob:
 
 
 async def store(session: Session, after: int, last: int) -> None:
-    """Count these events for good; the caller is the only one who does."""
+    """Add the numbers of these events to `job_metrics`; the caller holds the lock of the horizon."""
     known = await read_stored(session)
     more = await count_jobs(session, known, after, last)
     more = merge(more, await measure_jobs(session, after, last), known.keys() | more.keys())
@@ -68,7 +69,7 @@ async def store(session: Session, after: int, last: int) -> None:
 
 
 async def count_jobs(session: Session, known: Mapping[str, Tally], after: int, last: int) -> ByJob:
-    """What these events add to the counters of names that have numbers of their own, or get them now."""
+    """Return what these events add to the counters, for names that have rows already or get them now."""
     rows = await session.rows(
         select(
             jobs.c.name,
@@ -91,7 +92,7 @@ async def count_jobs(session: Session, known: Mapping[str, Tally], after: int, l
 
 
 async def _registered(session: Session, known: Mapping[str, Tally]) -> dict[str, bool]:
-    """Which of these names are in the catalogue."""
+    """Return, for each of these names, whether it is that of a registered job."""
     if not known:
         return {}
     named = select(registered_jobs.c.name).where(registered_jobs.c.name.in_(sorted(known)))
@@ -100,7 +101,7 @@ async def _registered(session: Session, known: Mapping[str, Tally]) -> dict[str,
 
 
 async def measure_jobs(session: Session, after: int, last: int) -> ByJob:
-    """What these events add to the histograms, by name."""
+    """Return what these events add to the histogram of job durations, by name."""
     ended = and_(_of_jobs(after, last), events.c.move.in_(ENDING_MOVES))
     took_s = session.dialect.seconds(jobs.c.started_at, events.c.at).label("took_s")
     both = select(jobs.c.name, took_s).join_from(events, jobs, jobs.c.id == events.c.job_id)
@@ -119,18 +120,22 @@ async def measure_jobs(session: Session, after: int, last: int) -> ByJob:
 
 
 def merge(some: ByJob, more: ByJob, only: Collection[str]) -> ByJob:
-    """Both together, of these names."""
+    """Return the sum of both; of `more`, only the names in `only` are added."""
     return some | {name: add(some.get(name, {}), more[name]) for name in more if name in only}
 
 
 def tally_of(took: list[float]) -> Tally:
-    """Durations of jobs as a histogram's rows."""
+    """Return the histogram of these job durations, in seconds."""
     within = {(JOB_S, str(limit)): Amount(sum(each <= limit for each in took)) for limit in METRICS[JOB_S].buckets_s}
     return within | {(JOB_S, ALL): Amount(len(took), sum(took))}
 
 
 async def forgotten(session: Session, ended: ColumnElement[bool]) -> list[tuple[str, float]]:
-    """Of runs of jobs that were cleared after them: how long each took, its next `reactivate` says."""
+    """Return (name, seconds) for the ended runs of jobs that were cleared and started again since.
+
+    The job's row has only the latest `started_at`. The duration of an earlier run is in the detail of the next
+    `reactivate` event.
+    """
     of_job = and_(ended, events.c.task_id.is_(None), jobs.c.started_at > events.c.at)
     found = select(events.c.id, events.c.job_id, jobs.c.name).join_from(events, jobs, jobs.c.id == events.c.job_id)
     endings = await session.rows(found.where(of_job))

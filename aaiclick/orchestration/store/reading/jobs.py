@@ -1,4 +1,4 @@
-"""Questions about jobs and their tasks."""
+"""Queries for jobs, tasks, groups, runs, events and dependencies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def list_jobs(
     offset: int,
     before: int | None = None,
 ) -> list[Job]:
-    """Newest first, after the job of that id."""
+    """Return jobs, newest first; `before` is the id of the last job on the previous page."""
     choice = _matching(select(jobs), status, name_like).order_by(jobs.c.created_at.desc(), jobs.c.id.desc())
     choice = choice.limit(limit).offset(offset)
     if before is not None:
@@ -53,9 +53,10 @@ async def list_jobs(
 async def older_than(
     session: Session, table: Table, created_at: Column[Any], before: int
 ) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """What comes after the row of that id in a list by creation, the newest first; if it is gone, its id has the time.
+    """Return the conditions for rows that follow the row `before` in a list by creation, newest first.
 
-    Said twice: of the first part alone databases know where in the index to begin.
+    If that row is gone, the time is taken from its id. The first condition is implied by the second, and lets databases
+    find the start in the index.
     """
     place = await session.scalar(select(created_at).where(table.c.id == before)) or id_time(before)
     return created_at <= place, or_(created_at < place, table.c.id < before)
@@ -71,13 +72,13 @@ async def get_task(session: Session, task_id: int) -> Task | None:
 
 
 async def get_tasks(session: Session, job_id: int) -> list[Task]:
-    """All tasks of a job, in the order in which they were made."""
+    """Return all tasks of a job, ordered by id, which is the order of creation."""
     rows = await session.rows(select(tasks).where(tasks.c.job_id == job_id).order_by(tasks.c.id))
     return [Task.from_row(row) for row in rows]
 
 
 async def get_groups(session: Session, job_id: int) -> list[Group]:
-    """All groups of a job, in the order in which they were made."""
+    """Return all groups of a job, ordered by id, which is the order of creation."""
     rows = await session.rows(select(groups).where(groups.c.job_id == job_id).order_by(groups.c.id))
     return [Group.from_row(row) for row in rows]
 
@@ -93,7 +94,7 @@ async def get_child_groups(session: Session, group_id: int) -> list[Group]:
 
 
 async def find_stored(session: Session, ids: Sequence[int]) -> dict[int, int]:
-    """Those of these tasks and groups that are stored, with their jobs."""
+    """Return the job of each of these tasks and groups that is stored."""
     found: dict[int, int] = {}
     for table in (tasks, groups):
         rows = await session.rows(select(table.c.id, table.c.job_id).where(session.any_of(table.c.id, sorted(ids))))
@@ -107,7 +108,7 @@ async def get_runs(session: Session, task_id: int) -> Sequence[Row[Any]]:
 
 
 async def last_tracebacks(session: Session, task_ids: Sequence[int]) -> dict[int, str]:
-    """The traceback of the last attempt at each of these tasks that left one."""
+    """Return the latest traceback of each of these tasks; tasks without one are left out."""
     if not task_ids:
         return {}
     left = (session.any_of(runs.c.task_id, sorted(task_ids)), runs.c.traceback.is_not(None))
@@ -124,7 +125,7 @@ async def get_dependencies(session: Session, job_id: int) -> Sequence[Row[Any]]:
 
 
 async def get_results(session: Session, task_ids: Sequence[int]) -> dict[int, tuple[str, str | None]]:
-    """Status and stored result of these tasks."""
+    """Return (status, stored result) of each of these tasks that is stored."""
     if not task_ids:
         return {}
     which = session.any_of(tasks.c.id, sorted(task_ids))

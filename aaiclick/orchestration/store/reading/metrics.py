@@ -1,7 +1,8 @@
-"""Counting: from the events, each once, into a few rows; what is shown is those rows and the newest events.
+"""Metrics, counted from events: each event is added once to a few rows of `metrics`; newer events are counted on read.
 
-Ids of events are not in the order of commits. So an event is counted for good only when it is old enough for everyone
-who wrote before it to have committed; younger ones are counted anew each time someone asks.
+Ids of events are not in the order of commits. So an event is counted for good only when it is so old that every
+transaction that took a lower id has ended. Younger events are counted again at each read. The row `horizon` has the id
+of the last event that is counted for good.
 """
 
 from __future__ import annotations
@@ -54,24 +55,26 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, events, jobs, metrics, ready, runs, tasks, workers
 
 STEP = 20_000
-"""Events that one transaction counts."""
+"""Ids of events that one transaction counts for good, at most."""
 
 WINDOW = 10_000
-"""Above this many that are not counted for good, they are so sooner: counting them anew takes time."""
+"""From this many ids above the horizon on, SETTLED_S_MIN applies, because counting events at each read takes time."""
 
 SHOWN_MAX = 20_000
 MEASURED_MAX = 2_000
-"""Of those that are not counted for good, how many are counted anew, and how many measured, which takes longer: the
-others are shown when they are. The oldest, so that no number ever falls."""
+"""How many ids above the horizon a read counts, and how many it measures for histograms, which takes longer.
+
+These are the oldest, so that no number ever decreases. The other events are shown once the horizon has moved.
+"""
 
 GAP_MAX = MEASURED_MAX // 2
-"""Ids behind the last event that is counted for good of which one may still be committed late."""
+"""How many ids right above the horizon may be missing and still be committed late."""
 
 SETTLED_S = 300.0
 SETTLED_S_MIN = 30.0
-"""After this time, whoever wrote before an event has committed; the shorter one under load.
+"""The age at which an event is counted for good, in seconds; the shorter one applies under load.
 
-A transaction that takes longer from its first event to its commit may not be counted.
+The events of a transaction that takes longer from its first event to its commit may not be counted.
 """
 
 HORIZON = ("horizon", "")
@@ -90,7 +93,7 @@ _ADD = (
 
 
 async def is_behind(session: Session) -> bool:
-    """Whether there are events above the horizon."""
+    """Return whether there are events above the horizon."""
     newest = select(func.max(events.c.id)).scalar_subquery()
     counted = select(metrics.c.number).where(metrics.c.name == HORIZON[0]).scalar_subquery()
     row: Any = await session.first(select(newest, counted))
@@ -98,7 +101,7 @@ async def is_behind(session: Session) -> bool:
 
 
 async def count_settled(session: Session) -> int:
-    """Count the next events that are old enough, once; gives by how far the horizon moved."""
+    """Count the next events that are old enough for good; return how far the horizon moved, in ids."""
     horizon = await _lock_horizon(session)
     last = await _last_settled(session, horizon)
     if last <= horizon:
@@ -117,7 +120,7 @@ async def count_settled(session: Session) -> int:
 
 
 async def _lock_horizon(session: Session) -> int:
-    """Up to which event all is counted; whoever has this row is the only one who writes the others."""
+    """Lock the horizon's row and return its id. Only the transaction that holds this lock writes the other rows."""
     locked = select(metrics.c.number).where(metrics.c.name == HORIZON[0], metrics.c.bucket == HORIZON[1])
     row = await session.first(locked.with_for_update())
     if row is None:
@@ -133,9 +136,9 @@ def _zero(key: Key) -> dict[str, Any]:
 
 
 async def _last_settled(session: Session, horizon: int) -> int:
-    """The last event before which all is committed, at most a step further; the horizon if there is none.
+    """Return the id of the last event of this step that is old enough; the horizon if there is none.
 
-    It is an event that is there: in a gap between the ids may be one that is committed late.
+    It is the id of an existing event: an id in a gap might belong to an event that is committed late.
     """
     ends: Any = await session.first(select(func.min(events.c.id), func.max(events.c.id)).where(events.c.id > horizon))
     first: int | None = ends[0]
@@ -151,11 +154,11 @@ async def _last_settled(session: Session, horizon: int) -> int:
     return horizon if last is None else last
 
 
-# ---------------------------------------------------------------- what some events say
+# ---------------------------------------------------------------- counting a range of events
 
 
 async def count_events(session: Session, after: int, last: int) -> Tally:
-    """What the events behind `after`, up to `last`, add to the counters."""
+    """Return what the events with ids above `after`, up to `last`, add to the counters."""
     of_job = events.c.task_id.is_(None)
     grows = and_(of_job, events.c.move.in_(GROWING_MOVES))
     made = func.sum(case((grows, cast(events.c.detail, Integer)), else_=0)).label("made")
@@ -175,7 +178,10 @@ async def count_events(session: Session, after: int, last: int) -> Tally:
 
 
 async def measure_events(session: Session, after: int, last: int) -> Tally:
-    """What the events behind `after`, up to `last`, add to the histograms: it reads the runs and jobs they name."""
+    """Return what the events with ids above `after`, up to `last`, add to the histograms.
+
+    This reads the runs and jobs that the events name.
+    """
     ended = and_(events.c.id > after, events.c.id <= last, events.c.move.in_(ENDING_MOVES))
     took_s = session.dialect.seconds(jobs.c.started_at, events.c.at)
     of_job = and_(ended, events.c.task_id.is_(None), jobs.c.started_at <= events.c.at)
@@ -193,7 +199,7 @@ async def _measure_forgotten(session: Session, ended: ColumnElement[bool]) -> Ta
 
 
 async def _measure(session: Session, name: str, found: Select[Any]) -> Tally:
-    """How many took at most how long, counted by the database."""
+    """Return the histogram `name` of the durations that `found` selects as `took_s`."""
     each = found.subquery()
     limits = METRICS[name].buckets_s
     within = [func.sum(case((each.c.took_s <= limit, 1), else_=0)) for limit in limits]
@@ -204,19 +210,20 @@ async def _measure(session: Session, name: str, found: Select[Any]) -> Tally:
     return tally | {(name, ALL): Amount(row[0], max(0.0, float(row[1])))}
 
 
-# ---------------------------------------------------------------- what is shown
+# ---------------------------------------------------------------- reading
 
 
 async def read_metrics(session: Session) -> Metrics:
-    """All numbers as they are now: a few short statements, however many jobs and tasks there are."""
+    """Return all metrics as of now. The cost does not grow with the number of jobs and tasks."""
     stored = await session.rows(select(metrics))
     tally: Tally = {(row.name, row.bucket): Amount(row.number, row.seconds) for row in stored}
     horizon = tally.pop(HORIZON, Amount(0)).number
     by_job = await job_metrics.read_stored(session)
     first = await session.scalar(select(func.min(events.c.id)).where(events.c.id > horizon))
     if first is not None:
-        # not from the first on: one that is committed later, below it, would move the end back, and a number would
-        # fall; but where many ids were never used, those that were must come within what is measured
+        # The end of the range is counted from the horizon and not from the first event: an event that is committed
+        # later, below that one, would move the end back, and a number would decrease. Only after a large gap of unused
+        # ids is it counted from the first event, so that the range contains events at all.
         start = horizon if first - horizon <= GAP_MAX else first
         tally = add(tally, await count_events(session, horizon, start + SHOWN_MAX))
         tally = add(tally, await measure_events(session, horizon, start + MEASURED_MAX))
@@ -238,7 +245,7 @@ async def read_metrics(session: Session) -> Metrics:
 
 
 async def _read_workers(session: Session, live: tuple[ColumnElement[bool], ...]) -> Sequence[Row[Any]]:
-    """Live workers, each with the time of the oldest claim that it holds."""
+    """Return live workers, at most WORKERS_SHOWN_MAX, each with the time of the oldest claim that it holds."""
     oldest = func.min(tasks.c.claimed_at, type_=tasks.c.claimed_at.type).label("oldest")
     return await session.rows(
         select(workers.c.id, workers.c.hostname, workers.c.last_heartbeat, workers.c.unreported_s, oldest)

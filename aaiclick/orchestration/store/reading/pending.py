@@ -1,4 +1,4 @@
-"""What can be found of a task that is not running: a bounded number of rows by their keys, however many there are."""
+"""The facts that explain why a task does not run; they are read by key, and the number of rows is bounded."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, dependencies, groups, jobs, ready, tasks, workers
 
 LISTED_MAX = 10
-"""Blockers that are named; of the others only the number is told."""
+"""Blockers that are listed; the others are only counted."""
 
 EDGES_MAX = 10_000
-"""Dependencies that are looked at."""
+"""Dependencies that are read at most."""
 
 BEFORE_MAX = 1_000
-"""Enough to see that there are many."""
+"""How far the tasks before this one in the queue are counted."""
 
 _FAILED = sorted(ENDED_TASK - COMPLETE_TASK)
 _LIVE = [status for status in WorkerStatus if status != WorkerStatus.STOPPED]
@@ -45,7 +45,7 @@ _MORE = ("reserved_for", "lane", "priority", "worker_id", "claimed_at")
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """A group around the task."""
+    """A group that the task is in, directly or through other groups."""
 
     id: int
     name: str
@@ -55,7 +55,7 @@ class _Gate:
 
 
 async def read_facts(session: Session, task_id: int) -> Facts | None:
-    """Everything that could hold the task back; None if there is no such task."""
+    """Return everything that could hold the task back; None if there is no such task."""
     columns = [tasks.c[name] for name in (*_TASK, *_MORE)]
     job_status = jobs.c.status.label("job_status")
     found = select(*columns, job_status).join(jobs, jobs.c.id == tasks.c.job_id).where(tasks.c.id == task_id)
@@ -92,11 +92,14 @@ async def read_facts(session: Session, task_id: int) -> Facts | None:
     )
 
 
-# ---------------------------------------------------------------- what it waits for
+# ---------------------------------------------------------------- dependencies
 
 
 async def _read_blockers(session: Session, task: Row[Any]) -> tuple[list[Blocker], int]:
-    """The first that it waits for, and how many more there are; of one that is doomed, those that failed."""
+    """Return the first open predecessors of a pending task, and how many more there are.
+
+    For a task that is UPSTREAM_FAILED, return the predecessors that failed.
+    """
     if task.status == TaskStatus.UPSTREAM_FAILED:
         gates = await _read_gates(session, task.group_id)
         return await _find_failed(session, task.id, gates), 0
@@ -111,7 +114,7 @@ async def _read_blockers(session: Session, task: Row[Any]) -> tuple[list[Blocker
 
 
 async def _read_gates(session: Session, group_id: int | None) -> list[_Gate]:
-    """The groups around a task, the innermost first."""
+    """Return the groups that contain a task, innermost first."""
     found: list[_Gate] = []
     while group_id is not None:
         row = await session.first(select(groups).where(groups.c.id == group_id))
@@ -123,13 +126,19 @@ async def _read_gates(session: Session, group_id: int | None) -> list[_Gate]:
 
 
 def _count_own(closed: Sequence[_Gate]) -> int:
-    """How many these groups wait for, themselves: each also counts the closed group around it."""
+    """Return how many predecessors these groups wait for.
+
+    The `unmet_count` of a group includes one for a closed group around it, which is subtracted.
+    """
     inner = {gate.id for gate in closed}
     return sum(gate.unmet_count - (gate.parent_id in inner) for gate in closed)
 
 
 async def _find_open(session: Session, task_id: int, when: When, closed: Sequence[_Gate]) -> list[Blocker]:
-    """What has to complete before the task and the groups around it, or has to end, as their rules say."""
+    """Return the predecessors of the task and of its closed groups that are still open.
+
+    Under `all_completed` a predecessor is open until it completes; under the other rules, until it ends.
+    """
     rules = {task_id: when} | {gate.id: gate.when for gate in closed}
     names: dict[int, str | None] = {task_id: None} | {gate.id: gate.name for gate in closed}
     plain = {node: name for node, name in names.items() if rules[node] is When.ALL_COMPLETED}
@@ -151,9 +160,10 @@ async def _find(
     of_tasks: ColumnElement[bool],
     of_groups: ColumnElement[bool],
 ) -> list[Blocker]:
-    """The predecessors of a task and of groups around it that are as asked, in the order of their ids.
+    """Return up to LISTED_MAX predecessors that meet these conditions, ordered by id.
 
-    Each is given with the name of the group, None for the task itself.
+    `names` maps the ids of the task and of the groups around it to the `gate` of their blockers: the group's name, None
+    for the task itself.
     """
     if not names:
         return []
@@ -177,7 +187,10 @@ def _edges(session: Session, nodes: Iterable[int]) -> Subquery:
 
 
 async def _has_many_edges(session: Session, task_id: int) -> bool:
-    """Whether those that were looked at were not all; groups around it are not asked: few have so many before them."""
+    """Return whether the task has more dependencies than are read.
+
+    Those of the groups around it are not counted, since groups rarely have so many.
+    """
     return int(await session.scalar(select(func.count()).select_from(_edges(session, [task_id])))) >= EDGES_MAX
 
 
@@ -194,7 +207,7 @@ def _standing(group: Row[Any]) -> str:
 
 
 async def _find_in_queue(session: Session, task: Row[Any]) -> int | None:
-    """How many are before it, counted from the front to BEFORE_MAX; None if it is not in the queue."""
+    """Return how many tasks of its lane are before this one, at most BEFORE_MAX; None if it is not in the queue."""
     lane = (ready.c.reserved_for == task.reserved_for, ready.c.lane == task.lane)
     place = (ready.c.rank == -task.priority, ready.c.job_id == task.job_id, ready.c.task_id == task.id)
     if await session.first(select(ready.c.task_id).where(*lane, *place)) is None:
@@ -222,7 +235,7 @@ async def _read_worker(session: Session, worker_id: int | None, now: datetime) -
 
 
 async def _read_fleet(session: Session, now: datetime) -> Fleet:
-    """The live workers that take tasks, with their slots, and how many of those are taken."""
+    """Return the number of live workers that take tasks, of their slots, and of the slots that are taken."""
     held = func.count(claims.c.task_id).label("held")
     rows = await session.rows(
         select(workers.c.id, workers.c.status, workers.c.concurrency, held)

@@ -1,4 +1,4 @@
-"""Ids that were written short, by their last digits: ids made about the same time share their beginnings."""
+"""Lookup of ids by their last digits. The first digits do not tell ids apart that were made about the same time."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _TABLES: Mapping[str, Table] = {
 
 
 async def is_there(session: Session, kind: str, wanted: int) -> bool:
-    """Whether there is one with this whole id."""
+    """Return whether a row of this kind has exactly this id."""
     column = _TABLES[kind].c.id
     return await session.first(select(column).where(column == wanted)) is not None
 
 
 async def find_by_end(session: Session, kind: str, digits: str, limit: int) -> list[int]:
-    """Some of the ids that end with these digits, at most so many.
+    """Return up to `limit` ids that end with these digits, in no particular order.
 
-    No index knows the ends of ids: this is one pass over all of them, 0.1 to 0.7 s for a million. In an order it would
-    take up to five times as long.
+    No index helps here: this reads all ids, which takes 0.1 to 0.7 s for a million. Sorting would take up to five times
+    as long.
     """
     column = _TABLES[kind].c.id
     choice = select(column).where(column % 10 ** len(digits) == int(digits)).limit(limit)

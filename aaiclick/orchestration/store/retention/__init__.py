@@ -1,1 +1,1 @@
-"""What was kept long enough goes."""
+"""Retention: which rows and tables are old enough to be removed, and their removal."""

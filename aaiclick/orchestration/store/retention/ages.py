@@ -1,6 +1,7 @@
-"""What is too old to be kept beside jobs and events: times of schedules, backfills, workers, entries of the audit.
+"""Retention of times of schedules, backfills, workers and audit entries.
 
-Each function removes some, in one short transaction, and gives how many.
+Each `prune_…` deletes up to STEP rows in one short transaction, and returns their number. Each `count_…` returns how
+many rows are old enough. `ttl_s` is the age in seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import backfills, fires, jobs, registered_jobs, workers
 
 STEP = 1_000
-"""Rows that one transaction removes."""
+"""Rows that one transaction deletes, at most."""
 
 _OPEN_JOB = sorted(set(JobStatus) - ENDED_JOB)
 
@@ -29,9 +30,10 @@ _OPEN_JOB = sorted(set(JobStatus) - ENDED_JOB)
 
 
 async def prune_fires(session: Session, ttl_s: float) -> int:
-    """Forget times of one entry that came, and were written down, longer ago than this.
+    """Delete times of one entry that were due, and were recorded, longer ago than `ttl_s`.
 
-    Under the entry's lock, and only times before its next one: none that is forgotten can fire again by itself.
+    The entry is locked, and only times before its `next_run_at` are deleted, so no deleted time can fire again by
+    itself.
     """
     limit = await _before(session, ttl_s)
     old = exists().where(*_old_fires(limit))
@@ -48,7 +50,7 @@ async def prune_fires(session: Session, ttl_s: float) -> int:
 
 
 def _old_fires(limit: datetime) -> list[ColumnElement[bool]]:
-    """Times of an entry that nobody asks for: none waits, runs, or is in the range of a backfill that goes on."""
+    """Return the conditions for times that may go: not queued, no open job, no running backfill of the entry."""
     entry = registered_jobs.c
     filling = (backfills.c.registered_job_id == entry.id, backfills.c.status == BackfillStatus.RUNNING)
     return [
@@ -67,7 +69,7 @@ async def count_fires(session: Session, ttl_s: float) -> int:
 
 
 async def prune_backfills(session: Session, ttl_s: float) -> int:
-    """Forget backfills that ended longer ago than this, and of which no run is kept."""
+    """Delete backfills that ended longer ago than `ttl_s` and have no job any more."""
     return await _remove(session, backfills.c.id, *_old_backfills(await _before(session, ttl_s)))
 
 
@@ -88,7 +90,7 @@ async def count_backfills(session: Session, ttl_s: float) -> int:
 
 
 async def prune_workers(session: Session, ttl_s: float) -> int:
-    """Forget workers that stopped longer ago than this, and that nothing waits for to be taken from them."""
+    """Delete workers whose session ended longer ago than `ttl_s`, without claims and without an open reserved job."""
     return await _remove(session, workers.c.id, *_old_workers(await _before(session, ttl_s)))
 
 
@@ -107,7 +109,7 @@ async def count_workers(session: Session, ttl_s: float) -> int:
 
 
 async def prune_audit(session: Session, ttl_s: float) -> int:
-    """Remove the oldest entries of the audit, in the order of their ids, which is that of time."""
+    """Delete the oldest audit entries in the order of their ids, up to the first that is young enough to stay."""
     limit = await _before(session, ttl_s)
     first = await session.rows(select(audit.c.id, audit.c.at).order_by(audit.c.id).limit(STEP))
     old = [row.id for row in takewhile(lambda row: row.at < limit, first)]
@@ -133,7 +135,7 @@ async def _count(session: Session, *old: ColumnElement[bool], of: tuple[Table, .
 
 
 async def _remove(session: Session, key: Column[int], *old: ColumnElement[bool]) -> int:
-    """Lock some, look at them again, and remove them."""
+    """Select up to STEP rows, lock them, check the conditions again, and delete those that still meet them."""
     ids = [row[0] for row in await session.rows(select(key).where(*old).limit(STEP))]
     if not ids:
         return 0

@@ -1,4 +1,4 @@
-"""Events that are too old to be kept."""
+"""Retention of events, and of the runs of tasks that a clear removed from their graph."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events, metrics, runs, tasks
 
 STEP = 5_000
-"""Events that one transaction removes."""
+"""Events that one transaction deletes, at most."""
 
 
 REMOVED = "remove"
-"""The move of a task that a clear took out of its graph: of its runs nothing else is known but their rows."""
+"""The move of a task that a clear removed from its graph. The task's row is gone; the rows of its runs are left."""
 
 
 async def prune_events(session: Session, ttl_s: float) -> int:
-    """Remove the oldest events that are older than this; gives how many.
+    """Delete the oldest events that are older than `ttl_s`; return how many.
 
-    None that the metrics have not counted for good, and never the newest: whoever comes again with its id is not of
-    another database, and SQLite counts on from it. The runs of tasks that a clear removed go with the word of it.
+    Events above the horizon of the metrics stay. The newest event stays too: a reader that returns with its id must not
+    be taken for a reader of another database, and SQLite continues its ids from it. The runs of tasks that a clear
+    removed are deleted with the event that tells of the removal.
     """
     last = await _last_old(session, ttl_s)
     if last is None:
@@ -36,13 +37,13 @@ async def prune_events(session: Session, ttl_s: float) -> int:
 
 
 async def runs_that_go(session: Session, ttl_s: float) -> list[tuple[int, int]]:
-    """The runs that the next step will remove: their logs go first."""
+    """Return (task, epoch) of the runs that the next `prune_events` deletes; the caller removes their logs first."""
     last = await _last_old(session, ttl_s)
     return [] if last is None else await runs_of(session, await _removed(session, last))
 
 
 async def count_old(session: Session, ttl_s: float) -> int:
-    """How many events may go."""
+    """Return how many events `prune_events` could delete in all."""
     limit = await session.now() - timedelta(seconds=ttl_s)
     newest = select(func.max(events.c.id)).scalar_subquery()
     horizon = select(metrics.c.number).where(metrics.c.name == HORIZON[0]).scalar_subquery()
@@ -54,7 +55,7 @@ async def count_old(session: Session, ttl_s: float) -> int:
 
 
 async def _last_old(session: Session, ttl_s: float) -> int | None:
-    """The last event of the next step; None if none may go."""
+    """Return the id of the last event that the next step deletes; None if none may be deleted."""
     newest = select(func.max(events.c.id)).scalar_subquery()
     horizon = select(metrics.c.number).where(metrics.c.name == HORIZON[0]).scalar_subquery()
     oldest = select(events.c.at).order_by(events.c.id).limit(1).scalar_subquery()
@@ -70,7 +71,7 @@ async def _last_old(session: Session, ttl_s: float) -> int | None:
 
 
 async def _removed(session: Session, last: int) -> list[int]:
-    """Tasks that are in no graph any more, of which one of these events says so."""
+    """Return the tasks that an event up to `last` reports as removed, and that have no row any more."""
     said = (events.c.id <= last, events.c.move == REMOVED, ~exists().where(tasks.c.id == events.c.task_id))
     rows = await session.rows(select(events.c.task_id).where(*said).distinct())
     return sorted(row.task_id for row in rows if row.task_id is not None)

@@ -1,7 +1,7 @@
-"""Jobs that were kept long enough: which they are, and how they go.
+"""Retention of jobs: which jobs are due for removal, and the removal of their rows.
 
-A job goes in one short transaction: its row, with its key, and the lock of its graph. From then on nobody finds it, and
-nobody can clear it. What else there is of it goes afterwards, in steps; see `job_remains`.
+One short transaction deletes the job's row, with its key, and the row of its graph's lock. After that the job cannot be
+found or cleared. Its tasks, runs, edges and groups are deleted afterwards in steps; see `job_remains`.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from aaiclick.orchestration.store.tables import (
 )
 
 AT_ONCE = 200
-"""Jobs that one transaction removes."""
+"""Jobs that one transaction deletes, at most."""
 
 _ENDED = jobs.c.status.in_(sorted(ENDED_JOB))
 
 
 async def mark_tables(session: Session, ttl_s: float | None) -> int:
-    """Mark tables of jobs whose time is over, some of them: the jobs go when none is left."""
+    """Mark some tables of due jobs for dropping; return how many. A job is removed when it has no unmarked table."""
     due = (await _due(session, ttl_s)).subquery()
     return await mark_tables_of(session, jobs.c.id.in_(select(due.c.id)))
 
 
 async def remove_jobs(session: Session, ttl_s: float | None) -> int:
-    """Let some jobs be gone whose time is over; gives how many.
+    """Delete the rows of up to AT_ONCE jobs that may go; return how many.
 
-    Whoever clears one, or adds to it, has the lock of its graph: such a job is left alone. Looking again under the lock
-    finds those that run again by now.
+    A transaction that clears a job or adds to its graph holds the graph's lock; such a job is skipped. The conditions
+    are checked again under the locks, since a job may have been cleared in between.
     """
     found = await due_jobs(session, ttl_s, AT_ONCE)
     if not found:
@@ -57,7 +57,7 @@ async def remove_jobs(session: Session, ttl_s: float | None) -> int:
     held = [row.id for row in await session.rows(rows.with_for_update(skip_locked=True))] if locked else []
     gone = await due_jobs(session, ttl_s, AT_ONCE, among=sorted(held)) if held else []
     if gone:
-        await free_pins(session, gone)  # a pin of a job's own id is its result's
+        await free_pins(session, gone)  # pins under a job's own id are those of its result
         await insert_missing(session, gone_jobs, [{"job_id": job_id} for job_id in gone])
         await session.run(delete(jobs).where(session.any_of(jobs.c.id, gone)))
         await session.run(delete(graph_locks).where(session.any_of(graph_locks.c.job_id, gone)))
@@ -67,7 +67,10 @@ async def remove_jobs(session: Session, ttl_s: float | None) -> int:
 async def due_jobs(
     session: Session, ttl_s: float | None, limit: int | None = None, *, among: Sequence[int] | None = None
 ) -> list[int]:
-    """Jobs that may go now, in the order of their ids: nothing that they have made is needed."""
+    """Return up to `limit` due jobs whose tables are all gone or marked for dropping, ordered by id.
+
+    With `among`, only jobs of these ids are considered.
+    """
     due = (await _due(session, ttl_s)).subquery()
     kept = exists().where(table_context_refs.c.job_id == due.c.id, ~table_context_refs.c.dropping)
     chosen = select(due.c.id).where(~kept).limit(limit)
@@ -77,18 +80,22 @@ async def due_jobs(
 
 
 async def all_due(session: Session, ttl_s: float | None) -> list[int]:
-    """All jobs whose time is over, whether they may go at once or wait for a table that is in use."""
+    """Return all due jobs, ordered by id, including those that wait for a table which is in use."""
     return sorted(row.id for row in await session.rows(await _due(session, ttl_s)))
 
 
 async def count_tables(session: Session, job_ids: Sequence[int]) -> int:
-    """How many tables these jobs have."""
+    """Return the number of tables of these jobs that are not marked for dropping."""
     theirs = (session.any_of(table_context_refs.c.job_id, job_ids), ~table_context_refs.c.dropping)
     return int(await session.scalar(select(func.count()).select_from(table_context_refs).where(*theirs)))
 
 
 async def _due(session: Session, ttl_s: float | None) -> CompoundSelect[tuple[int]]:
-    """Jobs whose time is over. An entry that says how many of its runs it keeps keeps these, however old they are."""
+    """Select the jobs that are due for removal.
+
+    An entry with `keep_last` keeps that many of its ended jobs, whatever their age. Other jobs go by age; `ttl_s` None
+    keeps them forever.
+    """
     entry = registered_jobs.c
     newest = (jobs.c.created_at.desc(), jobs.c.id.desc())
     place = func.row_number().over(partition_by=jobs.c.registered_job_id, order_by=newest).label("place")
@@ -101,7 +108,7 @@ async def _due(session: Session, ttl_s: float | None) -> CompoundSelect[tuple[in
     surplus = select(jobs.c.id).join(ranked, ranked.c.id == jobs.c.id).where(ranked.c.place > ranked.c.keep_last)
     old = select(jobs.c.id).outerjoin(registered_jobs, entry.id == jobs.c.registered_job_id)
     limit = await session.now() - timedelta(seconds=ttl_s or 0)
-    # nothing is younger than its end: by the time of its creation, an index finds it
+    # a job is created before it ends: the condition on `created_at` excludes nothing, and has an index
     old = old.where(_ENDED, jobs.c.created_at < limit, jobs.c.completed_at < limit, entry.keep_last.is_(None))
     if ttl_s is None:
         old = old.where(jobs.c.id.is_(None))
@@ -109,7 +116,7 @@ async def _due(session: Session, ttl_s: float | None) -> CompoundSelect[tuple[in
 
 
 def _is_done_with() -> list[ColumnElement[bool]]:
-    """All was told downstream, the metrics have counted it for good, and no backfill that goes on counts on it."""
+    """Return the conditions: no open task, no ripple, every event counted by the metrics, no running backfill."""
     horizon = select(metrics.c.number).where(metrics.c.name == HORIZON[0]).scalar_subquery()
     filling = exists().where(backfills.c.id == jobs.c.backfill_id, backfills.c.status == BackfillStatus.RUNNING)
     return [

@@ -1,4 +1,4 @@
-"""What is left of jobs that are gone: edges, tasks with their runs, groups. It goes in steps, children first."""
+"""Removal of what removed jobs have left: first edges, then tasks with their runs, then groups; in bounded steps."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from aaiclick.orchestration.store.tables import dependencies, gone_jobs, groups,
 
 JOBS_AT_ONCE = 200
 STEP = 1_000
-"""Tasks, groups or edges that one transaction removes."""
+"""Tasks, groups or edges that one transaction deletes, at most."""
 
 
 @dataclass(slots=True)
 class Remains:
-    """Some of what is left of jobs that are gone."""
+    """Some tasks and runs that removed jobs have left."""
 
     job_ids: list[int]
     task_ids: list[int] = field(default_factory=list)
     runs: list[tuple[int, int]] = field(default_factory=list)
-    """Attempts at these tasks: those that ended, and the one that each task's row tells of."""
+    """(task, epoch) of the runs of these tasks: those that ended, and that of the current epoch in the task's row."""
 
 
 @dataclass(slots=True)
 class Removed:
-    """How many rows went."""
+    """The number of rows that were deleted."""
 
     jobs: int = 0
     tasks: int = 0
@@ -43,7 +43,7 @@ class Removed:
 
 
 async def look_for_remains(session: Session) -> Remains | None:
-    """What to remove next; None if nothing is left of any job that is gone."""
+    """Return what to delete next; None if `gone_jobs` is empty."""
     chosen = select(gone_jobs.c.job_id).order_by(gone_jobs.c.job_id).limit(JOBS_AT_ONCE)
     ids = [row.job_id for row in await session.rows(chosen)]
     if not ids:
@@ -55,7 +55,7 @@ async def look_for_remains(session: Session) -> Remains | None:
 
 
 async def runs_of(session: Session, task_ids: Sequence[int]) -> list[tuple[int, int]]:
-    """The attempts at these tasks that ended."""
+    """Return the (task, epoch) of the ended runs of these tasks."""
     if not task_ids:
         return []
     chosen = select(runs.c.task_id, runs.c.epoch).where(session.any_of(runs.c.task_id, sorted(task_ids)))
@@ -63,7 +63,10 @@ async def runs_of(session: Session, task_ids: Sequence[int]) -> list[tuple[int, 
 
 
 async def remove_remains(session: Session, remains: Remains) -> Removed:
-    """Remove what was found, or some edges first; whoever else removes of these jobs is not waited for."""
+    """Delete one step's worth of rows of these jobs: edges first, then the given tasks, then groups, then `gone_jobs`.
+
+    Jobs that another transaction is removing are skipped.
+    """
     mine = select(gone_jobs.c.job_id).where(session.any_of(gone_jobs.c.job_id, remains.job_ids))
     ids = [row.job_id for row in await session.rows(mine.with_for_update(skip_locked=True))]
     if not ids:
@@ -81,7 +84,7 @@ async def _remove_edges(session: Session, job_ids: Sequence[int]) -> int:
     ends = (dependencies.c.previous_id, dependencies.c.next_id)
     found = await session.rows(select(*ends).where(session.any_of(dependencies.c.job_id, job_ids)).limit(STEP))
     for batch in in_batches([tuple(row) for row in found]):
-        first = session.any_of(ends[0], sorted({previous for previous, _ in batch}))  # so that MariaDB uses an index
+        first = session.any_of(ends[0], sorted({previous for previous, _ in batch}))  # lets MariaDB use an index
         await session.run(delete(dependencies).where(first, tuple_(*ends).in_(batch)))
     return len(found)
 
@@ -102,11 +105,11 @@ async def _remove_groups(session: Session, job_ids: Sequence[int]) -> int:
     return await session.run(delete(groups).where(session.any_of(groups.c.id, ids))) if ids else 0
 
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- queries
 
 
 async def count_of(session: Session, job_ids: Sequence[int]) -> tuple[list[int], int]:
-    """The tasks of these jobs, and of those that are gone and not done with; and how many runs they have."""
+    """Return the tasks of these jobs and of all `gone_jobs`, and the number of their runs."""
     left = [row.job_id for row in await session.rows(select(gone_jobs.c.job_id))]
     of_these = session.any_of(tasks.c.job_id, sorted({*job_ids, *left}))
     found = sorted(row.id for row in await session.rows(select(tasks.c.id).where(of_these)))
@@ -115,7 +118,10 @@ async def count_of(session: Session, job_ids: Sequence[int]) -> tuple[list[int],
 
 
 async def ended_among(session: Session, task_ids: Sequence[int]) -> set[int]:
-    """Those of these tasks that are known here and have ended, or were removed from their graphs after their runs."""
+    """Return those of these tasks that have ended, or that have runs here but no row any more.
+
+    A task with neither may belong to another database that writes logs into the same directory.
+    """
     which = session.any_of(tasks.c.id, sorted(task_ids))
     known = {row.id: row.status for row in await session.rows(select(tasks.c.id, tasks.c.status).where(which))}
     ended = {task_id for task_id, status in known.items() if status in ENDED_TASK}

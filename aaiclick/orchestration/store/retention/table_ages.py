@@ -1,4 +1,4 @@
-"""Tables whose time is over: those of jobs that ended long ago, and those that were known and never came into use."""
+"""Retention of tables: those of jobs that ended long ago, and those that were registered and never used."""
 
 from __future__ import annotations
 
@@ -29,16 +29,20 @@ from aaiclick.orchestration.store.tables import (
 
 
 async def mark_expired(session: Session, ttl_s: float) -> int:
-    """Mark the tables of jobs that ended longer ago than this: preserved or needed, but used by no run.
+    """Mark for dropping some tables of jobs that ended longer ago than `ttl_s`; return how many.
 
-    A job that is running again by the time its tables are locked keeps them.
+    Tables that are preserved, or that results refer to, are marked too; tables that a run or a live task uses are not.
+    A job that runs again by the time its tables are locked keeps them.
     """
     limit = await session.now() - timedelta(seconds=ttl_s)
     return await mark_tables_of(session, jobs.c.status.in_(sorted(ENDED_JOB)), jobs.c.completed_at < limit)
 
 
 async def mark_tables_of(session: Session, *over: ColumnElement[bool]) -> int:
-    """Mark some tables of the jobs of which this is so, if it is still so when the tables are locked."""
+    """Mark for dropping some unused tables of jobs that meet the conditions `over`; return how many.
+
+    The conditions are checked again after the tables are locked.
+    """
     name = table_context_refs.c.table_name
     used = exists().where(table_run_refs.c.table_name == name, ~table_run_refs.c.freed)
     due = (
@@ -56,7 +60,10 @@ async def mark_tables_of(session: Session, *over: ColumnElement[bool]) -> int:
 
 
 def _reading() -> ScalarSelect[int]:
-    """How many live tasks are pinned on a table: of a condition PostgreSQL would make a join, and read all pins."""
+    """Return a subquery that counts the live tasks that are pinned on a table.
+
+    A count, because PostgreSQL would turn an EXISTS into a join and read all pins.
+    """
     pin = table_pin_refs.c
     chosen = select(func.count()).select_from(table_pin_refs.join(tasks, tasks.c.id == pin.task_id))
     live = (pin.table_name == table_context_refs.c.table_name, ~pin.freed, tasks.c.status.in_(sorted(LIVE_TASK)))
@@ -64,9 +71,10 @@ def _reading() -> ScalarSelect[int]:
 
 
 async def mark_unclaimed(session: Session, age_s: float) -> int:
-    """Mark tables that have been known for so long, and that nothing refers to or ever did.
+    """Mark for dropping some tables that were registered more than `age_s` ago and have no reference or pin.
 
-    They were to be given to a job, and whoever did so died in between.
+    They were registered for a job, and the process that submitted it died in between. Tables that a stored job
+    preserves are left alone. Return how many tables were looked at.
     """
     refers = [
         exists().where(references.c.table_name == table_context_refs.c.table_name)
@@ -90,13 +98,13 @@ async def mark_unclaimed(session: Session, age_s: float) -> int:
 
 
 async def known_installation(session: Session) -> str | None:
-    """What this installation is called, if it has ever had tables."""
+    """Return the name of this installation; None if it has none yet, and so never had tables."""
     found: str | None = await session.scalar(select(installation.c.id))
     return found
 
 
 async def unknown_tables(session: Session, names: Sequence[str]) -> list[str]:
-    """Those of these tables of which nothing is known."""
+    """Return those of these tables that are not registered, in the given order."""
     known: set[str] = set()
     for batch in in_batches(sorted(names)):
         which = table_context_refs.c.table_name.in_(batch)

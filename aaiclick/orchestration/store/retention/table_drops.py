@@ -1,6 +1,6 @@
-"""Which tables may go. Whoever drops one decides under the lock of its row, and it is gone from that commit on.
+"""Which tables may be dropped. The decision is made under the lock of the table's row, and holds from its commit on.
 
-References that end are marked, not deleted: they tell where to look. They are deleted by whoever has looked.
+References that end are marked `freed` and not deleted: they tell which tables to check. The check deletes them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ DROPPED_AT_ONCE = 100
 
 
 async def mark_unneeded(session: Session) -> int:
-    """Look at tables of which references have ended, and mark those that nobody needs any more; gives what it saw."""
+    """Check tables with freed references, and mark those that are not needed any more for dropping.
+
+    Return the number of freed references and pins that were handled; 0 means that nothing is left to check.
+    """
     most = {"most": LOOKED_AT_ONCE}
     refs = [tuple(row) for row in await session.rows(session.built(_freed_refs), most)]
     pins = [tuple(row) for row in await session.rows(session.built(_freed_pins), most)]
@@ -57,7 +60,7 @@ async def mark_unneeded(session: Session) -> int:
     if not names:
         return 0
     await mark_those(session, names)
-    # exactly those that were seen: one that has ended since asks for another look
+    # only the references seen above: one that was freed since then asks for another check
     await session.dialect.tables.delete_freed(session, sorted(refs), sorted(pins))
     return len(refs) + len(pins)
 
@@ -68,9 +71,10 @@ def _freed_refs(_: Dialect) -> Select[Any]:
 
 
 def _is_over() -> ColumnElement[bool]:
-    """A reference that has ended, of a run whose claim has ended too: before, its tables would be found in use.
+    """Return the condition that a reference is freed and its run's claim has ended.
 
-    A number for each, since PostgreSQL would make a join of a condition, and read all references and all tasks for it.
+    While the run has its claim, its tables would be found in use. The claims are counted in a subquery, because
+    PostgreSQL would turn an EXISTS into a join and read all references and all tasks.
     """
     ref = table_run_refs.c
     mine = (tasks.c.id == ref.task_id, tasks.c.epoch == ref.epoch, tasks.c.status.in_(_LIVE))
@@ -84,20 +88,23 @@ def _freed_pins(_: Dialect) -> Select[Any]:
 
 
 async def mark_given(session: Session, names: Sequence[str]) -> None:
-    """Tables that were made for a job which did not come to be: they go, unless it did."""
+    """Mark for dropping, preserved or not, tables that were made for a job whose submission failed.
+
+    If the job was stored after all, its references keep them.
+    """
     await mark_those(session, names, preserved=True)
 
 
 async def mark_those(session: Session, names: Iterable[str], *, preserved: bool = False) -> None:
-    """Mark those of these tables that nobody needs; `preserved`: also those that are kept until their job's time."""
+    """Lock these tables and mark for dropping those that are not needed; preserved ones only with `preserved`."""
     locked = await lock_rows(session, names)
-    needed = await _needed(session, names)  # read after the lock: what was added meanwhile is seen
+    needed = await _needed(session, names)  # read after the lock, so that references added before it are seen
     free = [row.table_name for row in locked if preserved or not row.preserved]
     await mark_dropping(session, [name for name in free if name not in needed])
 
 
 async def lock_rows(session: Session, names: Iterable[str]) -> Sequence[Row[Any]]:
-    """Let nobody add a reference to these tables, or drop them, meanwhile."""
+    """Lock the rows of these tables, ordered by name, against new references and against dropping."""
     return await session.rows(session.built(_lock), {"ids": session.dialect.pack(sorted(names))})
 
 
@@ -108,7 +115,10 @@ def _lock(dialect: Dialect) -> Select[Any]:
 
 
 async def _needed(session: Session, names: Iterable[str]) -> set[str]:
-    """Those that a run uses or makes or a task needs, seen at one instant: a reference may become another."""
+    """Return those of these tables that a run uses or makes, or that a task or job is pinned on.
+
+    One statement, since a reference may be replaced by a pin between two.
+    """
     rows = await session.rows(session.built(_live), {"ids": session.dialect.pack(sorted(names))})
     return {row.table_name for row in rows}
 
@@ -121,13 +131,13 @@ def _live(dialect: Dialect) -> CompoundSelect[Any]:
 
 
 def being_made() -> ColumnElement[bool]:
-    """Whether the run that makes a known table has its claim."""
+    """Return the condition that the run which made a registered table still has its claim."""
     known = table_context_refs.c
     return exists().where(tasks.c.id == known.context_id, tasks.c.epoch == known.epoch, tasks.c.status.in_(_LIVE))
 
 
 async def mark_dropping(session: Session, names: Sequence[str]) -> None:
-    """From this commit on these tables are gone."""
+    """Mark these tables for dropping; from the commit on, no reference to them can be added."""
     if names:
         await session.run(session.built(_mark), {"ids": session.dialect.pack(names)})
 
@@ -136,11 +146,11 @@ def _mark(dialect: Dialect) -> Update:
     return update(table_context_refs).where(dialect.in_ids(table_context_refs.c.table_name)).values(dropping=True)
 
 
-# ---------------------------------------------------------------- what is to be dropped
+# ---------------------------------------------------------------- tables to drop
 
 
 async def next_to_drop(session: Session, after: str = "") -> list[str]:
-    """Tables that are as good as gone, in the order of their names."""
+    """Return up to DROPPED_AT_ONCE tables that are marked for dropping, by name, from after `after` on."""
     rows = await session.rows(session.built(_to_drop), {"after": after, "most": DROPPED_AT_ONCE})
     return [row.table_name for row in rows]
 
@@ -151,11 +161,11 @@ def _to_drop(_: Dialect) -> Select[Any]:
     return chosen.order_by(known.table_name).limit(bindparam("most"))
 
 
-# ---------------------------------------------------------------- what nobody said
+# ---------------------------------------------------------------- references that nobody ended
 
 
 def _stray() -> ColumnElement[bool]:
-    """References of runs that have no claim any more and whose worker is gone: nobody will say that they ended."""
+    """Return the condition that a live reference has no claim and no live worker, so that no report will end it."""
     alive = exists().where(workers.c.id == table_run_refs.c.worker_id, workers.c.status != WorkerStatus.STOPPED)
     claimed = exists().where(
         claims.c.worker_id == table_run_refs.c.worker_id,
@@ -166,7 +176,10 @@ def _stray() -> ColumnElement[bool]:
 
 
 async def free_strays(session: Session) -> int:
-    """What workers held that are gone; a session that is over is never alive again."""
+    """Free some references of runs whose worker is gone; return the number of runs.
+
+    This is safe because a session that has ended never becomes live again.
+    """
     rows = await session.rows(
         select(table_run_refs.c.task_id, table_run_refs.c.epoch).where(_stray()).distinct().limit(LOOKED_AT_ONCE)
     )
@@ -175,7 +188,10 @@ async def free_strays(session: Session) -> int:
 
 
 async def free_idle_pins(session: Session) -> int:
-    """Pins of tasks that ended without having used them, or that are gone."""
+    """Free pins of tasks that have ended, or that have no row any more; return the number of tasks.
+
+    The tasks are locked first; one that was cleared in between keeps its pins.
+    """
     ended = exists().where(tasks.c.id == table_pin_refs.c.task_id, tasks.c.status.in_(NO_MORE))
     known = exists().where(tasks.c.id == table_pin_refs.c.task_id) | exists().where(
         jobs.c.id == table_pin_refs.c.task_id
@@ -188,12 +204,12 @@ async def free_idle_pins(session: Session) -> int:
 
 
 def strays() -> ColumnElement[bool]:
-    """Whether there are references of workers that are gone."""
+    """Return the condition that `free_strays` has something to do."""
     return exists(select(literal(1)).select_from(table_run_refs).where(_stray()))
 
 
 def loose_tables() -> ColumnElement[bool]:
-    """Whether there is a table to look at or to drop."""
+    """Return the condition that a table is to be checked or dropped."""
     return or_(
         exists(select(literal(1)).select_from(table_run_refs).where(_is_over())),
         exists().where(table_pin_refs.c.freed),

@@ -1,1 +1,1 @@
-"""The catalogue, and the schedules that fire."""
+"""Registered jobs, the times at which their schedules fire, and backfills."""

@@ -1,4 +1,4 @@
-"""Backfills: past times of a schedule are run, so many at once; times that have run are left alone unless asked for."""
+"""Backfills: run past times of a schedule, so many at a time; times that have run are skipped unless asked for."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from aaiclick.orchestration.store.tables import backfills, fires, jobs
 MOMENT = timedelta(microseconds=1)
 
 Build = Callable[[RegisteredJob, datetime, Mapping[str, Any]], Submission]
-"""Makes the run of an entry for one of its times, with these arguments over its defaults."""
+"""Builds the submission of an entry for one time; the mapping holds arguments that override its defaults."""
 
 
 async def add_backfill(session: Session, facts: Mapping[str, Any]) -> Backfill:
-    """Let a range of times be run by whoever leads."""
+    """Insert a backfill; the leader's control loop will start its runs."""
     row = dict(facts) | {"id": new_id(), "status": BackfillStatus.RUNNING, "created_at": await session.now()}
     row["next_at"] = row["start_at"]
     await session.run(insert(backfills).values(row))
@@ -64,7 +64,7 @@ async def get_backfill(session: Session, backfill_id: int) -> Backfill | None:
 async def list_backfills(
     session: Session, entry_id: int, limit: int, offset: int, before: int | None = None
 ) -> list[Backfill]:
-    """The backfills of an entry, newest first; `before` is the last one of the page before."""
+    """Return the backfills of an entry, newest first; `before` is the id of the last one on the previous page."""
     created, key = backfills.c.created_at, backfills.c.id
     mine = select(backfills).where(backfills.c.registered_job_id == entry_id).order_by(created.desc(), key.desc())
     if before is not None:
@@ -75,7 +75,7 @@ async def list_backfills(
 
 
 async def count_runs(session: Session, ids: Collection[int]) -> dict[int, dict[str, int]]:
-    """How many runs of each of these backfills have which status."""
+    """Return, for each of these backfills, the number of its jobs by status."""
     counts: dict[int, dict[str, int]] = {}
     if not ids:
         return counts
@@ -87,7 +87,10 @@ async def count_runs(session: Session, ids: Collection[int]) -> dict[int, dict[s
 
 
 async def cancel_backfill(session: Session, backfill_id: int) -> bool:
-    """Start no more runs of it; False if it ended before."""
+    """Start no more runs of a backfill; return False if it has ended already. Raise NotFound if there is none.
+
+    Runs that have started go on.
+    """
     if await get_backfill(session, backfill_id) is None:
         raise NotFound(what="backfill", field="id", value=backfill_id, hint="")
     return await _end(session, backfill_id, BackfillStatus.CANCELLED)
@@ -100,7 +103,7 @@ async def _end(session: Session, backfill_id: int, status: BackfillStatus) -> bo
 
 
 async def open_backfills(session: Session, after: int | None = None) -> list[tuple[int, int]]:
-    """Backfills of which something is left, beyond this one, with their entries."""
+    """Return (backfill, entry) ids of running backfills with an id above `after`, at most `AT_ONCE`."""
     chosen = select(backfills.c.id, backfills.c.registered_job_id)
     chosen = chosen.where(backfills.c.status == BackfillStatus.RUNNING, backfills.c.id > (after or 0))
     rows = await session.rows(chosen.order_by(backfills.c.id).limit(AT_ONCE))
@@ -108,9 +111,9 @@ async def open_backfills(session: Session, after: int | None = None) -> list[tup
 
 
 async def advance(session: Session, backfill_id: int, entry_id: int, build: Build) -> bool:
-    """Start as many runs as there is room for; True if more can be done at once.
+    """Start as many runs as `parallel_max` allows; return True if another call can go on at once.
 
-    It has ended when all its times are done with and none of its runs is left.
+    Locks the entry and the backfill. Ends the backfill when no time is left and none of its runs is open.
     """
     entry = await lock_registered_job(session, entry_id=entry_id)
     row = await session.first(select(backfills).where(backfills.c.id == backfill_id).with_for_update())
@@ -147,7 +150,10 @@ async def advance(session: Session, backfill_id: int, entry_id: int, build: Buil
 
 
 async def _runs(session: Session, backfill: Backfill, before: Known) -> bool:
-    """Whether it runs a time. Under the lock of the run before: one that is being cleared is not run beside."""
+    """Return whether the backfill runs this time.
+
+    The job of the previous run is locked, so that it is not cleared, and does not run again, beside the new one.
+    """
     wanted = is_run(before.state, force=backfill.force, failed_only=backfill.failed_only)
     return wanted and await has_ended(session, before.job_id)
 

@@ -1,4 +1,4 @@
-"""Schedules fire: what is due becomes jobs, in one transaction under the entry's lock, each time once."""
+"""Firing of schedules: due times become jobs, in one transaction under the entry's lock, so each time runs once."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import backfills, fires, jobs, registered_jobs
 
 AT_ONCE = 100
-"""Entries that are looked at together."""
+"""Rows in one page of entries, of backfills, or of the times of a backfill."""
 
 QUEUED_MAX = 1_000
-"""Times of one entry that may wait for an earlier run; beyond, they are skipped."""
+"""How many times of one entry may wait for an earlier run; later ones are skipped."""
 
 Build = Callable[[RegisteredJob, datetime], Submission]
-"""Makes the run of an entry for one of its times."""
+"""Builds the submission of an entry for one time."""
 
 OPEN_JOB = sorted(set(JobStatus) - ENDED_JOB)
 
 
 class Fired(NamedTuple):
-    """What became of the times of one entry that had come."""
+    """How many due times of one entry were run, queued, skipped (for overlap) or missed."""
 
     name: str
     run: int
@@ -41,7 +41,7 @@ class Fired(NamedTuple):
 
 
 def question() -> ColumnElement[bool]:
-    """Whether something waits for an earlier run, or is left of a backfill."""
+    """Return the condition that a time is queued or a backfill is running; for the leader's poll (`pending_work`)."""
     return or_(
         exists(select(literal(1)).select_from(fires).where(fires.c.outcome == FireOutcome.QUEUED)),
         exists(select(literal(1)).select_from(backfills).where(backfills.c.status == BackfillStatus.RUNNING)),
@@ -49,13 +49,16 @@ def question() -> ColumnElement[bool]:
 
 
 def next_time() -> ScalarSelect[datetime | None]:
-    """When the next entry fires. Not compared with the time here: none of the three takes an index for a time that
-    is another at each row."""
+    """Return a subquery for the earliest `next_run_at`; NULL if no entry fires.
+
+    The caller compares it with the time. In SQL, the current time is evaluated for each row, and none of the three
+    databases uses an index for such a comparison.
+    """
     return select(func.min(registered_jobs.c.next_run_at)).scalar_subquery()
 
 
 async def due_entries(session: Session, after: tuple[datetime, int] | None = None) -> list[tuple[datetime, int]]:
-    """Entries whose time has come, the earliest first, beyond this one."""
+    """Return (next_run_at, id) of due entries, earliest first; `after` is the last one of the previous page."""
     moment, entry = registered_jobs.c.next_run_at, registered_jobs.c.id
     due = select(moment, entry).where(moment <= await session.now())
     if after is not None:
@@ -65,7 +68,10 @@ async def due_entries(session: Session, after: tuple[datetime, int] | None = Non
 
 
 async def fire_entry(session: Session, entry_id: int, build: Build) -> Fired | None:
-    """Do what is due of one entry; None if another did it, or it was disabled meanwhile."""
+    """Run, queue or skip the due times of one entry, and set its next one.
+
+    Return None if nothing is due any more: another process fired it, or it was disabled or lost its schedule.
+    """
     entry = await lock_registered_job(session, entry_id=entry_id)
     now = await session.now()
     if entry is None or not entry.enabled or entry.schedule is None:
@@ -110,11 +116,11 @@ async def _count_queued(session: Session, entry_id: int) -> int:
     return int(await session.scalar(select(func.count()).select_from(fires).where(*waiting)))
 
 
-# ---------------------------------------------------------------- steps that backfills take too
+# ---------------------------------------------------------------- steps shared with backfills
 
 
 async def known_fires(session: Session, entry_id: int, times: Collection[datetime]) -> dict[datetime, FireOutcome]:
-    """What became of those of these times that are known."""
+    """Return the outcome of each time of an entry that has a row in `fires`, between the first and last of `times`."""
     if not times:
         return {}
     within = (fires.c.registered_job_id == entry_id, fires.c.fire_at.between(min(times), max(times)))
@@ -123,7 +129,7 @@ async def known_fires(session: Session, entry_id: int, times: Collection[datetim
 
 
 class Known(NamedTuple):
-    """What became of a time, and its latest run."""
+    """The state of a time, and the job of its latest run; None if it never ran."""
 
     state: TimeState
     job_id: int | None = None
@@ -133,7 +139,7 @@ NEW = Known(TimeState.NEW)
 
 
 async def known_times(session: Session, entry_id: int, times: Collection[datetime]) -> dict[datetime, Known]:
-    """How the latest runs of those of these times stand that are known."""
+    """Return the state and latest job of each time that has a row in `fires`, between the first and last of `times`."""
     if not times:
         return {}
     within = (fires.c.registered_job_id == entry_id, fires.c.fire_at.between(min(times), max(times)))
@@ -154,7 +160,10 @@ def _state(outcome: str, status: str | None) -> TimeState:
 
 
 async def has_ended(session: Session, job_id: int | None) -> bool:
-    """Whether a run is over, and stays so until this transaction ends: whoever clears its tasks waits."""
+    """Lock a job's row and return whether the job has ended or is not kept any more; True without a job.
+
+    The lock makes a clear of its tasks wait until this transaction ends.
+    """
     if job_id is None:
         return True
     locked = select(jobs.c.status).where(jobs.c.id == job_id).with_for_update(key_share=True)
@@ -170,7 +179,7 @@ async def note_fire(
     now: datetime,
     backfill_id: int | None = None,
 ) -> None:
-    """Write down what became of a time; the key refuses a second row."""
+    """Insert the outcome of a time; the key of `fires` refuses a second row for it."""
     row = {
         "registered_job_id": entry_id,
         "fire_at": fire_at,
@@ -183,22 +192,22 @@ async def note_fire(
 
 
 async def start_run(session: Session, submission: Submission) -> int:
-    """Store the run of an entry; gives the job's id."""
+    """Store the job of a time and its graph; return the job's id."""
     await add_job(session, submission)
     return submission.job_id
 
 
 async def open_runs(session: Session, entry_id: int, limit: int | None = None) -> list[int]:
-    """The runs of an entry that have not ended, or so many of them: scheduled, by hand, or of a backfill."""
+    """Return the jobs of an entry that have not ended, at most `limit`: scheduled, started by hand or by a backfill."""
     mine = (jobs.c.registered_job_id == entry_id, jobs.c.status.in_(OPEN_JOB))
     return [row.id for row in await session.rows(select(jobs.c.id).where(*mine).limit(limit))]
 
 
-# ---------------------------------------------------------------- times that wait for an earlier run
+# ---------------------------------------------------------------- queued times
 
 
 async def queued_entries(session: Session, after: int | None = None) -> list[int]:
-    """Entries with times that wait, beyond this one."""
+    """Return the ids above `after` of entries that have queued times, at most `AT_ONCE`."""
     entry = fires.c.registered_job_id
     waiting = select(entry).where(fires.c.outcome == FireOutcome.QUEUED, entry > (after or 0))
     rows = await session.rows(waiting.distinct().order_by(entry).limit(AT_ONCE))
@@ -206,7 +215,10 @@ async def queued_entries(session: Session, after: int | None = None) -> list[int
 
 
 async def run_queued(session: Session, entry_id: int, build: Build) -> bool:
-    """Run the oldest time that waits, if no earlier run is left."""
+    """Run the oldest queued time of an entry; return whether it did.
+
+    It does not while a run of the entry is open, unless the entry allows overlap.
+    """
     entry = await lock_registered_job(session, entry_id=entry_id)
     if entry is None:
         return False
@@ -222,13 +234,13 @@ async def run_queued(session: Session, entry_id: int, build: Build) -> bool:
     return True
 
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- queries
 
 
 async def list_fires(
     session: Session, entry_id: int, limit: int, offset: int, before: datetime | None = None
 ) -> list[Fire]:
-    """What became of the times of an entry, the latest first; `before` is the last one of the page before."""
+    """Return the times of an entry with their outcomes, latest first; `before` is the last of the previous page."""
     mine = select(fires).where(fires.c.registered_job_id == entry_id).order_by(fires.c.fire_at.desc())
     if before is not None:
         mine = mine.where(fires.c.fire_at < before)

@@ -1,4 +1,4 @@
-"""The catalogue: entries by name, and when each fires next. Whoever changes or fires one locks its row first."""
+"""Rows of `registered_jobs`: read, add, change. A transaction that changes or fires an entry locks its row first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aaiclick.orchestration.store.tables import fires, registered_jobs
 
 PAGE = 500
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- queries
 
 
 async def get_registered_job(session: Session, name: str) -> RegisteredJob | None:
@@ -28,7 +28,7 @@ async def get_registered_job(session: Session, name: str) -> RegisteredJob | Non
 
 
 async def list_registered_jobs(session: Session, enabled_only: bool) -> list[RegisteredJob]:
-    """All of them in the order of their names, read in pages."""
+    """Return all entries, or only the enabled ones, ordered by name; they are read in pages."""
     found: list[RegisteredJob] = []
     while True:
         page = select(registered_jobs).order_by(registered_jobs.c.name).limit(PAGE)
@@ -45,7 +45,7 @@ async def list_registered_jobs(session: Session, enabled_only: bool) -> list[Reg
 async def lock_registered_job(
     session: Session, *, name: str | None = None, entry_id: int | None = None
 ) -> RegisteredJob | None:
-    """Read an entry that nobody else changes or fires until this transaction ends."""
+    """Read an entry, by name or id, and lock its row until this transaction ends; None if there is none."""
     chosen = registered_jobs.c.id == entry_id if name is None else registered_jobs.c.name == name
     row = await session.first(select(registered_jobs).where(chosen).with_for_update())
     return None if row is None else RegisteredJob.from_row(row)
@@ -59,7 +59,7 @@ def no_such_job(name: str) -> NotFound:
 
 
 async def add_registered_job(session: Session, facts: Mapping[str, Any]) -> RegisteredJob:
-    """A new entry; a unique index refuses a name that is taken."""
+    """Insert an entry, enabled unless `facts` say otherwise; a unique index refuses a name that is taken."""
     now = await session.now()
     row = {"enabled": True} | dict(facts) | {"id": new_id(), "created_at": now, "updated_at": now}
     row["next_run_at"] = next_time(row["schedule"], row["timezone"], now) if row["enabled"] else None
@@ -68,13 +68,19 @@ async def add_registered_job(session: Session, facts: Mapping[str, Any]) -> Regi
 
 
 async def upsert_registered_job(session: Session, facts: Mapping[str, Any]) -> RegisteredJob:
-    """A new entry, or all of an old one anew. Without `enabled` among the facts, an old entry stays as it is."""
+    """Insert an entry, or replace the facts of the one with this name.
+
+    Without `enabled` among the facts, an existing entry stays enabled or disabled as it was.
+    """
     entry = await lock_registered_job(session, name=facts["name"])
     return await (add_registered_job(session, facts) if entry is None else _change(session, entry, facts))
 
 
 async def set_enabled(session: Session, name: str, enabled: bool) -> RegisteredJob:
-    """Let a schedule fire, or not. Times that passed meanwhile are not made up for."""
+    """Enable or disable an entry. Times that passed while it was disabled are not made up for.
+
+    Raise NotFound if there is no entry of this name.
+    """
     entry = await lock_registered_job(session, name=name)
     if entry is None:
         raise no_such_job(name)
@@ -87,7 +93,7 @@ async def _change(session: Session, entry: RegisteredJob, facts: Mapping[str, An
     before = {field: getattr(entry, field) for field in timing}
     after = {field: facts.get(field, before[field]) for field in timing}
     changes = dict(facts) | {"updated_at": now}
-    if after != before:  # else a time that has come, and is not noticed yet, would be lost
+    if after != before:  # otherwise a time that is due, and not fired yet, would be lost
         fires_on = after["enabled"]
         changes["next_run_at"] = next_time(after["schedule"], after["timezone"], now) if fires_on else None
     await session.run(update(registered_jobs).where(registered_jobs.c.id == entry.id).values(changes))
@@ -103,11 +109,11 @@ async def _read(session: Session, entry_id: int) -> RegisteredJob:
 
 
 def next_time(schedule: str | None, zone: str, now: datetime) -> datetime | None:
-    """When a schedule fires next; None without a schedule."""
+    """Return when a schedule fires next after `now`; None without a schedule."""
     return None if schedule is None else next_fire(parse_schedule(schedule), find_zone(zone), now)
 
 
 async def leave_queued(session: Session, entry_id: int) -> None:
-    """What waits for an earlier run of a job that is disabled now, or has no schedule any more, will not run."""
+    """Mark the queued times of an entry as skipped: it was disabled, or lost its schedule."""
     waiting = (fires.c.outcome == FireOutcome.QUEUED, fires.c.registered_job_id == entry_id)
     await session.run(update(fires).where(*waiting).values(outcome=FireOutcome.SKIPPED))
