@@ -1,7 +1,7 @@
-"""From a function to the text that names it, and back; and whether its arguments fit.
+"""Entrypoints: the name of a function (`module.function`), finding the function by it, and checking arguments.
 
-What a worker calls is named by an entrypoint, `module.function`. Nothing here runs a function, but finding one imports
-the user's module.
+Workers find the functions they run by entrypoints. Nothing here calls a function, but finding one imports the user's
+module.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def main() -> None:
     search_in(*places)
     try:
         answer = convert(name, given) if converts else look_at(name)
-    except BaseException as error:  # an import may end the process, or raise anything
+    except BaseException as error:  # an import may call sys.exit, or raise anything
         cause = f"importing it raised {type(error).__name__}: {shorten(str(error))}"
         answer = {"refused": {"entrypoint": name, "cause": cause, "hint": ""}, "missing": False}
     os.write(answer_to, json.dumps(answer).encode() + b"\n")
