@@ -37,7 +37,7 @@ class PlannedTime(NamedTuple):
 
     fire_at: datetime
     state: TimeState
-    """Whether a job ran for it, and how that ended."""
+    """What became of the time so far: not run, queued, skipped, or the state of its latest job."""
     runs: bool
     """Whether the backfill would run it."""
     job_id: int | None

@@ -261,5 +261,5 @@ def _note_row(error: BaseException, callback: Loaded, rows: list[Any], first: in
 
 
 def refuse_returned(callback: Loaded, cause: str, hint: str) -> NoReturn:
-    """Raise EntrypointError, which is not retried by default: another attempt would return the same."""
+    """Raise EntrypointError, which is never retried: another attempt would return the same."""
     raise EntrypointError(entrypoint=callback.name, cause=cause, hint=hint)

@@ -387,10 +387,7 @@ def _times(entry: RegisteredJob, fire_at: datetime) -> list[datetime]:
 
 
 def _submission(job: Job, path: str, kwargs: dict[str, Any]) -> Submission:
-    """Return a submission with one entry task, whose result is the job's.
-
-    The task is not added to a graph that the caller may be building.
-    """
+    """Return a submission with one entry task, whose result is the job's; it joins no graph that the caller builds."""
     around, group = collector.set(None), current_group.set(None)
     try:
         task = Task(path, kwargs, priority=job.priority, references=False, chosen=True)

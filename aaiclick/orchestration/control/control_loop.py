@@ -23,14 +23,14 @@ EVERY_S = 2.0
 TTL_S_MAX = 10.0
 
 LATER_S_MAX = 30.0
-"""The longest wait for a periodic reconciler after a process begins to lead.
+"""While another process leads, the periodic reconcilers of this one stay put off by up to this time.
 
-A new leader first runs the reconcilers whose questions report work.
+So a new leader first runs the reconcilers whose questions report work.
 """
 
 ROUND_S_MAX = 300.0
-"""How long a question or a reconciler may take. Then it is cancelled, and started again on another connection; no work
-is lost, because each of its steps commits by itself."""
+"""How long a question or a reconciler may take. Then it is cancelled, and started again on another connection; its
+finished steps are kept, because each commits by itself."""
 
 
 class Control:
