@@ -1,5 +1,7 @@
-"""Backfills: running the past times of a schedule, a limited number at once. Times that have run are left out unless
-the caller asks for them."""
+"""Backfills: running the past times of a schedule, a limited number at once.
+
+Times that have run are left out unless the caller asks for them.
+"""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class Context:
     ) -> Object:
         """Make an empty Object with these columns, in the surrounding `data_context` or in that of the run.
 
-        With neither, this context opens one, which ends with it: its Objects without a name are dropped then.
+        With neither, an entered context opens one, which ends with it: its Objects without a name are dropped then.
         """
         from aaiclick.data.context import current_context, is_context_around  # here, to keep start-up light
 

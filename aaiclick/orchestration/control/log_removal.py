@@ -42,7 +42,7 @@ def remove(directory: Path, names: Iterable[str]) -> Gone:
 
 
 def old_logs(directory: Path, before_s: float) -> Iterator[dict[str, int]]:
-    """Yield the logs last written before `before_s` (seconds of the epoch), as {name: task id}, AT_ONCE at a time."""
+    """Yield the logs last written before `before_s` (Unix time), as {name: task id}, AT_ONCE at a time."""
     named = _named(directory, lambda facts: facts.st_mtime < before_s)
     while some := dict(islice(named, AT_ONCE)):
         yield some

@@ -15,7 +15,7 @@ from aaiclick.orchestration.rules.values.encoding import decode_kwargs
 class _Row:
     @classmethod
     def from_row(cls, row: Any) -> Self:
-        """Make a record from a row of its table."""
+        """Make an instance from a row of its table."""
         return cls(**row._mapping)
 
 

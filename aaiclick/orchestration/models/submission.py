@@ -18,7 +18,7 @@ INSTEAD = "Pass a Secret in its place."
 class Submission:
     """New tasks, groups and edges for one job; `new_job` is set if the job itself is new.
 
-    `whole`: nothing will be added to the new job before its tasks run, so without tasks it is complete at once.
+    `whole`: no caller is expected to add to the new job, so without tasks it is complete at once.
     """
 
     job_id: int
