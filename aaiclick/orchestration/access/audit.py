@@ -33,8 +33,8 @@ class Change:
 async def audited(actor: Token, verb: str, target: str) -> AsyncIterator[Change]:
     """Insert an audit entry before the block runs, and store its outcome afterwards.
 
-    Both are committed in transactions of their own. An entry without an outcome is in progress, or its process died: the
-    change may have been made or not.
+    Both are committed in transactions of their own. An entry without an outcome is in progress, or its process died:
+    the change may have been made or not.
     """
     change = Change(target[:TARGET_LENGTH_MAX])
     async with connected() as database:
