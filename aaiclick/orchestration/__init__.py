@@ -1,6 +1,6 @@
-"""Jobs, tasks, groups and dependencies: what you call to build workflows and to run them.
+"""The public functions and classes for building workflows and running them: jobs, tasks, groups, dependencies.
 
-The names are loaded when they are first used, so that importing this costs next to nothing.
+Each name is imported from its module when it is first used, so that importing this package is cheap.
 """
 
 from __future__ import annotations

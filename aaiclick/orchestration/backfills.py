@@ -1,4 +1,7 @@
-"""Backfills: run the past times of a schedule, so many at once; those that have run only if that is asked for."""
+"""Backfills: running the past times of a schedule, a limited number at once.
+
+Times that have run are left out unless the caller asks for them.
+"""
 
 from __future__ import annotations
 
@@ -32,21 +35,24 @@ from aaiclick.orchestration.submitting.entrypoints import check_call
 
 
 class PlannedTime(NamedTuple):
-    """A time of a schedule that a backfill covers."""
+    """A time of a schedule in the range of a backfill."""
 
     fire_at: datetime
     state: TimeState
-    """What became of it so far."""
+    """What became of the time so far: not run, queued, skipped, or the state of its latest job."""
     runs: bool
     """Whether the backfill would run it."""
     job_id: int | None
-    """Its latest run."""
+    """The id of its latest job; None if there is none."""
 
 
 async def plan_backfill(
     name: str, start: date, end: date, *, force: bool = False, failed: bool = False
 ) -> list[PlannedTime]:
-    """The times that a backfill of this range would cover, from the start on and without the end: which would run."""
+    """Return the times that a backfill of this range covers, and for each whether it would run; nothing is stored.
+
+    The range includes `start` and excludes `end`.
+    """
     how = _how(force, failed)
 
     async def work(session: Session) -> list[PlannedTime]:
@@ -72,10 +78,11 @@ async def backfill_job(
     force: bool = False,
     failed: bool = False,
 ) -> Backfill:
-    """Run an entry for each of its past times in a range, at most so many at once; whoever leads starts the runs.
+    """Run a registered job for each of its past times in a range, at most `parallel` at once.
 
-    A `date` is its midnight in the entry's zone. A time that was skipped, or missed, runs. One that has run is not run
-    again, unless with `force`; with `failed`, only those run whose last run failed. What runs is left alone.
+    This call stores the backfill; the leader of the control loop starts the jobs. A `date` means its midnight in the
+    entry's time zone. A time that was skipped or missed runs. A time that has run is run again only with `force`; with
+    `failed`, only times whose last run failed are run. A time whose job is still running is left alone.
     """
     how = _how(force, failed)
     if type(parallel) is not int or not 1 <= parallel <= PARALLEL_MAX:
@@ -136,14 +143,14 @@ async def _plan(
 
 
 def _check_call(entry: RegisteredJob, given: Mapping[str, object]) -> None:
-    """The time, or the interval, goes over what is given."""
+    """Check the arguments against the function's signature; the time parameters are always given."""
     found = find_entrypoint(entry.entrypoint)
     if found is not None:
         check_call(found, {*entry.default_kwargs, *given, *entry.time_names}, entry.entrypoint)
 
 
 async def get_backfill(backfill_id: int) -> Backfill | None:
-    """A backfill as it is now; None if there is none."""
+    """Return a backfill with the current counts; None if there is none with this id."""
     wanted = check_id(backfill_id, "backfill id")
     async with connected() as database:
         return await database.read(lambda session: store.get_backfill(session, wanted))
@@ -152,7 +159,7 @@ async def get_backfill(backfill_id: int) -> Backfill | None:
 async def list_backfills(
     name: str, limit: int | None = None, offset: int | None = None, *, before: int | None = None
 ) -> list[Backfill]:
-    """The backfills of an entry, newest first; `before` is the id of the last one of the page before."""
+    """Return the backfills of an entry, newest first; `before` is the id of the last one of the previous page."""
     wanted, (count, first) = check_name(name, "Job name"), check_paging(limit, offset)
     below = None if before is None else check_id(before, "before")
 
@@ -167,7 +174,7 @@ async def list_backfills(
 
 
 async def cancel_backfill(backfill_id: int) -> bool:
-    """Start no more runs of a backfill; those that began go on. False if it had ended."""
+    """Start no more jobs of a backfill; those that were started go on. Return False if it had ended."""
     wanted = check_id(backfill_id, "backfill id")
     async with connected() as database:
         return await database.transact(lambda session: store.cancel_backfill(session, wanted))

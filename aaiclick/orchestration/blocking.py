@@ -1,4 +1,4 @@
-"""Waiting for what is awaited, from code that does not await."""
+"""Running coroutines from synchronous code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ T = TypeVar("T")
 
 
 def blocking(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run to its end from code that does not await; inside a running loop, on a thread of its own."""
+    """Run a coroutine from synchronous code and return its result.
+
+    If the caller's thread runs an event loop, the coroutine runs in a new loop on another thread, and the caller's loop
+    is blocked meanwhile.
+    """
     if not in_running_loop():
         return asyncio.run(work())
     with ThreadPoolExecutor(1, thread_name_prefix="aaiclick-blocking") as pool:
@@ -21,13 +25,13 @@ def blocking(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def refuse_running_loop(call: str, instead: str) -> None:
-    """Say what to await, where blocking would stop the loop that this runs in."""
+    """Raise RunningLoop, naming what to await instead, if blocking here would block a running event loop."""
     if in_running_loop():
         raise RunningLoop(call=call, instead=instead)
 
 
 def in_running_loop() -> bool:
-    """Whether this code runs in an event loop, which blocking would stop."""
+    """Return whether this thread runs an event loop now."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

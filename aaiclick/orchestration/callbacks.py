@@ -1,4 +1,4 @@
-"""Functions that are called for rows: how they are named, checked and found again, what they return, and the calls."""
+"""The callbacks of operators (map, filter …): naming, checking and loading them, and calling them for rows."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from aaiclick.orchestration.submitting.entrypoints import entrypoint_of, kind_of
 log = logging.getLogger("aaiclick")
 
 Callback = str | Callable[..., Any]
-"""A function, one marked `@task`, or the name by which it is imported."""
+"""A function, a function marked `@task`, or its importable name."""
 
 ROWS_AWAITED = 16
-"""Rows of a part for which an `async def` is under way at the same time."""
+"""How many calls of an `async def` callback run at the same time for the rows of a part."""
 
 _OPTIONS = ("retry", "max_retries", "timeout_s", "priority")
 
@@ -34,9 +34,9 @@ _OPTIONS = ("retry", "max_retries", "timeout_s", "priority")
 
 
 def name_callback(callback: Callback, given: int, args: Sequence[object], kwargs: Mapping[str, object]) -> str:
-    """The name by which a worker finds the callback, which can be called with so many values and these arguments.
+    """Return the entrypoint of a callback; raise an error if it does not accept `given` values and these arguments.
 
-    As for tasks: a module that is missing here may be there where workers run elsewhere.
+    As for tasks, a module that is missing here may exist where workers run: that gives a warning, except in local mode.
     """
     name = path_of(callback)
     try:
@@ -52,7 +52,10 @@ def name_callback(callback: Callback, given: int, args: Sequence[object], kwargs
 
 
 def _refuse_generator(name: str, function: Any) -> None:
-    """A call of such a function does nothing yet: `foreach` would do nothing at all, `filter` would keep every row."""
+    """Refuse a generator function: a call runs none of its body, and the generator it returns is true.
+
+    `foreach` would do nothing, and `filter` would keep every row.
+    """
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         cause = "it has yield: calling it for a row does nothing and gives a generator"
         raise EntrypointError(entrypoint=name, cause=cause, hint="Return a value, or a list of values.")
@@ -63,7 +66,7 @@ def _check_arguments(
 ) -> None:
     try:
         signature = inspect.signature(function)
-    except (ValueError, TypeError):  # Python knows of none
+    except (ValueError, TypeError):  # it has no signature that Python can tell
         return
     try:
         signature.bind(*[None] * given, *args, **kwargs)
@@ -75,7 +78,7 @@ def _check_arguments(
 
 
 def refuse_nothing(callback: Callback) -> None:
-    """Refuse a function whose annotation says that it returns None, where that is needed."""
+    """Raise EntrypointError if the annotation of a callback of `map` says that it returns None."""
     annotations = getattr(unwrap(callback), "__annotations__", {})
     if annotations.get("return", typing.Any) in (None, "None"):
         cause = "map needs what it returns, and it returns None"
@@ -86,12 +89,12 @@ def refuse_nothing(callback: Callback) -> None:
 
 
 class Loaded(NamedTuple):
-    """A callback that was found."""
+    """A callback that was imported by its name."""
 
     name: str
     function: Callable[..., Any]
     options: dict[str, Any]
-    """Those of `@task` that hold for the tasks that call it."""
+    """The options of its `@task` that also apply to the tasks that call it (_OPTIONS)."""
 
     @property
     def is_async(self) -> bool:
@@ -99,7 +102,7 @@ class Loaded(NamedTuple):
 
 
 def load_callback(name: str) -> Loaded:
-    """The function of this name; its module is imported."""
+    """Import the callback of this name."""
     found = resolve(name)
     if kind_of(found) == "job":
         raise EntrypointError(entrypoint=name, cause="it is a workflow (@job)", hint="Give a function, or a @task.")
@@ -108,12 +111,10 @@ def load_callback(name: str) -> Loaded:
 
 
 def returned_fields(function: Callable[..., Any], *, drop_none: bool = False) -> dict[str, str]:
-    """The columns that the annotation of what it returns tells; none if that does not tell enough.
+    """Return the columns and types that a function's return annotation gives; {} if it does not give all of them.
 
-    With `drop_none`, what it tells besides None.
-
-    A TypedDict tells names and types, any other type that of a single value. `datetime` does not tell whether it has a
-    zone: the values do.
+    A TypedDict gives names and types, any other type is that of a single value. With `drop_none`, None is left out of
+    the annotation first. `datetime` gives {}, because it does not say whether the values have a time zone.
     """
     try:
         hint = typing.get_type_hints(function).get("return", typing.Any)
@@ -131,7 +132,7 @@ def returned_fields(function: Callable[..., Any], *, drop_none: bool = False) ->
 
 
 def _without_none(hint: Any) -> Any:
-    """What is left of `int | None`."""
+    """Return the other type of an Optional (`int` for `int | None`), and any other annotation unchanged."""
     if typing.get_origin(hint) not in (typing.Union, types.UnionType):
         return hint
     left = [each for each in typing.get_args(hint) if each is not types.NoneType]
@@ -139,7 +140,7 @@ def _without_none(hint: Any) -> Any:
 
 
 def _has_columns(hint: object) -> bool:
-    """Whether values of this type are rows with names; of which names, it does not say."""
+    """Return whether the type is a mapping: its values are rows with column names, which the type does not give."""
     origin = typing.get_origin(hint) or hint
     return isinstance(origin, type) and issubclass(origin, Mapping)
 
@@ -148,7 +149,7 @@ def _has_columns(hint: object) -> bool:
 
 
 async def call_once(callback: Loaded, *given: object, **named: object) -> Any:
-    """What it returns; a plain function runs on a thread, so that others go on."""
+    """Call the callback once and return its value. A plain function runs on a thread, to keep the event loop free."""
     if callback.is_async:
         return await callback.function(*given, **named)
     returned = await _on_thread(callback, lambda: callback.function(*given, **named))
@@ -164,11 +165,12 @@ async def call_for_rows(
     *,
     kept: bool = False,
 ) -> list[Any]:
-    """What it returns for each row, in their order. An error is told with the number of its row.
+    """Call the callback for each row and return the values in the order of the rows. An error names its row in a note.
 
-    A plain function is called for one row after the other; of coroutines, several are under way at the same time.
-    A plain function may give some as well. Where values are `kept`, only the first is looked at: a later one among them
-    is refused as a value, and nobody takes it for true.
+    A plain function is called for one row after the other, on a thread. Of an `async def`, ROWS_AWAITED calls run at
+    the same time, and so do coroutines that a plain function returns. With `kept`, only the first value is checked for
+    being a coroutine: the values are stored, and storing refuses a later coroutine. Otherwise all values are checked,
+    because a coroutine would count as true.
     """
     if callback.is_async:
         function = callback.function
@@ -181,7 +183,7 @@ async def call_for_rows(
     finally:
         for each in returned:
             if isinstance(each, types.CoroutineType):
-                each.close()  # those that were not begun
+                each.close()  # avoids warnings about coroutines that were never awaited
 
 
 async def _value_of(given: Any) -> Any:
@@ -189,7 +191,7 @@ async def _value_of(given: Any) -> Any:
 
 
 async def _on_thread(callback: Loaded, call: Callable[[], Any]) -> Any:
-    """What a call gives. StopIteration cannot pass through a future: whoever waits would wait for ever."""
+    """Call on a thread. StopIteration becomes a RuntimeError: a future cannot carry it, and the caller would hang."""
 
     def work() -> Any:
         try:
@@ -219,9 +221,9 @@ def _call_for_rows(
 async def _await_for_rows(
     callback: Loaded, rows: list[Any], first: int, start: Callable[[int], Awaitable[Any]]
 ) -> list[Any]:
-    """What comes of the coroutines for these rows. The first error ends it: no other row is begun, those begun end.
+    """Await `start(at)` for each row and return the values. The first error cancels all other calls, and is raised.
 
-    Each of some takes the next row when it is done with one: that costs hardly more than one after the other.
+    A few tasks take one row after the other from a common iterator, which is cheaper than one asyncio task per row.
     """
     returned: list[Any] = [None] * len(rows)
     left = iter(range(len(rows)))
@@ -233,7 +235,7 @@ async def _await_for_rows(
                 return
             try:
                 returned[at] = await start(at)
-            except BaseException as error:  # told below: SystemExit would end the loop, and not this alone
+            except BaseException as error:  # raised below: a SystemExit in an asyncio task would end the event loop
                 if not failed:
                     _note_row(error, callback, rows, first, at)
                 failed.append(error)
@@ -259,5 +261,5 @@ def _note_row(error: BaseException, callback: Loaded, rows: list[Any], first: in
 
 
 def refuse_returned(callback: Loaded, cause: str, hint: str) -> NoReturn:
-    """What a callback did would be the same in another attempt."""
+    """Raise EntrypointError, which is never retried: another attempt would return the same."""
     raise EntrypointError(entrypoint=callback.name, cause=cause, hint=hint)

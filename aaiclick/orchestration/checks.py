@@ -1,4 +1,4 @@
-"""What is checked before anything is submitted: that it can be run, and that nobody submits by importing."""
+"""Checks before a submission: entrypoints can be imported, arguments fit, no module submits while it is imported."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ log = logging.getLogger("aaiclick")
 
 
 def refuse_during_import(call: str) -> None:
-    """A module that submits when it is imported would submit again in every worker."""
+    """Raise SubmitDuringImport while a module is imported to find an entrypoint: every worker would submit again."""
     if module := importing():
         raise SubmitDuringImport(call=call, module=module)
 
 
 def check_entrypoints(tasks: Iterable[Task]) -> None:
-    """Refuse what cannot be imported here, or does not take these arguments; each function is looked at once.
+    """Raise an error for tasks whose function cannot be imported here or does not take their arguments.
 
-    Where workers run elsewhere, a module that is missing here may well be there: that is a warning. A `@job` is
-    refused: only as the entry of a run does it stage its graph (`run_job`, schedules).
+    Each combination of function and argument names is checked once. A module that is missing here may exist where
+    workers run: that gives a warning, except in local mode. A `@job` is refused: it adds its graph only as the entry
+    task of a run (`run_job`, schedules).
     """
     seen: set[tuple[str, frozenset[str]]] = set()
     for task in tasks:
@@ -54,7 +55,10 @@ def check_entrypoints(tasks: Iterable[Task]) -> None:
 
 
 def find_entrypoint(entrypoint: str) -> Callable[..., Any] | None:
-    """What an entrypoint names; None, with a warning, where its module is missing here and may be with the workers."""
+    """Return what an entrypoint names; None, with a warning, if its module is missing here.
+
+    It may exist where workers run. In local mode there is no such place, and EntrypointError is raised.
+    """
     try:
         return resolve(entrypoint)
     except EntrypointError as error:
@@ -65,26 +69,32 @@ def find_entrypoint(entrypoint: str) -> Callable[..., Any] | None:
 
 
 def check_defaults(function: Callable[..., Any], names: Iterable[str], entrypoint: str, *, complete: bool) -> None:
-    """Refuse defaults that the function does not take; all that it needs must be among them if `complete`."""
+    """Raise SignatureMismatch for defaults that the function does not take.
+
+    With `complete`, all required parameters must be among them.
+    """
     given = frozenset(names)
     check_call(unwrap(function), given if complete else given | required_names(function), entrypoint)
 
 
 def check_kwargs(kwargs: Mapping[str, object] | None, field: str) -> dict[str, object]:
-    """A copy of the arguments, if that is what they are."""
+    """Return a copy of the arguments as a dict; raise InputError if they are no mapping."""
     if kwargs is not None and not isinstance(kwargs, Mapping):
         raise InputError(field=field, value=shorten(kwargs), rule="a dict of arguments by their names", hint="")
     return dict(kwargs or {})
 
 
 def json_arguments(entrypoint: str, kwargs: Mapping[str, object]) -> dict[str, object]:
-    """JSON as the function's annotations promise it; refused by name if it cannot be that. Its module is imported."""
+    """Return JSON arguments converted to the types of the function's annotations; its module is imported.
+
+    Raise an error that names the argument if one cannot be converted.
+    """
     found = find_entrypoint(entrypoint)
     return dict(kwargs) if found is None else converted(hints_of(unwrap(found)), kwargs)
 
 
 def unexposed(kwargs_json: str, field: str) -> str:
-    """The arguments, unless they hold what a Secret was resolved to here."""
+    """Return the encoded arguments; raise ValueExposed if they contain the value of a Secret resolved here."""
     if is_mentioned(kwargs_json):
         raise ValueExposed(what=field, hint=INSTEAD)
     return kwargs_json

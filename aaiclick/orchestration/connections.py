@@ -1,8 +1,7 @@
-"""The open connection to the state: a database for the front door, a coordinator for whoever runs tasks.
+"""The open connection to the database: a `Database` for queries, a coordinator for submitting and running tasks.
 
-What it needs of the store is imported once it is opened: a process that only runs bodies never is asked to. A
-coordinator and the bus are imported and made when they are first asked for: who only reads, as most commands do, needs
-neither.
+The modules of the store are imported when a connection is opened: a process that only runs bodies never does that. A
+coordinator and the bus are imported and made at their first use: commands that only read need neither.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Open:
-    """A database, with what is made once it is asked for."""
+    """An open database, with the bus and the coordinator that are made at their first use."""
 
     def __init__(self, database: Database) -> None:
         self.loop = asyncio.get_running_loop()
@@ -59,14 +58,14 @@ _open: ContextVar[_Open | None] = ContextVar("aaiclick_open", default=None)
 
 @asynccontextmanager
 async def connected() -> AsyncIterator[Database]:
-    """The database of the context around, or a connection of its own for as long as the block."""
+    """Yield the database of the surrounding `connected` block, or one that is opened for this block."""
     async with _opened() as opened:
         yield opened.database
 
 
 @asynccontextmanager
 async def coordinated() -> AsyncIterator[DirectCoordinator]:
-    """The coordinator of the context around, or one of its own for as long as the block."""
+    """Yield the coordinator of the surrounding connection, or of one that is opened for this block."""
     async with _opened() as opened:
         yield opened.coordinator
 
@@ -86,6 +85,6 @@ async def _opened() -> AsyncIterator[_Open]:
         await provide_ids(opened.database)
         yield opened
     finally:
-        # not by token: a fixture may be left in another context than the one it was entered in
+        # not `reset(token)`: an async fixture may be closed in another context than the one that opened it
         _open.set(around)
         await opened.close()

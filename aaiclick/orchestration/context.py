@@ -1,4 +1,4 @@
-"""Contexts: what is applied to a job, and a connection that stays open for all that happens inside."""
+"""Contexts: `apply` commits nodes to a job, and `async with` keeps one connection open for all calls inside."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Entered(NamedTuple):
 
 
 class _OwnData:
-    """The data context that a Context opens for itself, when the first Object is made and none is around."""
+    """The `data_context` that a Context opens when `create_object` is called outside of any other."""
 
     def __init__(self) -> None:
         self._opening = asyncio.Lock()
@@ -53,9 +53,9 @@ class _OwnData:
 
 
 class Context:
-    """A job's context: `apply` commits tasks, groups and dependencies to it.
+    """A job's context: `apply` commits tasks, groups and dependencies to the job.
 
-    Use it as it is, or with `async with`, which keeps one connection open for all that happens inside.
+    `async with` is optional; it keeps one connection open for all calls inside.
     """
 
     def __init__(self, job_id: int | None = None) -> None:
@@ -72,7 +72,7 @@ class Context:
         return self
 
     async def __aexit__(self, *error: Any) -> None:
-        """Leave the block that this coroutine entered last; a fixture may be left by another than entered it."""
+        """Leave the block that this asyncio task entered last; if it entered none (a fixture), the last of all."""
         mine = [entered for entered in self._entered if entered.by is asyncio.current_task()]
         last = (mine or self._entered)[-1]
         self._entered.remove(last)
@@ -84,12 +84,12 @@ class Context:
             await last.connection.__aexit__(*error)
 
     async def apply(self, items: T) -> T:
-        """Commit these with their dependencies, and with whatever unapplied they wait for, in one transaction.
+        """Commit nodes with their dependencies, and the unapplied nodes they need, in one transaction; return `items`.
 
-        Refused as a whole: cycles, nodes of other jobs, ids that no one holds, functions that do not take what they
-        are given. Returns what it was given.
+        An error stores nothing. It is raised for cycles, nodes of other jobs, unknown ids, and functions that do not
+        take their arguments.
 
-        In a running task, what is applied to its own job appears when the task has completed, and not if it fails.
+        In a running task, nodes applied to its own job are stored when the task completes, and not if it fails.
         """
         refuse_during_import("apply(…)")
         if self.job_id is None:
@@ -106,7 +106,7 @@ class Context:
         return items
 
     def _staging(self) -> Staging | None:
-        """Where the run around gathers what it makes, if this is a context of its job."""
+        """Return the staging of the surrounding run, if this is a context of the run's job; else None."""
         staging = staging_around()
         return staging if staging is not None and staging.job_id == self.job_id else None
 
@@ -118,9 +118,9 @@ class Context:
         scope: Scope = "global",
         order: bool = False,
     ) -> Object:
-        """An empty Object with these columns, in the `data_context` around or in that of the run.
+        """Make an empty Object with these columns, in the surrounding `data_context` or in that of the run.
 
-        With neither, this context opens one of its own, which ends with it: what has no name goes then.
+        With neither, an entered context opens one, which ends with it: its Objects without a name are dropped then.
         """
         from aaiclick.data.context import current_context, is_context_around  # here, to keep start-up light
 
@@ -130,16 +130,16 @@ class Context:
 
 
 def orch_context(job_id: int | None = None) -> Context:
-    """`async with orch_context():` keeps one connection open for all the calls inside.
+    """Make a context. `async with orch_context():` keeps one connection open for all calls inside.
 
-    In a running task it is bound to the task's own job, unless another is named.
+    In a running task it is bound to the task's own job, unless `job_id` names another.
     """
     staging = staging_around()
     return Context(staging.job_id if job_id is None and staging is not None else job_id)
 
 
 def get_current_context() -> Context:
-    """The context around."""
+    """Return the context entered last, or that of the running task's job; raise NoContext if there is none."""
     context = around.get()
     if isinstance(context, Staging):
         context.context = context.context or Context(context.job_id)
@@ -150,7 +150,7 @@ def get_current_context() -> Context:
 
 
 def get_current_job_id() -> int:
-    """The job of the context around."""
+    """Return the job id of the current context; raise NoContext if there is none or it has no job."""
     job_id = get_current_context().job_id
     if job_id is None:
         raise NoContext(call="get_current_job_id", hint="The context around is not bound to a job.")

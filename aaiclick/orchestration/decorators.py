@@ -1,4 +1,4 @@
-"""`@task` and `@job`: plain functions become parts of a workflow."""
+"""The decorators `@task` and `@job`, and the factories that they make of functions."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 Factory = TypeVar("Factory", bound="TaskFactory | JobFactory")
 Handing = Coroutine[Any, Any, TaskResult[R] | Task[R]] | TaskResult[R] | Task[R]
-"""What a function gives that hands on a TaskResult or a Task: the value is what that will be."""
+"""What a function may return instead of a value: a TaskResult or a Task with that value, also as a coroutine."""
 
 
 @dataclass(frozen=True)
 class TaskFactory(Generic[P, Given]):
-    """A function marked `@task`: calling it makes a Task, and a Task among its arguments is waited for.
+    """A function marked `@task`: calling it makes a Task, which waits for the Tasks among its arguments.
 
-    `function` is the plain function itself. To type checkers, calling it gives the value that the task will have.
+    `function` is the undecorated function. For type checkers, a call returns the value that the task will have.
     """
 
     function: Callable[P, Any]
@@ -79,11 +79,11 @@ class TaskFactory(Generic[P, Given]):
             references=False,
             chosen=True,
         )
-        stands_for: Given = made  # so that a task can be given where its value is wanted; see as_task
+        stands_for: Given = made  # for type checkers: a task may be passed where its value is expected; see as_task
         return stands_for
 
     def options(self, **changes: Unpack[TaskOptions]) -> TaskFactory[P, Given]:
-        """The same task with other options: `add.options(priority=5)(a=1, b=2)`."""
+        """Return a copy of this factory with other options: `add.options(priority=5)(a=1, b=2)`."""
         return _named(replace(self, **changes))
 
 
@@ -92,7 +92,7 @@ def as_task(value: Task[R]) -> Task[R]: ...
 @overload
 def as_task(value: R) -> Task[R]: ...
 def as_task(value: Any) -> Task[Any]:
-    """The same object, known to type checkers as the task that it is: `as_task(save(x)) >> as_task(report())`."""
+    """Return the same object, typed as a Task for type checkers: `as_task(save(x)) >> as_task(report())`."""
     if not isinstance(value, Task):
         hint = "Give what a call of a function marked @task has given."
         raise InputError(field="as_task", value=shorten(value), rule="a Task", hint=hint)
@@ -100,9 +100,9 @@ def as_task(value: Any) -> Task[Any]:
 
 
 class Submitting(Awaitable[Job]):
-    """A call of a workflow inside a running event loop: awaiting it submits the job and gives it.
+    """The result of calling a workflow inside a running event loop: awaiting it submits the job and returns it.
 
-    Whatever else is asked of it is refused: the job is not there yet.
+    Any other use raises RunningLoop, because the job does not exist yet.
     """
 
     def __init__(self, label: str, submission: Coroutine[Any, Any, Job]) -> None:
@@ -113,7 +113,7 @@ class Submitting(Awaitable[Job]):
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
-            self._submission.close()  # it was never begun, and this says so
+            self._submission.close()  # avoids a warning that the coroutine was never awaited
             raise RunningLoop(call=f"{self._label}(…).{name}", instead=f"(await {self._label}(…)).{name}")
         raise AttributeError(name)
 
@@ -125,7 +125,7 @@ class Submitting(Awaitable[Job]):
 class JobFactory(Generic[P, Given]):
     """A workflow function marked `@job`: calling it builds its graph and commits it as a new Job.
 
-    Inside a running event loop the call is awaited: `await pipeline(x=3)`.
+    Inside a running event loop the call must be awaited: `await pipeline(x=3)`.
     """
 
     function: Callable[P, Any]
@@ -152,18 +152,18 @@ class JobFactory(Generic[P, Given]):
         return reached
 
     async def submit(self, /, *args: P.args, **kwargs: P.kwargs) -> Job[Given]:
-        """Build the graph and commit it."""
+        """Build the graph and commit it as a new job."""
         given = bind(self.function, args, kwargs)
-        async with connected():  # before the first id is made, so that it is one of those allotted to this process
+        async with connected():  # before the first id is made, so that ids come from those granted to this process
             job, nodes = await self.build(given)
             return await submit_job(job, nodes, whole=True)
 
     def options(self, **changes: Unpack[JobOptions]) -> JobFactory[P, Given]:
-        """The same workflow with options for one run: `pipeline.options(key="2026-11-15", priority=5)(x=3)`."""
+        """Return a copy of this factory with other options: `pipeline.options(key="2026-11-15", priority=5)(x=3)`."""
         return _named(replace(self, **changes))
 
     async def build(self, kwargs: dict[str, object], *, reserved_for: int = 0) -> tuple[Job, list[Node]]:
-        """The job and its nodes, in memory."""
+        """Call the function and return the new job and its nodes; nothing is stored."""
         job = new_job(
             self.name,
             key=self.key,
@@ -197,7 +197,7 @@ class JobFactory(Generic[P, Given]):
 
 
 class TaskMark(Protocol):
-    """What `@task(…)` gives: it marks the function below."""
+    """The type of `task(…)` called with options: a decorator."""
 
     @overload
     def __call__(self, function: Callable[P, Handing[R]], /) -> TaskFactory[P, R]: ...
@@ -229,7 +229,7 @@ def _task(function: Function, name: str | None, options: dict[str, Any]) -> Task
 
 
 class JobMark(Protocol):
-    """What `@job(…)` gives: it marks the function below."""
+    """The type of `job(…)` called with options: a decorator."""
 
     @overload
     def __call__(self, function: Callable[P, Handing[R]], /) -> JobFactory[P, R]: ...
@@ -261,7 +261,7 @@ def _job(function: Function, name: str | None, options: dict[str, Any]) -> JobFa
 
 
 def _named(factory: Factory) -> Factory:
-    """Let the factory look like its function: its name, module and docstring."""
+    """Copy the function's name, module and docstring to the factory."""
     function = factory.function
     for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
         if hasattr(function, attribute):
@@ -271,7 +271,7 @@ def _named(factory: Factory) -> Factory:
 
 
 def _label(function: Function) -> str:
-    """What people call the function."""
+    """Return the function's name for display; a lambda is shown without the angle brackets."""
     return str(getattr(function, "__name__", type(function).__name__)).strip("<>")
 
 
@@ -283,7 +283,10 @@ def _refuse_marked(function: Function, decorator: str) -> None:
 
 
 def _refuse_nesting(label: str) -> None:
-    """A job inside a job would be another job: its tasks could not be waited for here."""
+    """Raise GraphError if a workflow is called inside another: it would be a second job, which tasks cannot wait for.
+
+    In a running task a workflow may be called.
+    """
     if collector.get() is not None and staging_around() is None:
         cause = f"{label}(…) was called inside another workflow, and would be a job of its own"
         raise GraphError(cause=cause, hint=f"To make its tasks part of this one, call {label}.function(…).")

@@ -1,4 +1,4 @@
-"""How an operator becomes tasks: one for each range of the numbered rows, and those that wait for them."""
+"""The first task of an operator's group: it numbers the rows and makes a task for each range, and the last task."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def _expand_map(
     fields: Types,
     drop_none: bool = False,
 ) -> Any:
-    """Number the rows, and make the tasks of the parts and the one that waits for them."""
+    """Number the rows, make a task for each part, and return the task that waits for these."""
     callback = load_callback(cbk)
     if verb == "map" and not batch:
         fields = fields or returned_fields(callback.function, drop_none=drop_none)
@@ -71,7 +71,10 @@ async def _expand_map(
 
 
 async def _usual_size(rows: Numbered) -> int:
-    """How many rows a part has where nobody says; asked anew when this runs again, which makes all parts anew."""
+    """Return the number of rows of a part if the caller gave none.
+
+    It may differ when this task runs again; that does no harm, because all parts are then made again.
+    """
     run = staging_around() if rows.count > PART_ROWS else None
     slots = 1 if run is None else await run.slots()
     return part_rows(rows.count, slots, await size_bytes(rows))
@@ -82,7 +85,7 @@ def _part(make: TaskFactory, callback: Loaded, number: int, kwargs: dict[str, ob
 
 
 async def _readable(obj: Any) -> Frame:
-    """An Object as it is; values become one."""
+    """Return an Object or View unchanged; make an Object of other values."""
     if obj is None:
         rule = "an operator needs an Object, a View, or values that make one"
         raise InputError(field="obj", value=shorten(obj), rule=rule, hint="")
@@ -90,12 +93,15 @@ async def _readable(obj: Any) -> Frame:
 
 
 def _is_empty_list(obj: Any) -> bool:
-    """Whether someone found nothing, and returned that: no Object can be made of it, for nothing tells its type."""
+    """Return whether the input is an empty list or tuple: no Object can be made of it, because its type is unknown."""
     return type(obj) in (list, tuple) and not obj
 
 
 async def _nothing(verb: str, like: View | None, fields: Types) -> Object | None:
-    """What comes of no rows: an empty Object of the type that is known; where none is, it looks like the input."""
+    """Return the result for an input without rows: an empty Object with the types of `fields` or of the input.
+
+    None for `foreach`.
+    """
     if verb == "foreach":
         return None
     if fields and verb == "map":
@@ -109,7 +115,10 @@ async def _nothing(verb: str, like: View | None, fields: Types) -> Object | None
 async def _expand_reduce(
     cbk: str, obj: Any, partition: int | None, args: list[Any], kwargs: dict[str, Any], fields: Types
 ) -> Task:
-    """Number the rows, and make the tasks of all layers: each waits for the rows that it reads."""
+    """Number the rows, make the tasks of all layers, and return the last one.
+
+    Each task waits for the tasks of the layer before whose rows it reads.
+    """
     callback = load_callback(cbk)
     if _is_empty_list(obj):
         raise TypeError(EMPTY_REDUCE)

@@ -1,4 +1,4 @@
-"""Making tasks and jobs without decorators."""
+"""Making tasks and jobs without decorators, and submitting new jobs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def create_task(
     stop_when_cut_off: bool = True,
     when: Trigger = When.ALL_COMPLETED,
 ) -> Task:
-    """A task in memory, from an importable name (`"myapp.module.function"`) or a function."""
+    """Make a task in memory, from an importable name (`"myapp.module.function"`) or a function."""
     if kwargs is not None and not isinstance(kwargs, Mapping):
         raise InputError(field="kwargs", value=shorten(kwargs), rule="a dict of arguments by their names", hint="")
     return Task(
@@ -77,8 +77,8 @@ async def create_job(
 ) -> Job:
     """Create a job and commit it: with one entry (a name, a function or a Task), or with a list of tasks.
 
-    What the entry returns is the job's result; with a list, a job has none.
-    With `fail_fast`, the first critical task that is given up ends the job, and cancels what has not ended of it.
+    The result of the job is that of its entry; with a list of tasks it has none.
+    With `fail_fast`, the job ends when the first critical task fails for good, and its open tasks are cancelled.
     """
     nodes = _nodes(entry, tasks, kwargs)
     job = new_job(
@@ -142,7 +142,7 @@ def new_job(
     fail_fast: bool = False,
     reserved_for: int = 0,
 ) -> Job:
-    """A job in memory, its options checked and defaults filled in."""
+    """Make a job in memory; check its options and fill in defaults from the settings."""
     if type(priority) is not int or not -(2**31) < priority < 2**31:
         raise InputError(field="priority", value=shorten(priority), rule="a whole number of 32 bits", hint="")
     if timeout_s is not None:
@@ -165,7 +165,7 @@ def new_job(
 def resolve_job_config(
     preservation_mode: PreservationMode | str | None = None, registered: RegisteredJob | None = None
 ) -> PreservationMode:
-    """The argument, else the registered job's, else AAICLICK_DEFAULT_PRESERVATION_MODE, else NONE."""
+    """Return the argument, else the registered job's mode, else AAICLICK_DEFAULT_PRESERVATION_MODE, else NONE."""
     given = preservation_mode or (registered.preservation_mode if registered is not None else None)
     if given is None:
         return PreservationMode(str(settings().default_preservation_mode).lower())
@@ -176,14 +176,17 @@ def resolve_job_config(
 
 
 async def submit_job(job: Job, nodes: Iterable[Node], *, whole: bool = False) -> Job:
-    """Check a new job's graph and commit it; if it is `whole`, a job without tasks has completed."""
+    """Check a new job's graph and commit it. With `whole`, a job without tasks is complete at once.
+
+    If a job with the same key exists, return that one.
+    """
     refuse_during_import(f"Submitting job {job.name!r}")
     submission = gather(job.id, nodes)
     submission.new_job, submission.whole = job, whole
     for task in submission.tasks:
         task.priority = task.priority or job.priority
     check_entrypoints(submission.tasks)
-    began_ns = time.time_ns()  # for people who look at traces
+    began_ns = time.time_ns()  # for the span of the submission
     async with coordinated() as coordinator:
         stored = await submit_given(coordinator, submission)
     if stored.id == job.id:
@@ -193,7 +196,7 @@ async def submit_job(job: Job, nodes: Iterable[Node], *, whole: bool = False) ->
 
 
 def trace_submit(job: Job, tasks: int, began_ns: int) -> None:
-    """Make the span with which the trace of a new job begins, if traces are wanted."""
+    """Record the submission as the first span of a job's trace, if tracing is enabled."""
     spans = tracing()
     if spans is not None:
         facts: dict[str, str | int] = {"job.id": job.id, "job.name": job.name, "job.tasks": tasks}
@@ -201,7 +204,7 @@ def trace_submit(job: Job, tasks: int, began_ns: int) -> None:
 
 
 def _asked(name: str, submission: Submission) -> list[object]:
-    """What was asked for, the same each time: positions stand for the ids, which are new each time."""
+    """Describe a submission so that equal requests give equal values: ids, which are always new, become positions."""
     place = {node.id: position for position, node in enumerate((*submission.tasks, *submission.groups))}
     tasks = [
         (task.entrypoint, task.name, place.get(task.group_id or 0), _placed(task.kwargs, place))
@@ -221,5 +224,5 @@ def _placed(kwargs: dict[str, Any], place: Mapping[int, int]) -> dict[str, Any]:
 
 
 def digest(body: object) -> str:
-    """What a job with a key was asked for, so that the same key with another body is noticed."""
+    """Return the digest of a request for a job with a key, so that the same key with another body is noticed."""
     return hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What is made is gathered: by `apply` in memory, and by a running task in its staging."""
+"""Gathering new nodes for a submission: those given to `apply`, and those that a running task makes (its staging)."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.context import Context
 
 around: ContextVar[Context | Staging | None] = ContextVar("aaiclick_context", default=None)
-"""The context that was entered last, or the staging of the run that goes on inside of it."""
+"""The context that was entered last, or the staging of the current run if that began later."""
 
 # ---------------------------------------------------------------- what a running task makes
 
 
 class Staging(list[Node]):
-    """The tasks and groups that a run makes: they are committed with its completion, in the same transaction."""
+    """The list of tasks and groups that a run makes. They are committed in the same transaction as its completion."""
 
     def __init__(self, job_id: int, most: int, count_slots: Callable[[], Awaitable[int]] | None = None) -> None:
         super().__init__()
         self.job_id = job_id
         self.most = most
         self.context: Context | None = None
-        """The context around, once the body has asked for it."""
+        """The context of the run's job, made when the body first asks for it."""
         self._count_slots = count_slots
 
     async def slots(self) -> int:
-        """How many of the tasks that are made here may run at a time, as far as anybody knows."""
+        """Return how many of the new tasks can run at a time, by what is known now; 1 if nothing is known."""
         return 1 if self._count_slots is None else await self._count_slots()
 
     def append(self, node: Node) -> None:
-        """One more, if it is not one too many."""
+        """Add a node; raise TooManyTasks beyond `most`."""
         if len(self) >= self.most:
             raise TooManyTasks(what="One task makes", limit=self.most, setting="AAICLICK_TASK_CHILDREN_MAX")
         super().append(node)
 
     def stage(self, nodes: Iterable[Node]) -> None:
-        """Add those that were made elsewhere, with what they need; refused as a whole, as `apply` does."""
+        """Check nodes as `apply` does, and add them with the unapplied nodes they need."""
         submission = gather(self.job_id, nodes)
         check_entrypoints(submission.tasks)
         known = {node.id for node in self}
@@ -52,7 +52,10 @@ class Staging(list[Node]):
                 self.append(node)
 
     def forget(self) -> None:
-        """The run failed: what it made is never stored, and a body that still has some of it cannot add it later."""
+        """Mark the nodes and edges as applied after the run has failed: they are never stored.
+
+        A body that still holds some of them cannot submit them later.
+        """
         for node in self:
             if not node.applied:
                 node.job_id, node.applied = self.job_id, True
@@ -61,15 +64,15 @@ class Staging(list[Node]):
 
 
 def staging_around() -> Staging | None:
-    """Where the run around gathers what it makes; None outside of a running task."""
+    """Return the staging of the current run; None outside of a running task."""
     found = collector.get()
     return found if isinstance(found, Staging) else None
 
 
 class staged_in:
-    """Inside, whatever is made belongs to the run, and the context around is that of its job.
+    """A `with` block in which new nodes are added to the staging of a run, and the current context is that of its job.
 
-    A class, since each run of a task is inside of one: a generator costs twice as much.
+    It is a class because every run of a task uses it, and a generator costs twice as much.
     """
 
     __slots__ = ("_around", "_gathering", "_group", "_staging")
@@ -91,7 +94,7 @@ class staged_in:
 
 
 def refuse_staged(task_id: int) -> None:
-    """A running task cannot wait for what it makes: that begins when the task has completed."""
+    """Raise NotYetThere if the current run has made this task: it is stored when the run completes, not before."""
     if any(node.id == task_id for node in staging_around() or ()):
         raise NotYetThere(task_id=task_id)
 
@@ -100,9 +103,10 @@ def refuse_staged(task_id: int) -> None:
 
 
 def gather(job_id: int, items: Iterable[Node]) -> Submission:
-    """These nodes with the unapplied ones they need: what they wait for, their groups, and those groups' members.
+    """Return a submission of these nodes and the unapplied ones they need.
 
-    An edge to something that is not applied yet waits with it.
+    These are the nodes they wait for, their groups, and the members of those groups. An edge to a node that is neither
+    stored nor part of the submission is left for later. Raise CrossJobDependency for nodes of another job.
     """
     found: dict[int, Node] = {}
     edges: dict[int, Edge] = {}

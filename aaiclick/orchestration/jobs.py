@@ -1,4 +1,4 @@
-"""Jobs: ask about them, read their results, cancel them, run again what failed of them."""
+"""Jobs: reading them and their results, waiting for them, cancelling them, retrying failed tasks, statistics."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.stored_results import FoundResults, read_named
 
 ERRORS_SHOWN = 5
-"""Tasks that failed of which a job tells."""
+"""How many failed tasks of a job are shown by default."""
 
 LOOK_S_MIN, LOOK_S_MAX = 0.02, 1.0
-"""How long to wait before looking again: longer and longer while nothing changes."""
+"""The shortest and longest pause between two looks at a job; the pause grows while nothing changes."""
 
 
 async def get_job(job_id: int) -> Job | None:
-    """The job as it is now, with `completed_tasks` and `total_tasks`; None if there is none."""
+    """Return the job as it is now; None if there is none with this id."""
     wanted = check_id(job_id, "job id")
     async with coordinated() as coordinator:
         return await coordinator.job(wanted)
@@ -51,9 +51,9 @@ async def list_jobs(
     *,
     before: int | None = None,
 ) -> list[Job]:
-    """Jobs, newest first; `name_like` is an SQL pattern (% and _), compared exactly.
+    """Return jobs, newest first. `name_like` is an SQL pattern (% and _), case-sensitive.
 
-    `before` is the id of the last job of the page before: unlike `offset`, it costs the same on every page.
+    `before` is the id of the last job of the previous page: unlike `offset`, it costs the same on every page.
     """
     wanted = None if status is None else check_status(status, JobStatus)
     count, start = check_paging(limit, offset)
@@ -63,14 +63,14 @@ async def list_jobs(
 
 
 async def count_jobs(status: JobStatus | str | None = None, name_like: str | None = None) -> int:
-    """How many jobs `list_jobs` would give without a limit."""
+    """Return how many jobs `list_jobs` would return without a limit."""
     wanted = None if status is None else check_status(status, JobStatus)
     async with connected() as database:
         return await database.read(lambda session: store.count_jobs(session, wanted, name_like))
 
 
 async def cancel_job(job_id: int) -> bool:
-    """End a job with all that has not ended of it; False if there is none, or it ended before."""
+    """Cancel a job and all of its tasks that have not ended. Return False if there is no such job, or it had ended."""
     wanted = check_id(job_id, "job id")
     async with coordinated() as coordinator:
         return await coordinator.cancel(wanted)
@@ -79,9 +79,10 @@ async def cancel_job(job_id: int) -> bool:
 async def wait_for_job(
     job_id: int, *, timeout_s: float | None = None, told: Callable[[Job], None] | None = None
 ) -> Job:
-    """Come back when a job has ended, with the job; `told` hears of each change on the way.
+    """Wait until a job has ended, and return it. `told` is called when its status or `completed_tasks` has changed.
 
-    Raises WaitTimeout when that takes longer than `timeout_s`. The job goes on, whoever waits.
+    Raise WaitTimeout if that takes longer than `timeout_s`, and NotFound if there is no such job. The job goes on,
+    whether the caller waits or not.
     """
     wanted = check_id(job_id, "job id")
     if timeout_s is not None and timeout_s != 0:
@@ -107,7 +108,7 @@ async def wait_for_job(
 
 
 def wait_for_this(job: Job, timeout_s: float | None = None) -> Any:
-    """`Job.wait`: block until the job has ended, or give what is awaited inside a running event loop."""
+    """Do the work of `Job.wait`: block until the job has ended; inside a running event loop, return a coroutine."""
 
     async def work() -> Job:
         return job.update(await wait_for_job(job.id, timeout_s=timeout_s))
@@ -116,10 +117,11 @@ def wait_for_this(job: Job, timeout_s: float | None = None) -> Any:
 
 
 async def retry_failed_tasks(job_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
-    """Run again the tasks of a job that failed, with everything downstream of them; gives their ids, the failed first.
+    """Run the failed tasks of a job again, with everything downstream of them; return their ids, the failed first.
 
-    Of a job that failed (fast, or because its time was over) also those that were cancelled with it. An empty list if
-    nothing failed. With `dry_run`, nothing changes; with `upstream`, what made tables that are gone runs again too.
+    If the job failed because of `fail_fast` or its time limit, the tasks cancelled with it run again too. The list is
+    empty if nothing failed. With `dry_run`, nothing changes. With `upstream`, the tasks that made tables which are gone
+    run again too. Raise NotFound if there is no such job.
     """
     wanted = check_id(job_id, "job id")
     async with coordinated() as coordinator:
@@ -127,21 +129,21 @@ async def retry_failed_tasks(job_id: int, *, dry_run: bool = False, upstream: bo
 
 
 async def get_tasks_for_job(job_id: int) -> list[Task]:
-    """All tasks of a job, in the order in which they were made."""
+    """Return all tasks of a job, in the order of creation."""
     wanted = check_id(job_id, "job id")
     async with connected() as database:
         return await database.read(lambda session: store.get_tasks(session, wanted))
 
 
 async def get_groups_for_job(job_id: int) -> list[Group]:
-    """All groups of a job, in the order in which they were made."""
+    """Return all groups of a job, in the order of creation."""
     wanted = check_id(job_id, "job id")
     async with connected() as database:
         return await database.read(lambda session: store.get_groups(session, wanted))
 
 
 async def get_events_for_job(job_id: int) -> list[Event]:
-    """What happened to a job and its tasks, in order."""
+    """Return all events of a job and its tasks, in order."""
     wanted = check_id(job_id, "job id")
     async with connected() as database:
         rows = await database.read(lambda session: store.get_events(session, wanted))
@@ -149,7 +151,7 @@ async def get_events_for_job(job_id: int) -> list[Event]:
 
 
 async def get_dependencies_for_job(job_id: int) -> list[Dependency]:
-    """Who waits for whom in a job."""
+    """Return all dependencies of a job."""
     wanted = check_id(job_id, "job id")
     async with connected() as database:
         rows = await database.read(lambda session: store.get_dependencies(session, wanted))
@@ -157,7 +159,7 @@ async def get_dependencies_for_job(job_id: int) -> list[Dependency]:
 
 
 class TaskError(NamedTuple):
-    """A task that failed: what was said, and where that was."""
+    """A failed task, with its error and the traceback of its last attempt that left one."""
 
     task_id: int
     name: str
@@ -166,7 +168,7 @@ class TaskError(NamedTuple):
 
 
 async def list_job_errors(job_id: int, limit: int = ERRORS_SHOWN) -> list[TaskError]:
-    """Tasks of a job that failed, those that were made last first, with where they did."""
+    """Return failed tasks of a job with their errors, the last created ones first."""
     wanted, (count, _) = check_id(job_id, "job id"), check_paging(limit)
 
     async def work(session: Session) -> list[TaskError]:
@@ -182,15 +184,15 @@ async def list_job_errors(job_id: int, limit: int = ERRORS_SHOWN) -> list[TaskEr
 
 
 async def show_job_result(job_id: int, length_max: int = RESULT_BYTES_MAX) -> ShownValue:
-    """What the workflow returned, for people: as JSON, bounded and masked. Nothing of the user's is imported for it."""
+    """Return the job's result for display: JSON, cut to a length, secrets masked. No module of the user is imported."""
     return show_value(await _result(check_id(job_id, "job id"), importing=False), length_max)
 
 
 async def get_job_result(job: Job | int) -> Any:
-    """What the workflow function returned, with the results of its tasks in place of them.
+    """Return what the workflow function returned; tasks and groups in it are replaced by their results.
 
-    In a `data_context` Objects are opened; elsewhere the references to them are given. Raises Conflict for a job that
-    has not completed: its error tells why.
+    In a `data_context` Objects are opened; elsewhere references to them are returned. Raise Conflict, whose text
+    includes the job's error, if the job has not completed.
     """
     return await _result(check_id(job.id if isinstance(job, Job) else job, "job id"), importing=True)
 
@@ -217,7 +219,7 @@ async def _read_result(session: Session, job_id: int) -> tuple[str | None, Found
 
 @dataclass(slots=True, frozen=True)
 class JobStats:
-    """A job in numbers."""
+    """The counts and times of a job."""
 
     job_id: int
     name: str
@@ -227,13 +229,13 @@ class JobStats:
     by_status: dict[str, int]
     error: str | None
     queued_s: float | None
-    """From its creation to its first claim."""
+    """Seconds from its creation to its first claim; None before that."""
     duration_s: float | None
-    """From its first claim to its end."""
+    """Seconds from its first claim to its end; None before that."""
 
 
 async def compute_job_stats(job_id: int) -> JobStats:
-    """Count a job's tasks by status, and its times."""
+    """Return the number of a job's tasks by status, and its times; raise NotFound."""
     wanted = check_id(job_id, "job id")
 
     async def work(session: Session) -> JobStats:
@@ -262,7 +264,7 @@ def _seconds(start: Any, end: Any) -> float | None:
 
 
 def stats_text(stats: JobStats) -> str:
-    """A job in numbers, as lines for people."""
+    """Return statistics as lines of text for display."""
     lines = [
         f"job {stats.job_id}  {escape_for_terminal(stats.name)}  {stats.status}",
         f"tasks {stats.completed_tasks}/{stats.total_tasks} completed",
@@ -278,7 +280,7 @@ def stats_text(stats: JobStats) -> str:
 
 
 async def print_job_stats(job_id: int) -> JobStats:
-    """Print a job in numbers; gives them too."""
+    """Print the statistics of a job to stdout, and return them."""
     stats = await compute_job_stats(job_id)
     sys.stdout.write(stats_text(stats) + "\n")
     return stats

@@ -1,9 +1,9 @@
-"""`map`, `filter`, `foreach` and `reduce`: a function called for the rows of an Object, in parts, by many workers.
+"""`map`, `filter`, `foreach` and `reduce`: calling a function for the rows of an Object, in parts, by many workers.
 
-Each is a plain call that gives a Group at once. In the group a first task copies the rows with a number for each, and
-makes a task for every range of numbers; a last one joins what they made. So parts are disjoint and complete, whatever
-happens to the Object meanwhile. What a part makes is a table of its run, published by the run's completion: a part
-that runs again adds nothing twice.
+Each call returns a Group at once. The first task of the group copies the rows, each with a number, and makes a task for
+every range of numbers; the last task joins their tables. So parts are disjoint and complete, even if the Object changes
+meanwhile. A part writes a table of its own run, which is published when the run completes, so a part that runs again
+adds no row twice.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def map(
     fields: Mapping[str, object] | object = None,
     name: str | None = None,
 ) -> Group:
-    """An Object of what `cbk(row, *args, **kwargs)` returns for each row; with `batch`, for whole Arrow tables.
+    """Make an Object of what `cbk(row, *args, **kwargs)` returns for each row; with `batch`, for whole Arrow tables.
 
     With `drop_none`, a row for which it returns None is left out.
 
-    `obj` is an Object, a View, or a task or group that will give one. Types are those of `fields` (names and types, or
-    one type), else of the callback's annotation, else of the values. Parts have `partition` rows.
+    `obj` is an Object, a View, or a task or group with such a result. The types are those of `fields` (names and types,
+    or one type), else those of the callback's annotation, else those of the values. Parts have `partition` rows.
     """
     given = _checked_fields(fields)
     if drop_none not in (True, False) or (drop_none and batch is True):
@@ -77,9 +77,9 @@ def filter(
     batch: bool = False,
     name: str | None = None,
 ) -> Group:
-    """An Object of those rows for which `cbk(row, *args, **kwargs)` is true.
+    """Make an Object of the rows for which `cbk(row, *args, **kwargs)` is true.
 
-    With `batch`, the callback gets an Arrow table and gives a truth for each of its rows, or a table of those to keep.
+    With `batch`, the callback gets an Arrow table and returns a truth value for each row, or a table of rows to keep.
     """
     return _expanded("filter", cbk, obj, partition, args, kwargs, batch=batch, name=name)
 
@@ -94,7 +94,10 @@ def foreach(
     batch: bool = False,
     name: str | None = None,
 ) -> Group:
-    """Call `cbk(row, *args, **kwargs)` for each row, and forget what it returns; a part that fails may run again."""
+    """Call `cbk(row, *args, **kwargs)` for each row and ignore what it returns.
+
+    A part that fails may run again, and then calls it again for the same rows.
+    """
     return _expanded("foreach", cbk, obj, partition, args, kwargs, batch=batch, name=name)
 
 
@@ -108,10 +111,10 @@ def reduce(
     fields: Mapping[str, object] | object = None,
     name: str | None = None,
 ) -> Group:
-    """An Object of one row, made by layers of `cbk(partition, output, *args, **kwargs)`.
+    """Make an Object of one row by layers of calls `cbk(partition, output, *args, **kwargs)`.
 
     The callback reads the Object `partition` and inserts one row into the Object `output`, which has the columns of
-    `obj` or those of `fields`. The rows that one layer makes are the input of the next, until one is left.
+    `obj` or those of `fields`. The rows of one layer are the input of the next, until one row is left.
     """
     size = _checked_partition(partition, 2)
     positional, named = _checked_arguments(args, kwargs)
@@ -121,9 +124,9 @@ def reduce(
 
 
 async def create_result_collector(job_id: int | None, tasks: Any, *, name: str | None = None) -> Task:
-    """A task of the job that gives the results of these: one Object if all are Objects, else a list.
+    """Make a task of the job that returns the results of `tasks`: one Object if all are Objects, else a list.
 
-    In a running task, a number stands for as many tasks: those that it has made last.
+    In a running task, `tasks` may be a number: that many of the tasks it made last.
     """
     if type(tasks) is int:
         items: list[Any] = _made_last(tasks, job_id)
@@ -137,7 +140,7 @@ async def create_result_collector(job_id: int | None, tasks: Any, *, name: str |
 
 
 def _made_last(count: int, job_id: int | None) -> list[Task]:
-    """So many tasks of those that the run around has made, in their order."""
+    """Return the last `count` tasks that the current run has made, in the order of creation."""
     staging = staging_around()
     if staging is None or job_id not in (None, staging.job_id):
         rule = "a number counts the tasks that a running task has made for its own job"
@@ -206,7 +209,7 @@ def _checked_arguments(args: object, kwargs: object) -> tuple[list[object], dict
 
 
 def _checked_fields(fields: Mapping[str, object] | object) -> Types:
-    """Names and types; one type alone is that of single values."""
+    """Return column names and types; a single type is that of the column `value`."""
     if fields is None:
         return {}
     given = fields if isinstance(fields, Mapping) else {VALUE: fields}

@@ -1,4 +1,4 @@
-"""What the tasks of an operator do: call a function for the rows of one part, and put together what the parts made."""
+"""The tasks of operators: those that call a callback for the rows of one part, and those that join their results."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Types = dict[str, str]
 """Columns and their ClickHouse types."""
 
 ROWS_AT_ONCE = 250_000
-"""Rows that a part has in memory as Python values."""
+"""How many rows of a part are in memory as Python values at once."""
 
 
 def schema_of(fields: Types, shape: Shape | None = None) -> Schema:
-    """A schema of these; a column `value` alone is a list unless the shape is given."""
+    """Return a schema with these columns. Without `shape`, one column `value` gives a list, all others a table."""
     usual: Shape = "list" if list(fields) == [VALUE] else "table"
     return Schema.from_fields(fields, shape or usual)
 
@@ -49,7 +49,10 @@ async def _map_part(
     fields: Types,
     drop_none: bool = False,
 ) -> dict[str, Any] | None:
-    """A table of what the callback returns for the rows of a part; None if that is nothing, which has no type."""
+    """Make a table of what the callback returns for the rows of a part.
+
+    None if it returned nothing and no type is known, so that no table can be made.
+    """
     callback = load_callback(cbk)
     outputs: list[Output] = []
     if batch:
@@ -91,7 +94,7 @@ def _batch_output(callback: Loaded, returned: Any, fields: Types) -> Output:
 async def _filter_part(
     cbk: str, part: View, key: str, rows: list[int], args: list[Any], kwargs: dict[str, Any], batch: bool
 ) -> dict[str, Any] | None:
-    """A table of the rows of a part that are kept; None if none are."""
+    """Make a table of the rows of a part for which the callback is true; None if there are none."""
     callback, named = load_callback(cbk), shaped(part, "table")
     if batch:
         table = await part.arrow()
@@ -112,7 +115,7 @@ async def _filter_part(
 
 
 def _mask(callback: Loaded, returned: Any, count: int) -> list[Any] | None:
-    """The truths that a batch callback gave, one for each row; None if it gave a table."""
+    """Return the truth values that a batch callback returned, one for each row; None if it returned a table."""
     if hasattr(returned, "column_names") or hasattr(returned, "columns") or isinstance(returned, Mapping):
         return None
     if returned is None or isinstance(returned, str | bytes) or not hasattr(returned, "__iter__"):
@@ -126,7 +129,7 @@ def _mask(callback: Loaded, returned: Any, count: int) -> list[Any] | None:
 
 
 async def _inserted(part: View, returned: Any) -> Object:
-    """A table like the part, with these rows."""
+    """Make a table with the columns of the part, and insert the returned rows."""
     made = await part.limit(0).materialize()
     data = conform(returned, made.schema)
     if data.num_rows:
@@ -148,7 +151,7 @@ async def _foreach_part(
 
 
 async def _read(part: View, key: str, start: int, stop: int) -> AsyncIterator[tuple[int, list[Any]]]:
-    """The rows of a part as Python values, as many at once as memory is meant for, with the number of the first."""
+    """Yield the rows of a part as Python values, at most ROWS_AT_ONCE at a time, with the number of the first."""
     number = quoted(key)
     for first in range(start, stop, ROWS_AT_ONCE):
         last = min(first + ROWS_AT_ONCE, stop)
@@ -160,9 +163,10 @@ async def _read(part: View, key: str, start: int, stop: int) -> AsyncIterator[tu
 
 @task("collect")
 async def _collect(parts: list[dict[str, Any] | None], like: View | None = None, shape: Shape = "table") -> Object:
-    """One Object of what the parts made, with the columns of another if one is given; ClickHouse alone moves the rows.
+    """Join the tables of the parts into one Object; the rows stay inside ClickHouse.
 
-    ClickHouse tells the types of the other: it may have some that are not known here.
+    With `like`, the Object gets its columns. A table is made of `like` by a query, so that ClickHouse decides on the
+    types: some of them may not be known here.
     """
     found = [Part(part["rows"], part["untyped"]) for part in parts if part is not None]
     if like is None and not found:
@@ -175,12 +179,12 @@ async def _collect(parts: list[dict[str, Any] | None], like: View | None = None,
 
 @task("finish")
 def _finish(parts: list[None]) -> None:
-    """Wait for all parts."""
+    """End `foreach`: this task has nothing to do but wait for all parts."""
 
 
 @task("collect")
 async def _gather_results(results: list[Any]) -> Any:
-    """The results of other tasks: Objects become one."""
+    """Return the results of other tasks as a list; if all are Objects or Views, join them into one Object."""
     if not results or not all(isinstance(each, Frame) for each in results):
         return results
     tables = [each if isinstance(each, Object) else await each for each in results]
@@ -194,7 +198,10 @@ async def _gather_results(results: list[Any]) -> Any:
 async def _reduce_part(
     cbk: str, part: Any, args: list[Any], kwargs: dict[str, Any], fields: Types, shape: Shape
 ) -> Object:
-    """The one row that the callback makes of a View, or of a list of Objects of one row: those of the layer before."""
+    """Return the one row that the callback makes of `part`.
+
+    In the first layer `part` is a View of the rows, in later ones a list of one-row Objects of the layer before.
+    """
     callback = load_callback(cbk)
     context = await current_context()
     single: Shape = "scalar" if list(fields) == [VALUE] else "record"

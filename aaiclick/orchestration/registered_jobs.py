@@ -1,4 +1,4 @@
-"""The catalogue of jobs: entries with an entrypoint, defaults and a schedule; and running one, by name, now."""
+"""The catalogue of registered jobs: entries with an entrypoint, defaults and a schedule. Also running one by name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from aaiclick.orchestration.submitting.submitted_objects import submit_given
 Entrypoint = str | Callable[..., Any]
 
 OPTIONS = frozenset(EntryOptions.__annotations__)
-"""What an entry may say beside its function, schedule, arguments and preservation."""
+"""The names of the options of an entry: all but its function, schedule, arguments and preservation mode."""
 
 KEEP_LAST_MAX = 1_000_000
 
@@ -51,12 +51,12 @@ async def register_job(
     enabled: bool = True,
     **options: Unpack[EntryOptions],
 ) -> RegisteredJob:
-    """Add an entry; refused if the name is taken, the schedule never fires, or the entrypoint cannot be called so.
+    """Add an entry; raise an error if the name is taken, the schedule never fires, or the arguments do not fit.
 
     Options are `timezone` ("UTC"), `missed_runs` ("none", "latest", "all"), `missed_max`, `overlap` ("allow", "skip",
-    "queue"), `time_kwarg` (the parameter that gets the time for which a scheduled run runs; two, as in "start,end", get
-    the interval that ends with it), `keep_last` (so many ended runs are kept, however old, and no others), `priority`,
-    `timeout_s` and `fail_fast`; what is not given of the last three is what a `@job` says of itself.
+    "queue"), `time_kwarg` (the parameter that receives a run's scheduled time; two names, such as "start,end", receive
+    the interval that ends with it), `keep_last` (how many ended runs are kept, whatever their age; all others are
+    removed), `priority`, `timeout_s` and `fail_fast`. The last three default to the options of the `@job`.
     """
     refuse_during_import("Registering a job")
     facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, {**options})
@@ -74,7 +74,7 @@ async def upsert_registered_job(
     enabled: bool | None = None,
     **options: Unpack[EntryOptions],
 ) -> RegisteredJob:
-    """Add an entry, or make an old one what this says. An old one stays enabled or disabled unless that is given."""
+    """Add an entry, or replace all fields of an existing one; `enabled` stays as it is unless it is given."""
     refuse_during_import("Registering a job")
     facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, {**options})
     if enabled is not None:
@@ -84,25 +84,25 @@ async def upsert_registered_job(
 
 
 async def get_registered_job(name: str) -> RegisteredJob | None:
-    """The entry of that name; None if there is none."""
+    """Return the entry of that name; None if there is none."""
     wanted = check_name(name, "Job name")
     async with connected() as database:
         return await database.read(lambda session: store.get_registered_job(session, wanted))
 
 
 async def list_registered_jobs(enabled_only: bool = False) -> list[RegisteredJob]:
-    """All entries, or those that are enabled, in the order of their names."""
+    """Return all entries, or the enabled ones, in the order of their names."""
     async with connected() as database:
         return await database.read(lambda session: store.list_registered_jobs(session, enabled_only))
 
 
 async def enable_job(name: str) -> RegisteredJob:
-    """Let an entry fire from now on; what it missed while it was disabled is not made up for."""
+    """Let an entry fire from now on. Times that passed while it was disabled are not made up for. Raise NotFound."""
     return await _set_enabled(name, True)
 
 
 async def disable_job(name: str) -> RegisteredJob:
-    """Let an entry fire no more; runs that have begun go on, times that wait for them are left out."""
+    """Let an entry fire no more. Jobs that exist go on; times that are queued behind them are skipped."""
     return await _set_enabled(name, False)
 
 
@@ -113,7 +113,7 @@ async def _set_enabled(name: str, enabled: bool) -> RegisteredJob:
 
 
 async def next_runs(name: str, count: int = SHOWN) -> list[datetime]:
-    """The next times of an entry, each with the offset that its zone has then; none if it does not fire."""
+    """Return the next times of an entry, each with the offset its time zone then has; [] if it does not fire."""
     wanted, (limit, _) = check_name(name, "Job name"), check_paging(count)
     async with connected() as database:
         entry = await database.read(lambda session: store.get_registered_job(session, wanted))
@@ -128,7 +128,7 @@ async def next_runs(name: str, count: int = SHOWN) -> list[datetime]:
 async def list_fires(
     name: str, limit: int | None = None, offset: int | None = None, *, before: datetime | None = None
 ) -> list[Fire]:
-    """What became of the times of an entry, the latest first; `before` is the last one of the page before."""
+    """Return the outcomes of an entry's times, the latest first; `before` is the last time of the previous page."""
     wanted, (count, start) = check_name(name, "Job name"), check_paging(limit, offset)
     if before is not None and before.utcoffset() is None:
         raise InputError(field="before", value=shorten(before), rule="a datetime with a time zone", hint="")
@@ -147,7 +147,7 @@ async def list_fires(
 
 
 class _Own(NamedTuple):
-    """What a `@job` says of its runs."""
+    """The options that a `@job` gives its runs."""
 
     priority: int = 0
     timeout_s: float | None = None
@@ -169,11 +169,11 @@ def _facts(
     preservation_mode: PreservationMode | str | None,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """The row of an entry, without what only the database knows."""
+    """Check what was given for an entry, and return its row without the columns that the store fills in."""
     if unknown := sorted(options.keys() - OPTIONS):
         hint = f"There are {', '.join(sorted(OPTIONS))}."
         raise InputError(field="options", value=", ".join(unknown), rule="there are no such options", hint=hint)
-    path = carried(path_of(entrypoint))  # in a job that came from outside, the defaults may have come with it
+    path = carried(path_of(entrypoint))  # in a job that came from outside, the defaults may come from there too
     kwargs = check_kwargs(default_kwargs, "default_kwargs")
     time_names = _time_names(options.get("time_kwarg"))
     own = _check_entrypoint(path, kwargs, time_names, complete=schedule is not None)
@@ -225,7 +225,7 @@ def _kept(most: object) -> int | None:
 
 
 def _time_names(given: object) -> list[str]:
-    """The names of one parameter, or of two: as a text with a comma, or as a pair."""
+    """Return the names in `time_kwarg`, none, one or two, given as a text with a comma or as a list."""
     names = given.split(",") if isinstance(given, str) else given
     if names is None:
         return []
@@ -276,10 +276,10 @@ async def run_job(
     priority: int | None = None,
     timeout_s: float | None = None,
 ) -> Job:
-    """Run a job now. Where an entry has that name, the job is linked to it, and `kwargs` go over its defaults.
+    """Run a job now. If an entry has that name, the job is linked to it, and `kwargs` override its defaults.
 
-    Without such an entry the job stands alone, and needs an entrypoint. A `@job` runs as the entry task: its graph
-    appears when that has completed, and what it returns is the job's result.
+    Without such an entry, `entrypoint` is required. A `@job` runs as the entry task: its graph is stored when that task
+    has completed, and its return value is the job's result.
     """
     return await _run(
         submit_given, name, entrypoint, kwargs, preservation_mode, key=key, priority=priority, timeout_s=timeout_s
@@ -289,7 +289,7 @@ async def run_job(
 async def run_job_from_json(
     name: str, entrypoint: str | None, kwargs: Mapping[str, object] | None, **options: Any
 ) -> Job:
-    """`run_job` at a door where arguments come as JSON: what is too large for the state is refused."""
+    """Run a job like `run_job`, with arguments from JSON (REST, MCP); refuse those too large for the database."""
     return await _run(_submit_small, name, entrypoint, kwargs, **options)
 
 
@@ -335,7 +335,7 @@ async def _run(
         if key is not None:
             options = [priority, timeout_s and float(timeout_s), preservation_mode and job.preservation_mode]
             job.key_digest = digest([wanted, path, submission.tasks[0].kwargs, options])
-        began_ns = time.time_ns()  # for people who look at traces
+        began_ns = time.time_ns()  # for the span of the submission
         stored = await submit(coordinator, submission)
     if stored.id == job.id:
         trace_submit(stored, len(submission.tasks), began_ns)
@@ -355,14 +355,14 @@ async def _submit_small(coordinator: Submitter, submission: Submission) -> Job:
 
 
 def _small(submission: Submission) -> Submission:
-    """The submission, if its arguments fit into the state."""
+    """Return the submission; raise an error if its arguments are too large to be stored in the database."""
     for task in submission.tasks:
         refuse_large(task.kwargs_json, "kwargs", settings().value_bytes_max)
     return submission
 
 
 def scheduled_run(entry: RegisteredJob, fire_at: datetime, kwargs: Mapping[str, object] | None = None) -> Submission:
-    """The run of an entry for one of its times; its entrypoint was checked when it was registered."""
+    """Return the submission of an entry's run for one time. The entrypoint was checked when it was registered."""
     job = new_job(
         entry.name,
         priority=entry.priority,
@@ -377,7 +377,7 @@ def scheduled_run(entry: RegisteredJob, fire_at: datetime, kwargs: Mapping[str, 
 
 
 def _times(entry: RegisteredJob, fire_at: datetime) -> list[datetime]:
-    """The time that a run gets, or the interval from the time of the schedule before it."""
+    """Return the values of the time parameters: [the time], or [the schedule's time before it, the time]."""
     zone, names = find_zone(entry.timezone), entry.time_names
     moments = [fire_at] if names else []
     if len(names) == 2:
@@ -387,7 +387,7 @@ def _times(entry: RegisteredJob, fire_at: datetime) -> list[datetime]:
 
 
 def _submission(job: Job, path: str, kwargs: dict[str, Any]) -> Submission:
-    """One entry task, whose result is the job's; it is no part of the graph that the caller may be building."""
+    """Return a submission with one entry task, whose result is the job's; it joins no graph that the caller builds."""
     around, group = collector.set(None), current_group.set(None)
     try:
         task = Task(path, kwargs, priority=job.priority, references=False, chosen=True)

@@ -1,4 +1,4 @@
-"""Tasks: ask about them, run them again, add them to a job."""
+"""Tasks: reading them and their results, running them again, adding them to a job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from aaiclick.orchestration.store.stored_results import FoundResults, read_named
 
 
 async def get_task(task_id: int) -> Task | None:
-    """The task as it is now; None if there is none."""
+    """Return the task as it is now; None if there is none with this id."""
     wanted = check_id(task_id, "task id")
     refuse_staged(wanted)
     async with connected() as database:
@@ -31,10 +31,10 @@ async def get_task(task_id: int) -> Task | None:
 
 
 async def get_task_result(task_id: int) -> Any:
-    """What a task returned, with the results of the tasks that it returned in place of them.
+    """Return what a task returned; tasks in it are replaced by their results.
 
-    In a `data_context` Objects are opened; elsewhere the references to them are given. Raises Conflict for one that has
-    not completed, or whose tasks have not.
+    In a `data_context` Objects are opened; elsewhere references to them are returned. Raise Conflict if the task, or a
+    task that it returned, has not completed.
     """
     wanted = check_id(task_id, "task id")
     refuse_staged(wanted)
@@ -60,7 +60,7 @@ async def _read_result(session: Session, task_id: int) -> tuple[str | None, Foun
 
 
 async def get_traceback(task_id: int) -> str | None:
-    """Where the last attempt at a task failed that left a traceback; None if none has."""
+    """Return the traceback of a task's last attempt that left one; None if none did."""
     wanted = check_id(task_id, "task id")
     async with connected() as database:
         found = await database.read(lambda session: store.last_tracebacks(session, [wanted]))
@@ -68,7 +68,7 @@ async def get_traceback(task_id: int) -> str | None:
 
 
 async def get_runs_for_task(task_id: int) -> list[Run]:
-    """The attempts at a task that ended, oldest first."""
+    """Return the ended attempts at a task, oldest first."""
     wanted = check_id(task_id, "task id")
     async with connected() as database:
         rows = await database.read(lambda session: store.get_runs(session, wanted))
@@ -76,12 +76,12 @@ async def get_runs_for_task(task_id: int) -> list[Run]:
 
 
 async def clear_task(task_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
-    """Run a task again, with everything downstream of it; gives their ids, the task's own first.
+    """Run a task again, with everything downstream of it; return the ids of these tasks, its own first.
 
-    Whatever it is doing: a run under way loses its claim, and a job that has ended goes on. With `dry_run`, nothing
-    changes.
+    The task may have any status: a current run loses its claim, and a job that has ended goes on. With `dry_run`,
+    nothing changes.
 
-    Refused with InputsGone where tables that it needs are gone; with `upstream`, what made them runs again too.
+    Raise InputsGone if tables that it needs are gone; with `upstream`, the tasks that made them run again too.
     """
     wanted = check_id(task_id, "task id")
     async with coordinated() as coordinator:
@@ -110,7 +110,7 @@ async def add_task_to_current_job(
     job_id: int | None = None,
     name: str | None = None,
 ) -> Task:
-    """Add one task to the job of the context around."""
+    """Add one task to a job, by default the one of the current context."""
     job = get_current_job_id() if job_id is None else job_id
     return await add_task_to_job(job, entrypoint, kwargs, name=name)
 

@@ -1,4 +1,4 @@
-"""Workers: register, keep alive, list, and claim by hand."""
+"""Workers: registering them, renewing and ending their sessions, draining, listing, and claiming a task by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aaiclick.orchestration.store.reading import health
 
 
 async def register_worker(hostname: str | None = None, pid: int | None = None, name: str | None = None) -> Worker:
-    """Begin a worker's session; without arguments, that of this process."""
+    """Register a worker and begin its session; without arguments, for this process."""
     host = check_name(socket.gethostname() if hostname is None else hostname, "hostname")
     process = _check_pid(os.getpid() if pid is None else pid)
     label = None if name is None else check_name(name, "Worker name")
@@ -30,23 +30,23 @@ def _check_pid(pid: object) -> int:
 
 
 async def worker_heartbeat(worker_id: int) -> bool:
-    """Renew a worker's session; False if it is over."""
+    """Renew a worker's session; return False if it is over."""
     wanted = check_id(worker_id, "worker id")
     async with coordinated() as coordinator:
         alive = (await coordinator.beat(wanted)).alive
-        await coordinator.grant_ids()  # such a process has no other beside it that asks for them
+        await coordinator.grant_ids()  # a process without a service thread has nothing else that asks for ids in time
         return alive
 
 
 async def deregister_worker(worker_id: int) -> bool:
-    """End a worker's session; False if it was over."""
+    """End a worker's session; return False if it was over."""
     wanted = check_id(worker_id, "worker id")
     async with coordinated() as coordinator:
         return await coordinator.deregister(wanted)
 
 
 async def drain_worker(worker_id: int) -> bool:
-    """Ask a worker to finish what it runs and to leave; False if its session is over already."""
+    """Ask a worker to finish its runs and exit; return False if its session is over already."""
     wanted = check_id(worker_id, "worker id")
     async with connected() as database:
         before = await database.transact(lambda session: store.drain_worker(session, wanted))
@@ -58,7 +58,10 @@ async def drain_worker(worker_id: int) -> bool:
 async def list_workers(
     status: WorkerStatus | str | None = None, limit: int | None = None, *, before: int | None = None
 ) -> Sequence[Worker]:
-    """Workers, newest first, also those whose session is over; `before` is the id of the last of the page before."""
+    """Return workers, newest first, including those whose session is over.
+
+    `before` is the id of the last worker of the previous page.
+    """
     wanted = None if status is None else check_status(status, WorkerStatus)
     count, _ = check_paging(limit, None)
     below = None if before is None else check_id(before, "before")
@@ -67,22 +70,22 @@ async def list_workers(
 
 
 async def count_live_workers() -> int:
-    """How many workers there are whose session is not over, by the database's time."""
+    """Return the number of workers whose session is not over by the database's clock."""
     async with connected() as database:
         return await database.read(health.count_live_workers)
 
 
 async def get_worker(worker_id: int) -> Worker | None:
-    """The worker as it is now; None if there is none."""
+    """Return the worker as it is now; None if there is none with this id."""
     wanted = check_id(worker_id, "worker id")
     async with connected() as database:
         return await database.read(lambda session: store.get_worker(session, wanted))
 
 
 async def claim_next_task(worker_id: int) -> Claim | None:
-    """Claim the one task that is next in order, and renew the worker's session; None if none is ready.
+    """Claim the next ready task, and renew the worker's session; return None if no task is ready.
 
-    Raises Conflict if there is no such session: the task would wait for a worker that is not there.
+    Raise Conflict if the worker has no live session: nobody would run the task.
     """
     wanted = check_id(worker_id, "worker id")
     async with coordinated() as coordinator:

@@ -1,1 +1,1 @@
-"""What comes from outside: tokens, the audit, entrypoints that are not trusted."""
+"""Access control for requests from outside: tokens, the audit log, checks of untrusted entrypoints."""

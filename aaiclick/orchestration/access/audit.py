@@ -1,4 +1,4 @@
-"""Who changed what: nothing is changed from outside before it is written down who asked for it."""
+"""The audit log: for each change requested from outside, an entry is committed before the change is made."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CUT_OFF = "cut off: it may have happened or not"
 
 @dataclass(slots=True)
 class Change:
-    """A change under way; whoever makes it may say what it was about, and how it went."""
+    """The audit entry of a change in progress. Code inside `audited` may replace its target and its outcome."""
 
     target: str
     outcome: str = DONE
@@ -31,9 +31,10 @@ class Change:
 
 @asynccontextmanager
 async def audited(actor: Token, verb: str, target: str) -> AsyncIterator[Change]:
-    """Write down who is about to change what, and afterwards what became of it.
+    """Insert an audit entry before the block runs, and store its outcome afterwards.
 
-    These are commits of their own. An entry without an outcome was cut off: it may have happened or not.
+    Both are committed in transactions of their own. An entry without an outcome is in progress, or its process died:
+    the change may have been made or not.
     """
     change = Change(target[:TARGET_LENGTH_MAX])
     async with connected() as database:
@@ -59,7 +60,7 @@ async def audited(actor: Token, verb: str, target: str) -> AsyncIterator[Change]
 
 
 async def list_audit(before: int | None = None, limit: int | None = None) -> list[AuditEntry]:
-    """What was changed from outside, the newest first; `before` is the id of the last entry of the page before."""
+    """Return audit entries, the newest first; `before` is the id of the last entry of the previous page."""
     below = None if before is None else check_id(before, "before")
     count, _ = check_paging(limit)
     async with connected() as database:
@@ -67,7 +68,7 @@ async def list_audit(before: int | None = None, limit: int | None = None) -> lis
 
 
 async def add_count(actor_id: int | None, actor: str, target: str, outcome: str) -> int:
-    """Begin an entry that counts how often somebody was refused; gives its id."""
+    """Insert an entry that counts how often an actor was refused, and return its id for `end_count`."""
 
     async def work(session: Session) -> int:
         return await store.add_entry(
@@ -79,6 +80,6 @@ async def add_count(actor_id: int | None, actor: str, target: str, outcome: str)
 
 
 async def end_count(entry_id: int, outcome: str) -> None:
-    """How often it was by now."""
+    """Replace the outcome of an entry made by `add_count`: how often the actor was refused by now."""
     async with connected() as database:
         await database.transact(lambda session: store.end_entry(session, entry_id, outcome))

@@ -1,4 +1,4 @@
-"""Tokens: who may ask the server, made here and shown once."""
+"""Tokens, which authorize requests to the server: creating, listing, revoking and checking them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FORM = re.compile(r"aai_([0-9]{1,19})_([A-Za-z0-9_-]{43})", re.ASCII)
 
 
 class NewToken(NamedTuple):
-    """A token with its text, which is shown once: only a digest of it is kept."""
+    """A token with its text. The text can be shown only now: the database keeps a digest of it."""
 
     token: Token
     text: str
@@ -33,7 +33,7 @@ class NewToken(NamedTuple):
 async def create_token(
     name: str, role: Role | str = Role.VIEWER, *, lives_s: float | None = None, actor: str = COMMAND_LINE
 ) -> NewToken:
-    """Make a token; without `lives_s` it counts until it is revoked."""
+    """Create a token. Without `lives_s` it is valid until it is revoked. `actor` is named in the audit log."""
     label, wanted = check_name(name, "Token name"), check_status(role, Role, "role")
     if lives_s is not None:
         check_seconds(lives_s, "lives_s", "Leave it out for no end.")
@@ -51,13 +51,16 @@ async def create_token(
 
 
 async def list_tokens() -> list[Token]:
-    """All tokens, the newest first; also those that count no more."""
+    """Return all tokens, the newest first, including expired and revoked ones."""
     async with connected() as database:
         return await database.read(store.list_tokens)
 
 
 async def revoke_token(token_id: int, *, actor: str = COMMAND_LINE) -> bool:
-    """Let a token count no more, from the next request on; False if it was revoked before."""
+    """Revoke a token, from the next request on. Return False if it was revoked before; raise NotFound.
+
+    `actor` is named in the audit log.
+    """
     wanted = check_id(token_id, "token id")
 
     async def work(session: Session) -> bool:
@@ -73,13 +76,16 @@ async def revoke_token(token_id: int, *, actor: str = COMMAND_LINE) -> bool:
 
 
 async def has_valid_token() -> bool:
-    """Whether anybody may come in at all."""
+    """Return whether at least one token is neither revoked nor expired."""
     async with connected() as database:
         return await database.read(store.has_valid_token)
 
 
 async def authenticate(text: str) -> Token:
-    """The token that this text is; raises NotAuthenticated for one that is unknown, expired or revoked."""
+    """Return the token that has this text; raise NotAuthenticated if it is unknown, expired or revoked.
+
+    The time of its last use is stored, but not again if that was done recently.
+    """
     form = _FORM.fullmatch(text)
     token_id = int(form[1]) if form else 0
     if form is None or not 0 < token_id <= ID_MAX:
@@ -98,7 +104,7 @@ async def authenticate(text: str) -> Token:
 
 
 async def still_counts(token_id: int) -> bool:
-    """Whether a token that opened the door would still open it."""
+    """Return whether a token is still valid. Streams that were opened with it ask this from time to time."""
     async with connected() as database:
         found = await database.read(lambda session: store.find_token(session, token_id))
     return found is not None and found.token.revoked_at is None and not found.expired

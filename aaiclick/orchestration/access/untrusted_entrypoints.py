@@ -1,4 +1,8 @@
-"""Jobs that are asked for from outside: what they name is looked at in a child that can be killed, never here."""
+"""Checks of entrypoints and arguments that requests from outside name.
+
+Finding a function imports the user's module, so it is done in a child process that can be killed
+(`submitting/inspection`), never in the server's process.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +34,10 @@ from aaiclick.orchestration.submitting.entrypoints import ENTRYPOINT_LENGTH_MAX
 from aaiclick.orchestration.submitting.inspection import StandIn
 
 LOOK_S_MAX = 20.0
-"""Importing the user's module may take so long."""
+"""How long the child may take, which includes importing the user's module. Then it is killed."""
 
 KNOWN_S = 10.0
-"""So long what was found is not looked at again."""
+"""How long the answer about an entrypoint is reused."""
 
 KNOWN_MAX = 1000
 ANSWER_BYTES_MAX = 1_000_000
@@ -42,14 +46,15 @@ CHILDREN_MAX = 2
 _INSPECTION = "aaiclick.orchestration.submitting.inspection"
 _known: dict[str, tuple[float, dict[str, Any]]] = {}
 _looks: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Task[dict[str, Any]]] = {}
-"""Those that are under way."""
+"""Inspections in progress, by event loop and entrypoint."""
 
 
 @asynccontextmanager
 async def from_outside(entrypoint: str) -> AsyncIterator[str]:
-    """Refuse what nobody may run from outside; inside, the entrypoint that is given stands for it.
+    """Yield the marked form of an entrypoint; raise EntrypointError if it must not be run from outside.
 
-    It is marked, so that the child and the worker judge what it names: by its own name, wherever it was found.
+    Inside the block, a stand-in is found under the marked name, so that nothing is imported here. The mark makes the
+    child and the worker check the function that they find: by its own name, not by the name it was reached by.
     """
     check_asked(entrypoint, settings().entrypoint_prefixes)
     name = marked(entrypoint)
@@ -60,9 +65,9 @@ async def from_outside(entrypoint: str) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def already_trusted(entrypoint: str, *, with_arguments: bool = False) -> AsyncIterator[None]:
-    """For an entrypoint that is stored already: inside, it can be asked for without importing it here.
+    """Let a stored entrypoint be resolved inside the block without importing its module here.
 
-    With arguments that came from outside, what they name is judged where the job runs.
+    `with_arguments` says that arguments came from outside: functions that they name are checked where the job runs.
     """
     found = await look_at(entrypoint)
     with standing_in({entrypoint: StandIn(found or _UNKNOWN)}), arguments_from_outside(with_arguments):
@@ -70,14 +75,16 @@ async def already_trusted(entrypoint: str, *, with_arguments: bool = False) -> A
 
 
 async def converted_outside(entrypoint: str, kwargs: Mapping[str, object]) -> dict[str, object]:
-    """JSON from outside as the function's annotations promise it; refused by name if it cannot be that.
+    """Return arguments from outside, given as JSON, converted to the types of the function's annotations.
 
-    What is annotated with plain JSON is looked at here, the rest in the child: it takes the user's types.
+    Raise an error that names the argument if one cannot be converted. Arguments annotated with plain JSON types are
+    converted here, the others in the child, because they need the user's types. If the function is not known here
+    (`look_at` gives None), the arguments are returned unchanged.
     """
     found = await look_at(entrypoint) if kwargs else None
     if found is None:
         return dict(kwargs)
-    encode_kwargs(kwargs, bytes_max=settings().value_bytes_max)  # what is too large is refused before it is looked at
+    encode_kwargs(kwargs, bytes_max=settings().value_bytes_max)  # refuses arguments that are too large, first of all
     hints: dict[str, Any] = found.get("hints", {})
     here = {name: hint_of(spec) for name, spec in hints.items() if spec is not None}
     given = converted(here, kwargs)
@@ -99,11 +106,14 @@ _UNKNOWN: dict[str, Any] = {
     "options": {},
     "parameters": [{"name": "kwargs", "kind": "VAR_KEYWORD", "required": True}],
 }
-"""Where workers run elsewhere, a module that is missing here may well be there: then the worker checks."""
+"""The facts of a function whose module is missing here but may exist where workers run: the worker checks it."""
 
 
 async def look_at(entrypoint: str) -> dict[str, Any] | None:
-    """What the function is; None where its module is missing here and may be with the workers."""
+    """Return the facts about a function (`inspection.look_at`), from the cache or from a child; raise EntrypointError.
+
+    None means that its module is missing here but may exist where the workers run. In local mode that is an error.
+    """
     known = _known.get(entrypoint)
     if known is not None and SYSTEM_CLOCK.monotonic() - known[0] < KNOWN_S:
         return known[1]
@@ -119,7 +129,10 @@ async def look_at(entrypoint: str) -> dict[str, Any] | None:
 
 
 async def _ask_once(entrypoint: str) -> dict[str, Any]:
-    """Whoever asks while somebody looks gets the same answer; who leaves meanwhile does not end it for the others."""
+    """Ask the child, or wait for an inspection of the same entrypoint that is in progress.
+
+    A caller that is cancelled does not cancel the inspection for the others.
+    """
     key = (asyncio.get_running_loop(), entrypoint)
     if key not in _looks:
         _looks[key] = asyncio.create_task(_ask(entrypoint))
@@ -130,11 +143,11 @@ async def _ask_once(entrypoint: str) -> dict[str, Any]:
 def _end_look(key: tuple[asyncio.AbstractEventLoop, str], look: asyncio.Task[dict[str, Any]]) -> None:
     del _looks[key]
     if not look.cancelled():
-        look.exception()  # all who asked may have left
+        look.exception()  # marks it as retrieved: all callers may have been cancelled
 
 
 async def _ask(entrypoint: str, given: bytes | None = None) -> dict[str, Any]:
-    """What the child says of the function, or of arguments for it."""
+    """Start a child that inspects the function, or converts the arguments `given` as JSON, and return its answer."""
     _check_form(entrypoint)
     async with _children():
         child = await asyncio.create_subprocess_exec(
@@ -154,14 +167,14 @@ async def _ask(entrypoint: str, given: bytes | None = None) -> dict[str, Any]:
             cause = f"importing it took longer than {LOOK_S_MAX:g} s"
             raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Import less, or later.") from None
         finally:
-            with suppress(ProcessLookupError):  # all of its session: an import may have started processes
+            with suppress(ProcessLookupError):  # the whole process group: an import may have started processes
                 os.killpg(child.pid, signal.SIGKILL)
             await child.wait()
     return answer
 
 
 def _check_form(entrypoint: str) -> None:
-    """Nothing that a command line would read as something else, or could not take."""
+    """Refuse a text that is no dotted name: on the child's command line it could be read as an option, or not fit."""
     cause = ""
     if len(entrypoint) > ENTRYPOINT_LENGTH_MAX:
         cause = f"it has {len(entrypoint)} characters, allowed are {ENTRYPOINT_LENGTH_MAX}"
@@ -173,7 +186,10 @@ def _check_form(entrypoint: str) -> None:
 
 
 async def _read(child: asyncio.subprocess.Process, bytes_max: int) -> dict[str, Any]:
-    """One line: its end may never come where the import has forked, and the copy holds on to all that is open."""
+    """Read one line of JSON from the child's stdout.
+
+    It does not wait for the end of the stream: if the import has forked, the fork keeps the pipe open.
+    """
     assert child.stdout is not None
     text = b""
     while b"\n" not in text and len(text) < bytes_max and (more := await child.stdout.read(65536)):
@@ -191,7 +207,7 @@ _slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 
 @asynccontextmanager
 async def _children() -> AsyncIterator[None]:
-    """So many at once: an import may take all of a processor."""
+    """Wait until fewer than CHILDREN_MAX children run: an import may use a whole processor."""
     loop = asyncio.get_running_loop()
     for ended in [each for each in _slots if each.is_closed()]:
         del _slots[ended]

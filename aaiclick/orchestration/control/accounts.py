@@ -1,4 +1,4 @@
-"""How often each reconciler ran, how much it did and what it took: counted here, and now and then written down."""
+"""Counts of each reconciler: runs, work done, seconds, failures. Kept in memory and stored now and then."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aaiclick.telemetry.masks import mask_text
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """What was counted since it was written down last, with times of this process."""
+    """Counts of one reconciler since the last write. Times are those of this process's monotonic clock."""
 
     number: int = 0
     done: int = 0
@@ -28,7 +28,10 @@ class _Runs:
 
 
 class Accounts:
-    """Counts go on under the next leader: whoever leads writes all of them, not what is new."""
+    """The counts of all reconcilers of one process.
+
+    The leader writes totals, not increments: at the beginning of a term it reads the stored totals and adds to them.
+    """
 
     def __init__(self, database: Database, names: Sequence[str], clock: Clock) -> None:
         self.database = database
@@ -39,7 +42,7 @@ class Accounts:
         self._term: int | None = None
 
     def note(self, name: str, done: int, seconds: float, error: Exception | None = None) -> None:
-        """One more run."""
+        """Count one run, which did `done` pieces of work in `seconds`, or failed with `error`."""
         runs, now = self._new.get(name, _Runs()), self.clock.monotonic()
         runs = replace(runs, number=runs.number + 1, done=runs.done + done, seconds=runs.seconds + seconds)
         if error is not None:
@@ -47,7 +50,10 @@ class Accounts:
         self._new[name] = replace(runs, ended_at=now)
 
     async def write(self, term: int) -> int:
-        """Write what is new, if this term is not over; gives of how many reconcilers."""
+        """Write the totals of the reconcilers that ran since the last call, and return how many these are.
+
+        Rows that carry a later term stay unchanged.
+        """
         if term != self._term:
             self._written = await self.database.transact(partial(store.take_over, term=term, names=self.names))
             self._term = term

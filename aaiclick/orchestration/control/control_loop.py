@@ -1,4 +1,4 @@
-"""The control loop: whoever leads looks what there is to repair, and repairs it."""
+"""The control loop: every few seconds, the leader asks the database what there is to repair, and repairs it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ EVERY_S = 2.0
 TTL_S_MAX = 10.0
 
 LATER_S_MAX = 30.0
-"""Whoever begins to lead repairs what is asked for first: what comes by the time alone waits for so long at most."""
+"""While another process leads, the periodic reconcilers of this one stay put off by up to this time.
+
+So a new leader first runs the reconcilers whose questions report work.
+"""
 
 ROUND_S_MAX = 300.0
-"""After so long a question or a reconciler is given up, and begun anew on another connection: each of its steps is
-committed by itself."""
+"""How long a question or a reconciler may take. Then it is cancelled, and started again on another connection; its
+finished steps are kept, because each commits by itself."""
 
 
 class Control:
-    """Leads if nobody does, and then repairs."""
+    """The control loop of one process: it tries for the leader's term, and runs the reconcilers while it leads."""
 
     def __init__(
         self,
@@ -53,17 +56,17 @@ class Control:
         self.tools = Tools(database, self.leader, self.accounts, clock=clock, log_dir=log_dir, may_reap=self.may_reap)
         self._look_for_chores = partial(look_for_work, questions=questions_of(reconcilers))
         self._due = {each.name: clock.monotonic() + each.every_s for each in reconcilers}
-        """When each comes next, if there is something to do."""
+        """The earliest time of the next run of each reconciler."""
         self._again: set[str] = set()
-        """Those that come then whatever the question says."""
+        """Names of reconcilers that run at that time even if their question reports no work."""
         self._since: float | None = None
-        """Since when the database has been in reach without a gap."""
+        """The time since which the database has answered without a gap; None during an outage."""
         self._seen = float("-inf")
         database.on_answer.append(self._in_reach)
         self._backoff, self._backoffs = Backoff(clock), Backoffs(clock)
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Run rounds until cancelled, then write the counts and give up the term."""
         try:
             while True:
                 await self.clock.sleep(await self.round())
@@ -72,7 +75,7 @@ class Control:
             await asyncio.shield(self._leave())
 
     async def round(self) -> float:
-        """One round; gives the seconds until the next."""
+        """Run one round, and return the seconds until the next."""
         try:
             async with asyncio.timeout(ROUND_S_MAX):
                 chores = await self._look()
@@ -93,7 +96,7 @@ class Control:
         return pause_s
 
     async def _look(self) -> Mapping[str, float] | None:
-        """What there is to do; None if another leads."""
+        """Return the answers to the reconcilers' questions (`look_for_work`); None if another process leads."""
         if not await self.leader.try_to_lead():
             return None
         return await self.database.read(self._look_for_chores)
@@ -103,11 +106,11 @@ class Control:
         for each in self.reconcilers:
             if each.leads and self._comes(each, chores, done):
                 done[each.name] = await self._run(each)
-                if self._since is None:  # the database is away
+                if self._since is None:  # the database cannot be reached
                     return
 
     def _comes(self, each: Reconciler, chores: Mapping[str, float], done: Mapping[str, int]) -> bool:
-        """Whether this one has something to do now."""
+        """Return whether this reconciler should run now. `done`: how much each has done in this round so far."""
         if any(done.get(name) for name in each.follows):
             return True
         if self.clock.monotonic() < self._due[each.name]:
@@ -115,8 +118,10 @@ class Control:
         return each.question is None or each.name in self._again or chores.get(each.name) == 0
 
     async def _run(self, each: Reconciler) -> int:
-        """One run; gives how much there was to do. One that fails keeps no other from its turn: a row that cannot be
-        read must not keep whoever is lost from being found."""
+        """Run one reconciler, and return how much it did.
+
+        An error does not stop the others: a row that cannot be read must not prevent the recovery of lost runs.
+        """
         backoff, began = self._backoffs.of(each.name), self.clock.monotonic()
         outcome, failed = Outcome(0), None
         try:
@@ -125,7 +130,7 @@ class Control:
             outcome = found if isinstance(found, Outcome) else Outcome(found)
         except Exception as error:
             failed = error
-            if is_outage(error) and not backoff.going_on:  # one that fails each time says nothing of the others
+            if is_outage(error) and not backoff.going_on:  # repeated failures of one alone do not mean an outage
                 self._since = None
             backoff.met(each.name, error)
         else:
@@ -152,13 +157,18 @@ class Control:
                 self._due[each.name] = max(self._due[each.name], now + min(each.every_s, LATER_S_MAX))
 
     def may_reap(self) -> bool:
-        """An outage is not a crash: who was cut off from the database himself waits for one session's length, in
-        which the others can say that they live."""
+        """Return whether expired sessions may be ended: the database has answered for at least one session's length.
+
+        An outage is not a crash of the workers: after it, they get that long to renew their sessions.
+        """
         now = self.clock.monotonic()
         return self._since is not None and now - self._since >= self.session_s
 
     def _in_reach(self) -> None:
-        """Note that the database has answered, whoever asked; a gap, as after a pause, begins the wait anew."""
+        """Note that the database has answered a query of this process.
+
+        A gap between answers, such as a pause of the process, restarts the wait of `may_reap`.
+        """
         now = self.clock.monotonic()
         if self._since is None or now - self._seen > self.session_s / 2:
             self._since = now
@@ -174,7 +184,7 @@ class Control:
 
 
 def is_outage(error: Exception) -> bool:
-    """Whether the state's database seems to be out of reach; ClickHouse, or a disk, may be so alone."""
+    """Return whether the error means that the SQL database cannot be reached; an outage of ClickHouse does not."""
     if isinstance(error, DataUnreachable):
         return False
     return isinstance(error, BackendUnreachable | ConnectionError | TimeoutError)

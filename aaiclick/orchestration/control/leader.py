@@ -1,4 +1,7 @@
-"""Who leads. Leading only saves work: with no leader, or with two, nothing goes wrong."""
+"""The election of the leader by a term with an end, stored in the database.
+
+The term only avoids duplicate work: with no leader, or with two, the state stays correct.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ from aaiclick.orchestration.store.rejections import is_duplicate
 log = logging.getLogger("aaiclick")
 
 TRUSTED = 0.6
-"""The part of a term's life for which its holder trusts it: the rest is for what may lie between."""
+"""The share of a term's length during which its holder relies on it; the rest allows for delays."""
 
 
 class Leader:
-    """Tries for the term, and knows for how long it may trust it."""
+    """The candidacy of one worker: it takes and renews the term, and knows until when to rely on it."""
 
     def __init__(self, database: Database, holder: int, *, ttl_s: float, clock: Clock = SYSTEM_CLOCK) -> None:
         self.database = database
@@ -24,18 +27,21 @@ class Leader:
         self.ttl_s = ttl_s
         self.clock = clock
         self.term = 0
-        """The number of the term that it has, or had last."""
+        """The number of the current term, or of the last one it held."""
         self._trusted_until = float("-inf")
         self._renew_at = float("-inf")
         self._look_at = float("-inf")
 
     @property
     def leads(self) -> bool:
-        """Whether the term can be trusted at this instant."""
+        """Whether this process holds the term and may rely on it now."""
         return self.clock.monotonic() < self._trusted_until
 
     async def try_to_lead(self) -> bool:
-        """Renew the term, or take it if nobody has it; cheap while another has it."""
+        """Renew the term, or take it if no other process holds it, and return whether this process leads.
+
+        While another holds it, the database is not asked again before that term can be over.
+        """
         began = self.clock.monotonic()
         if self.leads and began < self._renew_at:
             return True
@@ -56,7 +62,7 @@ class Leader:
         return self.leads
 
     async def leave(self) -> None:
-        """Let another lead at once."""
+        """End the term, so that another process can lead without waiting for its end."""
         if self.leads:
             self._trusted_until = float("-inf")
             await self.database.transact(lambda session: leave_term(session, CONTROL, self.holder))
@@ -69,4 +75,4 @@ async def try_for_term(database: Database, role: str, holder: int, ttl_s: float)
     except Exception as error:
         if not is_duplicate(error):
             raise
-        return None  # another made the first row a moment ago
+        return None  # another process has inserted the first row at the same time

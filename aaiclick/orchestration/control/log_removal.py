@@ -1,4 +1,4 @@
-"""Logs of runs that are kept no longer. A file that is not there is fine, and no link is followed."""
+"""Finding and removing old log files of runs. A missing file is no error, and links are not followed."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ AT_ONCE = 500
 
 
 class Gone(NamedTuple):
-    """How many files went, and why another did not."""
+    """How many files were removed, and the last error of one that was not."""
 
     files: int
     trouble: OSError | None = None
 
 
 def remove_logs(directory: Path, task_ids: Iterable[int], runs: Iterable[tuple[int, int]]) -> Gone:
-    """Remove the logs of these attempts, and what tells of each task's newest."""
+    """Remove the logs of these runs (task id, epoch), and of each task the name that stands for its newest log."""
     return remove(directory, [*(log_name(*run) for run in runs), *map(log_name, task_ids)])
 
 
 def remove(directory: Path, names: Iterable[str]) -> Gone:
-    """Remove these files of the directory; one that cannot be removed keeps no other."""
+    """Remove these files from the directory; if one cannot be removed, go on with the others."""
     files = 0
     trouble: OSError | None = None
     for name in names:
@@ -42,14 +42,14 @@ def remove(directory: Path, names: Iterable[str]) -> Gone:
 
 
 def old_logs(directory: Path, before_s: float) -> Iterator[dict[str, int]]:
-    """Logs that nobody wrote to since then, by their names, each with its task; some at a time."""
+    """Yield the logs last written before `before_s` (Unix time), as {name: task id}, AT_ONCE at a time."""
     named = _named(directory, lambda facts: facts.st_mtime < before_s)
     while some := dict(islice(named, AT_ONCE)):
         yield some
 
 
 def logs_of(directory: Path, task_ids: Collection[int]) -> set[str]:
-    """The names of the logs that there are of these tasks."""
+    """Return the names of the logs in the directory that belong to these tasks."""
     wanted = set(task_ids)
     return {name for name, task in _named(directory, lambda _: True) if task in wanted} if wanted else set()
 

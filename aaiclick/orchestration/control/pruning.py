@@ -1,6 +1,7 @@
-"""What was kept long enough goes, some at a time: each kind after a setting of its own.
+"""Pruning: rows and files that are older than the setting of their kind are removed, in short transactions.
 
-Metrics stay: nothing goes that they have not counted for good. A crash at any point is taken up by the next round.
+Metrics do not change: nothing is removed before they have counted it for good. After a crash at any point, the next
+round continues.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from aaiclick.orchestration.store.retention import ages, event_ages, job_ages, j
 from aaiclick.orchestration.store.session import Session
 
 KINDS = ("jobs", "tasks", "runs", "logs", "tables", "events", "fires", "backfills", "workers", "audit")
-"""What is counted."""
+"""The kinds of things that are removed and counted."""
 
 STEPS_MAX = 10
-"""Transactions that one kind may take in one round: beside old things there are new ones."""
+"""Transactions that one kind may take in one round, so that the other reconcilers get their turn."""
 
 Counts = Counter[str]
 Work = Callable[[Database], Awaitable[Counts]]
 
 
 class Pruner:
-    """Removes what is too old; the logs only if it is told where they are."""
+    """Removes what is too old, a bounded part at each call. Without `log_dir` it removes no logs."""
 
     def __init__(self, log_dir: Path | None = None) -> None:
         self.log_dir = log_dir
@@ -41,7 +42,7 @@ class Pruner:
 
     @property
     def works(self) -> Sequence[Work]:
-        """One for each kind: a bounded part of what there is to do, and what of it was done."""
+        """The methods that prune the database, one for each kind. Each does a bounded part and returns its counts."""
         return (
             self.prune_jobs,
             self.prune_events,
@@ -52,7 +53,7 @@ class Pruner:
         )
 
     async def prune_jobs(self, database: Database) -> Counts:
-        """Jobs with all that is theirs."""
+        """Remove old jobs with their tasks, runs and logs, and mark their tables to be dropped."""
         ttl_s = settings().history_ttl_s
         counts = Counter(
             tables=await _repeat(database, partial(job_ages.mark_tables, ttl_s=ttl_s)),
@@ -64,13 +65,13 @@ class Pruner:
                 break
             counts["logs"] += await self._remove_logs(remains.task_ids, remains.runs)
             removed = await database.transact(partial(job_remains.remove_remains, remains=remains))
-            if not removed.rows:  # another is at it
+            if not removed.rows:  # another process is removing the same rows
                 break
             counts.update(tasks=removed.tasks, runs=removed.runs)
         return +counts
 
     async def prune_events(self, database: Database) -> Counts:
-        """Events, and the runs of tasks that were removed from their graphs."""
+        """Remove old events, and with them the runs and logs of tasks that were removed from their graphs."""
         ttl_s, counts = settings().event_ttl_s, Counter[str]()
         for _ in range(STEPS_MAX):
             runs = await database.read(partial(event_ages.runs_that_go, ttl_s=ttl_s))
@@ -96,7 +97,7 @@ class Pruner:
     # ------------------------------------------------------------ files
 
     async def prune_logs(self, database: Database) -> Counts:
-        """Old logs on this machine of runs that have ended."""
+        """Remove old logs of ended runs from this machine's log directory."""
         total = 0
         async for names in self.old_logs(database):
             assert self.log_dir is not None
@@ -104,7 +105,10 @@ class Pruner:
         return +Counter(logs=total)
 
     async def old_logs(self, database: Database) -> AsyncIterator[list[str]]:
-        """The names of such logs, some at a time. Those of tasks that nobody knows here may be another's."""
+        """Yield the names of old logs of ended runs, in batches.
+
+        A log of a task that is not in this database stays: it may belong to another installation.
+        """
         ttl_s = settings().log_ttl_s
         if self.log_dir is None or ttl_s is None:
             return
@@ -119,7 +123,10 @@ class Pruner:
         return self._told(await asyncio.to_thread(remove_logs, self.log_dir, task_ids, runs))
 
     def _told(self, gone: Gone) -> int:
-        """A file that cannot be removed keeps no row: it is told, and left."""
+        """Log the trouble with removing files, and return how many were removed.
+
+        A file that cannot be removed is left; the rows that belong to it are removed all the same.
+        """
         if gone.trouble is None:
             self._trouble.over()
         else:
@@ -149,7 +156,7 @@ async def _some(
 
 
 async def prune(database: Database, log_dir: Path | None, told: Callable[[Counts], None] | None = None) -> Counts:
-    """Remove all that is too old, a short transaction at a time; `told` hears how much went so far."""
+    """Remove everything that is too old, in short transactions. `told` is called with the counts after each step."""
     pruner, counts = Pruner(log_dir), Counter[str]()
     await _count_all(database)
     for work in pruner.works:
@@ -165,7 +172,7 @@ async def prune(database: Database, log_dir: Path | None, told: Callable[[Counts
 
 
 async def look(database: Database, log_dir: Path | None) -> Counts:
-    """How much of each kind is too old, and would go."""
+    """Return how many things of each kind `prune` would remove."""
     await _count_all(database)
     counts, task_ids = await database.read(_look)
     if log_dir is not None:
@@ -177,13 +184,13 @@ async def look(database: Database, log_dir: Path | None) -> Counts:
 
 
 async def _count_all(database: Database) -> None:
-    """Nothing goes before the metrics have counted it."""
+    """Bring the metrics up to date: nothing is removed before they have counted it."""
     while await count_events(database):
         pass
 
 
 async def _look(session: Session) -> tuple[Counts, list[int]]:
-    """How many rows of each kind would go, and the tasks among them."""
+    """Return how many rows of each kind would be removed, and the ids of the tasks among them."""
     limits = settings()
     due = await job_ages.all_due(session, limits.history_ttl_s)
     tasks, runs = await job_remains.count_of(session, due)

@@ -1,7 +1,7 @@
-"""The table of reconcilers: what each asks of the state, how often it comes, and what it does.
+"""The table of reconcilers: the question each asks of the database, how often it runs, and what it does.
 
-The leader's one question is built from it, and the loop walks it from the first row to the last: whoever adds a
-reconciler adds a row. Each is bounded, and taken up by the next round wherever it was cut off.
+The leader's one query is built from the questions, and the loop runs the rows from first to last: to add a reconciler,
+add a row. Each does a bounded amount of work, and the next round continues wherever it was interrupted.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ RECORD_EVERY_S = 30.0
 COUNT_EVERY_S = 10.0
 PRUNE_EVERY_S = 60.0
 MORE_AFTER_S = 2.0
-"""Where there was something too old there may be more, which goes so soon."""
+"""How soon pruning runs again after it has removed something: there may be more."""
 EXPIRE_EVERY_S = 60.0
 SWEEP_EVERY_S = 600.0
 
 
 class Outcome(NamedTuple):
-    """What one run of a reconciler came to."""
+    """The outcome of one run of a reconciler."""
 
     done: int
     again_s: float | None = None
-    """When the next one comes, whatever the question says."""
+    """Seconds from the start of this run to another one, which takes place whatever the question says."""
 
 
 class Tools:
-    """What reconcilers work with, and remember from one run to the next."""
+    """The objects that reconcilers use; those with memory keep it from one run to the next."""
 
     def __init__(
         self,
@@ -67,20 +67,20 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class Reconciler:
-    """One row."""
+    """One row of the table."""
 
     name: str
     act: Callable[[Tools], Awaitable[int | Outcome]]
-    """Gives how much there was to do."""
+    """Does the work, and returns how much there was."""
     meaning: str
     question: Question | None = None
-    """A part of the leader's question: it comes if the answer is yes. None: it comes by the time alone."""
+    """Its part of the leader's query: it runs if the answer is yes. None: it runs at each interval."""
     every_s: float = 0.0
-    """It comes at most so often; 0: in each round."""
+    """The shortest interval between two runs; 0: it may run in each round."""
     follows: tuple[str, ...] = ()
-    """It comes also in a round in which one of these did something."""
+    """Names of reconcilers: it also runs in a round in which one of these did something."""
     leads: bool = True
-    """It is for whoever leads; else every process does it for its own machine."""
+    """Whether only the leader runs it; otherwise every process runs it for its own machine."""
 
 
 async def _end_dead_sessions(tools: Tools) -> int:
@@ -245,5 +245,5 @@ RECONCILERS = (
 
 
 def questions_of(reconcilers: Sequence[Reconciler]) -> dict[str, Question]:
-    """What the leader asks for these, all in one statement."""
+    """Return the questions of the reconcilers that have one, for `look_for_work`, which asks all in one statement."""
     return {each.name: each.question for each in reconcilers if each.question is not None}

@@ -1,4 +1,7 @@
-"""Small repairs. Each is bounded, idempotent, and decides and writes in one transaction under the rows' locks."""
+"""The small repairs that reconcilers make.
+
+Each is bounded and idempotent, and each step decides and writes in one transaction, under the locks of the rows.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ COUNT_STEPS_MAX = 10
 
 
 async def end_dead_sessions(database: Database) -> int:
-    """End the sessions whose time is up."""
+    """End the sessions that have expired, and return how many."""
     ended = await database.transact(workers.expire_sessions)
     if ended:
         log.warning("%d workers have not been heard of for too long: their sessions are ended", ended)
@@ -33,7 +36,7 @@ async def end_dead_sessions(database: Database) -> int:
 
 
 async def recover_lost_runs(database: Database) -> int:
-    """Give the runs of workers that are gone to others."""
+    """End the claims that have no live session, so that other workers can run the tasks; return how many."""
     losses_max = settings().losses_max
     found = await _all_of(database, lambda session: recoveries.recover_claims(session, losses_max))
     if found:
@@ -42,17 +45,17 @@ async def recover_lost_runs(database: Database) -> int:
 
 
 async def promote_due_tasks(database: Database) -> int:
-    """Let delayed tasks whose time has come be claimed."""
+    """Make delayed tasks ready whose time has come, and return how many."""
     return await _all_of(database, queue.promote_due)
 
 
 async def work_off_ripples(database: Database) -> int:
-    """Tell downstream what endings have not told yet."""
+    """Apply the postponed effects of ended tasks to their dependents (rows of `ripples`)."""
     return await _all_of(database, ripples.work_one_ripple)
 
 
 async def end_overdue_jobs(database: Database) -> int:
-    """Fail jobs whose time is up."""
+    """Fail jobs that run longer than their `timeout_s`, and return how many."""
     total = 0
     while ended := await database.transact(timeouts.fail_overdue_jobs):
         total += len(ended)
@@ -62,7 +65,7 @@ async def end_overdue_jobs(database: Database) -> int:
 
 
 async def end_abandoned_jobs(database: Database) -> int:
-    """Cancel what a `job_test` kept for itself and left behind."""
+    """Cancel jobs that a `job_test` had reserved and whose process is gone; return how many."""
     found = await database.read(recoveries.abandoned_jobs)
     for job_id in found:
         log.warning("job %s was kept by a process that is gone: it is cancelled", job_id, extra=about(job=job_id))
@@ -71,7 +74,10 @@ async def end_abandoned_jobs(database: Database) -> int:
 
 
 async def mend_stuck_jobs(database: Database) -> int:
-    """Recount jobs in which nothing moves although something is left: that cannot be, and is said loudly."""
+    """Recount jobs that have open tasks of which none can run or is running; return how many needed a repair.
+
+    This should never happen, so each finding is logged as an error.
+    """
     found = await database.read(lambda session: repairs.stuck_jobs(session, STUCK_AT_ONCE))
     mended = 0
     for job_id in found:
@@ -83,7 +89,10 @@ async def mend_stuck_jobs(database: Database) -> int:
 
 
 async def count_events(database: Database) -> int:
-    """Count what has happened, for the metrics; gives by how far."""
+    """Count new events for the metrics, in at most COUNT_STEPS_MAX transactions.
+
+    Return by how many ids the counted range grew; 0 if there was nothing to count.
+    """
     total = 0
     if await database.read(metrics.is_behind):
         for _ in range(COUNT_STEPS_MAX):
@@ -95,7 +104,7 @@ async def count_events(database: Database) -> int:
 
 
 async def _all_of(database: Database, step: Callable[[Session], Awaitable[int | bool]]) -> int:
-    """Repeat a bounded step, a transaction each, until nothing is left of it."""
+    """Repeat a step, each time in its own transaction, until it finds nothing or ROUNDS_MAX is reached."""
     total = 0
     for _ in range(ROUNDS_MAX):
         done = int(await database.transact(step))

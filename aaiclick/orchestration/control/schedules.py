@@ -1,7 +1,7 @@
-"""Schedules are fired here: what is due becomes jobs, what waits for an earlier run or in a backfill gets its turn.
+"""Firing schedules: due times become jobs, queued times run after the earlier run, backfills get their next runs.
 
-Correct with no leader (nothing fires) and with two (each time has one run): the entry's lock and the key of `fires` see
-to that. A crash at any point leaves all of an entry's step, or nothing.
+With no leader nothing fires. With two leaders each time still has one run, because of the lock of the entry's row and
+the primary key of `fires`. Each step of an entry is one transaction, so a crash leaves all of it or nothing.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ log = logging.getLogger("aaiclick")
 T = TypeVar("T")
 
 Page = Callable[[Database, Any], Awaitable[dict[Any, int]]]
-"""Gives some of what there is to do beyond a place in its order: the places of these, each with its entry."""
+"""Returns the next items after a position in their order (None: from the start), each with the id of its entry."""
 
 STEPS_MAX = 200
-"""Transactions that one round may take: beside schedules there are other things to repair, and a term to renew."""
+"""Transactions that one round may take, so that other repairs get their turn and the term is renewed in time."""
 
 
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
-"""What becomes of an entry that another version has written, or a hand; and of values that are too large here."""
+"""Errors of reading an entry that another version or a person wrote, or whose values are too large here."""
 
 
 class Scheduler:
-    """Fires what is due, and says of which entry it cannot."""
+    """Fires the due times of registered jobs, and logs the entries that cannot be fired."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self._made: list[Submission] = []
-        """The runs that the transaction makes which is going on."""
+        """The submissions made in the current transaction."""
         self._backoffs = Backoffs(level=logging.ERROR)
         self._after: dict[Page, Any] = {}
-        """Where the next round goes on with what this one did not come to."""
+        """For each kind of page that this round did not finish, the position where the next round continues."""
         self._left = self._done = 0
 
     @property
     def unfinished(self) -> bool:
-        """Whether the last round left something for the next."""
+        """Whether the last round stopped before its work was done."""
         return bool(self._after)
 
     async def fire(self) -> int:
-        """One round; gives the number of steps that did something."""
+        """Run one round, and return the number of steps that did something."""
         await provide_ids(self.database)
         self._left, self._done = STEPS_MAX, 0
         for page, step in ((_due, self._fire), (_queued, self._run_queued), (_filling, self._advance)):
@@ -68,9 +68,9 @@ class Scheduler:
         return self._done
 
     async def _work_off(self, page: Page, step: Callable[[Any, int], Awaitable[bool]]) -> None:
-        """Take what there is, page by page, until nothing is left of it or this round has done enough.
+        """Call `step` for each item, page by page, until no item or no transaction of this round is left.
 
-        A step says whether it should be repeated at once.
+        A step returns whether it should be repeated at once.
         """
         after = self._after.pop(page, None)
         while True:
@@ -101,16 +101,19 @@ class Scheduler:
         return bool(await self._try(entry_id, step))
 
     async def _try(self, entry_id: int, step: Callable[[Session], Awaitable[T]]) -> T | None:
-        """An entry that cannot be fired, as with a time zone that is not known here, does not hold up the others."""
+        """Run a step in a transaction. If the entry cannot be fired, log why and return None.
+
+        So an entry with a time zone unknown to this machine, for example, does not block the others.
+        """
         self._left -= 1
-        began_ns = time.time_ns()  # for people who look at traces
+        began_ns = time.time_ns()  # for the span of the submission
 
         async def work(session: Session) -> T:
-            self._made.clear()  # what was made by a transaction that is tried again is not there
+            self._made.clear()  # a transaction that is retried has stored nothing
             return await step(session)
 
         try:
-            with arguments_from_outside(False):  # whatever runs beside it in this process; a backfill says it itself
+            with arguments_from_outside(False):  # whatever else runs in this process; a backfill sets it itself
                 answer = await self.database.transact(work)
         except (InputError, *UNREADABLE) as error:
             self._backoffs.of(entry_id).met(f"firing registered job {entry_id}", error)
@@ -144,7 +147,7 @@ async def _filling(database: Database, after: Any) -> dict[Any, int]:
 
 
 def tell(fired: Fired) -> None:
-    """Say what did not run as its schedule says."""
+    """Log the times that were missed, skipped or queued."""
     if fired.missed:
         count = f"more than {COUNTED_MAX}" if fired.missed > COUNTED_MAX else str(fired.missed)
         log.warning("registered job %r: %s times were missed and are not made up for", fired.name, count)

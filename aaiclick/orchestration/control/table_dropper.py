@@ -1,6 +1,7 @@
-"""Tables that nobody needs any more are dropped here, and by nobody else: others only say that they need them no more.
+"""Dropping registered tables in ClickHouse that have no reference left. All other code only ends its references.
 
-A crash at any point is taken up by the next round: a table is marked before it is dropped, and forgotten afterwards.
+A table is marked in the database before it is dropped, and its row is deleted afterwards, so the next round continues
+after a crash at any point.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ ROUNDS_MAX = 1_000
 
 
 class TableDropper:
-    """Drops what may go, and says of which table it cannot."""
+    """Drops tables that are no longer needed, and logs those that ClickHouse refuses to drop."""
 
     def __init__(self, database: Database, clock: Clock = SYSTEM_CLOCK) -> None:
         self.database = database
         self._backoffs = Backoffs(clock)
 
     async def free_strays(self) -> int:
-        """End the references of runs whose workers are gone."""
+        """End the references of runs whose workers are gone; return how many."""
         return await self.database.transact(table_drops.free_strays)
 
     async def free_idle_pins(self) -> int:
-        """End the pins of tasks that have ended without using what was pinned for them."""
+        """End the pins of tasks that have ended without using the pinned tables; return how many."""
         return await self.database.transact(table_drops.free_idle_pins)
 
     async def drop_unneeded(self) -> int:
-        """Look at what references have left, and drop what nobody needs; gives the number of tables."""
+        """Mark tables that have no reference left, drop all marked ones, and return how many were dropped."""
         for _ in range(ROUNDS_MAX):
             if not await self.database.transact(table_drops.mark_unneeded):
                 break
@@ -65,7 +66,7 @@ class TableDropper:
 
 
 async def drop_or_leave(client: DataClient, name: str, backoffs: Backoffs) -> bool:
-    """Drop a table. One that ClickHouse refuses to drop is left for the next round; the others go."""
+    """Drop a table and return True; return False if ClickHouse refuses, and leave it for the next round."""
     try:
         await drop(client, name)
     except DataRefused as error:

@@ -1,7 +1,8 @@
-"""Now and then: tables whose time is over are marked for the dropper, and those that nobody knows are dropped.
+"""Periodic clean-up of tables: expired ones are marked for the dropper, unregistered ones are dropped.
 
-Nobody knows what was made by a body that outlived its run, or of which the state was lost. A table is written down
-before it is made and forgotten after it was dropped: one that is in ClickHouse, and then not in the state, is nobody's.
+A table is unregistered if a body outlived its run and made it, or if the SQL database was lost. Tables are registered
+before they are made, and their rows are deleted after they were dropped. So a table that is listed in ClickHouse first,
+and then not found in the SQL database, belongs to no run.
 """
 
 from __future__ import annotations
@@ -32,14 +33,17 @@ LISTED_AT_ONCE = 1_000
 
 
 class TableSweeper:
-    """Finds what may go, and says of which table it cannot."""
+    """Finds expired and unregistered tables, and logs those that ClickHouse refuses to drop."""
 
     def __init__(self, database: Database, clock: Clock = SYSTEM_CLOCK) -> None:
         self.database = database
         self._backoffs = Backoffs(clock)
 
     async def expire(self) -> int:
-        """Mark what is over; the dropper drops it."""
+        """Mark tables of jobs past `job_ttl_s`, and tables registered long ago that were never referred to.
+
+        The dropper drops them. Return how many were looked at.
+        """
         ttl_s, age_s = settings().job_ttl_s, settings().sweep_age_s
         total = 0
         for step in (partial(table_ages.mark_expired, ttl_s=ttl_s), partial(table_ages.mark_unclaimed, age_s=age_s)):
@@ -51,10 +55,10 @@ class TableSweeper:
         return total
 
     async def sweep(self) -> int:
-        """Drop what nobody knows, and what processes that died have left; gives the number of tables."""
+        """Drop unregistered tables, and tables of the `data_context`s of dead processes; return how many."""
         installation = await self.database.read(table_ages.known_installation)
         dropped = await sweep_contexts(get_ch_url())
-        if installation is not None:  # else there never was a table of a run
+        if installation is not None:  # without a name, no run has ever made a table
             dropped += await self._sweep(installation, settings().sweep_age_s)
         return dropped
 
@@ -80,7 +84,10 @@ class TableSweeper:
 
 
 async def _list(client: DataClient, installation: str, age_s: float, after: str) -> list[str]:
-    """Tables that carry the name of this installation, and are not young; chdb does not tell the age of a table."""
+    """Return names of tables that carry this installation's name and are older than `age_s`, a page after `after`.
+
+    chdb does not know the age of a table; `_is_older` checks the ids in the names.
+    """
     found = await client.tables.look(
         client,
         "name",
@@ -92,5 +99,8 @@ async def _list(client: DataClient, installation: str, age_s: float, after: str)
 
 
 def _is_older(name: str, before: datetime) -> bool:
-    """Whether whoever made the table is older: the table is younger than its task."""
+    """Return whether the id of the table's maker, such as a task, is from before that time.
+
+    The table itself was made after its maker.
+    """
     return id_time(maker_of(name)) <= before

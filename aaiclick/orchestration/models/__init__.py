@@ -1,4 +1,4 @@
-"""What people hold in their hands: jobs, tasks, groups and the rows about them. No database library here."""
+"""The objects that users get and pass: jobs, tasks, groups, and rows about them. No database library is imported."""
 
 from aaiclick.orchestration.models.claim import Claim, Done, Failure, Held, Orders, Receipt, Report, Stop
 from aaiclick.orchestration.models.group import Group

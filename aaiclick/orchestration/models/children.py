@@ -1,4 +1,4 @@
-"""What a run made: tasks, groups and dependencies that appear together with its completion."""
+"""Tasks, groups and dependencies that a run made, as plain data; they are stored together with its completion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aaiclick.orchestration.models.task import Task
 
 
 class NewTask(NamedTuple):
-    """A task as it travels from the run that made it."""
+    """A new task as plain data, sent from the process that made it to the one that stores it."""
 
     id: int
     name: str
@@ -30,7 +30,7 @@ class NewTask(NamedTuple):
 
 
 class NewGroup(NamedTuple):
-    """A group as it travels from the run that made it."""
+    """A new group as plain data, sent from the process that made it to the one that stores it."""
 
     id: int
     name: str
@@ -40,7 +40,7 @@ class NewGroup(NamedTuple):
 
 
 class NewEdge(NamedTuple):
-    """`next` waits for `previous`; either may be stored already."""
+    """A new dependency: `next` waits for `previous`; either may be stored already."""
 
     previous_id: int
     previous_type: str
@@ -50,8 +50,10 @@ class NewEdge(NamedTuple):
 
 @dataclass(slots=True, frozen=True)
 class Children:
-    """All that a run made, and what of it (or of what is stored) it returned: whoever waits for the run waits for
-    that too."""
+    """All nodes that a run made, and the (kind, id) of nodes it returned, new or stored.
+
+    Tasks that wait for the run wait for the returned nodes too.
+    """
 
     job_id: int
     tasks: list[NewTask]
@@ -61,7 +63,7 @@ class Children:
 
     @classmethod
     def of(cls, submission: Submission, returned: Iterable[Node], group_id: int | None) -> Children:
-        """What was gathered in memory; what is in no group joins this one, which is that of the run's task."""
+        """Convert a submission gathered in memory. Nodes in no group join `group_id`, the group of the run's task."""
         return cls(
             submission.job_id,
             tasks=[new_task(task, group_id) for task in submission.tasks],
@@ -71,12 +73,12 @@ class Children:
         )
 
     def submission(self, job_id: int, parent_task_id: int, parent_epoch: int) -> Submission:
-        """The same as nodes, for the store."""
+        """Return the same as tasks, groups and edges, for the store."""
         return revived(self, job_id, {}, parent_task_id, parent_epoch)
 
 
 class Sent(Protocol):
-    """Tasks, groups and edges as they travel."""
+    """Anything that has new tasks, groups and edges as plain data: Children, SentSubmission."""
 
     @property
     def tasks(self) -> list[NewTask]: ...
@@ -89,7 +91,7 @@ class Sent(Protocol):
 def revived(
     sent: Sent, job_id: int, names: Mapping[int, str], parent_task_id: int | None, parent_epoch: int | None
 ) -> Submission:
-    """What was sent, as nodes; `names` are those of nodes that are stored already."""
+    """Return what was sent as a Submission. `names` are the names of stored nodes at the ends of edges, by id."""
     nodes: dict[int, Node] = {}
     for row in sent.groups:
         nodes[row.id] = Group.from_new(row, parent_task_id)
@@ -110,17 +112,17 @@ def revived(
 
 
 def new_group(group: Group, group_id: int | None) -> NewGroup:
-    """A group as it travels; one that is in no other joins the one given here."""
+    """Convert a group to plain data; if it has no parent group, it joins `group_id`."""
     return NewGroup(group.id, group.name, group.parent_group_id or group_id, group.output_task_id, group.when)
 
 
 def new_edges(submission: Submission) -> list[NewEdge]:
-    """The edges as they travel."""
+    """Convert the edges of a submission to plain data."""
     return [NewEdge(edge.previous.id, edge.previous.kind, edge.next.id, edge.next.kind) for edge in submission.edges]
 
 
 def new_task(task: Task, group_id: int | None) -> NewTask:
-    """A task as it travels; one that is in no group joins the one given here."""
+    """Convert a task to plain data; if it is in no group, it joins `group_id`."""
     return NewTask(
         task.id,
         task.name,
@@ -138,7 +140,7 @@ def new_task(task: Task, group_id: int | None) -> NewTask:
 
 
 def stored_node(kind: str, node_id: int, name: str | None = None) -> Node:
-    """A node of which only the id is known, to hang an edge on."""
+    """Make a placeholder for a stored node of which only kind, id and perhaps the name are known, for an edge."""
     node: Node = Task.__new__(Task) if kind == "task" else Group.__new__(Group)
     node._restore()
     node.id, node.name, node.job_id, node._group_id = node_id, name or str(node_id), None, None

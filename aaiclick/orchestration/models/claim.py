@@ -1,4 +1,4 @@
-"""What a worker is given, and what it reports."""
+"""The messages between a worker and its coordinator: claims, reports with their receipts, heartbeats with orders."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Claim:
     members: dict[int, list[int]] = field(default_factory=dict)
     """The tasks of each group that the arguments refer to, in the order in which they were made."""
     outputs: dict[int, int] = field(default_factory=dict)
-    """Of those groups, the ones that have an output, each with the task that gives it."""
+    """Of those groups, the ones that have an output, each with the id of the output task."""
     generation: int = 0
     """How often the task was cleared."""
     stop_when_cut_off: bool = True
-    """Whether its body ends in time when the worker is cut off from the state, before another begins elsewhere."""
+    """Whether the body must be stopped if the worker is cut off from the database, before another run can begin."""
     registered: bool = False
-    """Whether the first table that it may make is known already: so it is for those that are given any."""
+    """Whether the first table of the run is registered already; the claim does so for tasks that are given tables."""
     installation: str = ""
-    """What the installation is called, which its tables in ClickHouse carry in their comments."""
+    """The name of the installation, which is written into the comments of its tables in ClickHouse."""
 
     @property
     def id(self) -> int:
@@ -47,7 +47,7 @@ class Claim:
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        """The task's arguments in their stored form, as `Task.kwargs` has them."""
+        """The task's arguments in their stored form, the same as `Task.kwargs`."""
         found: dict[str, Any] = json.loads(self.kwargs_json)
         return found
 
@@ -58,16 +58,16 @@ class Claim:
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt at the task until someone clears it (pitfall T11)."""
+        """A key that is the same for every attempt at the task until the task is cleared (pitfall T11)."""
         return f"{self.task_id}-{self.generation}"
 
 
 @dataclass(slots=True, frozen=True)
 class Done:
-    """The run came to its end with this result (encoded), and made these tasks and groups.
+    """The report of a run that succeeded: its encoded result, and the tasks and groups it made.
 
-    `holds`: it used tables. `made`: those of its own that may be there; None if that is not known. `unmet`: what it
-    expected of its data and did not find, each with the event that tells it.
+    `holds`: whether it used tables. `made`: the tables of the run that may exist; None if that is not known. `unmet`:
+    the expectations that its data did not meet, as (move of the event, text).
     """
 
     task_id: int
@@ -82,9 +82,9 @@ class Done:
 
 @dataclass(slots=True, frozen=True)
 class Failure:
-    """The run ended with an error; `error_types` is the exception's ancestry, for the retry policy.
+    """The report of a run that failed. `error_types`: names of the exception's classes, for the retry policy.
 
-    `crashed`: the process that ran it died, which is counted apart from failures. `holds`, `made`, `unmet`: see Done.
+    `crashed`: the process of the run died, which is counted apart from failures. `holds`, `made`, `unmet`: see Done.
     """
 
     task_id: int
@@ -105,22 +105,23 @@ Report = Done | Failure
 
 @dataclass(slots=True)
 class Receipt:
-    """Which reports counted, now or the first time that they came; those that are named nowhere came too late.
+    """The answer to a batch of reports. `accepted`: reports that were applied, now or when they first arrived.
 
-    `rippling`: there is more to do downstream.
+    A report in neither `accepted` nor `conflicts` came too late. `rippling`: effects downstream are still to be
+    applied.
     """
 
     accepted: set[tuple[int, int]] = field(default_factory=set)
     rippling: bool = False
     due_s: float | None = None
-    """How long until the first of those that will be tried again is due."""
+    """Seconds until the first retry of these tasks is due; None if there is none."""
     conflicts: set[tuple[int, int]] = field(default_factory=set)
-    """Runs that had told something else before, or in the same batch: that stays."""
+    """Runs that had reported something different before, or in the same batch: the first report stays."""
 
 
 @dataclass(slots=True, frozen=True)
 class Held:
-    """A run that a worker holds. `started`: its body has begun, which the state need not know yet."""
+    """A run that a worker holds. `started`: its body has begun; the database may not know that yet."""
 
     task_id: int
     epoch: int
@@ -129,7 +130,7 @@ class Held:
 
 
 class Stop(StrEnum):
-    """Why a worker should end a run."""
+    """The reason for stopping a run: its task was cancelled, or the worker no longer holds the claim."""
 
     CANCELLED = "cancelled"
     LOST = "lost"
@@ -140,8 +141,8 @@ class Orders:
     """The answer to a heartbeat."""
 
     alive: bool = True
-    """False: the session is over, and with it every claim of it."""
+    """False: the session is over, and with it all of its claims."""
     drain: bool = False
-    """Take no more work, finish what runs, and leave."""
+    """True: take no more work, finish the current runs, and exit."""
     stop: dict[tuple[int, int], Stop] = field(default_factory=dict)
-    """Runs that are no longer this worker's, by (task, epoch)."""
+    """Runs that no longer belong to this worker, by (task id, epoch)."""

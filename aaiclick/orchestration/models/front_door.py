@@ -1,6 +1,7 @@
-"""How a model reaches the functions that people call: `job.test()`, `job.tasks`, `group.child_groups`.
+"""Calls from models to public functions, which `job.test()`, `job.tasks` and `group.child_groups` need.
 
-The models are at the bottom of the house and the front door is at its top, so they are joined by name, at call time.
+Models must not import the modules of these functions, which import the models. So the functions are looked up by name
+at call time.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from typing import Any
 
 
 def front_door(name: str) -> Any:
-    """The public function of `aaiclick.orchestration` with this name."""
+    """Return the public function of `aaiclick.orchestration` with this name."""
     return getattr(importlib.import_module("aaiclick.orchestration"), name)
 
 
 def ask(name: str, *arguments: object) -> Any:
-    """Call such a function that is to be awaited, and wait for its answer, inside a running loop too."""
+    """Call an async public function and wait for its result, which also works inside a running event loop."""
     blocking = importlib.import_module("aaiclick.orchestration.blocking").blocking
     return blocking(lambda: front_door(name)(*arguments))

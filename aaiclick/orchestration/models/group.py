@@ -1,4 +1,4 @@
-"""A named set of tasks and groups."""
+"""Groups: named sets of tasks and other groups."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _READ = (
 )
 
 _left: ContextVar[tuple[Group | None, ...]] = ContextVar("aaiclick_left_groups", default=())
-"""The groups to go back to, in the order in which blocks were entered; each coroutine has its own."""
+"""The stack of groups to restore when `with` blocks end; each coroutine has its own."""
 
 
 class Group(Node, AnyValue):
@@ -70,14 +70,14 @@ class Group(Node, AnyValue):
         register_group(self)
 
     def _fresh(self) -> None:
-        """As a group is before anything happened to it."""
+        """Set the counters of a group that has not been stored."""
         self.depth = self.unmet_count = self.open_count = self.failed_count = self.dependents_count = 0
         self.unended_count = self.awaited_count = 0
         self.amiss = False
 
     @classmethod
     def from_row(cls, row: Any) -> Group:
-        """A group as the database has it."""
+        """Make a group from a row of the `groups` table."""
         group = cls.__new__(cls)
         group._restore()
         group.members = []
@@ -92,7 +92,7 @@ class Group(Node, AnyValue):
 
     @classmethod
     def from_new(cls, new: NewGroup, parent_task_id: int | None) -> Group:
-        """A group that was made elsewhere, by a run or by a client, on its way to the database."""
+        """Make a group from plain data sent by a run or a client, to be stored."""
         group = cls.__new__(cls)
         group._restore()
         group.applied = group._read = False
@@ -106,7 +106,10 @@ class Group(Node, AnyValue):
 
     @property
     def output(self) -> Task | None:
-        """The task whose result the group gives as an argument; without one, it gives those of all its tasks."""
+        """The task whose result stands for the group where it is an argument.
+
+        None: a list of the results of all its tasks stands for it.
+        """
         if self.output_task_id is None:
             return None
         known = [node for node in self.members if node.id == self.output_task_id]
@@ -136,21 +139,21 @@ class Group(Node, AnyValue):
 
     @property
     def is_complete(self) -> bool:
-        """As of when this was read: nothing inside is left to complete."""
+        """Whether nothing inside was left to complete when this group was read."""
         return self.open_count == 0
 
     @property
     def tasks(self) -> list[Task]:
-        """The tasks directly inside; of a group that was read, those that are stored and those to be applied."""
+        """The tasks directly inside. For a group read from the database: the stored ones, and new ones not applied."""
         return self._inside("task", "load_group_tasks")
 
     @property
     def child_groups(self) -> list[Group]:
-        """The groups directly inside; of a group that was read, those that are stored and those to be applied."""
+        """The groups directly inside. For a group read from the database: the stored ones, and new ones not applied."""
         return self._inside("group", "load_child_groups")
 
     def _inside(self, kind: str, load: str) -> list[Any]:
-        """A member that left and came back is there once."""
+        """Return the direct members of one kind, each once, even if it left the group and joined it again."""
         known = dict.fromkeys(node for node in self.members if node.kind == kind and node._group_id == self.id)
         if self.applied and (self._read or not self.members):
             return [*front_door(load)(self.id), *(node for node in known if not node.applied)]

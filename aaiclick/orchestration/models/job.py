@@ -1,4 +1,4 @@
-"""One run of a workflow."""
+"""Jobs: runs of workflows."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class Job(Generic[Given]):
     completed_at: datetime | None = None
     fail_fast: bool = False
     scheduled_at: datetime | None = None
-    """The time of the schedule that it runs for."""
+    """The scheduled time that this job runs for; None if no schedule made it."""
     backfill_id: int | None = None
     arguments: dict[str, Any] | None = None
-    """What the workflow was called with, for people: shortened and masked."""
+    """The arguments of the workflow for display: shortened, secrets masked."""
     skipped_tasks: int = 0
     _tasks: list[Task] | None = field(default=None, repr=False)
     _groups: list[Group] | None = field(default=None, repr=False)
 
     @classmethod
     def from_row(cls, row: Any) -> Job[Given]:
-        """A job as the database has it."""
+        """Make a job from a row of the `jobs` table."""
         facts = dict(row._mapping)
         facts["result_json"] = facts.pop("result")
         facts["arguments"] = None if facts["arguments"] is None else json.loads(facts["arguments"])
@@ -79,7 +79,10 @@ class Job(Generic[Given]):
 
     @property
     def result(self) -> Given:
-        """What the workflow returned, with the results of its tasks; raises Conflict unless the job completed."""
+        """The return value of the workflow, in which tasks are replaced by their results.
+
+        Raises Conflict unless the job completed.
+        """
         value: Given = front_door("load_job_result")(self.id)
         return value
 
@@ -89,20 +92,20 @@ class Job(Generic[Given]):
         return self.name
 
     def test(self) -> Job[Given]:
-        """Run this job here, now, through the same coordinator and runner that workers use; returns it finished."""
+        """Run this job in this process, with the coordinator and runner that workers use, and return it finished."""
         finished: Job[Given] = front_door("job_test")(self)
         return finished
 
     def wait(self, *, timeout_s: float | None = None) -> AwaitableJob[Given]:
-        """Come back when this job has ended, with the job brought up to date; inside a running loop, to be awaited.
+        """Wait until this job has ended, update it and return it; inside a running event loop, await the result.
 
-        Raises WaitTimeout when that takes longer than `timeout_s`; the job goes on.
+        Raise WaitTimeout if that takes longer than `timeout_s`; the job goes on.
         """
         reached: AwaitableJob[Given] = front_door("wait_for_this")(self, timeout_s)
         return reached
 
     def update(self, newer: Job) -> Job[Given]:
-        """Take over all that a newer reading of this job says; what was read of its tasks is read anew."""
+        """Copy all fields of a newer reading of this job, and return self. Cached tasks and groups are dropped."""
         for each in fields(self):
             setattr(self, each.name, getattr(newer, each.name))
         return self
@@ -111,4 +114,4 @@ class Job(Generic[Given]):
 if TYPE_CHECKING:
 
     class AwaitableJob(Job[Given], Awaitable[Job[Given]]):
-        """What a call gives that blocks outside of a running loop, and is awaited inside of one."""
+        """The result of a call that blocks outside a running event loop, and must be awaited inside one."""

@@ -1,4 +1,4 @@
-"""What tasks and groups share: an id from the start, dependencies, membership of a group."""
+"""Nodes: what tasks and groups have in common. An id from the start, dependencies, membership of a group."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Several = TypeVar("Several", bound="Sequence[Node]")
 
 current_group: ContextVar[Group | None] = ContextVar("aaiclick_current_group", default=None)
 collector: ContextVar[list[Node] | None] = ContextVar("aaiclick_collector", default=None)
-"""Where a `@job` function's tasks and groups gather; None outside of one."""
+"""The list to which nodes made inside a `@job` function are appended; None outside of one."""
 
 _groups_in_memory: weakref.WeakValueDictionary[int, Group] = weakref.WeakValueDictionary()
 
 
 class Edge:
-    """`next` waits for `previous`."""
+    """A dependency: `next` waits for `previous`."""
 
     __slots__ = ("applied", "next", "previous")
 
@@ -39,7 +39,7 @@ class Edge:
 
 
 class Node:
-    """A task or a group, as the graph sees it."""
+    """A task or a group: a node of the graph of a job."""
 
     __slots__ = ("__weakref__", "_group", "_group_id", "_in", "_out", "applied", "id", "job_id", "name", "when")
     kind: ClassVar[str]
@@ -49,9 +49,9 @@ class Node:
     name: str
     job_id: int | None
     when: When
-    """The trigger rule: how what it waits for has to end."""
+    """The trigger rule: how the nodes it waits for have to end."""
     _group: Group | None
-    """The group around, as far as it is in memory."""
+    """The enclosing group, if it is in memory."""
 
     def _begin(self, name: str, group_id: int | None, when: str) -> None:
         self.when = check_when(when)
@@ -71,14 +71,14 @@ class Node:
             gathered.append(self)
 
     def _restore(self) -> None:
-        """Prepare an instance that is read from the database."""
+        """Set the fields of an instance made without `__init__`: one read from the database or sent from elsewhere."""
         self.applied = True
         self.when = When.ALL_COMPLETED
         self._in = self._out = None
         self._group = None
 
     def _join(self, group_id: int | None, group: Group | None = None) -> None:
-        """Become a member: a group that is in memory learns of it, so that applying the group brings its members."""
+        """Join a group, or leave it (None). A group in memory is told, so that applying it includes its members."""
         if group_id is not None:
             check_id(group_id, self.group_field)
         if self.applied and group_id != self._group_id:
@@ -92,7 +92,7 @@ class Node:
 
     @property
     def group(self) -> Group | None:
-        """The group around; of what was read, read when first asked for."""
+        """The enclosing group; for a stored node it is read from the database when first asked for."""
         if self._group is None and self._group_id is not None and self.applied:
             around = [group for group in ask("get_groups_for_job", self.job_id) if group.id == self._group_id]
             self._group = around[0] if around else None
@@ -100,7 +100,7 @@ class Node:
 
     @property
     def job(self) -> Job | None:
-        """The job, as it is now; None for what is not applied yet."""
+        """The job, read from the database at each call; None if this node is not applied yet."""
         job: Job | None = None if self.job_id is None else ask("get_job", self.job_id)
         return job
 
@@ -115,7 +115,7 @@ class Node:
         return self._out or ()
 
     def depends_on(self, other: Node) -> Self:
-        """Wait for `other`; returns self, for chaining."""
+        """Make this node wait for `other`; return self, for chaining."""
         if not isinstance(other, Node):
             raise TypeError(f"{self} can wait for a Task or a Group, not for {type(other).__name__}: {other!r:.80}")
         if other is self or other.id == self.id:
@@ -157,7 +157,7 @@ class Node:
 
 
 def _items(other: object, around: Node) -> Sequence[Node]:
-    """The nodes on the other side, all checked before the first is joined."""
+    """Return the nodes of an operand as a sequence; all are checked before the first edge is made."""
     items: Sequence[Any] = other if isinstance(other, list | tuple) else [other]
     for item in items:
         if not isinstance(item, Node):
@@ -169,8 +169,8 @@ def _items(other: object, around: Node) -> Sequence[Node]:
 
 
 def register_group(group: Group) -> None:
-    """Let tasks find this group by its id (`task.group_id = group.id`) while it is in memory.
+    """Register a group by its id while it is in memory, so that `task.group_id = group.id` finds it.
 
-    The one that was built stays the one: a copy that is read from the database knows none of its members.
+    The first one registered stays: a copy read from the database later knows none of its members.
     """
     _groups_in_memory.setdefault(group.id, group)

@@ -1,4 +1,4 @@
-"""The other rows that people read: runs, events, workers, dependencies, registered jobs and their times."""
+"""Rows that users read beside jobs, tasks and groups: runs, events, dependencies, workers, schedules, backfills."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aaiclick.orchestration.rules.values.encoding import decode_kwargs
 class _Row:
     @classmethod
     def from_row(cls, row: Any) -> Self:
-        """The row as the database has it."""
+        """Make an instance from a row of its table."""
         return cls(**row._mapping)
 
 
@@ -38,7 +38,7 @@ class Run(_Row):
 
 @dataclass(slots=True, frozen=True)
 class Event(_Row):
-    """The ledger row of a transition."""
+    """A row of the `events` table: one move of a job or task."""
 
     id: int
     job_id: int
@@ -79,11 +79,11 @@ class Worker:
     tasks_failed: int = 0
     concurrency: int = 0
     unreported_s: int = 0
-    """For how long it had owed its oldest report, at its last heartbeat."""
+    """The age of its oldest unreported result at its last heartbeat, in seconds."""
 
     @classmethod
     def from_row(cls, row: Any) -> Worker:
-        """The worker as the database has it."""
+        """Make a worker from a row of the `workers` table."""
         facts = dict(row._mapping)
         facts["status"] = WorkerStatus(facts["status"])
         return cls(**facts)
@@ -91,7 +91,7 @@ class Worker:
 
 @dataclass(slots=True, frozen=True)
 class RegisteredJob(_Row):
-    """A catalogue entry: entrypoint, defaults, schedule."""
+    """A registered job: an entry of the catalogue with an entrypoint, default arguments and perhaps a schedule."""
 
     id: int
     name: str
@@ -108,21 +108,21 @@ class RegisteredJob(_Row):
     missed_max: int
     overlap: Overlap
     time_kwarg: str | None
-    """The parameter that gets the time for which a scheduled run runs; two, as in `start,end`, get its interval."""
+    """The parameter that receives a run's scheduled time; two names, such as `start,end`, receive its interval."""
     priority: int
     timeout_s: float | None
     fail_fast: bool
     keep_last: int | None
-    """So many of its ended runs are kept, however old they are, and no others; None: by their age."""
+    """How many of its ended runs are kept, whatever their age; all others are removed. None: they are kept by age."""
 
     @property
     def time_names(self) -> list[str]:
-        """The parameters that a scheduled run gets its time, or its interval, by."""
+        """The names in `time_kwarg`: none, one for the time, or two for the interval."""
         return self.time_kwarg.split(",") if self.time_kwarg else []
 
     @classmethod
     def from_row(cls, row: Any) -> RegisteredJob:
-        """An entry as the database has it."""
+        """Make an entry from a row of the `registered_jobs` table."""
         facts = dict(row._mapping)
         facts["default_kwargs"] = decode_kwargs(facts["default_kwargs"], importing=False)
         facts["missed_runs"] = MissedRuns(facts["missed_runs"])
@@ -132,7 +132,7 @@ class RegisteredJob(_Row):
 
 @dataclass(slots=True, frozen=True)
 class Fire(_Row):
-    """What became of one time of a schedule."""
+    """The outcome of one time of a schedule."""
 
     registered_job_id: int
     fire_at: datetime
@@ -143,7 +143,7 @@ class Fire(_Row):
 
     @classmethod
     def from_row(cls, row: Any) -> Fire:
-        """A time as the database has it."""
+        """Make a record from a row of the `fires` table."""
         facts = dict(row._mapping)
         facts["outcome"] = FireOutcome(facts["outcome"])
         return cls(**facts)
@@ -151,7 +151,7 @@ class Fire(_Row):
 
 @dataclass(slots=True, frozen=True)
 class Backfill(_Row):
-    """A range of past times of a schedule that is being run, so many at once."""
+    """A range of past times of a schedule for which jobs are run, at most `parallel_max` at a time."""
 
     id: int
     registered_job_id: int
@@ -161,30 +161,30 @@ class Backfill(_Row):
     start_at: datetime
     end_at: datetime
     next_at: datetime
-    """All times before this are done with."""
+    """All times before this one have been handled."""
     parallel_max: int
     status: BackfillStatus
     created_at: datetime
     completed_at: datetime | None
     force: bool = False
-    """Times that have run are run again."""
+    """Whether times that have run are run again."""
     failed_only: bool = False
-    """Only times are run whose last run failed."""
+    """Whether only times are run whose last run failed."""
     from_outside: bool = False
-    """Its arguments came from outside: what they name is judged where its runs run."""
+    """Whether its arguments came from outside: functions that they name are then checked where the jobs run."""
     total: int = 0
     left_alone: int = 0
     runs: Mapping[str, int] = field(default_factory=dict)
-    """Its runs by their status, as of now."""
+    """The number of its jobs by status, as of when it was read."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """Its times by what became of them, as of now."""
+        """The number of its times by outcome, as of when it was read."""
         return count_times(self.status, self.total, self.left_alone, self.runs)
 
     @classmethod
     def from_row(cls, row: Any, runs: Mapping[str, int] | None = None) -> Backfill:
-        """A backfill as the database has it; with the number of its runs by status."""
+        """Make a backfill from a row of the `backfills` table, and the number of its jobs by status."""
         facts = dict(row._mapping)
         facts["kwargs"] = decode_kwargs(facts["kwargs"], importing=False)
         facts["status"] = BackfillStatus(facts["status"])

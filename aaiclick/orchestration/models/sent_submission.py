@@ -1,4 +1,4 @@
-"""A graph as it travels between processes: plain data, which msgspec encodes as it is."""
+"""A submission as plain data, sent between processes; msgspec encodes it without conversion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from aaiclick.orchestration.rules.states import PreservationMode, RunType
 
 
 class NewJob(NamedTuple):
-    """A job as it travels to where it is stored."""
+    """A new job as plain data, sent to the process that stores it."""
 
     id: int
     name: str
@@ -42,13 +42,13 @@ class NewJob(NamedTuple):
 
     @classmethod
     def of(cls, job: Job) -> NewJob:
-        """What of a new job the database does not fill in itself."""
+        """Convert a new job; fields that the database fills in are left out."""
         said = {field: getattr(job, field) for field in cls._fields if field != "arguments_json"}
         shown = None if job.arguments is None else json.dumps(job.arguments, ensure_ascii=False)
         return cls(**said, arguments_json=shown)
 
     def job(self) -> Job:
-        """The same, to be stored."""
+        """Return the job, to be stored."""
         said = self._asdict()
         shown = said.pop("arguments_json")
         return Job(**said, arguments=None if shown is None else json.loads(shown))
@@ -56,20 +56,20 @@ class NewJob(NamedTuple):
 
 @dataclass(slots=True, frozen=True)
 class SentSubmission:
-    """A Submission as it travels."""
+    """A Submission as plain data."""
 
     job_id: int
     tasks: list[NewTask]
     groups: list[NewGroup]
     edges: list[NewEdge]
     stored: dict[int, str]
-    """The names of those at an end of an edge that are stored already: what is refused is told by names."""
+    """The names of stored nodes at the ends of new edges, by id, so that errors can name them."""
     new_job: NewJob | None = None
     whole: bool = False
 
     @classmethod
     def of(cls, submission: Submission) -> SentSubmission:
-        """As it travels; the nodes in memory stay as they are."""
+        """Convert a submission; the nodes in memory do not change."""
         new = {node.id for node in (*submission.tasks, *submission.groups)}
         ends = (end for edge in submission.edges for end in (edge.previous, edge.next))
         return cls(
@@ -83,7 +83,7 @@ class SentSubmission:
         )
 
     def submission(self) -> Submission:
-        """The same, to be stored."""
+        """Return the submission, to be stored."""
         found = revived(self, self.job_id, self.stored, None, None)
         found.new_job, found.whole = None if self.new_job is None else self.new_job.job(), self.whole
         return found

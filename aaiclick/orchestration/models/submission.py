@@ -1,4 +1,4 @@
-"""A graph on its way to the database."""
+"""A submission: new nodes and edges of one job that are stored in one transaction."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ INSTEAD = "Pass a Secret in its place."
 
 @dataclass(slots=True)
 class Submission:
-    """New tasks, groups and edges for one job; `new_job` where the job itself is new.
+    """New tasks, groups and edges for one job; `new_job` is set if the job itself is new.
 
-    `whole`: nobody is expected to add to the new job, so that one without tasks has completed.
+    `whole`: no caller is expected to add to the new job, so without tasks it is complete at once.
     """
 
     job_id: int
@@ -29,7 +29,7 @@ class Submission:
     whole: bool = False
 
     def refuse_exposed(self) -> None:
-        """Refuse to store what a Secret was resolved to here, in a name, in an argument or in a result."""
+        """Raise ValueExposed if a name, an argument or a result contains the value of a Secret resolved here."""
         for task in self.tasks:
             if is_mentioned(task.kwargs_json) or is_mentioned(task.name):
                 raise ValueExposed(what=f"Task {task.id}", hint=INSTEAD)
@@ -40,7 +40,7 @@ class Submission:
                 raise ValueExposed(what=f"The name of {type(named).__name__.lower()} {named.id}", hint=INSTEAD)
 
     def hand_over(self) -> None:
-        """From now on all of it is the job's: it is not submitted again by whoever still has it in memory."""
+        """Mark all nodes and edges as stored in the job, so that a later `apply` does not submit them again."""
         for node in (*self.tasks, *self.groups):
             node.job_id, node.applied = self.job_id, True
         for edge in self.edges:

@@ -1,4 +1,4 @@
-"""A unit of work: what it calls and with what, and how far it got."""
+"""Tasks: units of work, with the function to call, its arguments, and their progress."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ _GIVEN = (
     "stop_when_cut_off",
 )
 _QUEUED = ("priority", "reserved_for", "lane")
-"""Where in the queue the task stands once it is ready."""
+"""The fields that determine a ready task's place in the queue."""
 _FRESH = tuple((field, None) for field in _STORED) + tuple((field, 0) for field in _COUNTED)
 
 
 class Task(Node, Generic[Given]):
-    """One unit of work. Made in memory with an id of its own; stored by `apply` or with its job."""
+    """One unit of work. It has an id from the start, and is stored by `apply` or together with its job."""
 
     __slots__ = (*_STORED, *_COUNTED, *_GIVEN, "_data", "amiss", "gated", "function", "kept", "retry", "status")
     kind: ClassVar[str] = "task"
@@ -105,9 +105,13 @@ class Task(Node, Generic[Given]):
         references: bool = True,
         chosen: bool = False,
     ) -> None:
-        """`chosen`: code chose the function, no text; in a job that came from outside a text is judged as such."""
+        """Make a task in memory; it joins the group and the collector of the surrounding block.
+
+        `chosen`: the caller passed the function itself. Otherwise the entrypoint is a text, which is checked as
+        untrusted in a job that came from outside.
+        """
         upstream: list[Node] = []
-        self._data: list[object] = []  # Objects live as long as someone holds them, and only their names are stored
+        self._data: list[object] = []  # keeps the Objects alive: only their names are stored
         self.entrypoint = _importable(carried(entrypoint) if chosen else named(entrypoint, _prefixes()))
         mark = _marker(upstream, self._data)
         self.kwargs_json = encode_kwargs(
@@ -129,7 +133,7 @@ class Task(Node, Generic[Given]):
             self.depends_on(node)
 
     def _fresh(self) -> None:
-        """As a task is before anything happened to it."""
+        """Set the fields of a task that has not been stored."""
         self.function: Any = None
         self.status = TaskStatus.PENDING
         self.gated = self.kept = self.amiss = False
@@ -138,7 +142,7 @@ class Task(Node, Generic[Given]):
 
     @classmethod
     def from_new(cls, new: NewTask, parent_task_id: int | None, parent_epoch: int | None) -> Task:
-        """A task that was made elsewhere, by a run or by a client, on its way to the database."""
+        """Make a task from plain data sent by a run or a client, to be stored."""
         task = cls.__new__(cls)
         task._restore()
         task._fresh()
@@ -155,7 +159,7 @@ class Task(Node, Generic[Given]):
 
     @classmethod
     def from_row(cls, row: Any) -> Task:
-        """A task as the database has it."""
+        """Make a task from a row of the `tasks` table."""
         task = cls.__new__(cls)
         task._restore()
         for field in (*_STORED[1:], *_COUNTED, "entrypoint", "needs_inputs", "critical", *_QUEUED):
@@ -182,13 +186,13 @@ class Task(Node, Generic[Given]):
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        """The arguments in their stored form: each a pyobj, object or view, as `object_type` says."""
+        """The arguments in their stored form; the `object_type` of each tells its kind: pyobj, object or view."""
         stored: dict[str, Any] = json.loads(self.kwargs_json)
         return stored
 
     @property
     def result(self) -> Any:
-        """The result in its stored form, or None; `get_task_result` gives the value."""
+        """The result in its stored form, or None; `get_task_result` returns the value."""
         return None if self.result_json is None else json.loads(self.result_json)
 
     # ------------------------------------------------------------ older names
@@ -217,7 +221,10 @@ class Task(Node, Generic[Given]):
 
 
 def _marker(upstream: list[Node], data: list[object]) -> Any:
-    """Tasks and groups among the arguments become references, and are waited for; Objects and Views are held."""
+    """Return the `mark` function for encoding arguments: it turns tasks, groups, Objects and Views into references.
+
+    Tasks and groups are added to `upstream`, Objects and Views to `data`.
+    """
 
     def mark(value: object) -> tuple[str, object] | None:
         if isinstance(value, Task | Group):

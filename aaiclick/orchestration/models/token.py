@@ -1,4 +1,4 @@
-"""Who may come in from outside, and what they did."""
+"""Tokens, which authorize requests to the server, and entries of the audit log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aaiclick.orchestration.rules.roles import Role
 
 @dataclass(slots=True, frozen=True)
 class Token:
-    """A right to ask the server, as of when it was read; its secret is not kept."""
+    """A token as of when it was read. Its secret is not stored."""
 
     id: int
     name: str
@@ -23,7 +23,7 @@ class Token:
 
     @classmethod
     def from_row(cls, row: Any) -> Token:
-        """A token as the database has it, without the digest of its secret."""
+        """Make a token from a row of the `tokens` table, without the digest of its secret."""
         facts = {name: getattr(row, name) for name in cls.__slots__}
         facts["role"] = Role(facts["role"])
         return cls(**facts)
@@ -31,7 +31,7 @@ class Token:
 
 @dataclass(slots=True, frozen=True)
 class AuditEntry:
-    """Who changed, or tried to change, what; without an outcome nobody knows how it ended."""
+    """An entry of the audit log: an actor changed something, or tried to. No outcome: how it ended is not known."""
 
     id: int
     at: datetime
@@ -43,5 +43,5 @@ class AuditEntry:
 
     @classmethod
     def from_row(cls, row: Any) -> AuditEntry:
-        """An entry as the database has it."""
+        """Make an entry from a row of the `audit` table."""
         return cls(**{name: getattr(row, name) for name in cls.__slots__})

@@ -1,4 +1,4 @@
-"""Dead letters: tasks that were given up, and replaying them."""
+"""Dead letters: tasks that failed for good. Here they are listed and replayed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from aaiclick.orchestration.store.reading import dead_letters as store
 async def list_dead_letters(
     before: tuple[int, int] | None = None, limit: int | None = None, *, job_id: int | None = None
 ) -> list[Task]:
-    """Tasks that were given up, those of the newest jobs first; `before` is (job id, task id) of the last one seen."""
+    """Return failed tasks, those of the newest jobs first.
+
+    `before` is the (job id, task id) of the last task of the previous page.
+    """
     only = None if job_id is None else check_id(job_id, "job id")
     below = None if before is None else (check_id(before[0], "before"), check_id(before[1], "before"))
     count, _ = check_paging(limit)
@@ -20,9 +23,9 @@ async def list_dead_letters(
 
 
 async def replay_dead_letter(task_id: int) -> list[int]:
-    """Run a task again that was given up, with everything downstream of it; gives their ids.
+    """Run a failed task again, with everything downstream of it, and return the ids of all these tasks.
 
-    Raises Conflict for one that is not given up, or is so no more: of two that replay it, one is told.
+    Raise Conflict if the task is not failed, or no longer: of two callers that replay it at once, one gets Conflict.
     """
     wanted = check_id(task_id, "task id")
     async with coordinated() as coordinator:

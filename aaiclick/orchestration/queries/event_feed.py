@@ -1,4 +1,7 @@
-"""What happens, as it happens: events from a place on, for pages that stay open."""
+"""Reading the `events` table from an id on, for clients that follow it: streams of the server, open pages.
+
+Ids are assigned before their transactions commit, so an event may appear after events with larger ids.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,22 @@ from aaiclick.orchestration.store.reading.event_feed import FeedPage
 
 
 async def newest_event() -> int:
-    """The id of the newest event; what was begun before it, and is committed later, has an earlier one."""
+    """Return the largest event id, 0 if there is none. An open transaction may still commit smaller ids."""
     async with connected() as database:
         return await database.read(store.newest)
 
 
 async def settled_event() -> int:
-    """The id after which all that is committed from now on comes; also some of what was just before."""
+    """Return an id such that every event committed from now on has a larger one.
+
+    Some events that are committed already have larger ids too: a reader that starts here sees them as well.
+    """
     async with connected() as database:
         return await database.read(store.newest_settled)
 
 
 def refuse_future(after: int, newest: int, field: str) -> int:
-    """Refuse a place beyond the newest event: whoever waits there would hear nothing, or what comes in between."""
+    """Return `after`; raise InputError if it is larger than the newest id: a reader there would miss events."""
     if after > newest:
         rule = f"at most {newest}, the id of the newest event"
         hint = "It is of another database, or this one was restored: read everything anew, and go on from there."
@@ -32,7 +38,10 @@ def refuse_future(after: int, newest: int, field: str) -> int:
 
 
 async def read_feed(after: int = 0, *, job_id: int | None = None, limit: int | None = None) -> FeedPage:
-    """The events after this one, and where to go on; few or none while earlier ones may still come."""
+    """Return the events with ids above `after`, and the cursor for the next call.
+
+    The page stops at a gap that an open transaction may still fill, so it may be short or empty.
+    """
     start = 0 if after == 0 else check_id(after, "after")
     wanted = None if job_id is None else check_id(job_id, "job id")
     count, _ = check_paging(limit)
@@ -41,10 +50,10 @@ async def read_feed(after: int = 0, *, job_id: int | None = None, limit: int | N
 
 
 async def read_job_events(job_id: int, after: int = 0, *, limit: int | None = None, last: bool = False) -> list[Event]:
-    """Events of one job after this one, in order; with `last` those at its end.
+    """Return events of one job with ids above `after`, in the order of their ids; with `last`, the last `limit` ones.
 
-    All that are committed by now: whoever goes on after the last may miss one that an earlier transaction commits late.
-    To follow what happens, use `read_feed`.
+    These are all events committed by now. A caller that continues after the last id may miss an event with a smaller
+    id that is committed late. To follow a job, use `read_feed`.
     """
     start = 0 if after == 0 else check_id(after, "after")
     wanted, (count, _) = check_id(job_id, "job id"), check_paging(limit)

@@ -1,4 +1,4 @@
-"""What tasks expected of their data (`expect`) and did not find."""
+"""Expectations (`expect`) of tasks that their data did not meet, read from the `events` table."""
 
 from __future__ import annotations
 
@@ -17,25 +17,29 @@ SHOWN = 20
 
 
 class Unmet(NamedTuple):
-    """An expectation that was not met: by which run of which task, whether it failed, and what was found."""
+    """An expectation that was not met in the run (`task_id`, `epoch`)."""
 
     task_id: int
     epoch: int
     outcome: str
     """`failed`, or `warned`."""
     line: str
+    """What was expected and what was found."""
     at: datetime
 
 
 async def list_job_expectations(job_id: int, limit: int = SHOWN) -> list[Unmet]:
-    """What the tasks of a job expected and did not find; so many of the newest, the oldest of these first."""
+    """Return the newest `limit` unmet expectations of a job's tasks, the oldest of these first."""
     wanted, (count, _) = check_id(job_id, "job id"), check_paging(limit)
     async with connected() as database:
         return _told(await database.read(lambda session: read_unmet(session, wanted, None, count)))
 
 
 async def list_task_expectations(task_id: int, limit: int = SHOWN) -> list[Unmet]:
-    """What a task expected and did not find, in all of its runs; so many of the newest, the oldest of these first."""
+    """Return the newest `limit` unmet expectations of a task in all of its runs, the oldest of these first.
+
+    The list is empty if there is no such task.
+    """
     wanted, (count, _) = check_id(task_id, "task id"), check_paging(limit)
 
     async def work(session: Session) -> Sequence[Any]:

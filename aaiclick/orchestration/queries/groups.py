@@ -1,4 +1,4 @@
-"""Groups: how far they are."""
+"""The progress of a group: its tasks, counted by status."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _FAILED = (TaskStatus.FAILED, TaskStatus.UPSTREAM_FAILED)
 
 @dataclass(slots=True, frozen=True)
 class GroupProgress:
-    """The tasks inside a group, at any depth, counted; more may come while tasks inside make others."""
+    """Counts of the tasks inside a group, at any depth. `total` may grow while tasks inside the group add others."""
 
     group_id: int
     name: str
     total: int
     completed: int
     failed: int
-    """Given up, or behind one that was."""
+    """Tasks that failed for good, and tasks downstream of one that did."""
     cancelled: int
     skipped: int
     running: int
@@ -32,7 +32,10 @@ class GroupProgress:
 
 
 async def get_group_progress(group_id: int) -> GroupProgress:
-    """Count the tasks inside a group: of an operator's, how many parts there are and how many are done."""
+    """Count the tasks inside a group by status. In the group of an operator (map, filter …), each part is a task.
+
+    Raise NotFound if there is no such group.
+    """
     wanted = check_id(group_id, "group id")
     async with connected() as database:
         found = await database.read(lambda session: count_tasks_in_group(session, wanted))

@@ -1,4 +1,4 @@
-"""Is everything as it should be: the database, its schema, the workers, the leader and what it does, the disk."""
+"""Health checks: the database, its schema, the workers, stale tasks, the leader, its reconcilers, the disk."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from aaiclick.orchestration.store.schema import HEAD, require_current
 from aaiclick.urls import mask_url
 
 ANSWER_S_MAX = 10.0
-"""A database that takes longer counts as unreachable."""
+"""If the database takes longer to answer, it counts as unreachable."""
 
 GRACE_S = 10.0
-"""Whoever leads looks every few seconds: what waited so long for it was forgotten."""
+"""The leader looks every few seconds: work that has waited longer for it was missed."""
 
 FREE_MB_MIN = 100
 
@@ -35,7 +35,7 @@ START_A_WORKER = "Run: aaiclick worker start"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. A hint on one that is ok says what is missing before anything can be done."""
+    """The result of one check. The hint of a check that is ok says what is missing before tasks can run."""
 
     name: str
     ok: bool
@@ -45,11 +45,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """True if all is well."""
+    """The results of all checks. It is true if every check is ok, and indexed by the name of a check."""
 
     checks: Sequence[Check]
     reconcilers: Sequence[ReconcilerRecord] = ()
-    """What became of each of the leader's reconcilers; none before anybody has led."""
+    """How each reconciler of the leader has fared; empty if no process has led yet."""
 
     def __bool__(self) -> bool:
         return all(check.ok for check in self.checks)
@@ -59,9 +59,9 @@ class Health:
 
 
 async def health_check() -> Health:
-    """Look at everything; what cannot be reached is told, and nothing is raised for it.
+    """Run all checks. A database that cannot be reached or used makes checks fail; no error is raised for it.
 
-    The checks are always the same ones: database, schema, workers, stale_tasks, leader, reconcilers, disk.
+    The checks are always the same: database, schema, workers, stale_tasks, leader, reconcilers, disk.
     """
     state = await _check_state(get_db_url())
     return Health([*state.checks, await asyncio.to_thread(_check_disk)], state.reconcilers)
@@ -123,7 +123,7 @@ async def _look(database: Database) -> Health:
 
 
 def judge_workers(live: int, *, has_work: bool, stuck: store.Stuck | None = None) -> Check:
-    """Nobody is needed where nothing is to be done."""
+    """Fail if there is work and no live worker, or if live workers cannot report what they ran. No work needs none."""
     if live and stuck is not None:
         who = f"worker {stuck.worker_id} on {stuck.hostname}, for {stuck.longest_s} s"
         detail = f"{_count(live)} live; cannot report what they have run: {_count(stuck.number)} ({who})"
@@ -143,7 +143,7 @@ def judge_stale(stale: store.Stale) -> Check:
 
 
 def judge_leader(leader: store.LeaderState | None, *, waiting: int) -> Check:
-    """`waiting`: what only a leader takes care of."""
+    """Fail if no process leads while `waiting` tasks need a leader: overdue delayed tasks and stale claims."""
     if leader is not None and leader.left_s > 0:
         return Check("leader", True, f"{leader.holder}, term {leader.term}, {leader.left_s:.0f} s left")
     last = "nobody leads" if leader is None else f"nobody leads for {-leader.left_s:.0f} s"
@@ -153,7 +153,7 @@ def judge_leader(leader: store.LeaderState | None, *, waiting: int) -> Check:
 
 
 def judge_reconcilers(reconcilers: Sequence[ReconcilerRecord]) -> Check:
-    """One that fails keeps no other from its work, and is tried again: it is told, and is no failure of the whole."""
+    """Name the failing reconcilers. The check stays ok: a failing one is tried again and does not stop the others."""
     failing = [each for each in reconcilers if each.is_failing]
     if failing:
         found = "; ".join(f"{each.name} fails: {each.trouble}" for each in failing)
@@ -175,7 +175,7 @@ def _check_disk() -> Check:
 
 @dataclass(frozen=True, slots=True)
 class DiskPlace:
-    """A directory, or the one in which it would be made."""
+    """A directory that a setting names. If it does not exist, space and access are those of its nearest parent."""
 
     setting: str
     path: Path

@@ -1,4 +1,4 @@
-"""The graph of a job as pages show it: which tasks and groups there are, and who waits for whom."""
+"""The graph of a job for display: its tasks, groups and dependencies, without arguments and results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aaiclick.orchestration.store.reading.jobs import get_job
 
 
 async def get_job_graph(job_id: int, limit: int | None = None) -> JobGraph:
-    """The whole graph of a job, without arguments and results; with a limit, so many of each kind at most."""
+    """Return the graph of a job, with at most `limit` tasks, groups and dependencies each; raise NotFound."""
     wanted = check_id(job_id, "job id")
     async with connected() as database:
         found = await database.read(lambda session: store.read_graph(session, wanted, limit))
@@ -27,7 +27,10 @@ async def get_job_graph(job_id: int, limit: int | None = None) -> JobGraph:
 async def list_job_tasks(
     job_id: int, status: TaskStatus | str | None = None, after: int | None = None, limit: int | None = None
 ) -> Sequence[Any]:
-    """Tasks of a job as its graph shows them, in the order in which they were made; `after` is the last one seen."""
+    """Return rows of a job's tasks as its graph shows them, in the order of creation; raise NotFound.
+
+    `after` is the id of the last task of the previous page.
+    """
     wanted = check_id(job_id, "job id")
     only = None if status is None else check_status(status, TaskStatus)
     start = 0 if after is None else check_id(after, "after")

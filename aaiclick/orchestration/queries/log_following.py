@@ -1,4 +1,8 @@
-"""The logs of tasks and of whole jobs: their ends, and what is added while one looks."""
+"""Reading the logs of a task or of all tasks of a job, from the log directory of this machine.
+
+A log is read whole, by its last lines, or followed until the task or the job ends. A log that a worker on another
+machine wrote elsewhere is not found here.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,11 @@ from aaiclick.orchestration.tasks import get_task
 LOOK_EVERY_S = 0.5
 PAGE = 1000
 SHARE = 5
-"""Looking at all tasks of a job takes at most one part in so many, and one, of the time."""
+"""After one pass over all tasks of a job, the follower sleeps this many times as long as the pass took."""
 
 
 class LogPosition(NamedTuple):
-    """Up to where a log was read, and in which file: each attempt has its own."""
+    """How far a log was read: the offset in bytes, and the inode of the file. Each attempt writes its own file."""
 
     offset: int
     file: int | None = None
@@ -31,20 +35,20 @@ BEGINNING = LogPosition(0)
 
 
 class LogPiece(NamedTuple):
-    """Something that a task of a job has written."""
+    """A piece of the log of one task of a job."""
 
     task: Any
-    """Its row: id, name, status and so on."""
+    """The task's row: id, name, status and so on."""
     data: bytes
 
 
 async def read_part(task_id: int, epoch: int | None = None, offset: int = 0) -> LogPart | None:
-    """Some bytes of a log; None if there is none here."""
+    """Return some bytes of a log from `offset` on; None if there is no such file on this machine."""
     return await asyncio.to_thread(read_log, task_id, epoch, offset=offset)
 
 
 async def read_tail(task_id: int, epoch: int | None = None, *, lines: int) -> tuple[bytes, LogPosition]:
-    """The last lines of a log, within its last megabyte, and where to go on."""
+    """Return the last lines of a log, taken from its last megabyte, and the position after them."""
     part = await read_part(task_id, epoch, -PART_BYTES_MAX)
     if part is None:
         return b"", LogPosition(0)
@@ -56,13 +60,13 @@ async def read_tail(task_id: int, epoch: int | None = None, *, lines: int) -> tu
 async def follow_log(
     task_id: int, epoch: int | None = None, *, start: LogPosition = BEGINNING
 ) -> AsyncGenerator[bytes, None]:
-    """The log from a place on, until its task ends; an empty piece whenever there is nothing new.
+    """Yield the log from a position on, until the task ends; an empty piece whenever there is nothing new.
 
-    Where another attempt begins, its log from the beginning.
+    When another attempt begins, its log is read from the beginning.
     """
     place = start
     while True:
-        now = await get_task(task_id)  # before the log is read: what was written until the end is read after it
+        now = await get_task(task_id)  # before reading the log: if the task has ended, the read below gets the rest
         part = await read_part(task_id, epoch, place.offset)
         if part is not None and place.file not in (None, part.file):
             place = LogPosition(0, part.file)
@@ -79,7 +83,7 @@ async def follow_log(
 
 
 async def read_whole(task_id: int, epoch: int | None = None, *, lines: int | None = None) -> AsyncIterator[bytes]:
-    """A log as it is now, or its last lines."""
+    """Yield the bytes that a log has now, or only its last lines."""
     if lines is not None:
         yield (await read_tail(task_id, epoch, lines=lines))[0]
         return
@@ -95,8 +99,10 @@ async def read_whole(task_id: int, epoch: int | None = None, *, lines: int | Non
 async def read_job_logs(
     job_id: int, *, status: TaskStatus | None = None, lines: int | None = None
 ) -> AsyncIterator[LogPiece]:
-    """What the tasks of a job have written, in the order in which they were made; an empty piece for each that has
-    written nothing here."""
+    """Yield the logs of a job's tasks, in the order in which the tasks were created.
+
+    A task without a log on this machine, or with an empty one, gives one empty piece.
+    """
     async for task in _tasks(job_id, status):
         wrote = False
         async for data in read_whole(task.id, lines=lines):
@@ -108,12 +114,15 @@ async def read_job_logs(
 
 
 async def follow_job_logs(job_id: int, *, lines: int | None = None) -> AsyncIterator[LogPiece]:
-    """What the tasks of a job have written, and what they write until the job has ended."""
+    """Yield what a job's tasks have written, and then what they add, until the job has ended.
+
+    With `lines`, each log begins with its last lines.
+    """
     places: dict[int, LogPosition] = {}
     read_to_the_end: set[tuple[int, Any]] = set()
     while True:
         began = time.monotonic()
-        job = await get_job(job_id)  # before its tasks are read, as they before their logs
+        job = await get_job(job_id)  # before its tasks, and these before their logs: the last pass misses nothing
         if job is None:
             raise NotFound(what="job", field="id", value=job_id, hint="See: aaiclick job list")
         async for task in _tasks(job_id):
@@ -129,7 +138,10 @@ async def follow_job_logs(job_id: int, *, lines: int | None = None) -> AsyncIter
 
 
 async def _new(task: Any, places: dict[int, LogPosition], lines: int | None) -> AsyncIterator[LogPiece]:
-    """What was added to a log since it was read last; the first time, its last lines or all of it."""
+    """Yield what a log has gained since the last call; in the first call its last `lines`, or all of it.
+
+    `places` maps task ids to positions and is updated.
+    """
     if task.id not in places and lines is not None:
         data, places[task.id] = await read_tail(task.id, lines=lines)
         if data:
@@ -147,7 +159,7 @@ async def _new(task: Any, places: dict[int, LogPosition], lines: int | None) -> 
 
 
 async def _tasks(job_id: int, status: TaskStatus | None = None) -> AsyncIterator[Any]:
-    """The tasks of a job, a page at a time."""
+    """Yield the rows of a job's tasks, read in pages of PAGE."""
     after: int | None = None
     while True:
         rows = await list_job_tasks(job_id, status, after, PAGE)

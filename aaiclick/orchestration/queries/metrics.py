@@ -1,4 +1,4 @@
-"""Metrics: the numbers that monitoring asks for, and their text for Prometheus."""
+"""Metrics for monitoring: collected from the database, and rendered in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-"""How to announce what `render_metrics` gives."""
+"""The Content-Type of the text that `render_metrics` returns."""
 
 _VALUES: Mapping[str, Callable[[WorkerMetrics], float]] = {
     "worker_heartbeat_age": attrgetter("heartbeat_age_s"),
@@ -33,26 +33,26 @@ _VALUES: Mapping[str, Callable[[WorkerMetrics], float]] = {
 
 
 async def collect_metrics() -> Metrics:
-    """All numbers as they are now. The cost does not grow with the number of jobs and tasks."""
+    """Read all metrics, from a replica if there is one. The cost does not grow with the number of jobs and tasks."""
     async with connected() as database:
         return await database.read(read_metrics, stale_ok=True)
 
 
 async def render_metrics() -> str:
-    """All numbers in the text format of Prometheus."""
+    """Read all metrics and return them in the text format of Prometheus."""
     return to_text(await collect_metrics())
 
 
 def to_text(found: Metrics) -> str:
-    """These numbers in the text format of Prometheus."""
-    from prometheus_client import generate_latest  # only who shows metrics needs it
+    """Return these metrics in the text format of Prometheus."""
+    from prometheus_client import generate_latest  # here: only rendering metrics needs the package
 
-    text: bytes = generate_latest(_Shown(found))  # it asks for nothing but collect()
+    text: bytes = generate_latest(_Shown(found))  # it calls nothing but collect()
     return text.decode()
 
 
 class _Shown:
-    """What Prometheus' client asks of a registry."""
+    """A registry for `prometheus_client`, reduced to the method that `generate_latest` calls."""
 
     def __init__(self, found: Metrics) -> None:
         self.found = found
@@ -62,7 +62,7 @@ class _Shown:
 
 
 def _series(found: Metrics, metric: Metric) -> list[tuple[list[str], Mapping[str, int], Mapping[str, Histogram]]]:
-    """Its labels and numbers: of each name, or of all jobs together."""
+    """Return (label values, counters, histograms) for each job name if the metric has labels, else for all jobs."""
     if metric.labels:
         return [([job.name], job.counters, job.histograms) for job in found.jobs]
     return [([], found.counters, found.histograms)]

@@ -1,4 +1,4 @@
-"""Why is it pending? What a task waits for, or who or what holds it."""
+"""Why a task does not run: the tasks and groups it waits for, or the worker, delay or policy that holds it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from aaiclick.orchestration.store.reading.pending import read_facts
 
 
 async def why_pending(task_id: int) -> Pending:
-    """What a task still waits for, by name, or which worker, delay or policy holds it; also for one that runs or ended.
+    """Return what a task still waits for, by name, or which worker, delay or policy holds it.
 
-    Names at most ten of what it waits for, and says how many more there are. The cost does not grow with the number of
-    tasks.
+    At most ten of the tasks and groups it waits for are named, and the rest are counted. A task that runs or has ended
+    is answered too. The cost does not grow with the number of tasks.
     """
     wanted = check_id(task_id, "task id")
     refuse_staged(wanted)

@@ -1,4 +1,4 @@
-"""Ids as people type them: whole, or as few of the last digits as tell one from all others."""
+"""Ids typed by people: a whole id, or its last digits (at least four) if no other id of that kind ends with them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _HINTS = {kind: f"See: aaiclick {kind} list" for kind in ("job", "token", "worke
 
 
 async def find_id(kind: Kind, text: str) -> int:
-    """The id that was meant: the one written, or the only one that ends so.
+    """Return the id that equals the text, or the only one that ends with it.
 
-    Raises NotFound if there is none, and InputError with candidates if there are several. A whole id costs one look at
-    the primary key, a shortened one a pass over all ids of its kind.
+    Raise NotFound if there is none, and InputError with candidates if there are several. A whole id costs one lookup
+    by primary key, a shortened one a scan over all ids of its kind.
     """
     if not re.fullmatch("[0-9]{1,19}", text):
         raise InputError(field="ID", value=shorten(text, 50), rule="an id is a whole number", hint=_HINTS[kind])

@@ -1,1 +1,1 @@
-"""Results: what runs return, and how it is read back."""
+"""Results of runs: encoding return values, decoding stored results, opening the Objects they refer to."""

@@ -1,4 +1,4 @@
-"""What results refer to: Objects are opened where there is a `data_context` around; large values are read anyway."""
+"""Opening the references in results: Objects only inside a `data_context`, large values (blobs) always."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Opened = Callable[[str, Any], object]
 
 
 async def opened_here(texts: Iterable[str | None]) -> Opened | None:
-    """What opens the references in these texts; None if nothing refers to tables.
+    """Open the references in these texts, and return a function that looks one up; None if nothing refers to tables.
 
-    Without a `data_context`, Objects stay references.
+    Without a `data_context`, the function returns references to Objects and Views unopened, as dicts.
     """
     mentioning = [text for text in texts if text is not None and mentions_objects(text)]
     referred = {
@@ -61,5 +61,5 @@ async def _texts_of(blobs: Mapping[str, str]) -> dict[str, object]:
 
 
 def key_of(kind: str, payload: Mapping[str, Any]) -> str:
-    """A reference as a text that is the same for the same reference."""
+    """Return a text that is equal for equal references, whatever the order of their fields."""
     return json.dumps([kind, payload["table"] if kind == "blob" else payload], sort_keys=True)

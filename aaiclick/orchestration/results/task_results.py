@@ -1,4 +1,4 @@
-"""What a run returns beside plain values, and how results are read back."""
+"""Encoding what runs return (values, tasks, groups, Objects), and decoding stored results."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class TaskResult(Generic[R]):
 
 
 def encode_returned(value: object, job_id: int | None = None) -> tuple[str, list[Node]]:
-    """What a workflow or a task returned, in its stored form, and the tasks and groups that it names.
+    """Return the stored form of what a workflow or task returned, and the tasks and groups that it names.
 
-    Objects and Views are marked by where they are, with the job that made them.
+    Objects and Views are stored as references, with the id of the job that made them if `job_id` is given.
     """
     named: list[Node] = []
 
@@ -52,7 +52,7 @@ def encode_returned(value: object, job_id: int | None = None) -> tuple[str, list
 
 
 def _checked(tasks: object) -> list[Node]:
-    """The tasks of a TaskResult, if that is what they are."""
+    """Return the tasks of a TaskResult as a list; raise InputError if it is no list of tasks and groups."""
     if not isinstance(tasks, list | tuple) or not all(isinstance(item, Task | Group) for item in tasks):
         hint = "Hand on anything else as TaskResult(data=…)."
         raise InputError(field="TaskResult.tasks", value=shorten(tasks), rule="a list of Tasks and Groups", hint=hint)
@@ -61,26 +61,29 @@ def _checked(tasks: object) -> list[Node]:
 
 @dataclass(slots=True)
 class Results:
-    """Stored results of tasks, and what groups stand for, with the values that were made of them so far."""
+    """Stored results of tasks (`texts`), the tasks of groups (`members`), the output tasks of groups (`outputs`).
+
+    Values are decoded when needed and cached.
+    """
 
     texts: Mapping[int, str | None] = field(default_factory=dict)
     members: Mapping[int, list[int]] = field(default_factory=dict)
     outputs: Mapping[int, int] = field(default_factory=dict)
     opened: Callable[[str, Any], object] | None = None
-    """Gives the Objects and Views; without it, references to them stay what they are."""
+    """Returns the Object, View or blob for a reference; without it, references are returned as dicts."""
     importing: bool = True
-    """Whether the modules of the users' types may be imported."""
+    """Whether modules of the user's types may be imported for decoding."""
     _values: dict[int, Any] = field(default_factory=dict)
 
     def decode(self, text: str | None) -> Any:
-        """The value of a stored result, with the results of the tasks and groups that it names."""
+        """Return the value of a stored result, in which the results of tasks and groups that it names are inserted."""
         if text is None:
             return None
         self._prepare(self._named(text))
         return self._decoded(text)
 
     def resolve(self, kind: str, payload: Any) -> Any:
-        """What a mark stands for: the result of a task or group, or an Object."""
+        """Return what a mark stands for: the result of a task or group, a large value, a failed input, or an Object."""
         if kind == "task":
             return self._value(payload)
         if kind == "group":
@@ -105,7 +108,10 @@ class Results:
         return self._values[task]
 
     def _prepare(self, tasks: Sequence[int]) -> None:
-        """Make the values of these tasks, those first that others name: a chain of returned tasks may be long."""
+        """Decode the results of these tasks, and before each the results that it names.
+
+        It uses no recursion, because a chain of tasks that return tasks may be long.
+        """
         left = list(tasks)
         looked: set[int] = set()
         while left:
@@ -118,14 +124,14 @@ class Results:
                 continue
             left.pop()
             if task not in self._values:
-                self._values[task] = None  # whatever names itself finds nothing
+                self._values[task] = None  # a result that names itself finds None
                 self._values[task] = None if text is None else self._decoded(text)
 
     def _decoded(self, text: str) -> Any:
         return decode_value(text, self.resolve, importing=self.importing)
 
     def _named(self, text: str | None) -> list[int]:
-        """The tasks whose results are in a text."""
+        """Return the tasks whose results a text names, directly or as members or output of a group."""
         found: list[int] = []
         for kind, payload in () if text is None else marks_of(text):
             if kind == "task" and isinstance(payload, int):
@@ -136,6 +142,6 @@ class Results:
 
 
 def _gone(kind: str, node: int) -> NotFound:
-    """What is named was there when it was named."""
+    """Make the error for a task or group that existed when the result was stored, and does not now."""
     hint = "It was made by a run of a task that was cleared since: the next run makes its own."
     return NotFound(what=kind, field="id", value=node, hint=hint)

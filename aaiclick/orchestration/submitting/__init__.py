@@ -1,1 +1,1 @@
-"""From calls to what is submitted: entrypoints, arguments, checks."""
+"""Turning calls into a submission: entrypoints of functions, checks of arguments, copies of Objects."""

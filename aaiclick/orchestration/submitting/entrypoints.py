@@ -1,7 +1,7 @@
-"""From a function to the text that names it, and back; and whether its arguments fit.
+"""Entrypoints: the name of a function (`module.function`), finding the function by it, and checking arguments.
 
-What a worker calls is named by an entrypoint, `module.function`. Nothing here runs a function, but finding one imports
-the user's module.
+Workers find the functions they run by entrypoints. Nothing here calls a function, but finding one imports the user's
+module.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _importing: ContextVar[str | None] = ContextVar("importing", default=None)
 
 
 def kind_of(thing: object) -> Literal["task", "job"] | None:
-    """Which decorator made a thing, or None for anything else."""
+    """Return which decorator made an object; None if neither `@task` nor `@job` did."""
     kind = getattr(thing, "__aaiclick__", None)
     return kind if kind in ("task", "job") else None
 
 
 def unwrap(thing: Any) -> Any:
-    """The function inside a decorated one; anything else as it is."""
+    """Return the function inside a task or job factory; return anything else unchanged."""
     return thing.function if kind_of(thing) else thing
 
 
@@ -52,9 +52,9 @@ def unwrap(thing: Any) -> Any:
 
 
 def entrypoint_of(function: object) -> str:
-    """The text by which a worker finds the function: `module.qualname`.
+    """Return the entrypoint of a function: `module.qualname`. Raise EntrypointError if a worker could not find it.
 
-    A function of the script that is run directly is named by the script's own module name.
+    A function of the script that is run directly is named by the module name of the script, not by `__main__`.
     """
     function = unwrap(function)
     if not isinstance(function, types.FunctionType):
@@ -74,7 +74,10 @@ def entrypoint_of(function: object) -> str:
 
 
 def path_of(given: str | Callable[..., Any]) -> str:
-    """The name of a function; one that a text gives is judged, in a job whose arguments came from outside."""
+    """Return the entrypoint of a function given as such or by name.
+
+    In a job whose arguments came from outside, a name is checked and marked as untrusted.
+    """
     return rules.named(given, settings().entrypoint_prefixes) if isinstance(given, str) else entrypoint_of(given)
 
 
@@ -109,18 +112,21 @@ def _script_of(function: types.FunctionType, label: str) -> str:
 
 
 def importing() -> str | None:
-    """The module that is being imported to find an entrypoint: submitting is refused meanwhile."""
+    """Return the module that is being imported to find an entrypoint, or None. Submitting is refused meanwhile."""
     return _importing.get()
 
 
 def resolve(entrypoint: str) -> Callable[..., Any]:
-    """What an entrypoint names: a function, or what `@task` or `@job` made of one; its module is imported."""
+    """Return the function, task factory or job factory that an entrypoint names; import its module if needed.
+
+    A stand-in registered for the entrypoint is returned in its place, without an import.
+    """
     found: Any = stand_in_for(entrypoint) or (_judged if rules.is_marked(entrypoint) else _found)(entrypoint)
     return found  # type: ignore[no-any-return]
 
 
 def _judged(entrypoint: str) -> Any:
-    """What was named from outside: judged by what it is, each time."""
+    """Find a function that was named from outside, and check it; this is done again for each call."""
     allowed = rules.allowed_for(entrypoint, settings().entrypoint_prefixes)
     rules.check_asked(entrypoint, allowed)
     found = _found(entrypoint)
@@ -152,11 +158,11 @@ def _find(entrypoint: str) -> Any:
 
 
 _places: dict[str, tuple[str, str]] = {}
-"""Where entrypoints were found, so that a worker that runs one of them a million times does not search each time."""
+"""(module, attribute) by entrypoint, so that a worker that runs one a million times does not search each time."""
 
 
 def _found_before(entrypoint: str) -> Any:
-    """What is now at the place where the entrypoint was found before; None if that is no plain function."""
+    """Return what the cached place holds now; None if there is no such place or it holds no plain function."""
     place = _places.get(entrypoint) if type(entrypoint) is str else None
     if place is None:
         return None
@@ -191,14 +197,14 @@ def _check_callable(entrypoint: str, found: Any) -> None:
 
 
 def _find_module(entrypoint: str, parts: list[str]) -> tuple[types.ModuleType, list[str]]:
-    """The longest beginning of the name that is a module, and what is left of it."""
+    """Import the longest prefix of the name that is a module; return it with the remaining parts."""
     missing: ImportError | None = None
     for length in range(len(parts) - 1, 0, -1):
         name = ".".join(parts[:length])
         try:
             return _import(entrypoint, name), parts[length:]
         except ModuleNotFoundError as error:
-            if not f"{name}.".startswith(f"{error.name}."):  # something that the module itself imports
+            if not f"{name}.".startswith(f"{error.name}."):  # the module exists, but one that it imports does not
                 _refuse_import(entrypoint, name, error)
             missing = error
     hint = "Workers find what python -m would find: check the spelling, the directory and PYTHONPATH."
@@ -245,12 +251,12 @@ def _flagged(name: str) -> Iterator[None]:
 
 
 class _Shape(NamedTuple):
-    """What a signature asks for, ready to be compared with names."""
+    """The parameter names of a signature, grouped for comparison with the names of given arguments."""
 
     positional: tuple[str, ...]
     named: frozenset[str]
     required: frozenset[str]
-    unnamed: frozenset[str]  # positional-only: out of reach for a call by keyword
+    unnamed: frozenset[str]  # positional-only: a call by keyword cannot pass these
     takes_more: bool  # **kwargs
     takes_args: bool  # *args
     text: str
@@ -261,7 +267,7 @@ _shapes: WeakKeyDictionary[Any, _Shape | None] = WeakKeyDictionary()
 
 
 def _shape_of(function: Any) -> _Shape | None:
-    """The shape of a function's signature; None where Python knows of none."""
+    """Return the shape of a function's signature; None if `inspect` cannot tell the signature."""
     try:
         return _shapes[function]
     except KeyError:
@@ -302,7 +308,7 @@ def _signature_text(function: Any, signature: inspect.Signature) -> str:
 
 
 class _Bare:
-    """An annotation that is kept as a text (`from __future__ import annotations`), as it was written."""
+    """A string annotation (`from __future__ import annotations`), shown without quotation marks."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -320,13 +326,13 @@ def _unquoted(signature: inspect.Signature) -> inspect.Signature:
 
 
 def required_names(function: Any) -> frozenset[str]:
-    """The parameters without which the function cannot be called by keyword."""
+    """Return the names of the required parameters, without the positional-only ones."""
     shape = _shape_of(unwrap(function)) or _UNKNOWN
     return shape.required - shape.unnamed
 
 
 def check_call(function: Any, names: Iterable[str], entrypoint: str) -> None:
-    """Refuse names with which the function could not be called by keyword."""
+    """Raise SignatureMismatch if the function cannot be called with keyword arguments of these names."""
     shape = _shape_of(unwrap(function))
     if shape is None:
         return
@@ -338,7 +344,7 @@ def check_call(function: Any, names: Iterable[str], entrypoint: str) -> None:
 
 
 def _mismatch(shape: _Shape, given: frozenset[str]) -> str:
-    """What is wrong with the names, all of it; empty if nothing is."""
+    """Return all faults of the names in one text; an empty text if there are none."""
     out_of_reach = shape.unnamed & (shape.required if shape.takes_more else shape.required | given)
     missing = shape.required - given - shape.unnamed
     unexpected = frozenset() if shape.takes_more else given - shape.named - shape.unnamed
@@ -351,14 +357,14 @@ def _mismatch(shape: _Shape, given: frozenset[str]) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """The first of them: whoever gives ten thousand is not answered with as many."""
+    """Join the first LISTED_MAX names, and say how many more there are: a call may have ten thousand."""
     ordered = sorted(names)
     more = f" and {len(ordered) - LISTED_MAX} more" if len(ordered) > LISTED_MAX else ""
     return ", ".join(shorten(name) for name in ordered[:LISTED_MAX]) + more
 
 
 def bind(function: Any, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
-    """The arguments of a call as keyword arguments."""
+    """Return the arguments of a call as keyword arguments; raise SignatureMismatch if they do not fit."""
     function = unwrap(function)
     entrypoint = f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', '?')}"
     if not args:
@@ -374,7 +380,7 @@ def bind(function: Any, args: Sequence[object], kwargs: Mapping[str, object]) ->
 
 
 def _misplaced(shape: _Shape, count: int, named: Mapping[str, object], kwargs: Mapping[str, object]) -> str:
-    """What is wrong with positional arguments; empty if nothing is."""
+    """Return the fault of the positional arguments; an empty text if there is none."""
     if out_of_reach := shape.unnamed & named.keys():
         return f"positional-only, where tasks are called by keyword: {_listed(out_of_reach)}"
     if count > len(shape.positional):

@@ -1,7 +1,7 @@
-"""Look at an entrypoint in a process of its own, which can be killed: finding a function imports the user's module.
+"""Inspect an entrypoint in a child process, which can be killed: finding a function imports the user's module.
 
-`python -m aaiclick.orchestration.submitting.inspection NAME PLACE…` prints what was found as one line of JSON.
-After a `-`, it converts the arguments that it reads, as JSON, and prints how they are stored.
+`python -m aaiclick.orchestration.submitting.inspection NAME PLACE…` prints the facts about the function as one line of
+JSON. With `-` before NAME, it reads arguments as JSON from stdin, converts them, and prints their stored form.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EMPTY = inspect.Parameter.empty
 
 
 class StandIn:
-    """What stands for a function that was looked at elsewhere: its kind, its parameters and its options."""
+    """A stand-in for a factory or function that a child has inspected: kind, signature and options, but no body."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         self.__aaiclick__ = facts["kind"]
@@ -57,7 +57,7 @@ class _Default:
 
 
 def look_at(entrypoint: str) -> dict[str, Any]:
-    """What a function is, or why it cannot be run; its module is imported."""
+    """Import a function and return the facts about it; if it cannot be run, return the facts of the error."""
     try:
         found = resolve(entrypoint)
     except AaiclickError as error:
@@ -81,7 +81,10 @@ def look_at(entrypoint: str) -> dict[str, Any]:
 
 
 def convert(entrypoint: str, kwargs: dict[str, object]) -> dict[str, Any]:
-    """The text of arguments as the function's annotations promise them, or why they cannot be that."""
+    """Convert arguments to the types of the function's annotations and return their stored form.
+
+    If that fails, return the facts and the class name of the error.
+    """
     try:
         hints = hints_of(unwrap(resolve(entrypoint)))
         return {"kwargs": encode_kwargs(converted(hints, kwargs), bytes_max=settings().value_bytes_max)}
@@ -99,7 +102,7 @@ def _plain(value: object) -> object:
 
 
 def main() -> None:
-    """Answer on what was stdout; whatever an import prints goes nowhere."""
+    """Write the answer to the original stdout. Fd 1 is redirected to /dev/null: an import may print."""
     answer_to, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     converts = sys.argv[1] == "-"
@@ -108,11 +111,11 @@ def main() -> None:
     search_in(*places)
     try:
         answer = convert(name, given) if converts else look_at(name)
-    except BaseException as error:  # an import may end the process, or raise anything
+    except BaseException as error:  # an import may call sys.exit, or raise anything
         cause = f"importing it raised {type(error).__name__}: {shorten(str(error))}"
         answer = {"refused": {"entrypoint": name, "cause": cause, "hint": ""}, "missing": False}
     os.write(answer_to, json.dumps(answer).encode() + b"\n")
-    os._exit(0)  # threads that the import has left behind are not waited for
+    os._exit(0)  # does not wait for threads that the import has started
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Objects that are given to a job, or returned by its workflow, become its own; values that are too large, tables."""
+"""Preparing the values of a submission: Objects are copied into tables of the job, large values become tables.
+
+The values are the arguments of the tasks, and the result of the workflow if it is known already.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +33,16 @@ log = logging.getLogger("aaiclick")
 
 
 async def submit_given(coordinator: Submitter, submission: Submission) -> Job:
-    """Submit a graph. Tables that would end with a `data_context`, or with another job, are copied for it first.
+    """Submit a graph. Tables that would be dropped with a `data_context`, or with another job, are copied first.
 
-    The copies are known before they are made, and are pinned for who needs them with the graph, or they go again.
+    The copies are registered before they are made. The submission's transaction pins them for the tasks that need
+    them. If it fails, or if the job's key exists already, they are left to the table dropper.
     """
     texts = list(_texts(submission))
     sources = await _sources(coordinator, submission.job_id, texts) if texts else []
     if not sources and not any(text.is_heavy for text in texts):
         return await coordinator.submit(submission)
-    submission.refuse_exposed()  # before anything of it is written elsewhere
+    submission.refuse_exposed()  # before any value is written to ClickHouse
     names = (run_table(maker, 0, number) for maker in [new_id()] for number in itertools.count(1))
     copies = {source: next(names) for source in sources}
     blobs: dict[str, str] = {}
@@ -52,13 +56,16 @@ async def submit_given(coordinator: Submitter, submission: Submission) -> Job:
             text.put(text.before)
         await _leave(coordinator, [*copies.values(), *blobs])
         raise
-    if job.id != submission.job_id:  # its key is known: nothing was added
+    if job.id != submission.job_id:  # a job with this key exists: nothing was added
         await _leave(coordinator, [*copies.values(), *blobs])
     return job
 
 
 class _Text:
-    """Values that are to be stored as they are given: the arguments of a task, or what a workflow returns itself."""
+    """An encoded value of the submission that must be changed: the arguments of a task, or the result of a workflow.
+
+    `names_tables`: it refers to tables of Objects. `is_heavy`: it is too large to be stored in the database.
+    """
 
     __slots__ = ("before", "holder", "is_heavy", "names_tables")
 
@@ -72,7 +79,10 @@ class _Text:
             self.holder.kwargs_json = text
 
     def change(self, copies: Mapping[str, str], names: Iterator[str], blobs: dict[str, str]) -> None:
-        """Let it name the copies, and tables of its largest values, which are noted with their texts."""
+        """Replace tables by their copies, and large values by references to new tables.
+
+        `blobs` gets the text of each new table; the caller writes these.
+        """
         text, is_result = self.before, isinstance(self.holder, Job)
         if self.names_tables:
             text = (value_with_tables if is_result else with_tables)(text, copies)
@@ -88,7 +98,7 @@ class _Text:
 
 
 def _texts(submission: Submission) -> Iterator[_Text]:
-    """Those that name tables, or are too large."""
+    """Yield the values of the submission that name tables or are too large."""
     limit = settings().value_bytes_max
     given: list[tuple[Task | Job, str | None]] = [(task, task.kwargs_json) for task in submission.tasks]
     if submission.new_job is not None:
@@ -101,7 +111,7 @@ def _texts(submission: Submission) -> Iterator[_Text]:
 
 
 async def _sources(coordinator: Submitter, job_id: int, texts: Sequence[_Text]) -> list[str]:
-    """The tables that do not live as long as the job needs them."""
+    """Return the tables to copy: those of other jobs, and temporary ones, which end with their `data_context`."""
     written = [text.before for text in texts if text.names_tables]
     foreign = set().union(*map(tables_named, written))
     if foreign:
@@ -112,7 +122,7 @@ async def _sources(coordinator: Submitter, job_id: int, texts: Sequence[_Text]) 
 async def _make(
     coordinator: Submitter, submission: Submission, copies: Mapping[str, str], blobs: Mapping[str, str]
 ) -> None:
-    """Make copies of tables, and tables of texts; they are known before they are there."""
+    """Copy tables and write large values to tables. All are registered first, so that a crash leaves none unknown."""
     from aaiclick.data.clients.opening import close_client, open_client  # here, to keep start-up light
     from aaiclick.data.provenance.operation_log import Oplog  # here, to keep start-up light
     from aaiclick.data.tables.blobs import write_blob  # here, to keep start-up light
@@ -133,7 +143,7 @@ async def _make(
 
 
 async def _note(oplog: Oplog, copies: Mapping[str, str]) -> None:
-    """Let the log of operations know the copies, if there is to be one."""
+    """Record the copies in the operation log, if it is enabled."""
     from aaiclick.data.provenance.column_sources import SAME  # here, to keep start-up light
 
     if settings().oplog:
@@ -143,8 +153,8 @@ async def _note(oplog: Oplog, copies: Mapping[str, str]) -> None:
 
 
 async def _leave(coordinator: Submitter, tables: Sequence[str]) -> None:
-    """Leave these to whoever drops tables."""
+    """Leave these tables to the table dropper."""
     try:
         await coordinator.leave_tables(tables)
-    except Exception as error:  # what led here is told; they are found by their age
+    except Exception as error:  # must not hide the caller's own error; the tables are found later, by their age
         log.warning("copies of Objects are left for later: %s", error)
