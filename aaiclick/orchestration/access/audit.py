@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -51,7 +50,7 @@ async def audited(actor: Token, verb: str, target: str) -> AsyncIterator[Change]
         except Exception as error:
             change.outcome = f"failed: {type(error).__name__}"
             raise
-        except asyncio.CancelledError:
+        except BaseException:  # cancelled, interrupted, or the process is told to exit
             change.outcome = CUT_OFF
             raise
         finally:
