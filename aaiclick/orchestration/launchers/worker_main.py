@@ -61,12 +61,10 @@ async def worker_main_loop(
 
 def _executor(executor: str, slots: int, app_dir: str | None) -> Executor:
     if executor == "process":
-        # imported here to keep start-up fast
-        from aaiclick.orchestration.execution.executors.process import ProcessExecutor
+        from aaiclick.orchestration.execution.executors.process import ProcessExecutor  # here, to keep start-up light
 
         return ProcessExecutor(slots, app_dir)
-    # imported here because it loads all that bodies need
-    from aaiclick.orchestration.execution.executors.inline import InlineExecutor
+    from aaiclick.orchestration.execution.executors.inline import InlineExecutor  # here: it loads all that bodies need
 
     return InlineExecutor()
 
