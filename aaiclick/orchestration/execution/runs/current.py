@@ -86,7 +86,7 @@ def occupy(running: Running | None) -> None:
 
 
 def get_current_run() -> CurrentRun:
-    """The run that this code is part of."""
+    """Return the run that the calling code belongs to. Raises NoContext outside of a run."""
     running = _find()
     if running is None:
         raise NoContext(call="get_current_run()", hint="Call it in the body of a task.")
@@ -103,7 +103,7 @@ def get_current_run() -> CurrentRun:
 
 
 def cancel_requested() -> bool:
-    """Whether this run should end: a body that takes long asks now and then, and returns."""
+    """Return whether this run should end. A long-running body calls this now and then, and returns if it is True."""
     running = _find()
     if running is None:
         return False

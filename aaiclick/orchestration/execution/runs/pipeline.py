@@ -74,14 +74,14 @@ class Stopped(SystemExit):
 
 
 class Raised(Exception):
-    """Wraps an exception of a body: StopIteration, SystemExit and the like cannot pass through a coroutine unchanged."""
+    """Wraps an exception of a body. Some kinds cannot be raised in a coroutine (StopIteration), or would end its loop."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
 
 class Caller(Protocol):
-    """Calls a body in a certain kind of process. There is one per run, entered before the first stage, left at the end."""
+    """Calls a body in one kind of process. Each run has one, entered before its first stage and left after its last."""
 
     def __enter__(self) -> object: ...
 

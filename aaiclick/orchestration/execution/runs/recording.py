@@ -1,4 +1,4 @@
-"""The worker's log of one run, wherever its body runs: opened before the first line, ended with the reason of failure."""
+"""The worker's part of the log of a run, wherever the body runs: adding the reason of a failure, and closing it."""
 
 from __future__ import annotations
 
