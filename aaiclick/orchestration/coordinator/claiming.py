@@ -85,7 +85,7 @@ class Claiming:
         return claims
 
     async def sweep_queue(self) -> None:
-        """Remove dead rows from the queue, once `SWEEP_EVERY` tasks have been claimed since the last time.
+        """Remove dead rows from the queue (PostgreSQL only), once `SWEEP_EVERY` tasks were claimed since the last time.
 
         The cost grows with the length of the queue; each later claim becomes cheaper.
         """

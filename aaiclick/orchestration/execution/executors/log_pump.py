@@ -27,7 +27,7 @@ class Flow:
         self.lock = threading.Lock()
 
     def carry(self) -> bool:
-        """Copy the available output, up to one chunk. Return False at the end of the pipe, or if the flow is finished."""
+        """Copy the available output, up to one chunk. Return False at the pipe's end, or if the flow is finished."""
         with self.lock:
             if self.fd < 0:
                 return False

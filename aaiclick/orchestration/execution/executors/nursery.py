@@ -167,7 +167,8 @@ class Nursery:
 def bury_one(own: set[int]) -> Died | None:
     """Reap one dead process; None if there is none. If it is in `own`, kill the rest of its process group.
 
-    This is done before reaping where the system allows: until then the group's id cannot be reused.
+    This is done before reaping where the system allows: until then the group's id cannot be reused. Raises
+    ChildProcessError if there are no child processes at all.
     """
     if hasattr(os, "waitid"):
         found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)

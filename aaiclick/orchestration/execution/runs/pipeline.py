@@ -74,7 +74,7 @@ class Stopped(SystemExit):
 
 
 class Raised(Exception):
-    """Wraps an exception of a body. Some kinds cannot be raised in a coroutine (StopIteration), or would end its loop."""
+    """Wraps an exception of a body: some kinds cannot be raised in a coroutine (StopIteration), or end the loop."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -173,7 +173,7 @@ def prepare(claim: Claim, opened: Opened) -> tuple[Callable[..., Any], dict[str,
     with_secrets = may_name_secrets(claim)
     if with_secrets:
         mask_values(_arguments(claim, opened, importing=False))
-    found = resolve(claim.entrypoint)  # first: its module may define the types of the arguments
+    found = resolve(claim.entrypoint)  # first: its module may define or import the types of the arguments
     kwargs = _arguments(claim, opened)
     function = unwrap(found)
     check_call(function, kwargs, claim.entrypoint)
