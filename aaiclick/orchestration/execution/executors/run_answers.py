@@ -27,7 +27,7 @@ from aaiclick.orchestration.models import Claim
 from aaiclick.telemetry import masks
 
 Say = Callable[[Answer], None]
-"""Sends an answer to whatever runs the body."""
+"""Sends an answer to the process that runs the body."""
 
 
 class RunAnswers:
