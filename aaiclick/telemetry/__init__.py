@@ -1,1 +1,1 @@
-"""What a process tells about itself: its log lines, its traces, and what must be in neither."""
+"""The log lines and traces of a process, and the masking of secret values in both."""

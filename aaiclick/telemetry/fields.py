@@ -1,4 +1,4 @@
-"""What log lines are about: the job, task, epoch and worker of whatever is going on, bound where it goes on."""
+"""The fields of log lines (job, task, epoch, worker), bound for the context in which the lines are written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 Field = str | int | None
 Late = Callable[[], Field]
-"""A field that is known later, or changes: asked when a line is written."""
+"""A function that returns a field's value. It is called when a line is written, for values that change."""
 
 _bound: ContextVar[Mapping[str, Field | Late]] = ContextVar("fields", default=MappingProxyType({}))
 
@@ -18,9 +18,9 @@ EXTRA = "aaiclick_fields"
 
 
 class bound:
-    """Let every line that is logged meanwhile, here and in what is begun here, carry these fields.
+    """A context manager that adds these fields to each line logged inside it, also by asyncio tasks started inside it.
 
-    A class, since each run of a task is inside of one: a generator costs twice as much.
+    It is a class because each run of a task enters one, and a generator-based context manager costs twice as much.
     """
 
     __slots__ = ("_fields", "_token")
@@ -36,18 +36,18 @@ class bound:
 
 
 def bind_process(**fields: Field) -> None:
-    """Let every line of this process, on whichever thread, carry these fields and no others."""
+    """Set the fields of all log lines of this process, on all threads. They replace those set here before."""
     _of_this_process.clear()
     _of_this_process.update(fields)
 
 
 def about(**fields: Field) -> dict[str, Mapping[str, Field]]:
-    """Fields of one line: `log.warning("…", extra=about(job=job_id))`."""
+    """Return the `extra` argument that adds fields to one line: `log.warning("…", extra=about(job=job_id))`."""
     return {EXTRA: fields}
 
 
 def bound_fields() -> dict[str, str]:
-    """The fields that are bound here, as text: ids are larger than numbers of JSON may be."""
+    """Return the fields of the process and of this context, as text: ids exceed the safe range of JSON numbers."""
     here = {**_of_this_process, **_bound.get()}
     found = {name: value() if callable(value) else value for name, value in here.items()}
     return {name: str(value) for name, value in found.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Log lines: text for people, or JSON for programs, with the fields of what they are about.
+"""The format of log lines: text for people or JSON for programs, with fields such as job and task.
 
 As a library, aaiclick logs to the logger `aaiclick` and configures nothing. Only its own processes, which a command
 starts, write lines to stderr.
@@ -17,7 +17,10 @@ from aaiclick.telemetry.masks import mask_text, remember_passwords
 
 
 def log_to_stderr(*, verbose: bool = False) -> None:
-    """Let this process write its log to stderr: other libraries' warnings, and ours from the level that is set."""
+    """Write this process's log to stderr: warnings of other libraries, and aaiclick's lines from the set level.
+
+    `verbose` adds the lines of level INFO.
+    """
     chosen = settings()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(line_format("%(asctime)s %(levelname)s %(message)s"))
@@ -28,33 +31,33 @@ def log_to_stderr(*, verbose: bool = False) -> None:
 
 
 def line_format(text: str, *, fields: bool = True) -> logging.Formatter:
-    """How AAICLICK_LOG_FORMAT wants lines; text looks as given, followed by its fields if wanted."""
+    """Return the formatter that AAICLICK_LOG_FORMAT selects: JSON, or `text` as the format, followed by the fields."""
     return JsonLines() if settings().log_format == "json" else TextLines(text, fields)
 
 
 class TextLines(logging.Formatter):
-    """A line as people read it, and those of its fields that it does not say in words, as `name=value`."""
+    """Formats a line as text, followed as `name=value` by the fields whose values the text does not contain."""
 
     def __init__(self, text: str, fields: bool = True) -> None:
         super().__init__(text)
         self._fields = fields
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """The first line; a traceback follows it."""
+        """Format the line itself, without the traceback."""
         line = super().formatMessage(record)
         named = fields_of(record) if self._fields else {}
         return " ".join([line, *(f"{name}={value}" for name, value in named.items() if value not in line)])
 
     def format(self, record: logging.LogRecord) -> str:
-        """All of it, masked."""
+        """Format the line and its traceback, with secrets masked."""
         return mask_text(super().format(record))
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, the fields, and the traceback as `error`."""
+    """Formats a line as one JSON object: time, level, logger, message, the fields, and the traceback as `error`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line; each text is masked before it is escaped."""
+        """Format the line. Each text is masked before JSON escapes it."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -75,7 +78,7 @@ class JsonLines(logging.Formatter):
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, str]:
-    """What the line is about: what it says itself, and what is bound where it was logged."""
+    """Return the fields of a record, masked: those bound where it is formatted, overridden by its own."""
     own = getattr(record, EXTRA, {})
     said = {name: str(value) for name, value in own.items() if value is not None}
     return {name: mask_text(value) for name, value in {**bound_fields(), **said}.items()}

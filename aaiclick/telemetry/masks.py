@@ -1,7 +1,7 @@
-"""Values that must appear nowhere: whatever this process has resolved is masked in all that it writes or reports.
+"""Masking of secret values: each value that this process has resolved is replaced by stars in all it writes or reports.
 
-What is known here is only ever added to, for as long as the process lives: a thread that outlives its run still has the
-value that it was given.
+Values are only added, for as long as the process lives: a thread that outlives its run still has the value that the run
+was given.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 STARS = "***"
 
 PASSWORD_LENGTH_MIN = 4
-"""A shorter password of an address is masked by those who print addresses, not wherever it occurs."""
+"""A shorter password is not masked here. The functions that print URLs mask it."""
 
 
 CUT_LENGTH_MIN = 4
-"""What is left of a value that was cut, if it is not shorter, is masked beside the dots that say so."""
+"""The minimum length of a fragment of a value to be masked, where dots mark that the text was cut."""
 
 _DOTS = re.compile(r"…|\.{3}")
 _SQL_ESCAPES = str.maketrans(
@@ -30,7 +30,7 @@ _SQL_ESCAPES = str.maketrans(
 
 
 class _Known(NamedTuple):
-    """All that is masked, as text and as bytes; a longer form comes before one that it begins with."""
+    """All known values and their forms, as text and as bytes. Longer forms come first, so that they match first."""
 
     forms: dict[str, str]
     text: re.Pattern[str]
@@ -44,23 +44,23 @@ _tell: Callable[[list[str]], None] | None = None
 
 
 def remember(values: Iterable[str]) -> None:
-    """Mask these from now on, as they are and as Python, JSON, SQL, HTML, addresses, hex and base64 write them."""
+    """Mask these values from now on, in plain and as Python, JSON, SQL, HTML, URLs, hex and base64 write them."""
     known = _known.values if _known else frozenset()
     new = sorted({value for value in values if value and value not in known})
     if not new:
         return
     if _tell is not None:
-        _tell(new)  # before anything can be printed: whoever keeps our output masks it
+        _tell(new)  # before anything can be printed: the process that keeps the output masks it
     _add({form: STARS for value in new for form in forms_of(value)}, new)
 
 
 def remember_passwords(urls: Iterable[str]) -> None:
-    """Mask the passwords of these addresses wherever they stand in an address."""
+    """Mask the passwords of these URLs, where they occur as a password in a URL (`:password@`)."""
     forms: dict[str, str] = {}
     for url in urls:
         try:
             written = urlsplit(url).password or ""
-        except ValueError:  # no address that can be taken apart
+        except ValueError:  # not a URL that can be parsed
             continue
         for password in {written, unquote(written)}:
             if len(password) >= PASSWORD_LENGTH_MIN:
@@ -70,19 +70,22 @@ def remember_passwords(urls: Iterable[str]) -> None:
 
 
 def tell_new_ones(tell: Callable[[list[str]], None] | None) -> None:
-    """Call this with each value before it is known here: someone else keeps what this process prints."""
+    """Set the function that is called with new values before they are masked here; None for no function.
+
+    A child process uses it: its worker keeps what the child prints, and must know the values first.
+    """
     global _tell
     _tell = tell
 
 
 def forget_all() -> None:
-    """Know nothing, as a new process does."""
+    """Forget all values. Tests use it."""
     global _known
     _known = None
 
 
 def forms_of(value: str) -> set[str]:
-    """How a value may be written by those who do not know what it is."""
+    """Return the ways in which code that does not know the value is secret may write it: escaped, quoted, encoded."""
     literals = (repr(value), ascii(value), json.dumps(value), json.dumps(value, ensure_ascii=False))
     escaped = {literal[1:-1] for literal in literals} | {repr(value.encode())[2:-1]} | set(_in_sql(value))
     escaped |= {once.replace("/", r"\/") for once in escaped}  # as ClickHouse and PHP write JSON
@@ -98,7 +101,7 @@ _ESCAPED_BYTE = re.compile("%[0-9A-F]{2}")
 
 
 def _in_sql(value: str) -> Iterator[str]:
-    """How it stands in a statement: with backslashes, or with its quotes doubled; as a text or as a name."""
+    """Yield the forms of a value in an SQL literal or identifier: escaped with backslashes, or with doubled quotes."""
     yield value.translate(_SQL_ESCAPES)
     yield value.translate(_SQL_ESCAPES).replace("`", r"\`")
     for mark in ("'", '"', "`"):
@@ -106,10 +109,10 @@ def _in_sql(value: str) -> Iterator[str]:
 
 
 def _in_base64(data: bytes) -> Iterator[str]:
-    """How base64 writes it, alone or inside of something longer, such as `user:password`; both alphabets.
+    """Yield the forms of data in base64, alone or inside longer data such as `user:password`, in both alphabets.
 
-    Three bytes become four characters: where it begins among the three decides what it looks like. Of characters at
-    the edges that depend on its neighbours, nothing is said.
+    Three bytes become four characters, so the form depends on the offset modulo three. Characters at the edges, which
+    also encode neighbouring bytes, are left out.
     """
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield encode(data).decode()
@@ -119,7 +122,7 @@ def _in_base64(data: bytes) -> Iterator[str]:
 
 
 def mask_text(text: str) -> str:
-    """The text with stars where something known stood, also where it was cut and dots say so."""
+    """Replace known values in the text with stars, also fragments of values next to dots that mark a cut."""
     known = _known
     if known is None:
         return text
@@ -128,7 +131,7 @@ def mask_text(text: str) -> str:
 
 
 def _mask_cut(text: str, known: _Known) -> str:
-    """The text without beginnings of values before dots, and ends of values after them."""
+    """Replace beginnings of known values before dots, and ends of known values after dots, with stars."""
     pieces = _DOTS.split(text)
     dots = [*_DOTS.findall(text), ""]
     masked = []
@@ -142,27 +145,27 @@ def _mask_cut(text: str, known: _Known) -> str:
 
 
 def _length_before(text: str, form: str) -> int:
-    """How much at the end of the text is the beginning of a form."""
+    """Return the length of the longest suffix of the text that is a proper prefix of the form; 0 if too short."""
     if len(form) < CUT_LENGTH_MIN or form[:CUT_LENGTH_MIN] not in text[-len(form) :]:
         return 0
     return next((size for size in range(len(form) - 1, CUT_LENGTH_MIN - 1, -1) if text.endswith(form[:size])), 0)
 
 
 def _length_after(text: str, form: str) -> int:
-    """How much at the beginning of the text is the end of a form."""
+    """Return the length of the longest prefix of the text that is a proper suffix of the form; 0 if too short."""
     if len(form) < CUT_LENGTH_MIN or form[-CUT_LENGTH_MIN:] not in text[: len(form)]:
         return 0
     return next((size for size in range(len(form) - 1, CUT_LENGTH_MIN - 1, -1) if text.startswith(form[-size:])), 0)
 
 
 def mask_bytes(data: bytes) -> bytes:
-    """The bytes with stars where something known stood."""
+    """Replace known values in the bytes with stars."""
     known = _known
     return data if known is None else known.data.sub(lambda found: known.forms[found[0].decode()].encode(), data)
 
 
 def is_mentioned(text: str) -> bool:
-    """Whether something known stands in the text."""
+    """Return whether the text contains a known value."""
     return _known is not None and _known.text.search(text) is not None
 
 
@@ -180,7 +183,7 @@ def _add(forms: dict[str, str], values: Iterable[str]) -> None:
 
 
 class Masking:
-    """Masks a stream of bytes that comes in pieces: what may be the beginning of a value waits for the next piece."""
+    """Masks a stream of bytes in pieces. The end of a piece is held back if a known value may begin there."""
 
     __slots__ = ("_held",)
 
@@ -188,7 +191,7 @@ class Masking:
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """What can be written now."""
+        """Add a piece; return the masked bytes that can be written now."""
         known = _known
         if known is None:
             return data
@@ -207,20 +210,23 @@ class Masking:
         return b"".join(written)
 
     def end(self) -> bytes:
-        """The rest, when nothing more comes."""
+        """Return the bytes that were held back, masked. Call it when the stream ends."""
         held, self._held = self._held, b""
         return mask_bytes(held)
 
 
 def _waits_at(data: bytes, start: int, known: _Known) -> int:
-    """Where the end of the data begins that may be the beginning of something known; its length if none may."""
+    """Return the position from which the data's end may be the beginning of a known value; its length if there is none.
+
+    Only positions from `start` on are considered.
+    """
     return min(
         (len(data) - length for form in known.begins for length in _overlaps(data, start, form)), default=len(data)
     )
 
 
 def _overlaps(data: bytes, start: int, form: bytes) -> Iterator[int]:
-    """How many bytes at the end of the data, after `start`, are the first ones of the form, but not all of it."""
+    """Yield the length of the longest suffix of `data[start:]` that is a proper prefix of the form, if there is one."""
     last = data[-1:]
     if not last:
         return
@@ -228,5 +234,5 @@ def _overlaps(data: bytes, start: int, form: bytes) -> Iterator[int]:
     while length:
         if data.endswith(form[:length]):
             yield length
-            return  # shorter ones wait no earlier
+            return  # a shorter overlap begins later, so it does not matter
         length = form.rfind(last, 0, length - 1) + 1

@@ -1,4 +1,7 @@
-"""Spans of OpenTelemetry with ids of our own. They carry ids, names and kinds of errors: no arguments, no messages."""
+"""OpenTelemetry spans whose ids are derived from those of jobs and runs (`telemetry/traces`).
+
+Spans contain ids, names and types of errors; never arguments or messages.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ _PART_OF = {Step.CLAIM: Step.SUBMIT, Step.RUN: Step.CLAIM, Step.REPORT: Step.RUN
 _KINDS = {Step.SUBMIT: SpanKind.PRODUCER, Step.CLAIM: SpanKind.CONSUMER}
 
 _wanted: ContextVar[tuple[int, int] | None] = ContextVar("wanted", default=None)
-"""Trace and span that the next span must be."""
+"""The trace id and span id that the next span is given; None for random ones."""
 
 
 class _Ids(RandomIdGenerator):
-    """The ids that are wanted, else any."""
+    """Generates the ids in `_wanted`, else random ones."""
 
     def generate_trace_id(self) -> int:
         wanted = _wanted.get()
@@ -44,9 +47,9 @@ class _Ids(RandomIdGenerator):
 
 
 class Spans:
-    """Makes the spans of this process. Nobody else's are touched: the provider is not the global one.
+    """Makes the spans of this process, with a provider of its own: the global one, which users may set, is not touched.
 
-    Whoever only tells bodies where they are, as child processes do, makes none, and starts no exporter.
+    The exporter starts with the first span. A process that only uses `inside`, such as a child, starts none.
     """
 
     def __init__(self, processor: SpanProcessor | None = None) -> None:
@@ -58,11 +61,14 @@ class Spans:
     def add(
         self, step: Step, run: RunKey, began_ns: int, ended_ns: int, attributes: Attributes, *, error: str = ""
     ) -> None:
-        """One step of a run that is over; `error` is the type of what it ended with."""
+        """Add the span of a finished step of a run. `error` is the type of the error it ended with, or empty.
+
+        Times are nanoseconds since the Unix epoch.
+        """
         self._export()
         links = []
         if step is Step.SUBMIT and (around := trace.get_current_span().get_span_context()).is_valid:
-            links.append(Link(around))  # whoever submits may be traced by others
+            links.append(Link(around))  # the submitting code may have a trace of its own
         token = _wanted.set((trace_id_of(run.job_id), span_id_of(step, run)))
         try:
             span = self._tracer.start_span(
@@ -82,7 +88,7 @@ class Spans:
 
     @contextmanager
     def inside(self, run: RunKey) -> Iterator[None]:
-        """Let spans that are made meanwhile, with whatever provider, be part of this run."""
+        """Make the run's span the parent of all spans that are started inside, by any provider."""
         token = contexts.attach(self._in(Step.RUN, run))
         try:
             yield
@@ -90,14 +96,14 @@ class Spans:
             contexts.detach(token)
 
     def flush(self) -> None:
-        """Send what waits."""
+        """Export the pending spans."""
         self._provider.force_flush()
 
     def _parent(self, step: Step, run: RunKey) -> Context:
         return Context() if step is Step.SUBMIT else self._in(_PART_OF[step], run)
 
     def _in(self, step: Step, run: RunKey) -> Context:
-        """A context in which this step is the current span. Whether it is sampled follows from the trace's id."""
+        """Return a context in which this step is the current span. The sampler decides by the id of the trace."""
         trace_id = trace_id_of(run.job_id)
         decision = self._provider.sampler.should_sample(None, trace_id, str(step)).decision
         flags = TraceFlags(TraceFlags.SAMPLED if decision is Decision.RECORD_AND_SAMPLE else TraceFlags.DEFAULT)
@@ -111,7 +117,7 @@ class Spans:
 
 
 def _plain(value: str | int) -> str | int:
-    """Text without secrets; ids as text, as everywhere outside: they are larger than numbers of JSON may be."""
+    """Return text masked, and large integers as text: ids exceed the safe range of JSON numbers."""
     return mask_text(value) if isinstance(value, str) else value if abs(value) < 2**53 else str(value)
 
 

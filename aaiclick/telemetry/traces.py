@@ -1,7 +1,7 @@
-"""Whether spans are made, and which: the ids of a trace follow from those of the job and its runs.
+"""Switches tracing on, and derives the ids of traces and spans from those of jobs and runs.
 
-So that nothing has to be carried or stored: whoever knows a job knows its trace, whoever knows a task and its epoch
-knows the spans of that run and what they are part of. Nothing of OpenTelemetry is imported unless it is wanted.
+Because they are derived, trace contexts need not be passed on or stored: the trace id follows from the job id, the span
+ids of a run and of their parents from task id and epoch. OpenTelemetry is imported only if tracing is on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Step(StrEnum):
-    """What becomes of a task, one after the other: each is part of the one before."""
+    """The steps of a task that have spans, in order. The span of each is a child of the one before."""
 
     SUBMIT = "submit"
     CLAIM = "claim"
@@ -27,7 +27,7 @@ class Step(StrEnum):
 
 
 class RunKey(NamedTuple):
-    """One attempt at a task of a job."""
+    """Identifies one run: an attempt at a task of a job."""
 
     job_id: int
     task_id: int
@@ -38,7 +38,10 @@ _spans: list[Spans] = []
 
 
 def tracing() -> Spans | None:
-    """Where spans go; None unless AAICLICK_OTEL wants them."""
+    """Return the `Spans` of this process; None unless AAICLICK_OTEL is set.
+
+    Raises MissingExtra if OpenTelemetry is not installed.
+    """
     if _spans:
         return _spans[0]
     return _begin() if settings().otel else None
@@ -46,7 +49,7 @@ def tracing() -> Spans | None:
 
 def _begin() -> Spans:
     try:
-        from aaiclick.telemetry.spans import Spans  # here: nobody pays for what is off
+        from aaiclick.telemetry.spans import Spans  # here, so that OpenTelemetry is loaded only if tracing is on
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("opentelemetry"):
             raise
@@ -56,21 +59,21 @@ def _begin() -> Spans:
 
 
 def trace_with(spans: Spans | None) -> None:
-    """Let spans go here from now on; None: as the settings say."""
+    """Use these spans from now on; None returns to what the settings say."""
     _spans[:] = [] if spans is None else [spans]
 
 
 def trace_id_of(job_id: int) -> int:
-    """The trace of a job."""
+    """Return the trace id of a job."""
     return _derived(f"{job_id:d}", 16)
 
 
 def span_id_of(step: Step, run: RunKey) -> int:
-    """The span of one step."""
+    """Return the span id of a step. The submission is one span for the whole job."""
     which = f"{run.job_id:d}" if step is Step.SUBMIT else f"{run.task_id:d}.{run.epoch:d}"
     return _derived(f"{step} {which}", 8)
 
 
 def _derived(text: str, size: int) -> int:
     digest = hashlib.blake2b(text.encode(), digest_size=size, person=b"aaiclick").digest()
-    return int.from_bytes(digest) or 1  # zero means none
+    return int.from_bytes(digest) or 1  # OpenTelemetry takes the id 0 as invalid

@@ -1,4 +1,4 @@
-"""Wake-ups between processes: which way they go follows from where the state is kept."""
+"""Wake-ups between processes. The URL of the state's database selects the implementation."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["Bus", "open_bus"]
 
 
 def open_bus(url: str) -> Bus:
-    """The bus of those who keep their state at this URL, for the event loop that calls this.
+    """Return the bus for the database at this URL. Call it on the event loop that will use the bus.
 
-    PostgreSQL carries wake-ups to all processes, SQLite to those of this machine. MariaDB has no way to: there, and for
-    a database in memory, they stay within the process, and the others find out when they next look.
+    With PostgreSQL wake-ups reach all processes, with SQLite those of this machine. MariaDB cannot carry them: there,
+    and with a database in memory, they stay within the process, and other processes find work at their next poll.
     """
     if url.startswith("postgresql"):
         return PostgresBus(url)

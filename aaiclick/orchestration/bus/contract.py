@@ -1,4 +1,7 @@
-"""Wake-ups between processes: hints, never truth. A poll finds everything with all of them lost."""
+"""The contract of the bus, which carries wake-ups between processes.
+
+Wake-ups are hints only: if every one of them is lost, polling still finds all the work.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,26 @@ from typing import Protocol
 
 
 class Bus(Protocol):
-    """One process's way to tell others, and to hear from them. It belongs to the event loop that made it.
+    """Sends hints to other processes and receives theirs. A bus belongs to the event loop that created it.
 
-    Nothing here raises because others cannot be reached: a bus that is out of order is silent, tries again, and says so
-    once in the log.
+    No method raises because other processes cannot be reached: a bus that has lost its transport logs the trouble,
+    sends and receives nothing from outside, and tries again.
     """
 
     def tell(self, hints: Iterable[str]) -> None:
-        """Say these to all who listen, this process included; returns at once. What is said while an earlier hint
-        is still on its way travels with the next."""
+        """Send these hints to all listeners, including those of this process, and return at once.
+
+        Hints that are told while an earlier message is being sent go together in the next message.
+        """
 
     async def flush(self) -> None:
-        """Wait until what was told is on its way: for whoever ends right after."""
+        """Wait until the hints told so far have been sent. Call it before the process exits."""
 
     async def listen(self) -> None:
-        """Begin to hear what others tell."""
+        """Begin to receive the hints of others."""
 
     async def wait(self, timeout_s: float) -> frozenset[str]:
-        """What was heard since the last call, at once if there is something; nothing when the time is up."""
+        """Return the hints received since the last call, at once if there are any; an empty set on timeout."""
 
     async def close(self) -> None:
-        """Stop listening, and give everything back."""
+        """Stop listening and release all resources."""

@@ -1,4 +1,4 @@
-"""Wake-ups within one process, without the database. The other buses are this one, and carry its words further."""
+"""Wake-ups within one process, without the database. The other buses extend `LocalBus` to reach other processes."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from aaiclick.orchestration.rules.naming import hints as vocabulary
 ALL_HINTS: frozenset[str] = frozenset(word for name, word in vars(vocabulary).items() if name.isupper())
 
 GAP_S = 0.01
-"""The least time between two messages to other processes: what is told meanwhile travels together."""
+"""The minimum time between two messages to other processes. Hints told in between go in one message."""
 
 
 class Room:
-    """The buses of this process that share a database: they hear each other here, and ignore the echo from outside."""
+    """The buses of this process that use the same URL.
+
+    They hear each other directly. `token` marks the messages of this process, so that their echo is ignored.
+    """
 
     def __init__(self) -> None:
         self.token = secrets.token_hex(6)
         self.listeners: set[LocalBus] = set()
 
     def pack(self, words: Iterable[str]) -> str:
-        """These words as a message to other processes."""
+        """Encode these hints as a message to other processes."""
         return f"{self.token} {','.join(sorted(words))}"
 
     def unpack(self, message: str) -> frozenset[str]:
-        """What a message says: nothing if it is our own, or if no word of it is known."""
+        """Return the known hints in a message; an empty set if this process sent it."""
         token, _, words = message.partition(" ")
         return frozenset() if token == self.token else ALL_HINTS.intersection(words.split(","))
 
@@ -45,7 +48,7 @@ def _room(url: str) -> Room:
 
 
 def _leave_the_rooms() -> None:
-    """In a forked child: those in the rooms are in the parent."""
+    """Reset the registry in a forked child: the buses registered in it belong to the parent."""
     global _rooms, _lock
     _rooms, _lock = WeakValueDictionary(), threading.Lock()
 
@@ -54,7 +57,7 @@ os.register_at_fork(after_in_child=_leave_the_rooms)
 
 
 class LocalBus:
-    """Between all event loops and threads of this process that use the same URL."""
+    """Carries hints between all event loops and threads of this process that use the same URL."""
 
     def __init__(self, url: str) -> None:
         self._room = _room(url)
@@ -66,7 +69,7 @@ class LocalBus:
         self._closed = False
 
     def tell(self, hints: Iterable[str]) -> None:
-        """Any thread may. Words that are not in `rules/naming/hints` are left out."""
+        """Send these hints; any thread may call this. Words that are not in `rules/naming/hints` are dropped."""
         words = ALL_HINTS.intersection(hints)
         if not words or self._closed:
             return
@@ -77,7 +80,7 @@ class LocalBus:
         self._at_home(self._pass_on, words)
 
     async def flush(self) -> None:
-        """Nothing is on its way."""
+        """Return at once: within the process nothing is buffered."""
 
     async def listen(self) -> None:
         if not self._closed:
@@ -97,7 +100,7 @@ class LocalBus:
         return heard
 
     async def close(self) -> None:
-        """Whoever waits is woken, with nothing."""
+        """Stop listening. A pending `wait` returns an empty set."""
         self._closed = True
         self._listening = False
         with _lock:
@@ -106,7 +109,7 @@ class LocalBus:
         self._something.set()
 
     def _pass_on(self, words: frozenset[str]) -> None:
-        """Carry these to other processes."""
+        """Send these hints to other processes. Does nothing here; subclasses override it."""
 
     def _hear(self, words: Iterable[str]) -> None:
         if self._listening:
@@ -115,12 +118,12 @@ class LocalBus:
                 self._something.set()
 
     def _at_home(self, call: Callable[..., None], *arguments: Any) -> None:
-        """Call this on the event loop that the bus belongs to: now, if we are there."""
+        """Run the call on the bus's own event loop: directly if this is its thread, else scheduled there."""
         if threading.get_ident() == self._thread_id:
             call(*arguments)
             return
         try:
             self._loop.call_soon_threadsafe(call, *arguments)
-        except RuntimeError:  # that loop has ended, and nobody closed the bus
+        except RuntimeError:  # the loop was closed and the bus was not
             with _lock:
                 self._room.listeners.discard(self)

@@ -1,6 +1,7 @@
-"""LISTEN and NOTIFY on a connection of their own, outside any transaction: NOTIFY takes a global lock (pitfall T35).
+"""The bus over PostgreSQL's LISTEN and NOTIFY, on a dedicated connection.
 
-A pooler between us and the server must keep sessions (pgbouncer: pool_mode=session), else nothing is heard.
+NOTIFY takes a global lock (pitfall T35), so it is never sent inside a transaction of the store. A connection pooler in
+front of the server must keep sessions (pgbouncer: pool_mode=session), else LISTEN receives nothing.
 """
 
 from __future__ import annotations
@@ -24,24 +25,27 @@ CONNECT_S_MAX = 10.0
 COMMAND_S_MAX = 10.0
 FLUSH_S_MAX = 2.0
 PROBE_EVERY_S = 30.0
-"""How often an idle connection is tried: one that a firewall has forgotten looks like one on which nobody speaks."""
+"""How often an idle connection is probed: one that a firewall has dropped looks the same as a quiet one."""
 PAUSE_S_MIN, PAUSE_S_MAX = 0.1, 5.0
-"""How long to wait before the next attempt to connect; doubled each time."""
+"""Bounds of the pause before the next attempt to connect. It doubles each time."""
 
 log = logging.getLogger(__name__)
 
 
 class PostgresBus(LocalBus):
-    """Between all processes that use the same database. One task owns the connection, which cannot do two things."""
+    """Carries hints between all processes that use the same database.
+
+    One asyncio task owns the connection, because asyncpg allows one operation at a time on it.
+    """
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self._url = url
         self._outgoing: set[str] = set()
         self._todo = asyncio.Event()
-        """There is something to send, someone begins to listen, or the connection is lost."""
+        """Set when there are hints to send, when listening begins, and when the connection is lost."""
         self._settled = asyncio.Event()
-        """All that was asked for is done, or cannot be done now."""
+        """Set when all hints are sent, and while the connection is out of order; `flush` waits for it."""
         self._out_of_order = False
         self._backoff = Backoff()
         self._task: asyncio.Task[None] | None = None
@@ -87,11 +91,12 @@ class PostgresBus(LocalBus):
                 self._fall_silent(error)
             if self._loop.time() - began > PAUSE_S_MAX:
                 pause_s = PAUSE_S_MIN
-            await asyncio.sleep(random.uniform(0.5, 1) * pause_s)  # not all at once when the server comes back  # noqa: S311 (no secret)
+            # jitter: the processes must not all reconnect at once when the server comes back
+            await asyncio.sleep(random.uniform(0.5, 1) * pause_s)  # noqa: S311 (no secret)
             pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
     async def _converse(self) -> None:
-        """Connect, then hear and speak until the connection is lost."""
+        """Connect, then send and receive hints until the connection is lost. Always ends with an exception."""
         connection = await _connect(self._url)
         try:
             connection.add_termination_listener(lambda _: self._todo.set())
@@ -138,7 +143,7 @@ class PostgresBus(LocalBus):
         if self._out_of_order:
             self._out_of_order = False
             self._backoff.over()
-            self._hear(ALL_HINTS)  # anything may have been said meanwhile
+            self._hear(ALL_HINTS)  # any hint may have been missed while disconnected
 
     def _fall_silent(self, error: Exception) -> None:
         self._out_of_order = True
@@ -155,7 +160,7 @@ def _patience() -> Iterator[None]:
 
 
 async def _connect(url: str) -> Any:
-    import asyncpg  # an extra, and only who keeps the state in PostgreSQL pays for loading it
+    import asyncpg  # an extra dependency: loaded only where the state is kept in PostgreSQL
 
     return await asyncpg.connect(
         **connect_arguments(url),
@@ -173,7 +178,7 @@ async def _let_go(connection: Any) -> None:
         connection.terminate()
 
 
-# ---------------------------------------------------------------- the address, as asyncpg takes it
+# ---------------------------------------------------------------- from SQLAlchemy's URL to asyncpg's arguments
 
 _URL = re.compile(
     r"""[\w+]+:// (?: (?P<user>[^:/]*) (?: :(?P<password>[^@]*) )? @)?
@@ -185,7 +190,7 @@ _NOT_OF_ASYNCPG = {"prepared_statement_cache_size", "prepared_statement_name_fun
 
 
 def connect_arguments(url: str) -> dict[str, Any]:
-    """What `asyncpg.connect` takes, from the address that SQLAlchemy takes; read as SQLAlchemy reads it."""
+    """Return the arguments of `asyncpg.connect` for a SQLAlchemy URL, which is parsed as SQLAlchemy parses it."""
     parts = _URL.fullmatch(url)
     assert parts is not None, "the settings refuse such an address"
     query: dict[str, list[str]] = {}
@@ -202,7 +207,10 @@ def connect_arguments(url: str) -> dict[str, Any]:
 
 
 def _hosts(hosts: list[str], ports: list[str]) -> tuple[str | list[str], int | list[int]]:
-    """`host=a:1&host=b:2`, `host=a,b&port=1,2` or one of them; a directory is that of a socket."""
+    """Return hosts and ports from the query, written `host=a:1&host=b:2` or `host=a,b&port=1,2`.
+
+    A single value is returned bare, without a list. A host that is a directory contains a Unix socket.
+    """
     if len(hosts) == 1:
         hosts = hosts[0].split(",")
     if not ports and all(re.fullmatch("[A-Za-z0-9.-]+:[0-9]+", host) for host in hosts):

@@ -1,7 +1,7 @@
-"""Wake-ups between the processes of one machine that share a SQLite file: datagrams to sockets beside the file.
+"""The bus between the processes of one machine that share a SQLite file: datagrams to Unix sockets beside the file.
 
-Each who listens has a socket in the directory `{file}.wake`, which must be ours alone. No link is followed, and what is
-not a socket of ours is left as it is.
+Each listening bus has a socket in the directory `{file}.wake`, which must belong to this user and be closed to all
+others. No symbolic link is followed, and files that are not sockets of this bus are left alone.
 """
 
 from __future__ import annotations
@@ -23,16 +23,19 @@ from aaiclick.orchestration.bus.local import GAP_S, LocalBus
 MESSAGE_BYTES_MAX = 4096
 MESSAGES_AT_ONCE_MAX = 100
 ADDRESS_BYTES_MAX = 100
-"""A little less than what the systems allow for the path of a socket: 104 to 108 bytes."""
+"""Slightly less than what operating systems allow for the path of a socket: 104 to 108 bytes."""
 
 DIRECTORY_OF_DESCRIPTORS = Path("/proc/self/fd")
-"""On Linux, the way to a socket from its open directory: however long its path, and whatever a name on it became."""
+"""On Linux a socket is addressed through its open directory.
+
+So the length of the path does not matter, nor whether a directory on it was renamed or replaced meanwhile.
+"""
 
 _OURS = re.compile(r"[0-9]+-[0-9a-f]{8}\.sock")
 
 
 class SocketBus(LocalBus):
-    """Between all processes of this machine that use the same SQLite file."""
+    """Carries hints between all processes of this machine that use the same SQLite file."""
 
     def __init__(self, url: str, file: Path) -> None:
         super().__init__(url)
@@ -76,7 +79,7 @@ class SocketBus(LocalBus):
                 os.unlink(self._name, dir_fd=directory)
 
     def _send(self) -> None:
-        """Now, and what is told within the next moment together after it."""
+        """Send the pending hints now. Hints told within the next `GAP_S` seconds go in one message after it."""
         self._timer = None
         if not self._outgoing:
             return
@@ -86,14 +89,14 @@ class SocketBus(LocalBus):
             _send_to_all(self._directory, message, but=self._name)
             self._telling.over()
         except FileNotFoundError:
-            pass  # nobody has ever listened
+            pass  # the directory does not exist: no process has listened yet
         except OSError as error:
             self._warn(self._telling, "telling wake-ups", error)
         self._timer = self._loop.call_later(GAP_S, self._send)
 
     def _read(self) -> None:
         assert self._socket is not None
-        with suppress(OSError):  # BlockingIOError: that was all
+        with suppress(OSError):  # BlockingIOError: no more messages
             for _ in range(MESSAGES_AT_ONCE_MAX):
                 message = self._socket.recv(MESSAGE_BYTES_MAX)
                 self._hear(self._room.unpack(message.decode(errors="replace")))
@@ -103,14 +106,14 @@ class SocketBus(LocalBus):
 
 
 def _bind(directory: Path, name: str) -> socket.socket:
-    """A socket in the directory, which is made if it is missing."""
+    """Return a new socket bound to `name` in the directory, which is created if it is missing."""
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
     with _opened(directory) as opened:
         ours = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             ours.setblocking(False)
-            # it gets its name when it is complete: one that cannot be reached yet would be taken for a stale one
+            # renamed once it is complete: a socket that cannot be reached yet would be deleted as stale
             ours.bind(_address(directory, opened, f"new-{name}"))
             os.rename(f"new-{name}", name, src_dir_fd=opened, dst_dir_fd=opened)
         except BaseException:
@@ -128,18 +131,21 @@ def _send_to_all(directory: Path, message: bytes, *, but: str) -> None:
 
 
 def _send_to(sender: socket.socket, message: bytes, address: str, directory: int, name: str) -> None:
-    """One that is gone, or has more to read than it can keep, misses it."""
+    """Send to one socket. A receiver that is gone, or whose buffer is full, misses the message."""
     try:
         sender.sendto(message, address)
     except OSError as error:
-        if error.errno == errno.ECONNREFUSED:  # whoever listened here died without closing
+        if error.errno == errno.ECONNREFUSED:  # the listening process died without closing its socket
             with suppress(OSError):
                 os.unlink(name, dir_fd=directory)
 
 
 @contextmanager
 def _opened(directory: Path) -> Iterator[int]:
-    """The directory itself, not what a link in its place leads to; refused if others may write or look into it."""
+    """Open the directory and yield its descriptor; a symbolic link in its place is refused.
+
+    Raises PermissionError if it belongs to another user, or if others may read or write it.
+    """
     opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         found = os.fstat(opened)

@@ -1,4 +1,4 @@
-"""A batch of reports is not all or nothing: one that the database refuses fails alone."""
+"""Storing a batch of reports. A report that the database refuses fails its own task only; the others are stored."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from aaiclick.orchestration.store.rejections import is_rejected
 log = logging.getLogger("aaiclick")
 
 GROWTH_MAX = 2_000
-"""How many tasks and groups may be added by runs that are taken together."""
+"""The maximum number of tasks and groups that one transaction adds, unless a single run made more."""
 
 UNFIT = (GraphError, Conflict, NotFound, InputError, TooManyTasks)
-"""Why what a run made cannot be added to the graph."""
+"""Errors which say that the tasks a run made cannot be added to the graph. They fail the task of that run."""
 
 
 async def take_each(
     database: Database, worker_id: int, reports: Sequence[Report], draw: Callable[[], float]
 ) -> Receipt:
-    """Take all of them, those of runs that made tasks apart: they lock other rows, and may take long."""
+    """Store all reports of a batch. Reports of runs that made tasks are stored in transactions of their own.
+
+    Those lock other rows (the graph, the dependents) and may take long. `draw` gives the jitter of retries.
+    """
     plain = [report for report in reports if isinstance(report, Failure) or report.children is None]
     receipt = await _take_all(database, worker_id, plain, draw) if plain else Receipt()
     for together in _growths(reports):
@@ -36,7 +39,10 @@ async def take_each(
 
 
 def _growths(reports: Sequence[Report]) -> list[list[Done]]:
-    """The runs that made tasks, a few of one job together; alone is who made many, or names what may grow meanwhile."""
+    """Return the reports of runs that made tasks, in batches of one job and at most `GROWTH_MAX` tasks and groups.
+
+    A run that made more, or whose children refer to nodes it did not make, is alone in its batch.
+    """
     found: list[list[Done]] = []
     open_of: dict[int, tuple[list[Done], int]] = {}
     for report in reports:
@@ -53,7 +59,7 @@ def _growths(reports: Sequence[Report]) -> list[list[Done]]:
 
 
 def _size(children: Children) -> int:
-    """How much of what is taken together these are."""
+    """Return the share of `GROWTH_MAX` that these children use: all of it if they refer to nodes not among them."""
     made = {task.id for task in children.tasks} | {group.id for group in children.groups}
     named = {node for _, node in children.returned} | {edge.previous_id for edge in children.edges}
     return len(made) + 1 if named <= made else GROWTH_MAX
@@ -62,7 +68,7 @@ def _size(children: Children) -> int:
 async def _take_growing(
     database: Database, worker_id: int, dones: Sequence[Done], draw: Callable[[], float]
 ) -> Receipt:
-    """Runs that made tasks; if one of several cannot be taken, each is taken by itself."""
+    """Store the reports of runs that made tasks. If one of several is refused, each gets its own transaction."""
     if len(dones) > 1:
         try:
             return await database.transact(lambda session: complete_with_children(session, worker_id, dones))
@@ -78,7 +84,10 @@ async def _take_growing(
 
 
 async def _take_one(database: Database, worker_id: int, done: Done, draw: Callable[[], float]) -> Receipt:
-    """A run that made tasks; what cannot be added to the graph fails the task, with the reason."""
+    """Store the report of one run that made tasks. If these cannot be added to the graph, its task fails, saying why.
+
+    The failure is permanent: it is not retried.
+    """
     try:
         return await database.transact(lambda session: complete_with_children(session, worker_id, [done]))
     except ClaimLost:
@@ -98,7 +107,10 @@ async def _take_one(database: Database, worker_id: int, done: Done, draw: Callab
 async def _take_all(
     database: Database, worker_id: int, reports: Sequence[Report], draw: Callable[[], float]
 ) -> Receipt:
-    """In one transaction; if that cannot be, halve until the bad one is alone, and fail its task."""
+    """Store the reports in one transaction. If the database refuses it, halve the batch until the bad report is alone.
+
+    The task of the bad report fails.
+    """
     try:
         return await database.transact(lambda session: take_reports(session, worker_id, reports, draw))
     except Exception as error:
@@ -124,7 +136,10 @@ def _both(receipt: Receipt, other: Receipt) -> Receipt:
 async def _refuse(
     database: Database, worker_id: int, report: Report, draw: Callable[[], float], error: Exception
 ) -> Receipt:
-    """What the run came to cannot be stored, and would not be the next time: its task fails with that reason."""
+    """Fail the task of a report that the database refuses, for good: a repeated run would be refused again.
+
+    If the report is itself a permanent failure, the error is raised, since there is nothing else to store.
+    """
     if isinstance(report, Failure) and report.permanent:
         raise error
     log.error("the report of task %s (epoch %s) cannot be stored: %s", report.task_id, report.epoch, one_line(error))

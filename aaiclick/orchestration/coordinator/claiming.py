@@ -1,4 +1,4 @@
-"""Claims of a process that has the database: lane after lane, each in a transaction of its own."""
+"""Claiming by a process that has the database: one lane after another, each in a transaction of its own."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ SWEEP_EVERY = 20_000
 
 
 class Claiming:
-    """Claims tasks, and remembers what makes the next claim cheaper."""
+    """Claims tasks. It remembers between calls where to begin in the ready queue, and which jobs have started."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self.database = database
         self._clock = clock
         self.fronts: dict[tuple[int, int], QueueFront] = {}
-        """One for each lane of what is reserved for nobody, and of what is reserved for a worker."""
+        """By (reserved_for, lane)."""
         self._claimed = 0
-        """Tasks claimed since the queue was swept."""
+        """Tasks claimed since `sweep_queue` last ran."""
 
     async def claim(
         self, worker_id: int, *, limit: int, reserved_for: int, lanes: Sequence[int], call: int, begins: int
@@ -41,7 +41,7 @@ class Claiming:
             try:
                 claims += await self._claim_in(lane, worker_id, reserved_for=reserved_for, call=call, **left)
             except Exception as error:
-                if not claims:  # else they are committed: with the error, their worker would never hear of them
+                if not claims:  # claims of earlier lanes are committed: raising would hide them from their worker
                     raise
                 log.warning("worker %d: claiming in lane %d: %s", worker_id, lane, one_line(error))
                 break
@@ -85,7 +85,10 @@ class Claiming:
         return claims
 
     async def sweep_queue(self) -> None:
-        """Now and then: it costs time in proportion to the queue, and saves each claim some."""
+        """Remove dead rows from the queue (PostgreSQL only), once `SWEEP_EVERY` tasks were claimed since the last time.
+
+        The cost grows with the length of the queue; each later claim becomes cheaper.
+        """
         if self._claimed >= SWEEP_EVERY:
             self._claimed = 0
             async with self.database.connection() as connection:
@@ -93,14 +96,14 @@ class Claiming:
 
 
 def _remember(started: set[int], job_ids: set[int]) -> None:
-    """No job returns to PENDING: those that started need not be looked at again."""
+    """Note that these jobs have started. A job never returns to PENDING, so claims need not start it again."""
     if len(started) > STARTED_JOBS_MAX:
         started.clear()
     started |= job_ids
 
 
 async def installation_of(database: Database) -> str:
-    """What this installation is called."""
+    """Return the name of this installation. It is read once and kept in the Database."""
     if not database.installation:
         database.installation = await database.transact(name_of_installation)
     return database.installation

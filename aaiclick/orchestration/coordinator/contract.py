@@ -1,4 +1,4 @@
-"""The few verbs with which execution speaks to the state. It never sees the store."""
+"""The contracts between execution and the stored state. Execution uses these verbs only, never the store."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from aaiclick.orchestration.rules.lanes import PLAIN
 
 
 class Coordinator(Protocol):
-    """What a worker may ask."""
+    """The verbs of a worker."""
 
     async def register(self, *, hostname: str, pid: int, name: str | None = None, concurrency: int = 1) -> Worker:
-        """Begin a session."""
+        """Begin a session, and return the new worker."""
 
     async def beat(
         self,
@@ -27,17 +27,17 @@ class Coordinator(Protocol):
         unreported_s: int = 0,
         renewed: Callable[[], None] = lambda: None,
     ) -> Orders:
-        """Renew the session, and compare what the worker holds with what the state says it holds.
+        """Renew the session, and compare the runs that the worker holds with its claims in the database.
 
-        `held` are all runs whose reports have not been acknowledged, and `known_call` the last claim call whose answer
-        is known (or will never be): what such a call claimed and the list does not name is given back. Without a list
-        nothing is compared. `completed` and `failed` are added to the worker's counts; `unreported_s` says for how
-        long it has owed the oldest report. `renewed` is called as soon as the session lives on: to compare may take
-        longer, where somebody has locked one of the tasks.
+        `held` lists all runs whose reports have not been acknowledged. `known_call` is the last claim call whose answer
+        has arrived or was given up. Claims made by a call up to this one that are missing in `held` are released. If
+        `held` is None, nothing is compared. `completed` and `failed` are added to the worker's counts. `unreported_s`
+        is the age of the oldest unacknowledged report in seconds. `renewed` is called as soon as the session is
+        renewed: the comparison may take longer, if another transaction has locked one of the tasks.
         """
 
     async def deregister(self, worker_id: int) -> bool:
-        """End the session."""
+        """End the session. Return whether it was live."""
 
     async def claim(
         self,
@@ -49,81 +49,81 @@ class Coordinator(Protocol):
         call: int = 0,
         begins: int = 0,
     ) -> list[Claim]:
-        """Take up to `limit` tasks that are ready, in order; `call` is the worker's number of this call.
+        """Claim up to `limit` ready tasks for the worker. `call` is the worker's own number of this call.
 
-        Of the tasks that are reserved for the worker `reserved_for` (0: for nobody), those of the `lanes` that this
-        worker may serve: lane after lane as they are listed, and in each by priority.
+        Claims tasks that are reserved for the worker `reserved_for` (0: reserved for nobody) and belong to one of the
+        `lanes`: the lanes in the order given, and within a lane by priority.
 
-        The bodies of the first `begins` will begin at once: if the session is lost, so are these runs. The others count
-        as begun when a heartbeat says so. Refused with SessionOver if the session is not live.
+        The bodies of the first `begins` claims begin at once, so if the session is lost, these count as lost runs. The
+        other claims count as begun when a heartbeat says so. Raises SessionOver if the session is not live.
         """
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
-        """Say what runs came to; what is not among those accepted changes nothing.
+        """Store the outcomes of runs. A report that is not in `Receipt.accepted` changes no task.
 
-        A report that is repeated is answered as the first time. One that says something else than its run did before is
-        a conflict; one of a run that was taken away came too late, which leaves one event for each run. One that the
-        database refuses fails alone. In all of this the others count.
+        A repeated report gets the same answer as the first time. One that contradicts an earlier report of the same run
+        is a conflict. One of a run whose claim was taken away is late, and leaves one event per run. One that the
+        database refuses fails its own task. None of these cases affects the other reports of the batch.
         """
 
     async def release(self, worker_id: int, claims: Sequence[Claim]) -> set[int]:
-        """Give tasks back; gives the ids of those that were still held."""
+        """Release claims. Return the ids of the tasks whose claims were still held."""
 
     async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
-        """Say which tables the run of a claim may make, before it does; those it is given are its own by the claim.
+        """Register tables that the run of a claim is about to create. The tables it is given are held by the claim.
 
-        Refused if the claim is not live any more. Gives what this installation is called.
+        Return the name of this installation. Raises ClaimLost if the claim is no longer live.
         """
 
     async def slots(self) -> int:
-        """How many bodies the live workers run at a time."""
+        """Return how many bodies all live workers together can run at a time."""
 
     async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
-        """Say that the bodies of these runs, (task, epoch), are dead, and report nothing."""
+        """Free the tables of these runs, (task, epoch): their bodies are dead, and there is no report."""
 
     async def reconcile(self, job_id: int | None = None) -> float | None:
-        """Promote what is due, work off what was postponed, end the job if its time is up.
+        """Promote delayed tasks that are due, work off postponed ripples, and fail the job if it is overdue.
 
-        Gives the seconds until something is due again.
+        Return the seconds until the next delayed task is due; None if there is none.
         """
 
     async def grant_ids(self) -> None:
-        """Let this process make ids that no other makes, for a minute or two: ask again within that time."""
+        """Obtain a grant to make unique ids, valid for up to two minutes; call again before it ends."""
 
     async def wait_for_hints(self, timeout_s: float) -> frozenset[str]:
-        """What was told by others since the last call (`rules/naming/hints`), at once if there is something.
+        """Return the hints (`rules/naming/hints`) received since the last call, at once if there are any.
 
-        Nothing when the time is up. A hint may get lost: what it tells of is found by looking, too.
+        Return an empty set on timeout. Hints may get lost: callers must also poll.
         """
 
 
 class Submitter(Protocol):
-    """What whoever submits a graph may ask."""
+    """The verbs of a process that submits graphs."""
 
     async def submit(self, submission: Submission) -> Job:
-        """Store a graph: all of it, or nothing."""
+        """Store a graph in one transaction."""
 
     async def tables_of_others(self, job_id: int, tables: Collection[str]) -> set[str]:
-        """Those of these tables that belong to other jobs than this one."""
+        """Return those of these tables that belong to other jobs."""
 
     async def register_tables(self, job_id: int, tables: Sequence[str], mode: str | None) -> str:
-        """Say which tables are about to be made of what the job is given, and how it keeps them.
+        """Register tables that are about to be created from a job's arguments. `mode` is the job's preservation mode.
 
-        Without a mode, the stored job's counts. Gives what this installation is called.
+        With None, the mode of the stored job is used. Return the name of this installation.
         """
 
     async def leave_tables(self, tables: Sequence[str]) -> None:
-        """Let tables that were registered go again, unless somebody needs them."""
+        """Mark registered tables for dropping, unless they are needed."""
 
 
 class JobCoordinator(Coordinator, Submitter, Protocol):
-    """What `job_test` may ask: it submits a job, works for it, and sees to its end."""
+    """The verbs of `job_test`, which submits a job, runs its tasks and waits for its end."""
 
     async def reserve(self, job_id: int, worker_id: int) -> None:
-        """Keep a job for this worker: nobody else may claim its tasks."""
+        """Reserve the unfinished tasks of a job for this worker: no other may claim them."""
 
     async def job(self, job_id: int) -> Job | None:
-        """The job as it is now."""
+        """Return the current state of the job; None if there is no such job."""
 
     async def cancel(self, job_id: int) -> bool:
-        """End a job with all that has not ended of it."""
+        """Cancel a job and its unfinished tasks. Return whether anything was cancelled."""

@@ -1,4 +1,4 @@
-"""The coordinator of a process that has the database: one verb, one transaction."""
+"""The coordinator of a process that has the database. It owns the transactions; `contract` describes the verbs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from aaiclick.orchestration.store.session import Session
 
 
 class DirectCoordinator(DirectSubmitter):
-    """Answers from the database itself."""
+    """Implements the coordinator's verbs on a database, with wake-ups over the bus if there is one."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class DirectCoordinator(DirectSubmitter):
         self._clock = clock
         self._claiming = Claiming(database, clock)
         self._freed_for: dict[int, float] = {}
-        """When each worker was last freed of what it never knew that it held."""
+        """By worker id: when `_free_unknown` last ran for it, by the monotonic clock."""
 
     async def register(self, *, hostname: str, pid: int, name: str | None = None, concurrency: int = 1) -> Worker:
         async def work(session: Session) -> Worker:
@@ -76,7 +76,7 @@ class DirectCoordinator(DirectSubmitter):
         renewed: Callable[[], None] = lambda: None,
     ) -> Orders:
         began = self._clock.monotonic()
-        # its row stays locked by no line that goes silent half-way
+        # one statement, so that a connection that breaks half-way does not keep the worker's row locked
         renewing = self.database.transact if self.database.dialect.one_writer else self.database.write_one
         orders = await renewing(
             lambda session: workers.renew_session(
@@ -140,7 +140,7 @@ class DirectCoordinator(DirectSubmitter):
         await provide_ids(self.database)
 
     async def wait_for_hints(self, timeout_s: float) -> frozenset[str]:
-        if self._bus is None:  # nobody tells anything
+        if self._bus is None:  # no bus, no hints
             await asyncio.sleep(timeout_s)
             return frozenset()
         if not self._listens:
@@ -179,7 +179,7 @@ class DirectCoordinator(DirectSubmitter):
 
 
 FREE_EVERY_S = 60.0
-"""What a worker never knew that it held is looked for this often: it is rare, and nobody waits for it."""
+"""How often `_free_unknown` runs for a worker. There is rarely anything to free, and nothing waits for it."""
 
 
 async def _compare(
@@ -188,7 +188,7 @@ async def _compare(
     claimed = await database.read(lambda session: held_runs.claimed_by(session, worker_id))
     listed = {(run.task_id, run.epoch) for run in held}
     unknown = [run for run, call in claimed.items() if 0 < call <= known_call and run not in listed]
-    if unknown:  # claimed by a call whose answer the worker never got (pitfall T22)
+    if unknown:  # claimed by a call whose answer never reached the worker (pitfall T22)
         await database.transact(lambda session: release_claims(session, worker_id, dict(unknown)))
     started = [run for run in held if run.started and (run.task_id, run.epoch) in claimed]
     if started:
@@ -198,13 +198,14 @@ async def _compare(
 
 
 async def _free_unknown(database: Database, worker_id: int, known_call: int, held: Sequence[Held]) -> None:
+    """Free the tables of runs that the worker never learned of, because the answer to its claim call was lost."""
     unknown = await database.read(lambda session: held_runs.unknown_holders(session, worker_id, known_call, held))
     if unknown:
         await database.transact(lambda session: free_runs(session, unknown))
 
 
 async def work_ripples(database: Database, job_id: int | None) -> None:
-    """A step a transaction, so that nobody waits long for the rows."""
+    """Work off postponed ripples, of one job or of all (None). One step per transaction keeps the row locks short."""
     while await database.transact(lambda session: ripples.work_one_ripple(session, job_id)):
         pass
 

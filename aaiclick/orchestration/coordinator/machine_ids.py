@@ -1,4 +1,4 @@
-"""The right to make ids: each process takes it a minute or two ahead, by the database's time."""
+"""Grants to make unique ids. Each process takes a window of up to two minutes ahead, by the database's time."""
 
 from __future__ import annotations
 
@@ -12,24 +12,28 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.urls import sqlite_file
 
 TRIES = 20
-"""Two processes may reach for the same unused machine id, and the primary key lets one pass."""
+"""How often to try: two processes may take the same unused machine id, and the primary key refuses one of them."""
 
 ASKS_MAX = 5
-"""How often the time is asked for while the answers are slow: one is wrong by up to half of what it took to arrive."""
+"""How often to ask for the time while answers are slow: an answer is wrong by up to half of its round trip."""
 
 _asking = False
 
 
 async def provide_ids(database: Database) -> None:
-    """Let this process make ids that no other makes, by the database's time, wherever it runs."""
+    """Give this process the right to make unique ids, by the database's time.
+
+    With SQLite it is a slot beside the file. With a server it is a window of a machine id, renewed when less than half
+    of it is left; one caller renews it for the whole process.
+    """
     file = sqlite_file(database.url)
     if file is not None:
         use_slots_of(file)
         return
     global _asking
     moment_ms = await database.read(_learn_time)
-    left_ms = granted_until_ms() - moment_ms  # another may have been granted one meanwhile
-    if left_ms >= WINDOW_MS // 2 or (_asking and left_ms > 0):  # one asks for the whole process
+    left_ms = granted_until_ms() - moment_ms  # another caller may have renewed it meanwhile
+    if left_ms >= WINDOW_MS // 2 or (_asking and left_ms > 0):  # another caller is renewing it
         return
     _asking = True
     try:
@@ -52,7 +56,7 @@ async def _take(database: Database) -> None:
 
 
 async def _learn_time(session: Session) -> int:
-    """Tell the maker of ids the database's time, by an answer that was not long on its way if there is one."""
+    """Pass the database's time to the id maker and return it, in milliseconds. Slow answers are asked for again."""
     asks = 0
     while True:
         asked_at_s = time.monotonic()

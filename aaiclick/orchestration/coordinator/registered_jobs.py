@@ -1,4 +1,4 @@
-"""Entries of the catalogue: two may write one name at once, and a unique index refuses one of them."""
+"""Writing entries of the job catalogue. If two processes insert one name at once, a unique index refuses one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aaiclick.orchestration.store.schedules import registered_jobs as store
 
 
 async def add_registered_job(database: Database, facts: Mapping[str, Any]) -> RegisteredJob:
-    """A new entry; refused if the name is taken."""
+    """Insert an entry. Raises Conflict if the name is taken."""
     try:
         return await database.transact(lambda session: store.add_registered_job(session, facts))
     except Exception as error:
@@ -29,11 +29,11 @@ async def add_registered_job(database: Database, facts: Mapping[str, Any]) -> Re
 
 
 async def upsert_registered_job(database: Database, facts: Mapping[str, Any]) -> RegisteredJob:
-    """A new entry, or all of an old one anew. Without `enabled` among the facts, an old entry stays as it is."""
+    """Insert an entry, or update the entry of that name with these facts. Without `enabled`, that stays as stored."""
     try:
         return await database.transact(lambda session: store.upsert_registered_job(session, facts))
     except Exception as error:
         if not is_duplicate(error):
             raise
-    # another made it a moment ago
+    # another process has inserted it meanwhile
     return await database.transact(lambda session: store.upsert_registered_job(session, facts))

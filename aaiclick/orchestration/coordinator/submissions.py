@@ -1,4 +1,4 @@
-"""Taking in a graph: a new job, with its key if it has one, or more of a job that exists."""
+"""Storing a submitted graph: a new job, idempotent if it has a key, or more tasks for a stored job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("aaiclick")
 
 
 class DirectSubmitter:
-    """Takes graphs in, and knows the tables that they are given."""
+    """Implements `Submitter` on a database."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -46,7 +46,10 @@ class DirectSubmitter:
 
 
 async def submit(database: Database, submission: Submission) -> Job:
-    """Store it in one transaction; a job whose key is known is the job of that key, if it asks for the same."""
+    """Store the submission in one transaction. If a job with the same key is stored already, return that job.
+
+    Raises Conflict if that job was submitted with other content.
+    """
     submission.refuse_exposed()
     job = submission.new_job
     if job is not None and job.key is not None:
@@ -84,7 +87,7 @@ async def _store(database: Database, submission: Submission) -> Job:
 
 
 async def _refuse_stored(database: Database, submission: Submission, error: Exception) -> None:
-    """Say which node is stored already: the same Task or Group was applied twice at once."""
+    """Raise Conflict, naming a node that is stored already: the same Task or Group was applied twice at once."""
     nodes = {node.id: node for node in (*submission.tasks, *submission.groups)}
     stored = await database.read(lambda session: find_stored(session, list(nodes)))
     for node_id, job_id in stored.items():

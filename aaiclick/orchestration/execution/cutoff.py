@@ -1,7 +1,8 @@
-"""By when a worker that the state does not answer must have stopped its bodies: before anybody else may start them.
+"""The cut-off: the time by which a worker that cannot reach the database must have stopped its bodies.
 
-A beat that was sent at some time and answered keeps the session for its whole length from then on, or longer. Bodies
-are dead a sixth of it earlier, by the worker's own monotonic clock: nobody needs to be asked for that.
+An answered heartbeat keeps the session for at least its full length, counted from when the beat was sent. After that
+other workers may start the same tasks. Bodies are dead a sixth of that length earlier, by the worker's own monotonic
+clock, so no answer from elsewhere is needed.
 """
 
 from __future__ import annotations
@@ -12,33 +13,33 @@ from collections.abc import Callable
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 
 MARGIN = 1 / 6
-"""The part of a session that lies between the last body's end and the first moment at which another may begin."""
+"""The fraction of a session between the end of the last body and the first moment at which another worker may start."""
 
 KILL = 1 / 60
-"""The part of a session that a kill may take."""
+"""The fraction of a session that killing may take."""
 
 GRACE_MAX = 1 / 3
-"""The part of a session that bodies may have between being asked and being killed."""
+"""The maximum fraction of a session between asking bodies to end and killing them."""
 
 
 class Cutoff:
-    """When bodies are asked to end, and when they are killed, unless the state answers before; any thread may ask."""
+    """The times at which bodies are asked to end and are killed, moved forward by each answer. Safe for threads."""
 
     def __init__(self, session_s: float, grace_s: float, clock: Clock = SYSTEM_CLOCK) -> None:
         self.session_s = session_s
         self.grace_s = min(grace_s, session_s * GRACE_MAX)
         self.clock = clock
         self.ask_at = self.kill_at = float("inf")
-        """Never, as long as there is no session."""
+        """By the monotonic clock. Infinite until a session begins."""
         self.lapses = 0
-        """How often bodies were asked, and the state answered after all."""
+        """How often an answer arrived after bodies had been asked to end."""
         self.tell: Callable[[float, float], None] = _nobody
-        """Told each time: when they are asked, when they are killed."""
+        """Called with `ask_at` and `kill_at` whenever they change."""
         self._sent = float("-inf")
         self._lock = threading.Lock()
 
     def renewed(self, sent: float) -> None:
-        """What was sent at that time, a beat or the registration, was answered: the session lives."""
+        """Move the cut-off: a heartbeat or registration that was sent at this time has been answered."""
         with self._lock:
             if sent <= self._sent:
                 return
@@ -50,13 +51,13 @@ class Cutoff:
             self.tell(self.ask_at, self.kill_at)
 
     def is_asking(self) -> bool:
-        """Whether bodies are to end, and none may begin."""
+        """Return whether bodies have to end, and none may begin."""
         return self.clock.monotonic() >= self.ask_at
 
     def silent_s(self) -> float:
-        """How long ago that was sent which was answered last."""
+        """Return the seconds since the last answered call was sent."""
         return self.clock.monotonic() - self._sent
 
 
 def _nobody(ask_at: float, kill_at: float) -> None:
-    """Nobody wants to know."""
+    """Do nothing; the default of `Cutoff.tell`."""

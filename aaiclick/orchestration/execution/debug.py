@@ -1,4 +1,4 @@
-"""Where `job_test` was, and where it is still looked for: it is in `launchers/debug`, which has a database."""
+"""The former place of `job_test`, kept for existing imports. It is in `launchers/debug`, which needs a database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Joined by name, at call time: execution itself knows nothing of databases."""
+    """Import `launchers/debug` by name, at access time: `execution` must not depend on database code."""
     if name.startswith("__"):
         raise AttributeError(name)
     return getattr(importlib.import_module("aaiclick.orchestration.launchers.debug"), name)

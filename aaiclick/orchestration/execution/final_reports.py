@@ -1,4 +1,4 @@
-"""What a worker that leaves still has to say: tried for a while, and not for ever."""
+"""The last calls of a worker that is shutting down: each is tried once, for a limited time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from aaiclick.backoff import said
 log = logging.getLogger("aaiclick")
 
 LAST_WORDS_S = 10.0
-"""How long a worker that leaves tries to tell its last results."""
+"""The time limit of each of these calls, and of waiting for the last reports."""
 
 T = TypeVar("T")
 
 
 async def once(worker_id: int, verb: str, call: Callable[[], Awaitable[T]]) -> T | None:
-    """Try; what does not reach the state is mended by the control loop once the session is over."""
+    """Make one call. If it fails, log that and return None: the control loop repairs it once the session is over."""
     try:
         async with asyncio.timeout(LAST_WORDS_S):
             return await call()
@@ -28,7 +28,7 @@ async def once(worker_id: int, verb: str, call: Callable[[], Awaitable[T]]) -> T
 
 
 async def end_tasks(*tasks: asyncio.Task[Any] | None) -> None:
-    """Cancel what is left of these, and wait for it."""
+    """Cancel these tasks and wait until they have ended. Their errors are ignored."""
     going_on = [task for task in tasks if task is not None]
     for task in going_on:
         task.cancel()

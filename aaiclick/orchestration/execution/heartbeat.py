@@ -1,6 +1,6 @@
-"""One heartbeat for each worker: it renews the session, says what is held, and brings back orders.
+"""The heartbeat of a worker: it renews the session, lists the runs that are held, and receives orders.
 
-It runs on an event loop that no body runs on: a body that computes for a minute must not make its worker look dead
+It must run on an event loop without bodies: a body that computes for a minute must not make its worker look dead
 (pitfall T23).
 """
 
@@ -17,18 +17,18 @@ from aaiclick.orchestration.execution.holdings import Holdings
 from aaiclick.orchestration.models import Orders
 
 WATCH_S = 2.0
-"""With runs in hand it beats this often: an order that no hint announced must not wait long."""
+"""The maximum pause while runs are held, so that an order whose hint was lost does not wait long."""
 
 BEAT_S_MIN, BEAT_S_MAX = 1.0, 10.0
-"""After so long a beat is given up, and made again on another connection: the network may have swallowed it. With short
-sessions that is sooner, so that there is time for another."""
+"""Bounds of a beat's timeout, after which it is sent again on another connection, since the network may have dropped
+it. Short sessions use a shorter timeout, so that there is time for another beat."""
 
 RETRY_S = 1.0
-"""So long after a beat was sent that did not reach the state the next one is: at once, if it was waited for longer."""
+"""The time from sending a beat that failed to sending the next. If the beat took longer, the next is sent at once."""
 
 
 class Heartbeat:
-    """Beats for one session."""
+    """Sends the heartbeats of one session."""
 
     def __init__(
         self,
@@ -48,18 +48,18 @@ class Heartbeat:
         self.every_s = every_s
         self.clock = clock
         self.on_renewed = on_renewed
-        """Called when the session was renewed, with the time at which the beat was sent; the rest of the beat may
-        still be on its way."""
+        """Called with the time at which the beat was sent, as soon as the session is renewed. The comparison of runs
+        may still be going on."""
         self._asked = asyncio.Event()
         self._sent = float("-inf")
         self._backoff = Backoff(clock)
 
     def ask(self) -> None:
-        """Beat now: there may be orders."""
+        """Send a beat now: there may be orders."""
         self._asked.set()
 
     async def beat_forever(self) -> None:
-        """Beat until the session is over, or this is cancelled."""
+        """Send beats until the session is over, or this is cancelled."""
         while True:
             await self._rest()
             orders = await self.beat()
@@ -67,11 +67,14 @@ class Heartbeat:
                 return
 
     def pause_s(self) -> float:
-        """How long until the next beat is due."""
+        """Return the pause between two beats, in seconds."""
         return min(self.every_s / 2, WATCH_S) if len(self.holdings) else self.every_s
 
     async def beat(self) -> Orders | None:
-        """One beat; None if it did not reach the state."""
+        """Send one beat and return its orders; None if it failed.
+
+        The counts of ended runs are taken out of the holdings first, and put back if the session was not renewed.
+        """
         picture = self.holdings.picture(self.clock.monotonic())
         completed, failed = self.holdings.take_counts()
         sent = self._sent = self.clock.monotonic()
@@ -105,7 +108,7 @@ class Heartbeat:
         return orders
 
     async def _rest(self) -> None:
-        """Wait until the next beat is due: sooner if asked, or if something was claimed meanwhile."""
+        """Wait until the next beat is due; less long if `ask` is called, or if a task is claimed meanwhile."""
         again = self._backoff.going_on
         since = self._sent if again else self.clock.monotonic()
         while True:

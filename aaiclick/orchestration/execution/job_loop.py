@@ -1,4 +1,4 @@
-"""One job, run to its end in this process by a worker that takes nothing else."""
+"""Runs one job to its end in this process, with a worker that claims no other tasks. `job_test` uses it."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from aaiclick.orchestration.models import Claim, Job, Report
 from aaiclick.orchestration.rules.states import ENDED_JOB
 
 WATCH_S = 0.5
-"""How often the job is looked at while nothing is reported: someone may have cancelled it."""
+"""How often the job is read while no run is reported: it may have been cancelled."""
 
 
 LEAVE_S = 10.0
-"""How long the worker may take to leave."""
+"""How long to wait for the worker to stop."""
 
 
 class HereExecutor:
-    """Runs bodies where `job_test` was called: what they print goes where it always goes, and to their logs.
+    """Runs bodies in the process that called `job_test`. Their output goes to the terminal and to the logs of the runs.
 
-    Without `logs`, for whoever debugs: a prompt needs the terminal itself.
+    With `logs=False` nothing is captured: a debugger's prompt needs the terminal itself.
     """
 
     def __init__(self, run: Callable[[Claim], Awaitable[Report]], *, logs: bool = True) -> None:
         self._run, self._logs = run, logs
         self.services: RunServices | None = None
         self.fault: Exception | None = None
-        """What went wrong with us, or with whoever debugs: a body's own errors are reports."""
+        """An error of the runner, or of the debugger. Errors of a body become reports instead."""
         self.on_fault: Callable[[], None] = lambda: None
 
     def watch(self, cutoff: Cutoff) -> None:
-        """The job is kept for this process: nobody else begins its tasks, however long it is cut off."""
+        """Do nothing: the job is reserved for this process, so no other starts its tasks, even if it is cut off."""
 
     async def start(self) -> None:
-        """Begin to sort what is printed by runs."""
+        """Begin to capture the output of runs, if there are logs."""
         if self._logs:
             output_capture.install()
 
     async def run(self, claim: Claim, started: Started) -> Report:
-        """Run one body to its end, with a log of its own."""
+        """Run one body to its end, with a log of its own if there are logs."""
         log = None
         if self._logs:
             output_capture.ensure()
@@ -67,14 +67,14 @@ class HereExecutor:
             except Exception as error:
                 self.fault = error
                 self.on_fault()
-                await asyncio.Event().wait()  # no report: whoever looks at the fault ends this run
+                await asyncio.Event().wait()  # no report: `JobLoop` sees the fault and cancels this run
                 raise
 
     def kill(self) -> None:
-        """There is nothing to kill."""
+        """Do nothing: bodies in this process cannot be killed."""
 
     async def close(self) -> None:
-        """Give the streams back."""
+        """Restore the standard streams."""
         if self._logs:
             output_capture.remove()
 
@@ -104,7 +104,10 @@ class JobLoop:
         self.worker.on_reported = self.executor.on_fault = self._reported.set
 
     async def until_ended(self) -> Job:
-        """Run what can be run until the job has ended; gives it as it is then."""
+        """Run the job's tasks until it has ended, and return the ended job.
+
+        Raises the executor's fault, or the error that ended the worker.
+        """
         working = asyncio.create_task(self.worker.run())
         try:
             while True:

@@ -1,7 +1,7 @@
-"""Claims that wait in the worker for a slot.
+"""Prefetched claims, which wait in the worker for a free slot.
 
-While bodies are short, a few are claimed before a slot is free, so that no slot waits for the state's answer. It is
-never more than some milliseconds of work: what cannot begin soon is given back, for others to take.
+While bodies are short, a few tasks are claimed before a slot is free, so that no slot idles during a claim call. They
+amount to a few milliseconds of work only: claims that cannot begin soon are released for other workers.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from aaiclick.orchestration.execution.holdings import Key
 from aaiclick.orchestration.models import Claim
 
 AHEAD_S = 0.02
-"""How much work may wait in line for each slot."""
+"""The amount of work that may wait for each slot, in seconds of running time."""
 
 AHEAD_MAX = 64
-"""How many claims may wait in line."""
+"""The maximum number of claims that wait."""
 
 WAIT_S_MAX = 0.25
-"""Who has waited for so long is given back: the bodies before it are not as short as those were."""
+"""A claim that has waited this long is released: the running bodies take longer than recent ones did."""
 
 LEARNING = 0.1
 
 
 class Prefetch:
-    """Claims in the order in which they came."""
+    """A queue of claims in the order of their arrival, with the moving average of running times."""
 
     def __init__(self) -> None:
         self.filled = asyncio.Event()
@@ -35,33 +35,36 @@ class Prefetch:
         return len(self._waiting)
 
     def learn(self, run_s: float) -> None:
-        """A run took so long."""
+        """Add the duration of a run to the moving average."""
         self._run_s += LEARNING * (run_s - self._run_s)
 
     def length_wanted(self, slots: int) -> int:
-        """How many had better wait behind so many slots; none, where runs are long."""
+        """Return how many claims should wait for this number of slots; 0 if runs are long."""
         return min(AHEAD_MAX, slots * int(AHEAD_S / max(self._run_s, 1e-6)))
 
     def join(self, claim: Claim, now: float) -> None:
-        """Wait for a slot."""
+        """Append a claim."""
         self._waiting[claim.task_id, claim.epoch] = claim, now
         self.filled.set()
 
     def next(self) -> Claim:
-        """Whoever has waited longest."""
+        """Remove and return the oldest claim."""
         claim, _ = self._waiting[next(iter(self._waiting))]
         self.leave((claim.task_id, claim.epoch))
         return claim
 
     def leave(self, key: Key) -> bool:
-        """This one waits no more; says whether it did."""
+        """Remove a claim. Return whether it was waiting."""
         left = self._waiting.pop(key, None) is not None
         if not self._waiting:
             self.filled.clear()
         return left
 
     def disperse(self, since: float | None = None) -> list[Claim]:
-        """Take out all, or those who wait since then; no more are wanted until runs are seen to be short again."""
+        """Remove and return all claims, or those that joined at or before `since`.
+
+        If there were any, none are wanted until runs prove to be short again.
+        """
         gone = [claim for claim, joined in self._waiting.values() if since is None or joined <= since]
         for claim in gone:
             self.leave((claim.task_id, claim.epoch))

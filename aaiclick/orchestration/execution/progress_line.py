@@ -1,4 +1,4 @@
-"""A line on the terminal that says how far a job is."""
+"""The progress bar of `job_test`: one line on the terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH = 30
 
 
 class ProgressLine:
-    """Draws over one line of a terminal; off a terminal, or on one that is gone, it draws nothing."""
+    """Redraws one line of a terminal. Draws nothing if the stream is not a terminal, or has been closed."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream: TextIO | None = stream or sys.stderr
@@ -21,7 +21,7 @@ class ProgressLine:
 
     def __call__(self, job: Job) -> None:
         try:
-            if self.stream is not None and self.stream.isatty():  # there is no stderr in a windowed process
+            if self.stream is not None and self.stream.isatty():  # sys.stderr is None in a process without a console
                 self._draw(job)
         except (OSError, ValueError):  # the terminal was closed: the job goes on
             self.stream = None
@@ -36,7 +36,7 @@ class ProgressLine:
 
 
 def progress_text(job: Job) -> str:
-    """`pipeline  ██████░░░░  6/10  running`."""
+    """Return the text of the line, such as `pipeline  ██████░░░░  6/10  running`."""
     total = max(job.total_tasks, 1)
     filled = WIDTH * (job.total_tasks - job.open_tasks) // total
     bar = "█" * filled + "░" * (WIDTH - filled)

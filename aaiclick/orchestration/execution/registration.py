@@ -1,4 +1,4 @@
-"""How a worker gets a session and keeps it; each answer moves the time by which it must be heard of again."""
+"""Beginning and renewing a worker's session. Each answer moves the cut-off."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aaiclick.orchestration.execution.cutoff import Cutoff
 
 
 async def register(coordinator: Coordinator, cutoff: Cutoff, name: str | None, concurrency: int) -> int:
-    """Begin a session; gives its id."""
+    """Begin a session and return its id."""
     sent = cutoff.clock.monotonic()
     registered = await coordinator.register(
         hostname=socket.gethostname(), pid=os.getpid(), name=name, concurrency=concurrency
@@ -20,7 +20,7 @@ async def register(coordinator: Coordinator, cutoff: Cutoff, name: str | None, c
 
 
 async def renew(coordinator: Coordinator, cutoff: Cutoff, worker_id: int) -> bool:
-    """A beat beside those of the heart; says whether the session lives."""
+    """Renew the session outside the regular heartbeat. Return whether it is alive."""
     sent = cutoff.clock.monotonic()
     orders = await coordinator.beat(worker_id)
     if orders.alive:

@@ -1,4 +1,7 @@
-"""Reports on their way to the state: all that has gathered goes in one transaction, again and again until answered."""
+"""The queue of reports that the database has not acknowledged.
+
+All queued reports go in one call, up to `AT_ONCE`, which is repeated until it is answered.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +21,23 @@ from aaiclick.telemetry.fields import about
 log = logging.getLogger("aaiclick")
 
 AT_ONCE = 500
-"""Reports in one transaction."""
+"""The maximum number of reports in one call."""
 
 REPORT_S_MAX = 600.0
-"""After a session's length, and ever more up to this, a call is given up and made again on another connection."""
+"""The maximum timeout of a call. It starts at a session's length and doubles with each timeout."""
 
 STUCK_SESSIONS = 10
-"""Who cannot report for so many sessions, though its heartbeats arrive, ends: others run what it cannot tell of."""
+"""A worker that cannot report for this many session lengths, although its heartbeats arrive, ends itself. Its claims
+are then recovered, and other workers run the tasks."""
 
 PROMOTE_S_MAX = 60.0
 SOON_S_MIN = 0.01
 SOON_S = 3.0
-"""A delay up to this had better not wait for the control loop's next round."""
+"""Up to this delay the worker promotes retried tasks itself, instead of leaving them to the control loop."""
 
 
 class ReportQueue:
-    """What one worker owes to the state."""
+    """The outstanding reports of one worker."""
 
     def __init__(self, coordinator: Coordinator, clock: Clock, answered: Callable[[], None]) -> None:
         self.coordinator = coordinator
@@ -41,37 +45,41 @@ class ReportQueue:
         self.session_s = settings().session_s
         self._answered = answered
         self.on_answer: Callable[[Sequence[Report], Collection[Key]], None] | None = None
-        """Hears which reports were acknowledged, and which of them counted."""
+        """Called with the acknowledged reports, and the runs among them that were accepted."""
         self._reports: list[Report] = []
         self._dead: list[Key] = []
-        """Runs that hold tables, are over, and have nothing to report."""
+        """Runs that have ended without a report, whose tables must be freed."""
         self._owed = asyncio.Event()
         self._promotion: asyncio.Task[None] | None = None
         self._promoting = Backoff(clock)
         self._promotes_at = float("inf")
-        """Until when the promotion sleeps."""
+        """When the scheduled promotion wakes, by the monotonic clock; -inf while it is working."""
 
     def __len__(self) -> int:
         return len(self._reports) + len(self._dead)
 
     def put(self, report: Report) -> None:
-        """One more; it travels at once if nothing is on its way, else with the next."""
+        """Queue a report. It is sent at once if no call is going on, else with the next call."""
         self._reports.append(report)
         self._owed.set()
 
     def put_dead(self, run: Key) -> None:
-        """The body of a run that held tables is dead, and nobody wants to know what it came to."""
+        """Queue the release of a stopped run's tables. Its body is dead and its outcome is not reported."""
         self._dead.append(run)
         self._owed.set()
 
     def empty(self) -> list[Report]:
-        """Take out what is left; what dead runs held is freed by whoever finds that the session is over."""
+        """Remove and return all reports. Tables of dead runs are left to the recovery of the ended session."""
         self._dead = []
         left, self._reports = self._reports, []
         return left
 
     async def send_forever(self, sender: Callable[[], tuple[int, Holdings]]) -> None:
-        """Tell what there is; `sender` says whose reports these are."""
+        """Send queued reports until cancelled. `sender` returns the current session and its holdings.
+
+        Raises WorkerStuck if reports fail for too long. A failed batch is halved, and a report that fails alone goes
+        to the end of the queue.
+        """
         backoff, size, patience_s = Backoff(self.clock), AT_ONCE, self.session_s
         while True:
             if not len(self):
@@ -87,7 +95,7 @@ class ReportQueue:
                 self._give_up_if_stuck(session, holdings)
                 patience_s = min(2 * patience_s, REPORT_S_MAX) if isinstance(error, TimeoutError) else patience_s
                 size = max(1, len(batch) // 2)
-                if len(batch) == 1:  # let others pass
+                if len(batch) == 1:  # let the others be sent first
                     reports.append(reports.pop(0))
                 await self.clock.sleep(backoff.pause_s)
                 continue
@@ -103,7 +111,10 @@ class ReportQueue:
                 self._promote_in(receipt.due_s)
 
     def _give_up_if_stuck(self, session: int, holdings: Holdings) -> None:
-        """Not in an outage, in which nobody is heard: to end would help nobody then."""
+        """Raise WorkerStuck if reports have failed for too long while heartbeats succeed.
+
+        In an outage heartbeats fail too, and ending the worker would not help.
+        """
         now = self.clock.monotonic()
         owed_s = holdings.unreported_s(now)
         if owed_s >= STUCK_SESSIONS * self.session_s and now - holdings.heard_at < self.session_s:
@@ -113,10 +124,10 @@ class ReportQueue:
         if self._dead:
             dead, told = self._dead, self._dead.copy()
             await self.coordinator.let_go(session, told)
-            del dead[: len(told)]  # of these: whoever has emptied this meanwhile began another list
+            del dead[: len(told)]  # from the list that was sent: `empty` may have replaced it meanwhile
 
     def close(self) -> None:
-        """Nobody waits for a promotion any more: the control loop will see to it."""
+        """Cancel the scheduled promotion, and leave it to the control loop."""
         if self._promotion is not None:
             self._promotion.cancel()
 
@@ -132,8 +143,8 @@ class ReportQueue:
         due_s: float | None = seconds
         while due_s is not None and due_s <= SOON_S:
             self._promotes_at = self.clock.monotonic() + due_s
-            await self.clock.sleep(max(due_s, SOON_S_MIN))  # what is due may be locked: then it is still due
-            self._promotes_at = float("-inf")  # it is at work
+            await self.clock.sleep(max(due_s, SOON_S_MIN))  # a due task that is locked elsewhere is still due: no spin
+            self._promotes_at = float("-inf")
             try:
                 async with asyncio.timeout(PROMOTE_S_MAX):
                     due_s = await self.coordinator.reconcile()
@@ -144,7 +155,7 @@ class ReportQueue:
 
 
 def say_refused(batch: Sequence[Report], receipt: Receipt) -> None:
-    """Log what did not count of these reports, and why."""
+    """Log the reports of a batch that were not accepted, and why."""
     if len(receipt.accepted) == len(batch) and not receipt.conflicts:
         return
     for run in dict.fromkeys((report.task_id, report.epoch) for report in batch):

@@ -1,4 +1,4 @@
-"""The runs of a worker that are going on: begun, stopped, and stopped in time when the worker is cut off."""
+"""The running bodies of a worker: starts them, stops them, and stops them in time when the worker is cut off."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from aaiclick.orchestration.models import Claim, Failure, Report
 log = logging.getLogger("aaiclick")
 
 STOP_S = 10.0
-"""How long a body that is stopped may outlast its grace before nobody waits for it any more."""
+"""How long to wait, after the grace, for a stopped body to end."""
 
 LOOK_S_MIN = 0.005
-"""So much later than it should, it looks."""
+"""Added to the sleep until the cut-off, so that the check happens after it and not just before."""
 
 
 class RunningBodies:
-    """One coroutine for each body that is going on."""
+    """The asyncio tasks of the running bodies, one for each."""
 
     def __init__(self, executor: Executor, cutoff: Cutoff, slots: int) -> None:
         self.executor = executor
@@ -32,20 +32,20 @@ class RunningBodies:
         self.slots = slots
         self._running: dict[Key, asyncio.Task[Report]] = {}
         self._stopped: set[Key] = set()
-        """Those that this worker stopped, rather than a body that cancelled itself."""
+        """Runs that this worker stopped; a body may also cancel itself."""
         self._watched: dict[Key, int] = {}
-        """Those that must not outlast the cut-off, each with how often there had been one when it began."""
+        """Runs that must not outlast the cut-off, with the value of `Cutoff.lapses` when each began."""
 
     def __len__(self) -> int:
         return len(self._running)
 
     @property
     def free(self) -> int:
-        """How many more may begin."""
+        """The number of free slots."""
         return self.slots - len(self._running)
 
     def begin(self, claim: Claim, started: Started, ended: Callable[[asyncio.Task[Report]], None]) -> None:
-        """Let a body run; `ended` hears of its end."""
+        """Start a body; `ended` is called when it has ended."""
         key = (claim.task_id, claim.epoch)
         run = self._running[key] = asyncio.create_task(self.executor.run(claim, started))
         if claim.stop_when_cut_off:
@@ -53,7 +53,7 @@ class RunningBodies:
         run.add_done_callback(ended)
 
     def take_report(self, claim: Claim, run: asyncio.Task[Report]) -> Report | None:
-        """What a run came to that is over; None if it was stopped: whoever asked for that knows."""
+        """Remove an ended run and return its report; None if it was stopped, or failed because of a cut-off."""
         key = (claim.task_id, claim.epoch)
         stopped, cut_off = key in self._stopped, self._was_cut_off(key)
         del self._running[key]
@@ -69,9 +69,9 @@ class RunningBodies:
         return None if cut_off and isinstance(report, Failure) else report
 
     def _was_cut_off(self, key: Key) -> bool:
-        """Whether this run was to end because of the cut-off, whoever ended it: the child may have done so itself.
+        """Return whether a cut-off has happened since the run began. The child itself may have ended the body.
 
-        A failure of such a run says nothing of its task: it is given back, and counts as nothing.
+        A failure of such a run is not a failure of its task: it is not reported, and the claim is released.
         """
         lapses = self._watched.pop(key, None)
         return lapses is not None and (lapses != self.cutoff.lapses or self.cutoff.is_asking())
@@ -79,7 +79,7 @@ class RunningBodies:
     # ------------------------------------------------------------ stopping
 
     def stop(self, key: Key) -> bool:
-        """Stop a run; says whether this is the first to ask."""
+        """Stop a run. Return False if it is not running, or is being stopped already."""
         if key not in self._running or key in self._stopped:
             return False
         self._stopped.add(key)
@@ -91,7 +91,7 @@ class RunningBodies:
             self.stop(key)
 
     async def end_all(self, worker_id: int) -> None:
-        """Stop all runs; one that does not end, as a coroutine may inline, is left behind."""
+        """Stop all runs and wait for them. A run that does not end, such as an inline coroutine, is abandoned."""
         self.stop_all()
         if self._running:
             seconds = settings().cancel_grace_s + STOP_S
@@ -100,7 +100,10 @@ class RunningBodies:
                 log.warning("worker %s: bodies that do not end are left behind: %d", worker_id, len(left))
 
     async def watch_forever(self, on_cut_off: Callable[[], None]) -> None:
-        """Stop in time what others may begin soon: by this worker's own clock, since nobody tells it."""
+        """At the cut-off, stop the runs that other workers may soon begin, and call `on_cut_off`.
+
+        The time is the worker's own clock's: a worker that is cut off cannot be told.
+        """
         while True:
             left_s = self.cutoff.ask_at - self.cutoff.clock.monotonic()
             often_s = self.cutoff.session_s / 60

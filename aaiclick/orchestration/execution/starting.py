@@ -1,4 +1,4 @@
-"""A worker that is told to leave before it has begun does not begin."""
+"""Starting an executor, unless the worker is told to stop meanwhile."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from aaiclick.orchestration.execution.executors.contract import Executor
 
 
 async def start_unless(leaving: asyncio.Event, executor: Executor) -> bool:
-    """Start the executor; False if it is time to leave before it has started: then it is closed again."""
+    """Start the executor. If `leaving` is set before it has started, close it and return False."""
     starting = asyncio.create_task(executor.start())
     told = asyncio.create_task(leaving.wait())
     try:

@@ -1,4 +1,4 @@
-"""How long a run may take."""
+"""The time limit of runs."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from aaiclick.orchestration.models import Claim
 
 
 def timeout_of(claim: Claim) -> float | None:
-    """Seconds that the run may take; None for any number."""
+    """Return the time limit of a run in seconds: its own, else that of the settings; None for no limit."""
     return settings().task_timeout_s if claim.timeout_s is None else claim.timeout_s

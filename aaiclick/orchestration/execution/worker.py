@@ -1,7 +1,8 @@
-"""The worker: claims what is ready as its slots free up, runs it, and reports in few transactions.
+"""The worker: claims ready tasks as its slots become free, runs them, and reports them in batches.
 
-A few coroutines share one event loop: one claims, one reports, one gives back what has waited too long, and each run is
-one. Whatever the state answers, or does not answer, a worker goes on: it tries again until it is told to stop.
+Its coroutines share one event loop: one claims, one reports, one releases claims that have waited too long, one watches
+the cut-off, and each run has one. If calls to the coordinator fail, it tries again until it is told to stop; only a
+worker that cannot report for very long ends by itself (WorkerStuck).
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ from aaiclick.telemetry.fields import about
 log = logging.getLogger("aaiclick")
 
 POLL_S_MIN, POLL_S_MAX = 0.01, 3.0
-"""How often an idle worker looks for work: less and less often while there is none, at once after a hint."""
+"""Bounds of an idle worker's polling interval. It doubles while there is no work; a hint ends it at once."""
 
 UNREPORTED_MAX = 4
-"""How many times its concurrency a worker may owe in reports before it claims no more."""
+"""A worker stops claiming while it has more unacknowledged reports than this many times its concurrency."""
 
 CLAIM_S_MAX = 60.0
-"""After so long a call is given up, and made again on another connection: the network may have swallowed it."""
+"""The timeout of a claim call, after which it is made again on another connection: the network may have dropped it."""
 
 
 class TaskWorker:
-    """One worker, session after session."""
+    """One worker. If its session ends, it kills its runs and begins another session."""
 
     def __init__(
         self,
@@ -68,26 +69,26 @@ class TaskWorker:
         self.executor = executor
         self.concurrency = concurrency
         self.reserved_for = reserved_for
-        """The worker whose own tasks it runs, and no others; 0 for those that are reserved for nobody."""
+        """Claim only tasks that are reserved for this worker id; 0 for tasks that are not reserved."""
         self.lanes = lanes
-        """Those whose tasks it may run, in the order in which it looks into them."""
+        """The lanes from which it claims, in this order."""
         self.name = name
         self.grace_s = grace_s
         self.clock = clock
         self.id = session or 0
         self.holdings = Holdings()
         self.on_session: Callable[[TaskWorker], Awaitable[None]] = _nothing
-        """Called when a session has begun: a new heart must beat for it."""
+        """Called when a session has begun, which needs a heartbeat."""
         self.on_reported: Callable[[], None] = lambda: None
         """Called when reports were acknowledged."""
         self._left = max_tasks
-        """How many more may begin."""
+        """How many more runs may begin; None for any number."""
         self._call = 0
         self._prefetch = Prefetch()
         self._report_queue = ReportQueue(coordinator, clock, self._told)
         self._services = WorkerServices(coordinator, clock, lambda key: self.holdings.uses_tables(key))
         executor.services = self._services
-        # nobody else begins what a `job_test` keeps for itself
+        # tasks reserved for a `job_test` are started by no other worker, so it needs no cut-off
         self.cutoff = Cutoff(float("inf") if reserved_for else settings().session_s, settings().cancel_grace_s, clock)
         executor.watch(self.cutoff)
         self._bodies = RunningBodies(executor, self.cutoff, concurrency)
@@ -100,10 +101,10 @@ class TaskWorker:
         self._hurry = asyncio.Event()
         self._renewing: asyncio.Task[None] | None = None
 
-    # ------------------------------------------------------------ its life
+    # ------------------------------------------------------------ lifecycle
 
     async def run(self) -> None:
-        """Work until told to stop."""
+        """Claim and run tasks until `stop` is called or `max_tasks` have run. Raises the error of a failed loop."""
         self._services.open()
         if not await start_unless(self._leaving, self.executor):
             if self.id:
@@ -117,7 +118,7 @@ class TaskWorker:
         claiming.add_done_callback(lambda _: self._freed.set())
         try:
             await asyncio.wait([claiming, sending, tidying, leaving], return_when=asyncio.FIRST_COMPLETED)
-            self._leaving.set()  # also when a loop has failed: better to end than to hold a session and do nothing
+            self._leaving.set()  # also if a loop has failed: better to end than to hold a session and do nothing
             self._wake.set()
             self._freed.set()
             await self._until_hurried(claiming.done, LAST_WORDS_S)
@@ -132,18 +133,18 @@ class TaskWorker:
                 loop.result()
 
     def stop(self) -> None:
-        """Claim no more, finish within the grace, give back the rest; asked again: give back all at once."""
+        """Stop claiming, let runs end within the grace, and release the others. A second call releases all at once."""
         if self._leaving.is_set():
             self.executor.kill()
             self._hurry.set()
         self._leaving.set()
 
     def wake(self) -> None:
-        """There may be work: look now."""
+        """Claim now: there may be work."""
         self._wake.set()
 
     async def _begin_session(self) -> None:
-        begun = bool(self.id)  # by someone else
+        begun = bool(self.id)  # by the caller that passed `session`
         if begun and not self.reserved_for:
             begun = await insist(
                 "renewing the session", lambda: renew(self.coordinator, self.cutoff, self.id), self.clock
@@ -155,8 +156,8 @@ class TaskWorker:
         await self.on_session(self)
 
     async def _finish(self, reporting: asyncio.Task[None]) -> None:
-        """Let runs end within the grace, give back the others, and tell the last results."""
-        if not self.id:  # no session, and so nothing to finish
+        """Let runs end within the grace, release the others, and send the last reports."""
+        if not self.id:  # no session
             return
         await self._give_back(self._prefetch.disperse())
         await self._until_hurried(lambda: not self._bodies, self.grace_s)
@@ -170,7 +171,7 @@ class TaskWorker:
         reporting.cancel()
         await asyncio.gather(reporting, return_exceptions=True)
         left = self._report_queue.empty()
-        if left:  # hurried: one more try, in one go
+        if left:  # out of time or hurried: one more try, all in one call
             receipt = await once(self.id, "report", lambda: self.coordinator.report(self.id, left))
             if receipt is not None:
                 say_refused(left, receipt)
@@ -180,7 +181,7 @@ class TaskWorker:
         await once(self.id, "deregister", lambda: self.coordinator.deregister(self.id))
 
     async def _until_hurried(self, is_so: Callable[[], bool], seconds: float) -> None:
-        """Wait until it is so, but not longer, and not when told to hurry."""
+        """Wait until the condition holds, for at most `seconds`, and no longer than until a second `stop`."""
 
         async def waiting() -> None:
             while not is_so():
@@ -210,7 +211,7 @@ class TaskWorker:
                 await self._freed.wait()
                 continue
             self._wake.clear()
-            claims = await self._claim(room, backoff)  # cut off, for nothing: a refusal tells that the session is over
+            claims = await self._claim(room, backoff)  # limit 0 when cut off: a refusal tells that the session is over
             if room and len(claims) == room:
                 pause_s = POLL_S_MIN
                 await asyncio.sleep(0)
@@ -227,15 +228,15 @@ class TaskWorker:
             return 0
         free = self._bodies.free
         ahead, wanted = len(self._prefetch), self._prefetch.length_wanted(self.concurrency)
-        if not free and 2 * ahead > wanted:  # a few at a time: each call costs a transaction
+        if not free and 2 * ahead > wanted:  # wait until several are wanted: each call costs a transaction
             return 0
         room = free + max(wanted - ahead, 0)
         return room if self._left is None else min(room, self._left - ahead)
 
     async def _doubt(self, session: int, over: SessionOver, backoff: Backoff) -> None:
-        """A claim was refused: the session was ended, or its time is up, and then a beat from here may still save it.
+        """Handle a refused claim: the session was ended, or has expired, in which case a renewal may still save it.
 
-        The heart would know before, unless it is only its beats that do not arrive.
+        The heartbeat notices this first, unless only its own calls fail.
         """
         try:
             async with asyncio.timeout(CLAIM_S_MAX):
@@ -247,9 +248,12 @@ class TaskWorker:
             self._lose_session()
 
     async def _claim(self, room: int, backoff: Backoff) -> Sequence[Claim]:
-        """Claim up to `room` tasks and let them run. A call without an answer is known by the next heartbeat."""
+        """Claim up to `room` tasks, and start or prefetch them.
+
+        If there is no answer, the call is noted as answered with nothing: the next heartbeat releases its claims.
+        """
         session, holdings, self._call = self.id, self.holdings, self._call + 1
-        asked_ns = time.time_ns()  # for people who look at traces
+        asked_ns = time.time_ns()  # wall clock, for the trace
         try:
             async with asyncio.timeout(CLAIM_S_MAX):
                 claims = await self.coordinator.claim(
@@ -269,7 +273,7 @@ class TaskWorker:
             backoff.met(f"worker {session}: claiming", error)
             return ()
         backoff.over()
-        if session != self.id:  # the session ended meanwhile: these are somebody else's by now, or soon
+        if session != self.id:  # the session ended meanwhile, and its claims are being recovered
             return ()
         holdings.answered(self._call, claims, self.clock.monotonic())
         if self._spans is not None:
@@ -287,7 +291,7 @@ class TaskWorker:
         return claims
 
     async def _give_back_forever(self) -> None:
-        """Claims that were taken ahead of a free slot, and found none soon, are for others to take."""
+        """Release prefetched claims that have waited too long for a slot."""
         while True:
             await self._prefetch.filled.wait()
             await self.clock.sleep(WAIT_S_MAX)
@@ -311,7 +315,7 @@ class TaskWorker:
         self._bodies.begin(claim, partial(holdings.begun, key), partial(self._ended, claim, key, holdings, now))
 
     def _begin_next(self) -> None:
-        """Whoever waits in line begins, where a slot is free."""
+        """Start prefetched claims while slots are free."""
         while (
             self._prefetch
             and self.id
@@ -321,7 +325,7 @@ class TaskWorker:
             self._begin(self._prefetch.next(), self.clock.monotonic())
 
     def _ended(self, claim: Claim, key: Key, holdings: Holdings, began: float, run: asyncio.Task[Report]) -> None:
-        """A body is over. One that this worker stopped has nothing to report: whoever asked for it knows."""
+        """Handle the end of a body. A run that this worker stopped has no report; only its tables are freed."""
         now = self.clock.monotonic()
         self._prefetch.learn(now - began)
         report = self._bodies.take_report(claim, run)
@@ -345,7 +349,7 @@ class TaskWorker:
     # ------------------------------------------------------------ orders
 
     def obey(self, orders: Orders) -> None:
-        """What a heartbeat brought back."""
+        """Carry out the orders of a heartbeat. Call it on the worker's loop."""
         if not orders.alive:
             self._lose_session()
             return
@@ -362,10 +366,10 @@ class TaskWorker:
             self.stop()
 
     def _lose_session(self) -> None:
-        """The session is over, and with it every claim: nobody wants these runs any more."""
+        """Stop all runs and begin another session: the old one is over, and its claims with it."""
         if self._renewing is not None and not self._renewing.done():
             return
-        if self._leaving.is_set():  # it may have ended its session itself
+        if self._leaving.is_set():  # the worker may have deregistered itself
             self._bodies.stop_all()
             return
         count = len(self._bodies)
@@ -382,4 +386,4 @@ class TaskWorker:
 
 
 async def _nothing(worker: TaskWorker) -> None:
-    """Nobody wants to know."""
+    """Do nothing; the default of `TaskWorker.on_session`."""

@@ -1,4 +1,4 @@
-"""`job_test`: run a job here and now, through the same coordinator and runner that workers use."""
+"""`job_test` runs a job in the calling process, through the same coordinator and runner that workers use."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ CONCURRENCY = 8
 def job_test(job: Job[R], /, *, debugger: bool = False) -> Job[R]: ...
 @overload
 def job_test(job: JobFactory[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Job[R]: ...
-@overload  # nothing can stand between P.args and P.kwargs: with this option, arguments are not checked
+@overload  # no parameter may stand between P.args and P.kwargs: with this option, arguments are not type-checked
 def job_test(job: JobFactory[..., R], /, *args: Any, debugger: bool, **kwargs: Any) -> Job[R]: ...
 def job_test(job: Any, /, *args: Any, debugger: Any = False, **kwargs: Any) -> Job:
     """Run a job to its end in this process and return it; a failed job is returned too, not raised.
 
-    `job_test(pipeline(x=3))` or `job_test(pipeline, x=3)`. A Job that is given is brought up to date, and is what is
-    returned. No worker takes the job meanwhile. With `debugger=True`
-    tasks run one at a time and an exception in one opens a debugger where it happened.
+    `job_test(pipeline(x=3))` or `job_test(pipeline, x=3)`. If a Job is passed, that object is updated and returned. No
+    worker claims the job's tasks meanwhile. With `debugger=True` tasks run one at a time, and an exception in one opens
+    a debugger at the place where it was raised.
     """
     refuse_during_import("job_test(…)")
     refuse_running_loop("job_test(…)", "await ajob_test(…)")
@@ -59,7 +59,7 @@ async def ajob_test(job: JobFactory[P, R], /, *args: P.args, **kwargs: P.kwargs)
 @overload
 async def ajob_test(job: JobFactory[..., R], /, *args: Any, debugger: bool, **kwargs: Any) -> Job[R]: ...
 async def ajob_test(job: Any, /, *args: Any, debugger: Any = False, **kwargs: Any) -> Job:
-    """`job_test`, to be awaited."""
+    """Run a job to its end in this process, like `job_test`, from a coroutine."""
     refuse_during_import("ajob_test(…)")
     async with coordinated() as coordinator:
         with running_here():
@@ -69,7 +69,7 @@ async def ajob_test(job: Any, /, *args: Any, debugger: Any = False, **kwargs: An
 async def _test(
     coordinator: JobCoordinator, job: Job | JobFactory, args: Any, kwargs: dict[str, object], debugger: bool
 ) -> Job:
-    host, pid, slots = socket.gethostname(), os.getpid(), 0  # it takes no tasks but its own
+    host, pid, slots = socket.gethostname(), os.getpid(), 0  # no slots: it claims only the tasks of its own job
     worker = await coordinator.register(hostname=host, pid=pid, name="job_test", concurrency=slots)
     try:
         job_id = await _reserve(coordinator, worker.id, job, args, kwargs)
@@ -86,7 +86,7 @@ async def _test(
 async def _reserve(
     coordinator: JobCoordinator, worker_id: int, job: Job | JobFactory, args: Any, kwargs: dict[str, object]
 ) -> int:
-    """Put the job where only this run looks for work."""
+    """Submit the job, or find it if it is stored, and reserve its tasks for this worker. Return the job's id."""
     if isinstance(job, JobFactory):
         made, nodes = await job.build(bind(job.function, args, kwargs), reserved_for=worker_id)
         stored = await submit_job(made, nodes, whole=True)
@@ -124,7 +124,7 @@ async def _run(coordinator: JobCoordinator, worker_id: int, job_id: int, debugge
     try:
         async with Service(loop.worker, control=False):
             return await loop.until_ended()
-    except BaseException:  # whatever ended this run: nobody else may take the job
+    except BaseException:  # the job stays reserved for this worker, so no other would ever run it: cancel it
         await asyncio.shield(coordinator.cancel(job_id))
         raise
 

@@ -1,4 +1,4 @@
-"""The thread beside a worker on which its heart beats, and the control loop runs: no body can hold it up."""
+"""The service thread of a worker: it sends the heartbeats and runs the control loop, so that no body delays them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ log = logging.getLogger("aaiclick")
 RETRY_S = 1.0
 
 GOODBYE_S = 10.0
-"""How long the thread may take to end in order."""
+"""How long to wait for the thread to end."""
 
 
 class Service:
-    """Its own event loop on its own thread, with its own connection to the state."""
+    """A thread with its own event loop and its own connections to the state. Use it as an async context manager.
+
+    Without a worker it runs the control loop alone.
+    """
 
     def __init__(self, worker: TaskWorker | None, *, control: bool) -> None:
         self.worker = worker
@@ -57,22 +60,22 @@ class Service:
         try:
             async with asyncio.timeout(GOODBYE_S):
                 await self._ended.wait()
-        except TimeoutError:  # the thread ends with the process
+        except TimeoutError:  # it is a daemon thread: it ends with the process
             log.warning("the thread that beats for the worker does not end: the database does not answer")
 
     def ask(self) -> None:
-        """Beat now: a hint says that there may be orders."""
+        """Send a heartbeat now: a hint says that there may be orders."""
         self._call(self._ask)
 
     # ------------------------------------------------------------ called from the worker's loop
 
     async def _attend(self, worker: TaskWorker) -> None:
-        """A session has begun: let a heart beat for it."""
+        """Start the heartbeat of a session that has just begun."""
         self._call(self._beat_for, worker.id)
 
     def _call(self, function: Callable[..., None], *args: object) -> None:
         assert self._loop is not None, "the service has not begun"
-        with suppress(RuntimeError):  # it is over
+        with suppress(RuntimeError):  # the thread's loop is closed
             self._loop.call_soon_threadsafe(function, *args)
 
     # ------------------------------------------------------------ on the thread
@@ -122,7 +125,7 @@ class Service:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _control(self, database: Database) -> None:
-        """Lead under the worker's own id, so that people find the leader among the workers."""
+        """Run the control loop under the worker's id, so that the leader can be found in the list of workers."""
         if self.worker is not None:
             await self._begun.wait()
         holder = self._worker_id or new_id()
@@ -131,7 +134,7 @@ class Service:
             await control.run()
 
     async def _beat_forever(self, worker: TaskWorker, coordinator: Coordinator) -> None:
-        if self._worker_id:  # this begins again: so does the heart
+        if self._worker_id:  # reconnected during a session: the heartbeat starts again too
             self._session.set()
         while True:
             await self._session.wait()
@@ -149,7 +152,7 @@ class Service:
             await heart.beat_forever()
 
     def _bring(self, worker: TaskWorker, session: int, orders: Orders) -> None:
-        with suppress(RuntimeError):  # the worker is gone
+        with suppress(RuntimeError):  # the worker's loop is closed
             self._home.call_soon_threadsafe(_obey, worker, session, orders)
 
     def _beat_for(self, worker_id: int) -> None:

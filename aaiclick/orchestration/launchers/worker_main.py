@@ -1,4 +1,7 @@
-"""`worker start`: a worker with its heart, its wake-ups, its signals and, unless left out, the control loop."""
+"""What `worker start` runs: a worker with heartbeat, wake-ups, signal handling and, unless disabled, the control loop.
+
+`background_main_loop` runs the control loop without a worker.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ INLINE_CONCURRENCY = 100
 CONCURRENCY_MAX = 10_000
 HEAR_S = 60.0
 COLLECT_EVERY = (20_000, 20, 20)
-"""Python's own thresholds look for cycles many times in each batch of tasks, which costs a sixth of a worker's time."""
+"""Thresholds of the garbage collector. Python's defaults collect many times per batch of tasks, which costs a sixth of
+a worker's time."""
 
 
 async def worker_main_loop(
@@ -44,9 +48,10 @@ async def worker_main_loop(
     app_dir: str | None = None,
     begun: Callable[[], None] = lambda: None,
 ) -> None:
-    """Claim and run tasks until a signal, an order or `max_tasks` ends it; `worker_id` is a session begun before.
+    """Claim and run tasks until a signal, an order or `max_tasks` ends the worker.
 
-    `begun` is called once the database was reached.
+    `worker_id` is a session that was begun before; with None a new one begins. `begun` is called once the database has
+    been reached.
     """
     slots = check_concurrency(concurrency, executor)
     runs = _executor(executor, slots, app_dir)
@@ -59,7 +64,7 @@ def _executor(executor: str, slots: int, app_dir: str | None) -> Executor:
         from aaiclick.orchestration.execution.executors.process import ProcessExecutor  # here, to keep start-up light
 
         return ProcessExecutor(slots, app_dir)
-    from aaiclick.orchestration.execution.executors.inline import InlineExecutor  # it loads all that bodies need
+    from aaiclick.orchestration.execution.executors.inline import InlineExecutor  # here: it loads all that bodies need
 
     return InlineExecutor()
 
@@ -77,7 +82,7 @@ async def _work(
     with (
         rare_collections(),
         ExitStack() as last,
-    ):  # signals to the very end: a second one may come while connections are closed
+    ):  # signals are handled to the very end: a second one may arrive while connections are being closed
         async with kept_open(), coordinated() as coordinator:
             begun()
             worker = TaskWorker(
@@ -102,9 +107,9 @@ async def _work(
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Look for cycles among what comes and goes, now and then; not among all that is imported."""
+    """Collect garbage less often, and exclude all objects that exist already, such as imported modules."""
     before = gc.get_threshold()
-    if before == COLLECT_EVERY:  # another worker of this process sees to it
+    if before == COLLECT_EVERY:  # another worker of this process has set it, and will restore it
         yield
         return
     gc.freeze()
@@ -117,7 +122,7 @@ def rare_collections() -> Iterator[None]:
 
 
 async def _hear(coordinator: Coordinator, worker: TaskWorker, service: Service) -> None:
-    """Pass on what others tell; what is lost on the way is found by looking."""
+    """Pass hints on to the worker and its heartbeat. Lost hints do no harm, since both also poll."""
     while True:
         hints = await coordinator.wait_for_hints(HEAR_S)
         if READY in hints:
@@ -127,9 +132,9 @@ async def _hear(coordinator: Coordinator, worker: TaskWorker, service: Service) 
 
 
 async def background_main_loop(begun: Callable[[], None] = lambda: None) -> None:
-    """The control loop alone, until a signal ends it; `begun` is called once the database was reached."""
+    """Run the control loop alone, until a signal ends it. `begun` is called once the database has been reached."""
     ended = asyncio.Event()
-    async with connected():  # whoever cannot reach the database is told so now
+    async with connected():  # raises now if the database cannot be reached
         begun()
     with on_signals(ended.set):
         async with Service(None, control=True):
@@ -141,16 +146,17 @@ async def background_main_loop(begun: Callable[[], None] = lambda: None) -> None
 
 @contextmanager
 def stopped_by_signals(worker: TaskWorker) -> Iterator[None]:
-    """SIGTERM and SIGINT stop the worker in order; a second one stops it now."""
+    """Let SIGTERM, SIGINT and SIGHUP stop the worker within its grace period. A second signal stops it at once."""
     with on_signals(worker.stop):
         yield
 
 
 @contextmanager
 def on_signals(call: Callable[[], None]) -> Iterator[None]:
-    """Call this at SIGTERM, SIGINT and SIGHUP, where signals can be had: in the main thread.
+    """Call a function on SIGTERM, SIGINT and SIGHUP. Does nothing outside the main thread, where Python refuses it.
 
-    Afterwards whoever heard them before hears them again, without a moment in between at which one would kill.
+    On exit the previous handlers are restored with the signals blocked, so that none arrives while the default action,
+    which ends the process, is set.
     """
     loop = asyncio.get_running_loop()
     before: dict[signal.Signals, Any] = {}
@@ -158,7 +164,7 @@ def on_signals(call: Callable[[], None]) -> Iterator[None]:
         handler = signal.getsignal(each)
         try:
             loop.add_signal_handler(each, call)
-        except (ValueError, RuntimeError, NotImplementedError):  # another thread, or another system
+        except (ValueError, RuntimeError, NotImplementedError):  # not the main thread, or not a POSIX system
             break
         before[each] = handler
     try:
@@ -176,7 +182,10 @@ def on_signals(call: Callable[[], None]) -> Iterator[None]:
 
 
 def check_concurrency(concurrency: int | None, executor: str) -> int:
-    """How many runs at once: by default a child for each processor, or many in one process."""
+    """Return the number of concurrent runs. The default is one per processor, or `INLINE_CONCURRENCY` if inline.
+
+    Raises InputError if the executor is unknown, or the number is out of range.
+    """
     if executor not in EXECUTORS:
         hint = "process keeps tasks apart from the worker; inline is for short tasks that you trust."
         raise InputError(field="executor", value=shorten(executor), rule=f"one of {', '.join(EXECUTORS)}", hint=hint)

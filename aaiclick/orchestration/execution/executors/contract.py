@@ -1,4 +1,4 @@
-"""Where bodies run. One contract: inline in the worker, or in child processes."""
+"""The contract of executors, which run bodies: inline in the worker, or in child processes."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ Started = Callable[[str | None], None]
 
 
 class Executor(Protocol):
-    """Runs bodies, as many at a time as it is asked to."""
+    """Runs bodies, any number of them at a time."""
 
     services: RunServices | None
-    """Where runs ask before they touch tables; None where nobody keeps account."""
+    """What runs must ask before they create tables; None if tables are not registered."""
 
     def watch(self, cutoff: Cutoff) -> None:
-        """See to it that no body is alive when this says so, even if whoever said it is paused; before `start`.
+        """Enforce the cut-off, even while the worker's process or loop is paused. Call this before `start`.
 
-        Bodies of claims that are not to `stop_when_cut_off` go on.
+        Bodies of claims without `stop_when_cut_off` go on.
         """
 
     async def start(self) -> None:
-        """Get ready: whatever is slow and can be done before the first claim."""
+        """Do the slow preparations before the first claim."""
 
     def run(self, claim: Claim, started: Started) -> Coroutine[Any, Any, Report]:
-        """Run one body to its end and say what it came to: whatever the body does becomes a report.
+        """Run one body to its end and return its report. Whatever the body does becomes a report.
 
-        To stop it, cancel the coroutine: the body is asked, then told, then killed, and the coroutine ends (with
-        CancelledError) when the body is dead.
+        To stop it, cancel the coroutine: the body is asked to stop, then interrupted, then killed, as far as the
+        executor can, and the coroutine ends with CancelledError when the body is dead.
         """
 
     def kill(self) -> None:
-        """From now on, runs that are stopped are killed without being asked."""
+        """From now on, kill runs that are stopped without asking them first."""
 
     async def close(self) -> None:
-        """Give everything back. No run is going on any more."""
+        """Release everything. No run may be going on."""

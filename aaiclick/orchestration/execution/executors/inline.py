@@ -1,4 +1,4 @@
-"""Bodies run in the worker itself: for code that is trusted, and mostly async."""
+"""The executor that runs bodies in the worker's process: for trusted code that is mostly async."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from aaiclick.orchestration.models import Claim, Report
 class InlineExecutor:
     """Runs bodies in this process: coroutines in its loop, plain functions on threads.
 
-    A thread cannot be killed: a plain function whose run is stopped is asked (`cancel_requested`), and abandoned; if it
-    must not go on, since the worker is cut off, the whole process ends.
+    A thread cannot be killed. A plain function whose run is stopped is asked to end (`cancel_requested`) and then
+    abandoned. If it must not go on because the worker is cut off, the whole process is ended.
     """
 
     def __init__(self) -> None:
@@ -30,18 +30,18 @@ class InlineExecutor:
         self._guard: InlineWatchdog | None = None
 
     def watch(self, cutoff: Cutoff) -> None:
-        """On a thread of its own: a body may hold up this one."""
+        """Enforce the cut-off on another thread, since a body may block this one."""
         self._guard = InlineWatchdog(cutoff)
 
     async def start(self) -> None:
-        """Begin to sort what is printed by runs."""
+        """Begin to capture the output of runs, and start the watchdog."""
         mask_passwords()
         output_capture.install()
         if self._guard is not None:
             self._guard.start()
 
     async def run(self, claim: Claim, started: Started) -> Report:
-        """Run one body to its end; its log is made by the first thing that it prints."""
+        """Run one body to its end. Its log is created by the first output."""
         output_capture.ensure()
         log = RunLog(claim.task_id, claim.epoch)
         running = Running(claim, log)
@@ -65,10 +65,10 @@ class InlineExecutor:
                 guard.end(running)
 
     def kill(self) -> None:
-        """There is nothing to kill."""
+        """Do nothing: bodies in this process cannot be killed."""
 
     async def close(self) -> None:
-        """Give the streams back."""
+        """Stop the watchdog and restore the standard streams."""
         if self._guard is not None:
             self._guard.close()
         output_capture.remove()

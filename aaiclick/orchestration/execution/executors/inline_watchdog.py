@@ -1,4 +1,4 @@
-"""What watches bodies that run in the worker itself: those that outlast its cut-off end the whole process."""
+"""The watchdog of bodies that run in the worker's process: it ends the process if one of them outlasts the cut-off."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from aaiclick.orchestration.execution.runs.current import Running
 log = logging.getLogger("aaiclick")
 
 LOOK_S = 1.0
-"""How often it looks."""
+"""How often the watchdog checks the cut-off."""
 
 POLL_S = 0.02
-"""How often a thread is asked whether it has ended."""
+"""How often to check whether a thread has ended."""
 
 MOMENT_S = 0.2
-"""A process that was paused past the end gets so long: its event loop stops what can be stopped, and a beat may be
-answered, which says that nobody else has begun."""
+"""How long a process that was paused beyond the cut-off may still run. In that time its loop stops the bodies that can
+be stopped, or a heartbeat is answered, which means that no other worker has started them."""
 
 
 class InlineWatchdog:
-    """Knows the bodies that are alive, and ends the process if one outlasts the cut-off."""
+    """Ends the process if a body that must stop at the cut-off outlasts it."""
 
     def __init__(self, cutoff: Cutoff) -> None:
         self.cutoff = cutoff
         self._bodies: set[Running] = set()
-        """The loop changes it, the guard's thread copies it: each is one step of the interpreter, without a lock."""
+        """Changed by the loop, copied by the watchdog's thread. Each is atomic in the interpreter and needs no lock."""
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._look_forever, name="aaiclick-guard", daemon=True)
 
@@ -36,18 +36,18 @@ class InlineWatchdog:
         self._thread.start()
 
     def begin(self, running: Running) -> None:
-        """A body begins."""
+        """Watch this run, if it must stop at the cut-off."""
         if running.claim.stop_when_cut_off:
             self._bodies.add(running)
 
     def end(self, running: Running) -> None:
-        """Nobody waits for it any more."""
+        """Watch this run no longer."""
         self._bodies.discard(running)
 
     async def until_dead(self, running: Running) -> None:
-        """While the worker is cut off, a body that is stopped is waited for: its claim must not be given back before.
+        """If the worker is cut off, wait until the stopped body has ended: its claim must not be released before.
 
-        Either its thread ends, or this process.
+        Either its thread ends, or the watchdog ends this process.
         """
         running.asked_to_stop = True
         if running in self._bodies and self.cutoff.is_asking():

@@ -1,4 +1,4 @@
-"""One thread carries what children write into the logs of their runs, so that no output holds up the worker's loop."""
+"""A thread that copies the output of children into the logs of their runs, so that output never blocks the loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHUNK_BYTES = 64 * 1024
 
 
 class Flow:
-    """The output of one run: from the reading end of a pipe into its log."""
+    """The output of one run: a pipe from the child, and the log into which it is copied."""
 
     __slots__ = ("fd", "lock", "log")
 
@@ -27,7 +27,7 @@ class Flow:
         self.lock = threading.Lock()
 
     def carry(self) -> bool:
-        """Carry what has come, up to a chunk; False when nothing more can come, or the flow has ended meanwhile."""
+        """Copy the available output, up to one chunk. Return False at the pipe's end, or if the flow is finished."""
         with self.lock:
             if self.fd < 0:
                 return False
@@ -39,7 +39,7 @@ class Flow:
             return bool(data)
 
     def finish(self) -> None:
-        """Carry what has been written so far, and close: whoever still holds the other end is not waited for."""
+        """Copy what has been written so far and close the pipe, also if some process still holds the other end."""
         with self.lock:
             left = array.array("i", [0])
             fcntl.ioctl(self.fd, termios.FIONREAD, left)
@@ -52,7 +52,7 @@ class Flow:
 
 
 class LogPump:
-    """The thread and the flows that it carries."""
+    """The thread, and the flows that it serves."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -62,7 +62,7 @@ class LogPump:
         self._thread.start()
 
     def open(self, log: RunLog) -> tuple[Flow, int]:
-        """A new flow into this log, and the descriptor to write to."""
+        """Return a new flow into this log, and the descriptor of its writing end, which the caller closes."""
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
         flow = Flow(reading, log)
@@ -70,8 +70,8 @@ class LogPump:
         return flow, writing
 
     def finish(self, flow: Flow) -> None:
-        """End a flow, when the run has: what has been written is in the log then."""
-        with flow.lock:  # the number may belong to another file as soon as it is closed
+        """Finish the flow of a run that has ended. On return all that was written is in the log."""
+        with flow.lock:  # unregistered before it is closed, since the descriptor's number may then be reused
             self._forget(flow)
         flow.finish()
 
@@ -95,11 +95,11 @@ class LogPump:
     def _carry(self, flow: Flow) -> bool:
         try:
             return flow.carry()
-        except Exception:  # one flow that breaks must not stop the others
+        except Exception:  # an error in one flow must not stop the others
             log.exception("The output of a task cannot be carried to its log")
             return False
 
     def _forget(self, flow: Flow) -> None:
-        """Watch it no longer; at its end a pipe would be ready for ever."""
+        """Unregister a flow: the selector would report a pipe at its end as ready for ever. The flow's lock is held."""
         if flow.fd >= 0 and self._selector.get_map().get(flow.fd) is not None:
             self._selector.unregister(flow.fd)

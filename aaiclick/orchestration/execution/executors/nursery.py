@@ -1,7 +1,7 @@
-"""The nursery: a small process with everything imported and nothing open, which forks the children that run bodies.
+"""The nursery: a small process with all imports done and nothing open, which forks the children that run bodies.
 
-A child of it is ready in a few milliseconds, and holds no connection, thread or lock of the worker. When the worker is
-gone, however it went, the nursery kills every child and whatever they left behind, and ends.
+A forked child is ready in a few milliseconds, and inherits no connection, thread or lock of the worker. When the worker
+has ended, for whatever reason, the nursery kills all children and the processes they left behind, and ends.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from aaiclick.orchestration.execution.executors.wire import Born, Died, Fork, In
 LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LOOK_S = 1.0
-"""How often the page is looked at."""
+"""How often the shared times are read."""
 GOODBYE_S = 5.0
-"""How long the last leftovers may take to die."""
+"""How long to wait at the end for the remaining processes to die."""
 
 
 class Nursery:
-    """Forks, signals and buries, as its worker says."""
+    """Forks and signals children at the worker's request, reaps dead ones, and enforces the cut-off."""
 
     def __init__(self, line: socket.socket, page: SharedTimes) -> None:
         self.line = line
         self.page = page
         self.spared: set[int] = set()
-        """Children whose runs go on when the worker is cut off."""
+        """Pids of children whose runs go on when the worker is cut off."""
         self.asked_for = self.killed_for = float("inf")
-        """For which end they were told last, and killed."""
+        """The values of `kill_at` for which children were last interrupted, and killed, so that each is done once."""
         self.children: set[int] = set()
         self.inbox = Inbox()
         self.selector = selectors.DefaultSelector()
@@ -52,7 +52,7 @@ class Nursery:
             os.set_blocking(end, False)
 
     def serve(self) -> None:
-        """Until the worker is gone."""
+        """Serve until the worker closes the line or dies."""
         self.selector.register(self.line, selectors.EVENT_READ)
         self.selector.register(self.woken, selectors.EVENT_READ)
         send(self.line, Ready())
@@ -65,7 +65,10 @@ class Nursery:
             self.bury()
 
     def stop_cut_off(self) -> float:
-        """Tell and kill what must not go on: the worker is cut off, and may be paused. Gives how long to wait."""
+        """Interrupt and then kill the runs that must not outlast the cut-off: the worker may be paused.
+
+        Return how many seconds to wait before the next check.
+        """
         kill_at, now = self.page.kill_at, time.monotonic()
         tell_at = self.page.ask_at + (kill_at - self.page.ask_at) / 3 if kill_at < float("inf") else kill_at
         stopped = self.children - self.spared
@@ -81,7 +84,7 @@ class Nursery:
         return min([LOOK_S, *(max(0.0, at - now) for at in due)])
 
     def obey(self) -> bool:
-        """Do what the worker asks; False when it is gone."""
+        """Carry out the worker's messages. Return False when the worker has gone."""
         data, fds = receive(self.line)
         self.fds += fds
         for message in self.inbox.feed(data):
@@ -96,7 +99,7 @@ class Nursery:
         return bool(data)
 
     def fork(self, serial: int, fd: int) -> Born:
-        """Make a child that speaks through this descriptor."""
+        """Fork a child that uses this descriptor as its line to the worker."""
         nursery_pid = os.getpid()
         try:
             pid = os.fork()
@@ -110,7 +113,7 @@ class Nursery:
         return Born(serial, pid)
 
     def _become_child(self, fd: int, nursery_pid: int) -> None:
-        """Never returns."""
+        """Turn the forked process into a child. Never returns."""
         try:
             os.setsid()
             signal.set_wakeup_fd(-1)
@@ -122,15 +125,15 @@ class Nursery:
             os.close(self.waker)
             _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             _prctl(PR_SET_CHILD_SUBREAPER, 1)
-            if os.getppid() == nursery_pid:  # else it died before the signal was ordered
+            if os.getppid() == nursery_pid:  # else the nursery died before PR_SET_PDEATHSIG took effect
                 child.main(socket.socket(fileno=fd), self.page)
-        except BaseException:  # a child must never come back into the nursery's own code
+        except BaseException:  # a child must never return into the nursery's code
             traceback.print_exc()
         finally:
             os._exit(os.EX_SOFTWARE)
 
     def bury(self) -> None:
-        """Bury the dead, tell of our own, and kill what they left."""
+        """Reap dead processes, tell the worker which children have died, and kill what they left behind."""
         try:
             while (died := bury_one(self.children)) is not None:
                 if died.pid in self.children:
@@ -142,13 +145,13 @@ class Nursery:
         self.sweep()
 
     def sweep(self) -> None:
-        """Kill what came to us from dead children, whatever group it is in."""
+        """Kill the processes adopted from dead children, whatever process group they are in."""
         for pid in adopted(self.children):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
     def clear(self) -> None:
-        """Kill everything."""
+        """Kill all children and adopted processes, and reap them, for at most `GOODBYE_S` seconds."""
         for pid in self.children:
             signal_group(pid, signal.SIGKILL)
         deadline = time.monotonic() + GOODBYE_S
@@ -162,7 +165,11 @@ class Nursery:
 
 
 def bury_one(own: set[int]) -> Died | None:
-    """Bury a dead child; of one of our own first kill the rest of the group, while the name is still theirs."""
+    """Reap one dead process; None if there is none. If it is in `own`, kill the rest of its process group.
+
+    This is done before reaping where the system allows: until then the group's id cannot be reused. Raises
+    ChildProcessError if there are no child processes at all.
+    """
     if hasattr(os, "waitid"):
         found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if found is not None and found.si_pid in own:
@@ -176,18 +183,18 @@ def bury_one(own: set[int]) -> Died | None:
 
 
 def signal_group(pid: int, number: int) -> None:
-    """Send a signal to a child and its group; a very young child has none yet."""
+    """Send a signal to a child and its process group. A child that was just forked may have no group of its own yet."""
     try:
         os.killpg(pid, number)
     except ProcessLookupError:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
-    except PermissionError:  # what is left of the group has changed its user
+    except PermissionError:  # the remaining processes of the group run as another user
         pass
 
 
 def adopted(own: set[int]) -> Sequence[int]:
-    """Children of this process that it did not make; none where the system cannot say."""
+    """Return the child processes that are not in `own`; none where the system does not list them."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as file:
             found = [int(pid) for pid in file.read().split()]
@@ -202,14 +209,17 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _open_stdio() -> None:
-    """Let 0, 1 and 2 be taken: a worker may have been started without."""
+    """Open /dev/null as descriptors 0, 1 and 2 where they are closed: a worker may have been started without them."""
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(fd, True)
     os.close(fd)
 
 
 def main(fd: int, page_fd: int, app_dir: str) -> None:
-    """Serve the worker at the other end of the descriptor."""
+    """Run the nursery for the worker at the other end of `fd`.
+
+    `page_fd` is the memory of the SharedTimes. `app_dir` is searched last for the user's modules.
+    """
     _open_stdio()
     if app_dir:
         search_in(app_dir)
@@ -220,14 +230,14 @@ def main(fd: int, page_fd: int, app_dir: str) -> None:
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # a worker may have been started with some blocked
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # `_launch` blocks some, and the worker's own parent may have too
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(nursery.waker, warn_on_full_buffer=False)
     faulthandler.enable(2)
     gc.collect()
     gc.freeze()
     try:
-        with suppress(ConnectionError):  # whatever there was to say: the worker is gone
+        with suppress(ConnectionError):  # the worker has gone
             nursery.serve()
     finally:
         nursery.clear()

@@ -38,10 +38,10 @@ NURSERY = "aaiclick.orchestration.execution.executors.nursery"
 START_S_MAX = 60.0
 HELD_BACK = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 HANG_UP_S = 1.0
-"""How long after a child's line went dead its death may take to be told; then it is killed."""
+"""How long to wait for the news of a child's death after its line was closed. Then the child is killed."""
 
 Death = int | None
-"""How a child died: the status of waitpid; None: its nursery died, and took it along."""
+"""How a child died: the status of waitpid; None if its nursery died and the child with it."""
 
 
 class NurseryLost(NeverBegan):
@@ -49,7 +49,7 @@ class NurseryLost(NeverBegan):
 
 
 class NurseryClient:
-    """A running nursery."""
+    """A nursery process and the children that it has forked. It belongs to the event loop that creates it."""
 
     def __init__(self, app_dir: str | None, page_fd: int) -> None:
         self.children: dict[int, ChildHandle] = {}
@@ -67,16 +67,16 @@ class NurseryClient:
 
     @property
     def pid(self) -> int:
-        """The nursery's process."""
+        """The pid of the nursery."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the nursery is running, as far as known."""
         return not self._gone.is_set()
 
     async def until_ready(self) -> None:
-        """Come back when it can fork."""
+        """Wait until the nursery can fork. Raises NurseryLost if it does not start."""
         try:
             await asyncio.wait_for(asyncio.shield(self._ready), START_S_MAX)
         except TimeoutError:
@@ -84,7 +84,7 @@ class NurseryClient:
             raise NurseryLost(cause="the nursery did not start") from None
 
     async def fork(self) -> ChildHandle:
-        """A new child."""
+        """Fork a child and return its handle. Raises NurseryLost if that fails."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         self._serial += 1
@@ -100,21 +100,21 @@ class NurseryClient:
         return await birth
 
     def signal(self, pid: int, number: int) -> None:
-        """Signal a child and its group. It is the nursery that does so: it knows which process still bears the name."""
+        """Signal a child and its process group. The nursery sends it, since it knows whether the pid is still valid."""
         if pid in self.children:
             with suppress(NurseryLost):
                 self._tell(Signal(pid, number))
 
     def spare(self, pid: int, spared: bool) -> None:
-        """Let a child live, or not, when this worker is cut off."""
+        """Say whether a child may go on when this worker is cut off."""
         with suppress(NurseryLost):
             self._tell(Spare(pid, spared))
 
     async def close(self) -> None:
-        """Let it kill every child, and end; one that has not begun has none, and need not begin."""
+        """Let the nursery kill its children and end. A nursery that is not ready has none, and is killed."""
         if not self._ready.done():
             self._process.kill()
-        with suppress(OSError):  # it is gone already
+        with suppress(OSError):  # it has ended already
             self._line.shutdown(socket.SHUT_WR)
         try:
             await asyncio.wait_for(self._gone.wait(), 10)
@@ -128,7 +128,7 @@ class NurseryClient:
         if not self.alive:
             raise NurseryLost(cause="the nursery is gone")
         try:
-            offer(self._line, message, fds)  # a few bytes: they fit, or it does not read any more
+            offer(self._line, message, fds)  # a few bytes: they fit, unless the nursery has stopped reading
         except OSError as error:
             raise NurseryLost(cause=error) from error
 
@@ -155,19 +155,19 @@ class NurseryClient:
                 self.children.pop(pid).bury(status)
 
     def _welcome(self, born: Born, birth: asyncio.Future[ChildHandle], line: socket.socket) -> None:
-        """A child is known from here on: its death may be the next thing to be told."""
+        """Register a new child at once: the next message may be that of its death."""
         if born.error:
             line.close()
             _settle(birth, NurseryLost(cause=born.error))
             return
         child = self.children[born.pid] = ChildHandle(self, born.pid, line)
-        if birth.done():  # nobody waits for it any more
+        if birth.done():  # the caller of `fork` was cancelled
             child.kill()
         else:
             birth.set_result(child)
 
     def _lose(self) -> None:
-        """It is gone: kill the groups of its children ourselves, since it no longer can."""
+        """Handle the nursery's death: kill the process groups of its children from here."""
         self._loop.remove_reader(self._line)
         self._line.close()
         self._gone.set()
@@ -186,11 +186,11 @@ class NurseryClient:
 
 
 def _launch(fd: int, page_fd: int, app_dir: str | None) -> subprocess.Popen[bytes]:
-    """Start a nursery that speaks through this descriptor."""
-    # a worker without stdio would pass them as some of the three
+    """Start a nursery that uses this descriptor as its line."""
+    # numbers from 3 on: in a worker without stdio, they may be 0, 1 or 2
     passed, page = (fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 3) for each in (fd, page_fd))
-    # a signal that is sent to all processes of a worker is the worker's to deal with: the nursery ignores it as soon as
-    # it can, and is not ended by it before
+    # a signal that is sent to all processes of a worker is for the worker to handle: the nursery ignores it once it has
+    # started, and must not be ended by it before
     held = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
     try:
         return subprocess.Popen(  # noqa: S603 (our own command)
@@ -198,7 +198,7 @@ def _launch(fd: int, page_fd: int, app_dir: str | None) -> subprocess.Popen[byte
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=[passed, page],
-            start_new_session=True,  # Ctrl-C in the terminal is the worker's to deal with
+            start_new_session=True,  # Ctrl-C in the terminal is for the worker to handle
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
@@ -209,11 +209,11 @@ def _launch(fd: int, page_fd: int, app_dir: str | None) -> subprocess.Popen[byte
 def _settle(future: asyncio.Future[Any], error: Exception) -> None:
     if not future.done():
         future.set_exception(error)
-        future.exception()  # nobody need have waited for it
+        future.exception()  # marks it as retrieved, in case no one awaits it
 
 
 class ChildHandle:
-    """A child, as the worker sees it: the transport to it, which runs one thing at a time."""
+    """The worker's handle of a child process: a Transport, which runs one body at a time."""
 
     def __init__(self, nursery: NurseryClient, pid: int, line: socket.socket) -> None:
         self.pid = pid
@@ -229,11 +229,14 @@ class ChildHandle:
         self._answers: RunAnswers | None = None
         self._sending: asyncio.Task[None] | None = None
         self._unsent: list[bytes] = []
-        """What waits until the line takes more."""
+        """Bytes that wait until the socket accepts more."""
         self._loop.add_reader(line, self._read)
 
     def begin(self, run: RunMessage, fd: int, answers: RunAnswers) -> asyncio.Future[Outcome]:
-        """Send a run, and the descriptor for its output; what it asks is answered by these."""
+        """Send a run and the descriptor for its output. Return a future of its outcome.
+
+        `answers` replies to the run's questions. Raises OSError if the child cannot be reached.
+        """
         self._answer = answer = self._loop.create_future()
         self._answers = answers
         try:
@@ -246,30 +249,30 @@ class ChildHandle:
         return answer
 
     def spare(self) -> None:
-        """Let its next run go on when this worker is cut off."""
+        """Let the next run go on if this worker is cut off. It ends with that run."""
         self._spared = True
         self._nursery.spare(self.pid, True)
 
     def ask(self) -> None:
-        """Ask it to end its run."""
+        """Ask the child to end its run."""
         self._say(StopMessage())
 
     def tell(self) -> None:
-        """Interrupt its body."""
+        """Interrupt the body with SIGTERM."""
         self.signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill it and its group."""
+        """Kill the child and its process group."""
         self.signal(signal.SIGKILL)
 
     def signal(self, number: int) -> None:
-        """Signal it and its group; it is not used again."""
+        """Signal the child and its process group. The child is not used for another run."""
         self.spent = True
         self.killed = self.killed or number == signal.SIGKILL
         self._nursery.signal(self.pid, number)
 
     def bury(self, death: Death) -> None:
-        """It is dead. What it said last still counts."""
+        """Handle the child's death, after reading the messages that it sent before."""
         while self._read():
             pass
         self.alive = False
@@ -280,14 +283,14 @@ class ChildHandle:
         self._settle(self._lost(death))
 
     def _say(self, message: Message) -> None:
-        """Send what must arrive, whenever the line takes it."""
+        """Send a message, now or when the socket accepts it."""
         rest = packed(message)
         if not self._is_sending():
             try:
                 rest = rest[self._line.send(rest) :]
             except BlockingIOError:
                 pass
-            except OSError:  # its death will be told
+            except OSError:  # the nursery will tell of its death
                 return
         if rest:
             self._send_soon(rest)
@@ -301,12 +304,12 @@ class ChildHandle:
             self._sending = self._loop.create_task(self._send())
 
     async def _send(self) -> None:
-        with suppress(OSError):  # its death will be told
+        with suppress(OSError):  # the nursery will tell of its death
             while self._unsent:
                 await self._loop.sock_sendall(self._line, self._unsent.pop(0))
 
     def _read(self) -> bool:
-        """Take what has arrived; False when nothing had."""
+        """Read and handle the available messages. Return False if there were none, or the line is closed."""
         try:
             data = self._line.recv(CHUNK_BYTES)
             for message in self._inbox.feed(data):
@@ -326,11 +329,11 @@ class ChildHandle:
                 self._settle(message)
             case _ if self._answers is not None:
                 self._answers.answer(message, self._say)
-            case _ if not isinstance(message, Question | EngineWanted):  # those are of threads that a run has left
+            case _ if not isinstance(message, Question | EngineWanted):  # a thread that outlived its run may send these
                 raise Broken(f"a child does not say {type(message).__name__}")
 
     def _hang_up(self) -> None:
-        """Its line is dead. Most likely so is the child; if not, it is killed."""
+        """Handle a closed line: most likely the child has died; if not, it is killed after `HANG_UP_S` seconds."""
         self._loop.remove_reader(self._line)
         self.spent = True
         self._loop.call_later(HANG_UP_S, self._kill_if_alive)
@@ -341,7 +344,7 @@ class ChildHandle:
             self.kill()
 
     def _lost(self, death: Death) -> Lost:
-        """How it died, in words."""
+        """Return how the child died, in words for the report."""
         if death is None:
             return Lost("the process that had forked it died")
         if self.hung_up:

@@ -1,4 +1,4 @@
-"""Bodies run in child processes: whatever one does to its process, the worker and the other runs go on."""
+"""The executor that runs bodies in child processes: a body that breaks its process affects no other run."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from aaiclick.orchestration.execution.runs.run_services import RunServices
 from aaiclick.orchestration.models import Claim, Report
 
 BIRTHS_MAX = 3
-"""How often a child is asked for before a run is given up."""
+"""How often to try to fork a child before a run fails."""
 
 
 class ProcessExecutor:
-    """Runs bodies in up to `size` warm children.
+    """Runs bodies in up to `size` child processes, which are reused.
 
-    `app_dir` is where the user's modules are looked for last; the current directory if it is not given.
+    `app_dir` is searched last for the user's modules. None means the current directory (`module_path.usual_place`).
     """
 
     def __init__(self, size: int, app_dir: str | None = None) -> None:
@@ -40,7 +40,7 @@ class ProcessExecutor:
         self._idle: list[ChildHandle] = []
 
     def watch(self, cutoff: Cutoff) -> None:
-        """The nursery and the children look at the page themselves: this process may be paused."""
+        """Write the cut-off to shared memory, which the nursery and the children read: this process may be paused."""
         cutoff.tell = self._page.write
 
     async def start(self) -> None:
@@ -52,16 +52,16 @@ class ProcessExecutor:
         self._idle += await asyncio.gather(*(self._fork() for _ in range(self._size)))
 
     async def run(self, claim: Claim, started: Started) -> Report:
-        """Run one body in a child of its own for as long."""
+        """Run one body in a child, which runs no other meanwhile."""
         async with self._slots:
             return await self._runs.run(claim, partial(self._run, claim, started))
 
     def kill(self) -> None:
-        """From now on, no grace."""
+        """Kill the runs that are being stopped, and from now on stop runs without grace."""
         self._runs.kill()
 
     async def close(self) -> None:
-        """End the children and their nursery."""
+        """End the children, the nursery and the log thread."""
         self._idle.clear()
         if self._nursery is not None:
             await self._nursery.close()
@@ -88,7 +88,7 @@ class ProcessExecutor:
     # ---------------------------------------------------------------- children
 
     async def _child(self) -> ChildHandle:
-        """An idle child, or a new one."""
+        """Return an idle child, or fork one. If this is cancelled, the forked child is kept for another run."""
         while self._idle:
             child = self._idle.pop()
             if child.alive and not child.spent:
@@ -110,7 +110,7 @@ class ProcessExecutor:
         raise AssertionError("not reached")
 
     async def _living_nursery(self) -> NurseryClient:
-        """The nursery, or another one if it died."""
+        """Return the nursery when it is ready. Start another if it has died."""
         async with self._starting:
             if self._nursery is not None and not self._nursery.alive:
                 await self._nursery.close()
@@ -121,7 +121,7 @@ class ProcessExecutor:
             return self._nursery
 
     def _keep(self, child: ChildHandle) -> None:
-        """Keep a child for the next run, unless it should not or cannot run another."""
+        """Keep a child for the next run; kill it if it is spent."""
         if not child.alive:
             return
         if child.spent:

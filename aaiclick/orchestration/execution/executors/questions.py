@@ -1,4 +1,4 @@
-"""What a run asks of its worker while its body goes on, and what it is told: plain data, over any transport."""
+"""The messages between a running body's process and its worker: questions and answers, as plain data."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import msgspec
 
 
 class EngineWanted(msgspec.Struct, tag=9, array_like=True):
-    """Someone must serve the embedded engine; whatever runs bodies cannot, since it may be killed at any time."""
+    """Asks for a process that serves the embedded engine. A child must not, since it may be killed at any time."""
 
 
 class IdsWanted(msgspec.Struct, tag=10, array_like=True):
-    """So many ids, please."""
+    """Asks for `count` unique ids."""
 
     serial: int
     count: int
 
 
 class Ids(msgspec.Struct, tag=11, array_like=True):
-    """The ids that were asked for."""
+    """Answers IdsWanted. At most `BLOCK_MAX` ids are given."""
 
     serial: int
     ids: list[int]
 
 
 class TablesWanted(msgspec.Struct, tag=12, array_like=True):
-    """The run may make these tables."""
+    """Asks to register tables that the run may create."""
 
     serial: int
     tables: list[str]
 
 
 class TablesHeld(msgspec.Struct, tag=13, array_like=True):
-    """They are held; or they are not, and why."""
+    """Answers TablesWanted. `refusal` is why the tables were refused; empty if they are registered."""
 
     serial: int
     installation: str
@@ -39,33 +39,33 @@ class TablesHeld(msgspec.Struct, tag=13, array_like=True):
 
 
 class SecretsFound(msgspec.Struct, tag=14, array_like=True):
-    """The body will be given these values; they must be masked in what comes from it."""
+    """Asks the worker to mask these values, which the body will be given, in its output."""
 
     serial: int
     values: list[str]
 
 
 class SecretsMasked(msgspec.Struct, tag=15, array_like=True):
-    """They are."""
+    """Answers SecretsFound: the values are masked from now on."""
 
     serial: int
 
 
 class SlotsWanted(msgspec.Struct, tag=16, array_like=True):
-    """How many bodies run at a time, in all workers?"""
+    """Asks how many bodies all live workers together can run at a time."""
 
     serial: int
 
 
 class Slots(msgspec.Struct, tag=17, array_like=True):
-    """So many."""
+    """Answers SlotsWanted. 0 if the worker has no services."""
 
     serial: int
     count: int
 
 
 Question = IdsWanted | TablesWanted | SecretsFound | SlotsWanted
-"""What waits for an answer."""
+"""The messages that get an answer."""
 
 Answer = Ids | TablesHeld | SecretsMasked | Slots
-"""What it is told; the serial is that of its question."""
+"""The answers. `serial` is that of the question."""

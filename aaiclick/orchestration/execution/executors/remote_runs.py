@@ -1,4 +1,4 @@
-"""Runs whose bodies are in other processes: watched, stopped and judged alike, whatever transport leads there."""
+"""Runs whose bodies are in other processes: time limits, stopping and reports, the same for any transport."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from aaiclick.orchestration.models import Claim, Failure, Report
 class RemoteRuns:
     """The runs of one executor.
 
-    `kill_at` says by when, on the machine's monotonic clock, whatever is stopped must be dead.
+    `kill_at` returns the time of the cut-off, by the machine's monotonic clock. Grace periods end there at the latest.
     """
 
     def __init__(self, kill_at: Callable[[], float] = lambda: float("inf")) -> None:
@@ -31,13 +31,16 @@ class RemoteRuns:
         self._killing = False
 
     async def run(self, claim: Claim, work: Callable[[RunLog], Awaitable[Report]]) -> Report:
-        """Return what a run comes to, with a log that is there from its beginning."""
+        """Return the report of a run. Its log is created before `work` begins."""
         log = RunLog(claim.task_id, claim.epoch)
         log.open()
         return await recorded(claim, log, partial(self._begun, claim, log, work))
 
     async def finish(self, claim: Claim, transport: Transport, answer: asyncio.Future[Outcome]) -> Report:
-        """Return what a run comes to that has begun there. If this is cancelled, the body is dead when it ends."""
+        """Wait for a run that has begun, and return its report. Stop it at its time limit, or if this is cancelled.
+
+        When this returns or raises, the run is over or its process is dead.
+        """
         timeout_s = timeout_of(claim)
         try:
             await asyncio.wait([answer], timeout=timeout_s)
@@ -50,7 +53,7 @@ class RemoteRuns:
         return _report(claim, transport, answer.result())
 
     def kill(self) -> None:
-        """From now on, no grace."""
+        """Kill the runs that are being stopped, and from now on stop runs without grace."""
         self._killing = True
         for transport in self._stopping:
             transport.kill()
@@ -67,7 +70,7 @@ class RemoteRuns:
     # ---------------------------------------------------------------- stopping
 
     async def _stop(self, transport: Transport, answer: asyncio.Future[Outcome]) -> None:
-        """Come back when the body is dead; whoever cancels this a second time has no patience."""
+        """Stop a run, and return when it is over. If this is cancelled meanwhile, the process is killed at once."""
         self._stopping.add(transport)
         stopping = asyncio.create_task(self._ask_then_kill(transport, answer))
         impatient = False
@@ -95,7 +98,7 @@ class RemoteRuns:
             await asyncio.wait([answer])
 
 
-# ---------------------------------------------------------------- what a run came to
+# ---------------------------------------------------------------- reports
 
 
 def _report(claim: Claim, transport: Transport, outcome: Outcome) -> Report:
@@ -109,7 +112,7 @@ def _report(claim: Claim, transport: Transport, outcome: Outcome) -> Report:
 
 
 def _timed_out(claim: Claim, timeout_s: float | None, outcome: Outcome) -> Failure:
-    """The limit counts, whatever the body did when it was asked to end; where it was then is told."""
+    """Return the failure of a timed-out run, however the body ended, with the traceback of its end if there is one."""
     failure = failure_of(claim, TaskTimeout(timeout_s=timeout_s))
     last = outcome.failure if isinstance(outcome, Ended) else None
     return replace(failure, traceback=None if last is None else last.traceback)

@@ -1,4 +1,4 @@
-"""The worker's side of what a run asks while its body goes on, over whatever transport its messages come."""
+"""The worker's answers to the questions of a running body (`questions`), for any transport."""
 
 from __future__ import annotations
 
@@ -27,23 +27,26 @@ from aaiclick.orchestration.models import Claim
 from aaiclick.telemetry import masks
 
 Say = Callable[[Answer], None]
-"""Sends an answer to whatever runs the body."""
+"""Sends an answer to the process that runs the body."""
 
 
 class RunAnswers:
-    """Answers one run, through the services of its worker; without one, all is granted."""
+    """Answers the questions of one run through the worker's services. Without services, tables are always granted."""
 
     def __init__(self, claim: Claim, services: RunServices | None) -> None:
         self._claim, self._services = claim, services
         self._asking: set[asyncio.Task[None]] = set()
 
     def end(self) -> None:
-        """The run is over: nobody waits for what is still on its way."""
+        """Cancel pending answers: the run is over."""
         for asking in self._asking:
             asking.cancel()
 
     def answer(self, message: Message, say: Say) -> None:
-        """Answer at once, or as soon as the run's services answer."""
+        """Handle a message of the run. The answer is sent at once, or when the services have answered.
+
+        Raises Broken for a message that a run does not send.
+        """
         match message:
             case EngineWanted():
                 start_owner()
@@ -68,7 +71,7 @@ class RunAnswers:
         say(Slots(serial, 0 if self._services is None else await self._services.slots()))
 
     async def _hold(self, wanted: TablesWanted, say: Say) -> None:
-        """Ask the run's services for the body, which has no way to the state of its own."""
+        """Register tables for the body, which has no connection to the database."""
         if self._services is None:
             say(TablesHeld(wanted.serial, ""))
             return

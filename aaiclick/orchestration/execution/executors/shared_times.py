@@ -1,7 +1,7 @@
-"""Two times that a worker writes and that its nursery and children read, in memory that they share.
+"""The times of the cut-off in shared memory: a worker writes them, its nursery and children read them.
 
-A worker that is paused can tell nobody anything; what it wrote last is there. Both are of the machine's monotonic
-clock, which all processes of it share.
+A paused worker cannot send messages, but the times it wrote last can still be read. They are of the monotonic clock,
+which all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ _TIMES = struct.Struct("dd")
 
 
 class SharedTimes:
-    """When bodies are asked to end, and when they are killed."""
+    """The times at which bodies are asked to end and are killed; infinite until the first `write`.
+
+    `fd` is the descriptor of existing shared memory; with None it is created.
+    """
 
     def __init__(self, fd: int | None = None) -> None:
         fresh = fd is None
         self.fd = _new() if fd is None else fd
-        weakref.finalize(self, os.close, self.fd)  # a heart may still write when nobody reads any more
+        weakref.finalize(self, os.close, self.fd)  # not closed earlier: the heartbeat may write after the executor ends
         self._map = mmap.mmap(self.fd, _TIMES.size)
         if fresh:
             self.write(float("inf"), float("inf"))
@@ -39,7 +42,7 @@ class SharedTimes:
 
 
 def _new() -> int:
-    """A file of that size that has no name."""
+    """Return the descriptor of an unnamed file of the right size."""
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("aaiclick")
     else:

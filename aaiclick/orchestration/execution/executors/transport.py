@@ -1,4 +1,4 @@
-"""The way to a process that runs bodies for a worker. One contract: what a run there needs, however it is reached."""
+"""The contract of transports. A transport connects a worker with a process that runs bodies for it."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ class NeverBegan(AaiclickError):
 
 
 class Lost(NamedTuple):
-    """The process that ran the body died, or cannot be reached any more."""
+    """The outcome of a run whose process died or can no longer be reached: the cause, and a hint for the user."""
 
     cause: str
     hint: str = ""
 
 
 Outcome = Ended | Lost
-"""How a run came back."""
+"""The outcome of a run: the process reported its end, or was lost."""
 
 
 class Transport(Protocol):
-    """One such process, which runs one body at a time.
+    """A process that runs one body at a time.
 
-    How a run is begun there is its own affair: descriptors go along with it, or bytes come back. It gives a future of
-    its Outcome. What the run asks meanwhile goes to its `RunAnswers`.
+    How a run is begun is up to the implementation, since it may pass descriptors, or send output back as bytes.
+    Beginning a run returns a future of its Outcome. The run's questions go to its `RunAnswers`.
     """
 
     spent: bool
-    """Whether it should not be given another run."""
+    """Whether the process must not be given another run."""
 
     def ask(self) -> None:
         """Ask the process to end its run."""
@@ -40,4 +40,4 @@ class Transport(Protocol):
         """Interrupt the body."""
 
     def kill(self) -> None:
-        """End the process, whatever it does; the outcome follows."""
+        """Kill the process. The future of the outcome is then resolved."""

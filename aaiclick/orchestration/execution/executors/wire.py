@@ -1,6 +1,6 @@
-"""The messages between a worker, its nursery and its children: msgpack, each after its length.
+"""The protocol between a worker, its nursery and its children: messages in msgpack, each preceded by its length.
 
-Descriptors ride with the first bytes of the message that they belong to.
+A descriptor is sent together with the first bytes of its message.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ CHILD_BYTES = 1_000
 
 
 class Broken(Exception):
-    """What arrived is no message."""
+    """Raised if received bytes are not a valid message."""
 
 
 class Fork(msgspec.Struct, tag=1, array_like=True):
-    """To the nursery: make a child that speaks through the descriptor that comes with this."""
+    """To the nursery: fork a child. The descriptor of its line is sent with this message."""
 
     serial: int
 
 
 class Signal(msgspec.Struct, tag=2, array_like=True):
-    """To the nursery: send a signal to a child and everything in its group."""
+    """To the nursery: send a signal to a child and its process group."""
 
     pid: int
     number: int
 
 
 class Spare(msgspec.Struct, tag=18, array_like=True):
-    """To the nursery: what this child runs goes on although the worker is cut off; or that is over."""
+    """To the nursery: whether the child's run goes on when the worker is cut off."""
 
     pid: int
     spared: bool
 
 
 class Ready(msgspec.Struct, tag=3, array_like=True):
-    """From the nursery: it can fork."""
+    """From the nursery: it is ready to fork."""
 
 
 class Born(msgspec.Struct, tag=4, array_like=True):
-    """From the nursery: the child is there, or could not be made."""
+    """From the nursery: the child was forked, or could not be, with the `error`."""
 
     serial: int
     pid: int
@@ -57,25 +57,25 @@ class Born(msgspec.Struct, tag=4, array_like=True):
 
 
 class Died(msgspec.Struct, tag=5, array_like=True):
-    """From the nursery: the child is gone, and its group with it; `status` is that of waitpid."""
+    """From the nursery: the child has died and its process group was killed. `status` is that of waitpid."""
 
     pid: int
     status: int
 
 
 class RunMessage(msgspec.Struct, tag=6, array_like=True):
-    """To a child: run this; its output goes into the descriptor that comes with this."""
+    """To a child: run this claim. The descriptor for its output is sent with this message."""
 
     claim: Claim
     log_path: str | None
 
 
 class StopMessage(msgspec.Struct, tag=7, array_like=True):
-    """To a child: please end the run."""
+    """To a child: the run is asked to end."""
 
 
 class Ended(msgspec.Struct, tag=8, array_like=True):
-    """From a child: what the run came to; `spent`: the child should not run another."""
+    """From a child: the run's report, in `done` or `failure`. `spent` says that the child must not run another."""
 
     done: Done | None
     failure: Failure | None
@@ -83,7 +83,7 @@ class Ended(msgspec.Struct, tag=8, array_like=True):
 
     @property
     def report(self) -> Report | None:
-        """One or the other."""
+        """The report, whichever of the two it is; None if there is neither."""
         return self.done or self.failure
 
 
@@ -96,26 +96,29 @@ _decode = msgspec.msgpack.Decoder(Message).decode
 
 
 def report_bytes_max() -> int:
-    """How large a report may be: a result, and all the tasks that a run may make, at a thousand bytes each."""
+    """Return the maximum size of a report in bytes: two of the largest values, all possible tasks, and a margin."""
     limits = settings()
     return 2 * limits.value_bytes_max + CHILD_BYTES * limits.task_children_max + 1_000_000
 
 
 def packed(message: Message) -> bytes:
-    """The bytes of a message."""
+    """Encode a message."""
     body = _encode(message)
     return _LENGTH.pack(len(body)) + body
 
 
 class Inbox:
-    """Bytes become messages as soon as they are complete."""
+    """Decodes a stream of bytes into messages. `bytes_max` limits the size of one message."""
 
     def __init__(self, bytes_max: int = 2**32) -> None:
         self._bytes = bytearray()
         self._bytes_max = bytes_max
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that these bytes complete."""
+        """Yield the messages that these bytes complete. Raises Broken for a message that is invalid or too large.
+
+        It is a generator: the bytes are added when it is iterated.
+        """
         self._bytes += data
         while len(self._bytes) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._bytes)
@@ -133,18 +136,18 @@ class Inbox:
 
 
 def send(line: socket.socket, message: Message) -> None:
-    """Send a message on a line that blocks."""
+    """Send a message on a blocking socket."""
     line.sendall(packed(message))
 
 
 def offer(line: socket.socket, message: Message, fds: Sequence[int] = ()) -> bytes:
-    """Send what fits at once on a line that does not block, with the descriptors; gives what is left to send."""
+    """Send on a non-blocking socket what it accepts at once, with the descriptors. Return the unsent rest."""
     data = packed(message)
     sent = socket.send_fds(line, [data], list(fds)) if fds else line.send(data)
     return data[sent:]
 
 
 def receive(line: socket.socket) -> tuple[bytes, list[int]]:
-    """What has arrived on a line, and the descriptors that came with it; nothing at the line's end."""
+    """Receive bytes and the descriptors sent with them. Empty bytes mean that the other end is closed."""
     data, fds, _, _ = socket.recv_fds(line, CHUNK_BYTES, 16)
     return data, fds

@@ -1,4 +1,4 @@
-"""Reading the log of a run, also while it goes on."""
+"""Reading the log of a run, also while the run is going on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PART_BYTES_MAX = 1_000_000
 
 
 class LogPart(NamedTuple):
-    """Some bytes of a log, how many it has by now, and which file it is: each attempt has its own."""
+    """Bytes of a log, its current size in bytes, and the inode of the file: each attempt has its own file."""
 
     data: bytes
     size: int
@@ -22,9 +22,10 @@ class LogPart(NamedTuple):
 
 
 def read_log(task_id: int, epoch: int | None = None, *, offset: int = 0, limit: int = PART_BYTES_MAX) -> LogPart | None:
-    """Bytes of the log of an attempt, the newest by default; None if there is no such file here.
+    """Return bytes of the log of an attempt, the newest by default; None if this machine has no such file.
 
-    A negative offset counts from the end. No link is followed, so that none shows another file.
+    A negative offset counts from the end. At most `PART_BYTES_MAX` bytes are returned. Symbolic links are not followed,
+    so that none can expose another file.
     """
     path = os.path.join(settings().log_dir, log_name(task_id, epoch))
     try:

@@ -1,7 +1,7 @@
-"""One log for each run: `{task_id}.{epoch}.log`; `{task_id}.log` is the newest attempt.
+"""Writing the logs of runs. Each run has a file `{task_id}.{epoch}.log`; `{task_id}.log` is that of the newest attempt.
 
-Names are made of integers only, and no link is followed. `{task_id}.log` is a hard link, so that whoever refuses
-symbolic links can read it, and it outlives the removal of old attempts.
+Names consist of integers only, and no symbolic link is followed. `{task_id}.log` is a hard link, so that readers which
+refuse symbolic links can open it, and so that it survives the removal of old attempts.
 """
 
 from __future__ import annotations
@@ -19,57 +19,57 @@ from aaiclick.orchestration.rules.naming.log_names import log_name
 from aaiclick.telemetry.masks import Masking
 
 TAIL_BYTES = 64 * 1024
-"""How much of the end is kept of an output that is too long."""
+"""How many bytes of the end are kept of an output that is too long."""
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _backoffs = Backoffs()
-"""By directory. Of the worker, not of the task that runs: they are told outside of any run."""
+"""By log directory. They concern the worker, not a task, so they are logged outside the context of a run."""
 
 
 class RunLog:
-    """The log of one run. The file is made by the first thing that is written, or by `open()`.
+    """The log of one run. The file is created by the first write, or by `open()`. Safe for threads.
 
-    Of an output that is too long the beginning is kept as it comes, and the end is written when the run ends. A task
-    whose log cannot be written goes on without; that is told once for all of them.
+    If the output is too long, its beginning is written as it arrives, and its end when the run ends. A task whose log
+    cannot be written runs on without it; the trouble is logged once for all of them.
     """
 
     __slots__ = ("_epoch", "_fd", "_head_left", "_lock", "_lost", "_masking", "_mid_line", "_tail", "_task_id", "path")
 
     def __init__(self, task_id: int, epoch: int) -> None:
         self._task_id, self._epoch = task_id, epoch
-        self._fd: int | None = None  # negative: it cannot be written
+        self._fd: int | None = None  # None: not created yet; negative: it cannot be written
         self._head_left = -1
         self._tail = b""
-        self._masking: Masking | None = None  # None: nothing was written so far
+        self._masking: Masking | None = None  # None: nothing has been written
         self._lost = 0
         self._mid_line = False
         self._lock: threading.Lock | None = threading.Lock()  # None: the log is closed
         self.path: str | None = None
-        """Where the file is; None while there is none."""
+        """The path of the file; None while there is none."""
 
     def open(self) -> None:
-        """Make the file now, even if nothing will be written."""
+        """Create the file now, even if nothing will be written."""
         self._guarded(b"")
 
     def write(self, data: bytes) -> None:
-        """Add to the log; what comes after its end is dropped."""
+        """Append to the log. After `close`, data is dropped."""
         if data:
             self._guarded(data)
 
     def note(self, text: str) -> None:
-        """Add a line of our own."""
+        """Append one line, marked as written by aaiclick."""
         lead = "\n" if self._mid_line else ""
         self._guarded(f"{lead}[aaiclick] {text}\n".encode(errors="backslashreplace"), ends=True)
 
     def tell(self, text: str) -> None:
-        """Add some lines of our own, as they are."""
+        """Append lines without a mark, such as a traceback."""
         lead = "\n" if self._mid_line else ""
         end = "" if text.endswith("\n") else "\n"
         self._guarded(f"{lead}{text}{end}".encode(errors="backslashreplace"), ends=True)
 
     def close(self) -> None:
-        """Write what was kept of the end, and end the log."""
+        """Write the end of the output that was kept, and close the file."""
         lock = self._lock
         if lock is None:
             return
@@ -88,7 +88,7 @@ class RunLog:
             contextvars.Context().run(_backoffs.over, settings().log_dir)
 
     def _guarded(self, data: bytes, *, ends: bool = False) -> None:
-        """Add the data, masked; `ends`: and what was held back, since nothing goes on after it."""
+        """Append the data, masked. With `ends`, also the bytes that masking has held back, since no value continues."""
         lock = self._lock
         if lock is None:
             return
@@ -96,7 +96,7 @@ class RunLog:
             masking = self._masking = self._masking or Masking()
             masked = masking.feed(data) + (masking.end() if ends else b"")
             backoff = self._add(masked) if self._lock and (masked or not ends) else None
-        if backoff:  # told when the lock is free: a handler of logging may be waiting for it
+        if backoff:  # logged without the lock: a logging handler may be waiting for it
             _tell(backoff)
 
     def _add(self, data: bytes) -> Exception | None:
@@ -117,7 +117,7 @@ class RunLog:
         return backoff or unwritten
 
     def _keep(self, rest: bytes) -> bytes:
-        """Remember the end of the output; gives the line that says so, the first time that something is lost."""
+        """Keep the end of the output. Return the line to write now: a notice, the first time that bytes are lost."""
         room, first, size = _tail_bytes(), not self._lost, len(self._tail) + len(rest)
         self._tail = (rest if len(rest) >= room else self._tail + rest)[-room:]
         self._lost += size - len(self._tail)
@@ -133,7 +133,7 @@ class RunLog:
         return f"[aaiclick] {self._lost} bytes were left out here.\n".encode() + self._tail
 
     def _make(self) -> Exception | None:
-        """Make the file and point `{task_id}.log` to it; gives what went wrong, if anything did."""
+        """Create the file and point `{task_id}.log` to it. Return the error, if there was one."""
         try:
             directory = get_logs_dir()
             path = os.path.join(directory, log_name(self._task_id, self._epoch))
@@ -154,7 +154,10 @@ def _tail_bytes() -> int:
 
 
 def _create(path: str) -> int:
-    """A new file for its owner only; whatever was planted there goes: a run is the first to write its log."""
+    """Create a file for its owner only, and return its descriptor. An existing file or link is deleted first.
+
+    A run is the first to write its log, so an existing file was planted, or is a leftover.
+    """
     try:
         return os.open(path, _FLAGS, 0o600)
     except FileExistsError:
@@ -163,7 +166,7 @@ def _create(path: str) -> int:
 
 
 def _point(directory: str, task_id: int, epoch: int) -> None:
-    """Let `{task_id}.log` be this attempt; what was there before is replaced, not written through."""
+    """Make `{task_id}.log` the log of this attempt. An existing file or link is replaced, never written through."""
     attempt, newest = log_name(task_id, epoch), os.path.join(directory, log_name(task_id))
     passing = os.path.join(directory, f".{attempt}.new")
     with suppress(FileNotFoundError):

@@ -1,1 +1,1 @@
-"""One run: from a claim to its report."""
+"""The steps of one run, from a claim to its report."""

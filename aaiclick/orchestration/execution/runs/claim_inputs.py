@@ -1,4 +1,4 @@
-"""A claim with only what it needs: the inputs of a whole batch of claims come together."""
+"""Reduces a claim to the inputs it needs. Claims of one batch share the inputs of all of them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from aaiclick.orchestration.rules.values.reference_marks import marks_of
 
 
 def narrowed(claim: Claim) -> Claim:
-    """The claim with the inputs that its own arguments need."""
+    """Return the claim with only those inputs that its own arguments refer to, directly or through other inputs."""
     if not (claim.inputs or claim.members or claim.outputs):
         return claim
     try:
         return _narrowed(claim)
-    except ValueError:  # arguments that cannot be read: the run will say so
+    except ValueError:  # the arguments cannot be decoded: the run will fail with that
         return claim
 
 
@@ -38,7 +38,7 @@ def _narrowed(claim: Claim) -> Claim:
 
 
 def _taken(tasks: Sequence[object], known: dict[int, str | None], inputs: dict[int, str | None]) -> list[str]:
-    """Copy the results of these tasks; gives those that are new, which may refer to others in turn."""
+    """Copy the results of these tasks to `inputs`. Return the new ones, which may refer to further tasks."""
     found: list[str] = []
     for task in tasks:
         if task in known and task not in inputs:

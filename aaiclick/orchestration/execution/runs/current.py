@@ -1,4 +1,4 @@
-"""What a body may ask about its own run."""
+"""The run that the current code belongs to, and what a body may ask about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, frozen=True)
 class CurrentRun:
-    """The run that asks. `idempotency_key` is the same for every attempt at the task until someone clears it."""
+    """Describes the calling run. `idempotency_key` is the same for all attempts at the task, until it is cleared."""
 
     task_id: int
     job_id: int
@@ -27,7 +27,7 @@ class CurrentRun:
     name: str
     idempotency_key: str
     log_path: str | None
-    """Where the run's log is; None while it has none."""
+    """The path of the run's log; None while it has none."""
 
 
 class Running:
@@ -40,17 +40,17 @@ class Running:
     ) -> None:
         self.claim, self.log, self.log_path = claim, log, log_path
         self.echoes = echoes
-        """Whether what it prints goes to its log and also where it always goes."""
+        """Whether its output goes to the original streams as well as to its log."""
         self.asked_to_stop = False
         self.services: RunServices | None = None
         self.thread: Thread | None = None
-        """On which a plain function runs, in the worker itself."""
+        """The thread on which a plain function runs, if it runs in the worker itself."""
         self.poll: Callable[[], bool] | None = None
-        """Looks whether someone asked meanwhile; without it, whoever asks sets `asked_to_stop`."""
+        """Checks whether the run was asked to stop. If None, the requester sets `asked_to_stop` directly."""
 
     @property
     def goes_on(self) -> bool:
-        """Whether its body may still do something: until it is told to stop; on a thread, until that has ended."""
+        """Whether its body may still be running: on a thread until that has ended, else until it is asked to stop."""
         return not self.asked_to_stop if self.thread is None else self.thread.is_alive()
 
 
@@ -58,9 +58,10 @@ RUNNING: ContextVar[Running | None] = ContextVar("running", default=None)
 
 
 class going_on:
-    """While this lasts, what runs here is part of a run; whatever of it goes on afterwards is on its own.
+    """A context manager: code inside it, and asyncio tasks started inside it, belong to the run.
 
-    A class, since each run is inside of one: a generator costs twice as much.
+    On exit the run is marked as asked to stop, for tasks and threads that outlive it. It is a class because each run
+    enters one, and a generator-based context manager costs twice as much.
     """
 
     __slots__ = ("_running", "_token")
@@ -80,12 +81,12 @@ _of_this_process: list[Running] = []
 
 
 def occupy(running: Running | None) -> None:
-    """Say that this whole process, all its threads, does nothing but this run."""
+    """Assign all threads of this process to one run; None for no run."""
     _of_this_process[:] = [] if running is None else [running]
 
 
 def get_current_run() -> CurrentRun:
-    """The run that this code is part of."""
+    """Return the run that the calling code belongs to. Raises NoContext outside of a run."""
     running = _find()
     if running is None:
         raise NoContext(call="get_current_run()", hint="Call it in the body of a task.")
@@ -102,7 +103,7 @@ def get_current_run() -> CurrentRun:
 
 
 def cancel_requested() -> bool:
-    """Whether this run should end: a body that takes long asks now and then, and returns."""
+    """Return whether this run should end. A long-running body calls this now and then, and returns if it is True."""
     running = _find()
     if running is None:
         return False
@@ -112,7 +113,7 @@ def cancel_requested() -> bool:
 
 
 def current_services() -> RunServices | None:
-    """Where this run asks before it touches tables; None where nobody keeps account."""
+    """Return the services that this run must ask before it creates tables; None if tables are not registered."""
     running = _find()
     return None if running is None else running.services
 

@@ -1,4 +1,4 @@
-"""From an exception to what is stored of it: type, message and traceback, cut and masked."""
+"""Turns an exception into a Failure: type, message and traceback, shortened and masked."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _CALLERS = (
     *(os.path.join(_LIBRARY, name) for name in ("asyncio", "concurrent", "importlib", "threading.py", "contextlib.py")),
     "<frozen importlib",
 )
-"""Whose frames stand in a traceback before those of the user's code."""
+"""Files whose frames precede those of the user's code in a traceback."""
 
 MESSAGE_MAX = 10_000
 TRACEBACK_MAX = 50_000
 TOLD_MAX = 5
-"""How many failures among the arguments are told with a traceback."""
+"""The maximum number of failed inputs that are listed below a traceback."""
 
 
 def failure_of(claim: Claim, error: BaseException, *, permanent: bool = False) -> Failure:
-    """The report of a run that ended with this error."""
+    """Return the report of a run that ended with this error. A permanent failure is not retried."""
     kinds = tuple(f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
     return Failure(
         task_id=claim.task_id,
@@ -43,7 +43,7 @@ def failure_of(claim: Claim, error: BaseException, *, permanent: bool = False) -
 
 
 def tell(log: RunLog, report: Report) -> None:
-    """End the log of a run that failed with why: where it was, and what ended it from outside."""
+    """Append the reason of a failure to the run's log: the traceback, and for a timeout or crash what ended it."""
     if not isinstance(report, Failure):
         return
     if report.traceback:
@@ -55,7 +55,7 @@ def tell(log: RunLog, report: Report) -> None:
 
 
 def describe(error: BaseException) -> str:
-    """Type and message in a line or more; an error that cannot even say what it is keeps its type."""
+    """Return type and message of an error, storable; if its message cannot be read, the type and why."""
     try:
         said = str(error)
     except BaseException as second:  # str() is the user's code: it may raise anything
@@ -69,13 +69,13 @@ def _trace(error: BaseException, claim: Claim) -> str:
         text = "".join(_without_callers(traceback.TracebackException.from_exception(error, compact=True)).format())
     except Exception as second:
         text = f"(the traceback could not be printed: {type(second).__name__})"
-    for failed in failed_in(claim.inputs.values())[:TOLD_MAX]:  # a body that does not expect them stumbles over them
+    for failed in failed_in(claim.inputs.values())[:TOLD_MAX]:  # they often cause the error of a body
         text += f"Its arguments hold what task {failed.task_id} failed with: {failed}\n"
     return storable(text, TRACEBACK_MAX)
 
 
 def _without_callers(trace: traceback.TracebackException) -> traceback.TracebackException:
-    """The same without what called the body, or imported it; a trace that has nothing else stays whole."""
+    """Remove the frames that called or imported the body. A trace that consists of these only is left whole."""
     left = [trace]
     while left:
         each = left.pop()
@@ -90,8 +90,11 @@ def _is_caller(file: str) -> bool:
 
 
 def storable(text: str, limit: int) -> str:
-    """Text that every database takes: cut in the middle, secrets masked, no NUL, no lone surrogate."""
-    masked = mask_secrets(mask_text(_cut(text, 20 * limit)))  # before the cut that counts, which could halve a secret
+    """Return text that every database accepts: at most about `limit` characters, cut in the middle, secrets masked.
+
+    NUL and lone surrogates are escaped.
+    """
+    masked = mask_secrets(mask_text(_cut(text, 20 * limit)))  # before the final cut, which could halve a secret
     return _cut(masked, limit).replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -1,7 +1,7 @@
-"""What a body prints goes to its run's log, also while others print (pitfall T28).
+"""Captures what bodies print in the logs of their runs, while several run in one process (pitfall T28).
 
-sys.stdout and sys.stderr are replaced by streams that look which run is writing; outside of runs everything goes where
-it always went. A run that prints nothing pays nothing.
+sys.stdout and sys.stderr are replaced by streams that look up which run is writing. Outside of runs they pass output
+on to the original streams. A run that prints nothing costs nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _users = 0
 
 
 def install() -> None:
-    """Put the streams and a logging handler in place; to be removed as often."""
+    """Install the streams and a logging handler. Each call needs a matching `remove`."""
     global _users
     _users += 1
     if _users == 1:
@@ -33,7 +33,7 @@ def install() -> None:
 
 
 def ensure() -> None:
-    """Put the streams in place again, if someone has replaced them meanwhile."""
+    """Install the streams again if other code has replaced them."""
     if type(sys.stdout) is not RunStream:
         sys.stdout = RunStream(sys.stdout)
     if type(sys.stderr) is not RunStream:
@@ -41,7 +41,7 @@ def ensure() -> None:
 
 
 def remove() -> None:
-    """Put back what was there."""
+    """Restore the original streams, once this was called as often as `install`."""
     global _users
     _users -= 1
     if _users:
@@ -59,67 +59,64 @@ def _log() -> RunLog | None:
 
 
 def _is_hidden() -> bool:
-    """Whether what is printed here goes to a run's log alone."""
+    """Return whether output of the current context goes only to the log of a run."""
     running = RUNNING.get()
     return running is not None and running.log is not None and not running.echoes
 
 
 class RunStream(io.TextIOBase):
-    """Text for the log of the run that writes, or for the stream that was there before."""
+    """A text stream that writes to the log of the current run, or to the original stream outside of runs."""
 
     def __init__(self, real: TextIO | None) -> None:
         self.real = real
         self._bytes = _RunBytes(self)
 
     def write(self, text: str, /) -> int:
-        """Write to the run's log, at once."""
+        """Write without buffering."""
         log = _log()
         if log is not None:
             log.write(text.encode("utf-8", "backslashreplace"))
         if self.real is not None and not _is_hidden():
-            self.real.write(mask_text(text))  # a thread that a body began is outside of its run
+            self.real.write(mask_text(text))  # masked: a thread that a body started is outside of its run
         return len(text)
 
     def flush(self) -> None:
-        """Nothing waits in a log."""
+        """Flush the original stream; logs are not buffered."""
         if self.real is not None and not _is_hidden():
             self.real.flush()
 
     def isatty(self) -> bool:
-        """A log is no terminal."""
+        """Return False inside a run that does not echo, since its log is not a terminal."""
         return self.real is not None and not _is_hidden() and self.real.isatty()
 
     def fileno(self) -> int:
-        """The real one: what is written to it directly is not captured."""
+        """Return the descriptor of the original stream. What is written to it directly is not captured."""
         if self.real is None:
             raise io.UnsupportedOperation("fileno")
         return self.real.fileno()
 
     def writable(self) -> bool:
-        """It is."""
         return True
 
     def close(self) -> None:
-        """It stays open: others write too."""
+        """Do nothing: other code writes to the same stream."""
 
     @property
     def buffer(self) -> _RunBytes:
-        """The stream for bytes."""
+        """The binary stream, as `sys.stdout.buffer`."""
         return self._bytes
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """How text becomes bytes."""
         return "utf-8" if self.real is None or _is_hidden() else self.real.encoding
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
-        """What becomes of text that cannot be encoded."""
         return "backslashreplace" if self.real is None or _is_hidden() else self.real.errors
 
 
 class _RunBytes(io.RawIOBase):
-    """Bytes for the log of the run that writes, or for the stream that was there before."""
+    """A binary stream that writes to the log of the current run, or to the original stream outside of runs."""
 
     def __init__(self, text: RunStream) -> None:
         self._text = text
@@ -148,18 +145,22 @@ class _RunBytes(io.RawIOBase):
 
 
 class _RunHandler(logging.Handler):
-    """Records of a run go to its log, beside wherever the user's own handlers send them."""
+    """Writes log records of a run to its log, in addition to the user's own handlers.
+
+    If this is the only handler of the root logger, records are also printed where they are not hidden, as
+    `logging.lastResort` would: it would be in use if this handler were not installed.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         log = _log()
         if log is not None:
             log.write((self.format(record) + "\n").encode("utf-8", "backslashreplace"))
-        last = logging.lastResort  # what logging would have used, were we not there
+        last = logging.lastResort
         if _is_hidden() or last is None or record.levelno < last.level or logging.getLogger().handlers != [self]:
             return
         if log is None:
             last.handle(record)
-        elif isinstance(sys.stderr, RunStream) and sys.stderr.real is not None:  # the log has it already
+        elif isinstance(sys.stderr, RunStream) and sys.stderr.real is not None:  # not through sys.stderr: it is logged
             sys.stderr.real.write(mask_text(last.format(record)) + "\n")
 
 

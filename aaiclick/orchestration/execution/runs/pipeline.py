@@ -1,8 +1,8 @@
-"""The life of one run, from a claim to its report: a value that goes through open, prepare, call, lower and complete.
+"""The pipeline of one run, from a claim to its report: open, prepare, call, lower and complete.
 
-It is told here once, wherever the body runs. How a body is called and how anything is waited for differs, and is a
-Caller's to know: `runner` has one for the worker's own process, `executors/child_process/main_thread`
-one for a child's.
+It is the same wherever the body runs. How a body is called and how coroutines are awaited depends on the process, and
+is implemented by a Caller: that of `runner` for the worker's own process, that of
+`executors/child_process/main_thread` for a child process.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ T = TypeVar("T")
 
 
 class Stage(Enum):
-    """Where a run is."""
+    """The stage that a run has reached."""
 
     OPEN = "open"
-    """The Objects that its arguments refer to are opened."""
+    """Opening the Objects that its arguments refer to."""
     PREPARE = "prepare"
-    """The function is found, its arguments are decoded. What fails here would fail again."""
+    """Importing the function and decoding its arguments. A failure here is permanent, since it would repeat."""
     CALL = "call"
-    """The body runs."""
+    """Running the body."""
     LOWER = "lower"
-    """Tables are made of what it returned of queries and frames."""
+    """Creating tables for the queries and frames that it returned."""
     COMPLETE = "complete"
-    """The result and what was made become the report."""
+    """Making the report of the result and the tasks that were made."""
     CLOSE = "close"
-    """There is a report; what the run opened is given back."""
+    """There is a report; releasing what the run opened."""
 
 
 class PipelineRun:
-    """One run on its way through the stages."""
+    """The state of one run, which each stage fills further."""
 
     __slots__ = ("claim", "data", "function", "kwargs", "opened", "stage", "value")
 
     function: Callable[..., Any]
     kwargs: dict[str, Any]
     value: Any
-    """What the body returned."""
+    """The value that the body returned."""
 
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
@@ -70,42 +70,42 @@ class PipelineRun:
 
 
 class Stopped(SystemExit):
-    """The worker wants this run to end: raised in the body, so that its `finally` blocks run."""
+    """Raised in a body that the worker stops, so that its `finally` blocks run."""
 
 
 class Raised(Exception):
-    """What a body raised: some kinds cannot be raised again in a coroutine, or would end its loop."""
+    """Wraps an exception of a body: some kinds cannot be raised in a coroutine (StopIteration), or end the loop."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
 
 class Caller(Protocol):
-    """How a body is called where it runs; one for each run, entered before its first stage and left after its last."""
+    """Calls a body in one kind of process. Each run has one, entered before its first stage and left after its last."""
 
     def __enter__(self) -> object: ...
 
     def __exit__(self, *error: object) -> None:
-        """Give back what was made for the run."""
+        """Release what was made for the run."""
 
     async def call(self, run: PipelineRun) -> object:
-        """Return what the body returns."""
+        """Call the body and return its value."""
 
     async def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what this comes to; it is cancelled if the run is stopped."""
+        """Await a coroutine and return its value. It is cancelled if the run is stopped."""
 
     async def finish(self, work: Coroutine[Any, Any, None]) -> None:
-        """Come back when this is over, also if the run is stopped."""
+        """Run a coroutine to its end, also if the run is stopped."""
 
     def is_own(self, error: BaseException) -> bool:
-        """Whether an error is for whoever runs bodies here, rather than what the run came to."""
+        """Return whether an error concerns the process that runs the body and must be raised, not reported."""
 
     def met(self, claim: Claim, error: BaseException) -> None:
-        """Be told of an exception of the body before it becomes a report."""
+        """Called with an exception of the run before it becomes a report, for example to open a debugger."""
 
 
 async def run_through(claim: Claim, caller: Caller) -> Report:
-    """Take a claim through all stages and return what it came to: whatever goes wrong on the way is a failure."""
+    """Take a claim through all stages and return its report. Errors become failures, except those of the Caller."""
     run = PipelineRun(claim)
     with arguments_from_outside(has_outside_arguments(claim.entrypoint)):
         try:
@@ -166,11 +166,14 @@ def _failed(run: PipelineRun, caller: Caller, error: BaseException) -> Failure:
 
 
 def prepare(claim: Claim, opened: Opened) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Return the function to call and its arguments; the user's module is imported. Secrets become their values."""
+    """Import the user's module, and return the function and its arguments, with Secrets replaced by their values.
+
+    A function that hands Secrets on, such as a workflow, gets them unchanged.
+    """
     with_secrets = may_name_secrets(claim)
     if with_secrets:
         mask_values(_arguments(claim, opened, importing=False))
-    found = resolve(claim.entrypoint)  # first: what it imports may be where the types of its arguments are
+    found = resolve(claim.entrypoint)  # first: its module may define or import the types of the arguments
     kwargs = _arguments(claim, opened)
     function = unwrap(found)
     check_call(function, kwargs, claim.entrypoint)
@@ -200,7 +203,7 @@ def _arguments(claim: Claim, opened: Opened, *, importing: bool = True) -> dict[
 
 
 async def _call(run: PipelineRun, caller: Caller) -> None:
-    """Call the body; a parameter that is annotated as an Object gets one."""
+    """Call the body. Arguments of parameters annotated as Objects are converted to Objects first."""
     if wanting_objects(run.function):
         run.kwargs = await caller.wait(run.data.convert(run.function, run.kwargs))
     run.value = await caller.call(run)
@@ -212,7 +215,7 @@ async def _lower(run: PipelineRun, caller: Caller) -> None:
 
 
 async def _complete(run: PipelineRun, caller: Caller, staging: Staging) -> Report:
-    """What is too large for the state goes to ClickHouse; tables that the report refers to outlive the run."""
+    """Make the report. Values too large for the database go to ClickHouse; tables in the report outlive the run."""
     report = completed(run.claim, run.value, staging)
     run.value = None  # it may be large, and is in the report
     if is_heavy(report):

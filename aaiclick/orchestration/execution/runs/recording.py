@@ -1,4 +1,4 @@
-"""The worker's account of one run, whoever runs its body: a log from the first line to what ended it."""
+"""The worker's part of the log of a run, wherever the body runs: adding the reason of a failure, and closing it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from aaiclick.orchestration.models import Claim, Report
 
 
 async def recorded(claim: Claim, log: RunLog | None, run: Callable[[], Awaitable[Report]]) -> Report:
-    """Return what a run comes to: its log ends with why it failed, is closed, and is named in the report.
+    """Await a run and return its report, which names the log. The reason of a failure is appended to the log.
 
-    Without a log, nothing but the run's fields on what is logged meanwhile.
+    Lines that are logged meanwhile carry the fields of the run. The log is closed at the end. `log` may be None.
     """
     if log is None:
         with in_scope_of(claim):

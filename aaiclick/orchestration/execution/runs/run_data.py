@@ -1,4 +1,4 @@
-"""The Objects of a run: those it is given, those it makes, and those it returns."""
+"""The Objects of a run: opens its arguments, creates its tables, and decides which of them outlive it."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ Opened = Mapping[str, object]
 """Objects and Views, by the text of their references."""
 
 TABLES = ("object", "view", "blob")
-"""What refers to a table."""
+"""The kinds of references to tables."""
 
 NAMES_FIRST, NAMES_MIN, NAMES_MAX = 1, 3, 256
-"""How many names for tables are taken at a time: at first, for a run that makes one table; then at least; at most."""
+"""How many table names are registered at a time: initially (most runs create one table), then at least and at most."""
 
 UNMET_MAX = 2_000
-"""Characters that are stored of an expectation that was not met."""
+"""The maximum number of characters stored of an expectation that was not met."""
 
 _wanting: dict[Any, frozenset[str]] = {}
 REMEMBERED_MAX = 10_000
 
 
 class RunData:
-    """What one run has in ClickHouse. Nothing is opened before it is needed."""
+    """The data of one run in ClickHouse. Nothing is opened before it is needed."""
 
     __slots__ = ("_claim", "_context", "_services", "_lifetime", "_opening", "_unmet", "_url")
 
@@ -62,11 +62,11 @@ class RunData:
 
     @property
     def is_open(self) -> bool:
-        """Whether anything was needed."""
+        """Whether the context of the run is open."""
         return self._context is not None
 
     async def context(self) -> Context:
-        """The context of the run: its tables carry the numbers of the run, and those that it returns outlive it."""
+        """Return the context of the run, opened by the first call. Names of its tables contain task id and epoch."""
         if self._context is None:
             if self._opening is None or self._opening.done():
                 self._opening = asyncio.ensure_future(self._open())
@@ -74,7 +74,7 @@ class RunData:
         return self._context
 
     async def _open(self) -> Context:
-        """Before anything is opened, the first names are taken; what the arguments refer to is held by the claim."""
+        """Open the context, after registering the first table names. Tables of the arguments are held by the claim."""
         claim = self._claim
         installation = "" if self._services is None else await self._hold(0)
         self._url = get_ch_url()
@@ -94,7 +94,7 @@ class RunData:
         )
 
     async def _hold(self, granted: int) -> str:
-        """What is known since the claim needs no question."""
+        """Register the next block of table names. The first name may have been registered with the claim already."""
         assert self._services is not None
         claim, numbers = self._claim, range(granted + 1, granted + _block(granted) + 1)
         if claim.registered and list(numbers) == [1]:
@@ -102,12 +102,15 @@ class RunData:
         return await self._services.hold(claim, [run_table(claim.task_id, claim.epoch, number) for number in numbers])
 
     async def _take_names(self, granted: int) -> int:
-        """More names for tables, written down before they are used."""
+        """Register more table names before they are used. Return how many there are now."""
         await self._hold(granted)
         return granted + _block(granted)
 
     async def open_arguments(self) -> Opened:
-        """The Objects and Views that the arguments refer to, and the texts of those that are too large."""
+        """Return the Objects and Views that the arguments refer to, and the texts of values stored in blob tables.
+
+        They are keyed by `key_of`.
+        """
         texts = (self._claim.kwargs_json, *self._claim.inputs.values())
         context = await self.context()
         referred = {key_of(kind, payload): (kind, payload) for text in texts for kind, payload in _referred(text)}
@@ -119,9 +122,9 @@ class RunData:
         return opened
 
     async def convert(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """A parameter that is annotated as an Object gets one, whatever the producer returned.
+        """Convert arguments of parameters annotated as Objects to Objects, whatever the producing task returned.
 
-        What holds a failure stays as it is: the body is to see it.
+        A value that contains a failure is left unchanged, so that the body sees it. `kwargs` is changed in place.
         """
         for name in wanting_objects(function) & kwargs.keys():
             value = kwargs[name]
@@ -130,9 +133,10 @@ class RunData:
         return kwargs
 
     async def lower(self, value: Any, around: tuple[int, ...] = ()) -> Any:
-        """What a body returned, with tables made of its queries and its frames; these stay.
+        """Replace the queries and data frames in a returned value by Objects, and keep their tables after the run.
 
-        What contains itself is left as it is: it is refused when it is encoded.
+        A value that contains itself is returned unchanged: encoding refuses it later. `around` holds the ids of the
+        containers that surround the value.
         """
         if id(value) in around or not holds_data(value):
             return value
@@ -152,7 +156,7 @@ class RunData:
         return value
 
     def hand_on(self, report: Report) -> Report:
-        """The report; tables that the result and the arguments of new tasks refer to stay."""
+        """Keep the tables that the result and the arguments of new tasks refer to. Return the report unchanged."""
         if self._lifetime is not None and isinstance(report, Done):
             children = () if report.children is None else report.children.tasks
             for text in (report.result_json, *(new.kwargs_json for new in children)):
@@ -161,7 +165,7 @@ class RunData:
         return report
 
     async def lighten(self, report: Report) -> Report:
-        """The report with what is too large for the state in tables of the run, and references instead."""
+        """Return the report with values too large for the database replaced by references to blob tables."""
         if not isinstance(report, Done) or not is_heavy(report):
             return report
         limit, text, children = settings().value_bytes_max, report.result_json, report.children
@@ -180,7 +184,7 @@ class RunData:
         return new._replace(kwargs_json=arguments_with(new.kwargs_json, tables))
 
     async def _blob(self, text: str) -> str:
-        """A table with this text, which stays."""
+        """Store a text in a new table, which is kept after the run. Return the table's name."""
         context = await self.context()
         assert self._lifetime is not None
         keeper = await self._lifetime.new_table()
@@ -189,7 +193,10 @@ class RunData:
         return keeper.table
 
     def sign(self, report: Report) -> Report:
-        """The report with what the run leaves in ClickHouse and did not find there; once it has ended."""
+        """Return the report with the tables that the run leaves, and the expectations that were not met.
+
+        Call it after `end`.
+        """
         if self._unmet:
             report = replace(report, unmet=tuple((move, storable(line, UNMET_MAX)) for move, line in self._unmet))
         if self._services is None or (self._opening is None and not self._claim.registered):
@@ -197,7 +204,7 @@ class RunData:
         return replace(report, made=() if self._lifetime is None else self._lifetime.left)
 
     async def end(self) -> None:
-        """Drop what the run made and neither returned nor handed on."""
+        """Close the context, and drop the tables that the run created and did not keep."""
         context, self._context = self._context, None
         if context is not None:
             self._unmet = tuple(context.expected)
@@ -206,28 +213,28 @@ class RunData:
 
 
 def _block(granted: int) -> int:
-    """How many names are taken after so many: as many again."""
+    """Return how many names to register after `granted` ones: as many again, within the bounds."""
     return min(max(granted, NAMES_MIN), NAMES_MAX) if granted else NAMES_FIRST
 
 
 def refers_to_objects(claim: Claim) -> bool:
-    """Whether the arguments refer to Objects or Views; a text with one of these words does not."""
+    """Return whether the arguments refer to tables. The mere words `object` or `view` in a text do not count."""
     return any(map(_referred, (claim.kwargs_json, *claim.inputs.values())))
 
 
 def _referred(text: str | None) -> list[tuple[str, dict[str, Any]]]:
-    """The Objects and Views that a text of values refers to, as kind and payload."""
+    """Return the references to tables in encoded values, as (kind, payload)."""
     marks = marks_of(text) if text is not None and mentions_objects(text) else ()
     return [(kind, payload) for kind, payload in marks if kind in TABLES and isinstance(payload, dict)]
 
 
 def key_of(kind: str, payload: Mapping[str, Any]) -> str:
-    """A reference as a text that is the same for the same reference."""
+    """Return a canonical text of a reference, used as a dictionary key."""
     return json.dumps([kind, payload["table"] if kind == "blob" else payload], sort_keys=True)
 
 
 def wanting_objects(function: Callable[..., Any]) -> frozenset[str]:
-    """The parameters that are annotated as Objects or Views."""
+    """Return the names of parameters that are annotated as Objects or Views."""
     found = _wanting.get(function)
     if found is None:
         if len(_wanting) >= REMEMBERED_MAX:
@@ -239,7 +246,7 @@ def wanting_objects(function: Callable[..., Any]) -> frozenset[str]:
 
 
 def _means_object(annotation: Any) -> bool:
-    """Whether it is an Object or a View, or one of these among others; a list of them is a list."""
+    """Return whether an annotation is Object or View, or a union that contains one. A list of Objects is not."""
     if isinstance(annotation, str):
         try:
             return _names_object(ast.parse(annotation.strip(), mode="eval").body)
@@ -252,7 +259,7 @@ def _means_object(annotation: Any) -> bool:
 
 
 def _names_object(said: ast.expr) -> bool:
-    """The same of an annotation that is a text: what it names may be known to type checkers only."""
+    """Do the same for an annotation that is a string, by name only: it may be importable by type checkers only."""
     if isinstance(said, ast.Constant):
         return isinstance(said.value, str) and _means_object(said.value)
     if isinstance(said, ast.BinOp):
@@ -267,12 +274,12 @@ def _last_name(said: ast.expr) -> str:
 
 
 def _is_frame(value: object) -> bool:
-    """Whether it is a table of Arrow, pandas or polars."""
+    """Return whether the value is of Arrow, pandas or polars, without importing them."""
     return (type(value).__module__ or "").partition(".")[0] in ("pyarrow", "pandas", "polars")
 
 
 def holds_data(value: object) -> bool:
-    """Whether there is anything of ClickHouse in a value, however deep, or for it."""
+    """Return whether a value contains, at any depth, Objects, Views, queries or data frames."""
     left: list[Any] = [value]
     seen: set[int] = set()
     while left:
@@ -295,7 +302,7 @@ PLAIN = {type(None), bool, int, float, str, bytes}
 
 
 def is_heavy(report: Report) -> bool:
-    """Whether a report has texts that are too large for the state."""
+    """Return whether a report contains values that are too large for the database."""
     if not isinstance(report, Done):
         return False
     limit, children = settings().value_bytes_max, report.children

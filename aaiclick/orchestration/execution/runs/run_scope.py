@@ -1,4 +1,4 @@
-"""What goes on inside a run is told apart: its log lines carry its fields, its spans belong to its own."""
+"""The logging and tracing scope of a run: log lines carry its fields, and spans are children of its span."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def in_scope_of(claim: Claim) -> AbstractContextManager[None]:
-    """While this lasts, whatever is logged or traced here is about this run."""
+    """Return a context manager that adds the run's fields to log lines, and makes its span the parent of spans."""
     spans = tracing()
     return bound(**fields_of(claim)) if spans is None else _traced(claim, spans)
 
@@ -28,10 +28,10 @@ def _traced(claim: Claim, spans: Spans) -> Iterator[None]:
 
 
 def fields_of(claim: Claim) -> dict[str, Field]:
-    """The fields of a run."""
+    """Return the log fields of a run."""
     return {"job": claim.job_id, "task": claim.task_id, "epoch": claim.epoch, "worker": claim.worker_id}
 
 
 def about_run(claim: Claim) -> dict[str, Mapping[str, Field]]:
-    """The fields of a run, for one line."""
+    """Return the `extra` argument that adds the fields of a run to one log line."""
     return about(**fields_of(claim))

@@ -1,4 +1,4 @@
-"""From the Secrets among a run's arguments to their values, in the process that runs the body, just before it does."""
+"""Replaces the Secrets among a run's arguments by their values, in the process that runs the body, just before it."""
 
 from __future__ import annotations
 
@@ -13,33 +13,39 @@ from aaiclick.orchestration.submitting.entrypoints import kind_of, unwrap
 from aaiclick.telemetry import masks
 
 LENGTH_MIN = 8
-"""A shorter value cannot be told from other text, and so cannot be masked."""
+"""The minimum length of a secret value. A shorter one would match ordinary text, and so cannot be masked."""
 
 
 def mask_passwords() -> None:
-    """Mask the passwords of our own databases in all that comes from bodies: they find the addresses around them."""
+    """Mask the passwords of aaiclick's own databases: bodies can read the URLs in their environment."""
     chosen = settings()
     masks.remember_passwords((chosen.sql_url, chosen.ch_url))
 
 
 def may_name_secrets(claim: Claim) -> bool:
-    """Whether the arguments, or the results among them, may name Secrets."""
+    """Return whether the arguments, or the results they refer to, may contain Secrets."""
     return mentions_secrets(claim.kwargs_json) or any(map(mentions_secrets, claim.inputs.values()))
 
 
 def mask_values(kwargs: dict[str, object]) -> None:
-    """Mask what the arguments name from now on, also in what the import of the body's module prints."""
+    """Mask the values of the Secrets among the arguments.
+
+    It is called before the body's module is imported, so that what the import prints is masked too.
+    """
     values = (os.environ.get(secret.variable, "") for secret in secrets_in(kwargs))
     masks.remember(value for value in values if not _trouble_with(value))
 
 
 def hands_on_secrets(found: object) -> bool:
-    """Whether a function gets Secrets as they are, for the tasks that it makes: a workflow, an operator."""
+    """Return whether a function gets Secrets unresolved, to pass them to tasks it makes: a workflow or an operator."""
     return kind_of(found) == "job" or keeps_secrets(unwrap(found))
 
 
 def reveal(kwargs: dict[str, object]) -> dict[str, object]:
-    """The arguments with the values of their Secrets; refused if one has none."""
+    """Return the arguments with Secrets replaced by their values.
+
+    Raises VariableUnusable if a variable is missing, or its value cannot be masked.
+    """
     return {name: revealed(value, _value_of) for name, value in kwargs.items()}
 
 
@@ -56,7 +62,7 @@ def _value_of(secret: Secret) -> str:
 
 
 def _trouble_with(value: str) -> str:
-    """Why a value cannot be kept out of logs; empty if it can."""
+    """Return why a value cannot be masked in logs; an empty text if it can."""
     if len(value) < LENGTH_MIN:
         return f"its value has fewer than {LENGTH_MIN} characters, which cannot be told from other text"
     return "" if is_storable(value) else "its value is not UTF-8"

@@ -1,4 +1,4 @@
-"""Where a run asks before it makes tables: they are known before they are there."""
+"""The services that a worker offers to its runs: registering tables before they are created, and counting slots."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.models import Claim
 
 ANSWER_S_MAX = 60.0
-"""After so long a question is given up, and asked again on another connection."""
+"""The timeout of a call to the coordinator, after which it is made again on another connection."""
 
 T = TypeVar("T")
 
 
 class RunServices(Protocol):
-    """What a run may ask while its body goes on."""
+    """The requests of a run while its body is running."""
 
     async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
-        """Perhaps make these tables; gives what this installation is called.
+        """Register tables that the run may create. Return the name of this installation.
 
-        Refused (ClaimLost) where the run is not its task's any more.
+        Raises ClaimLost if the run's claim is no longer live.
         """
 
     async def slots(self) -> int:
-        """How many bodies all live workers run at a time."""
+        """Return how many bodies all live workers together can run at a time."""
 
 
 class WorkerServices:
-    """The worker's: it asks the state, again and again until there is an answer."""
+    """The services of a worker: they call the coordinator, and repeat failed calls until there is an answer."""
 
     def __init__(self, coordinator: Coordinator, clock: Clock, noted: Callable[[tuple[int, int]], None]) -> None:
         self._coordinator = coordinator
@@ -41,15 +41,15 @@ class WorkerServices:
         self._home: asyncio.AbstractEventLoop | None = None
 
     def open(self) -> None:
-        """It is in this loop that the state is asked."""
+        """Make the running event loop the one from which the coordinator is called."""
         self._home = asyncio.get_running_loop()
 
     async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
-        """A body on a thread may have a loop of its own: the question goes to the worker's."""
+        """Register tables. The call is made on the worker's loop: a body on a thread may have a loop of its own."""
         return await self._at_home(self._hold(claim, tables))
 
     async def slots(self) -> int:
-        """Those of the whole fleet."""
+        """Return the number of slots of all live workers."""
         return await self._at_home(self._until_answered("counting the slots", self._coordinator.slots))
 
     async def _at_home(self, asking: Coroutine[Any, Any, T]) -> T:
@@ -58,7 +58,7 @@ class WorkerServices:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asking, self._home))
 
     async def _hold(self, claim: Claim, tables: Sequence[str]) -> str:
-        self._noted((claim.task_id, claim.epoch))  # before: the answer may be lost
+        self._noted((claim.task_id, claim.epoch))  # before the call, since its answer may be lost
         what = f"task {claim.task_id}: holding its tables"
         return await self._until_answered(what, lambda: self._coordinator.hold(claim, tables))
 

@@ -1,4 +1,4 @@
-"""The spans of a worker's runs: claimed, run, reported. Kept apart so that a worker without tracing pays nothing."""
+"""The spans of a worker's runs: claim, run and report. A worker without tracing does not create a RunSpans."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ if TYPE_CHECKING:
     from aaiclick.telemetry.spans import Attributes, Spans
 
 UNREPORTED_MAX = 100_000
-"""Runs whose reports are on their way; those of a lost session never arrive."""
+"""The maximum number of ended runs to remember until their reports are acknowledged. Those of a lost session never are,
+so all are forgotten when the limit is reached."""
 
 Key = tuple[int, int]
 
 
 def run_spans() -> RunSpans | None:
-    """What makes the spans of a worker; None while nobody wants any."""
+    """Return a new RunSpans; None if tracing is off."""
     spans = tracing()
     return None if spans is None else RunSpans(spans)
 
 
 class RunSpans:
-    """Remembers when each run began and ended, and makes its spans when they are over."""
+    """Remembers when each run began and ended, and adds a span for each step that has finished."""
 
     def __init__(self, spans: Spans) -> None:
         self._spans = spans
@@ -34,17 +35,17 @@ class RunSpans:
         self._ended: dict[Key, tuple[Claim, int]] = {}
 
     def claimed(self, claims: Sequence[Claim], asked_ns: int) -> None:
-        """These came of one call, asked then."""
+        """Add the spans of claims that came from one call, made at `asked_ns`."""
         now = time.time_ns()
         for claim in claims:
             self._spans.add(Step.CLAIM, key_of(claim), asked_ns, now, _facts(claim))
 
     def began(self, claim: Claim) -> None:
-        """A body is about to begin."""
+        """Note that a body is about to begin."""
         self._began[(claim.task_id, claim.epoch)] = time.time_ns()
 
     def ended(self, claim: Claim, report: Report | None) -> None:
-        """A body is over; without a report, it was stopped."""
+        """Add the span of a body that has ended. Without a report it was stopped."""
         key, now = (claim.task_id, claim.epoch), time.time_ns()
         began = self._began.pop(key, now)
         error = "stopped" if report is None else _kind_of_error(report)
@@ -55,7 +56,7 @@ class RunSpans:
             self._ended[key] = (claim, now)
 
     def reported(self, reports: Sequence[Report], accepted: Collection[Key]) -> None:
-        """These were acknowledged; those that were not accepted came too late."""
+        """Add the spans of acknowledged reports. Those that were not accepted get the error `late`."""
         now = time.time_ns()
         for report in reports:
             found = self._ended.pop((report.task_id, report.epoch), None)
@@ -65,7 +66,6 @@ class RunSpans:
 
 
 def key_of(claim: Claim) -> RunKey:
-    """The run of a claim."""
     return RunKey(claim.job_id, claim.task_id, claim.epoch)
 
 

@@ -1,4 +1,4 @@
-"""What a body made and returned becomes part of its report."""
+"""Collects the tasks and groups that a body makes, and puts them and its result into the report."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from aaiclick.telemetry.masks import is_mentioned
 
 
 def new_staging(claim: Claim) -> Staging:
-    """Where a run of this claim gathers what it makes."""
+    """Return the staging area for the tasks and groups that a run of this claim makes."""
     services = current_services()
     return Staging(claim.job_id, settings().task_children_max, None if services is None else services.slots)
 
 
 def completed(claim: Claim, value: object, staging: Staging) -> Report:
-    """The report of a body that returned this, and made that.
+    """Return the report of a body that returned `value` and made the tasks and groups in `staging`.
 
-    A result that cannot travel fails the task at once: it would fail again (pitfall T21).
+    A result that cannot be encoded fails the task permanently, since a retry would fail too (pitfall T21).
     """
     if isinstance(value, TaskResult) and not value.tasks:
         value = value.data
@@ -35,14 +35,17 @@ def completed(claim: Claim, value: object, staging: Staging) -> Report:
         if is_mentioned(text):
             raise ValueExposed(what="The result", hint="Return something else.")
         children = _children(claim, staging, returned) if staging or returned else None
-    except Exception as error:  # encoding meets objects of the user's: they may raise anything
+    except Exception as error:  # encoding calls code of the user's objects, which may raise anything
         staging.forget()
         return failure_of(claim, error, permanent=True)
     return Done(claim.task_id, claim.epoch, text, children=children)
 
 
 def _children(claim: Claim, staging: Staging, returned: list[Node]) -> Children | None:
-    """All that was made and is not stored elsewhere; what was returned must be of this job."""
+    """Return the nodes that were made and not applied by the body; None if there are none.
+
+    Raises ValueNotPortable if the task returns itself, its own group, or a task that needs its result.
+    """
     for node in returned:
         if node.id == claim.task_id or node.id == claim.group_id:
             rule = "a task cannot return itself, or the group that it is in"

@@ -1,4 +1,4 @@
-"""Runs in this process: coroutines in its loop, plain functions on threads of their own."""
+"""Runs bodies in this process: coroutines in the running loop, plain functions on threads of their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Watcher(Protocol):
-    """Who wants to meet an exception before it becomes a report."""
+    """A function that is called with an exception before it becomes a report, such as a debugger."""
 
     def __call__(self, claim: Claim, error: BaseException, /) -> None: ...
 
@@ -29,17 +29,17 @@ class Watcher(Protocol):
 async def run_claim(
     claim: Claim, *, threads: bool = True, watcher: Watcher | None = None, interruptible: bool = True
 ) -> Report:
-    """Run the body of a claimed task here and return what it came to.
+    """Run the body of a claimed task in this process and return its report.
 
-    A plain function runs on a thread, so that others go on; with `threads=False` it runs where this runs, which is
-    what a debugger wants. Whatever a body raises becomes a failure, except the interrupt of whoever watches it
-    (`interruptible=False`: nobody does).
+    A plain function runs on a thread, so that the loop goes on; with `threads=False` it runs on the calling thread, as
+    a debugger needs. Exceptions of the body become failures. With `interruptible=True`, KeyboardInterrupt is raised
+    instead: it is the user who ends `job_test`.
     """
     return await run_through(narrowed(claim), _Here(threads, watcher, interruptible))
 
 
 class _Here:
-    """Calls bodies in the loop that runs here. Their time is limited here as well."""
+    """The Caller for this process: calls bodies in the running loop or on threads, and enforces their time limit."""
 
     __slots__ = ("_interruptible", "_threads", "_watcher")
 
@@ -70,7 +70,7 @@ class _Here:
         await work
 
     def is_own(self, error: BaseException) -> bool:
-        """The interrupt of whoever watches, and the end of the run that was asked for from outside."""
+        """Return True for a cancellation from outside, and for KeyboardInterrupt if interruptible."""
         if isinstance(error, asyncio.CancelledError):
             task = asyncio.current_task()
             return task is not None and task.cancelling() > 0
@@ -89,7 +89,7 @@ class _Here:
 
 
 async def _on_thread(function: Callable[..., Any], kwargs: dict[str, Any]) -> object:
-    """Run on a thread of its own: a body that hangs holds up neither the others nor the end of this process."""
+    """Run a function on a daemon thread, so that a body that hangs blocks neither others nor the process's exit."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     surroundings = contextvars.copy_context()
     returned: list[object] = []
@@ -100,7 +100,7 @@ async def _on_thread(function: Callable[..., Any], kwargs: dict[str, Any]) -> ob
             returned.append(surroundings.run(function, **kwargs))
         except BaseException as error:
             raised.append(error)
-        with suppress(RuntimeError):  # nobody waits any more: the loop is closed
+        with suppress(RuntimeError):  # the loop is closed, so no one waits for the result
             loop.call_soon_threadsafe(ended.set)
 
     thread = threading.Thread(target=work, name=f"aaiclick-{function.__name__}", daemon=True)

@@ -1,1 +1,1 @@
-"""What runs in a child process: one body after another, in its main thread."""
+"""The code of child processes, which run one body after another in their main thread."""

@@ -1,4 +1,4 @@
-"""A child process: runs one body after another, in its main thread, and says what each came to."""
+"""The main program of a child process: it runs one body after another in its main thread, and reports each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from aaiclick.telemetry.fields import bind_process
 
 
 class Child:
-    """The child's side: a line to the worker, and the run that is going on."""
+    """A child process: receives runs over its line to the worker, runs them, and sends the reports."""
 
     def __init__(self, line: ChildChannel, watch: ChildWatchdog) -> None:
         self.line = line
@@ -41,12 +41,12 @@ class Child:
         self.growth = Growth()
 
     def serve(self) -> None:
-        """Run what comes, until the worker hangs up."""
+        """Perform runs until the worker closes the line."""
         for run, output in self.line.runs():
             self.perform(run, output)
 
     def perform(self, run: RunMessage, output: int) -> None:
-        """One run, from its message to its report."""
+        """Perform one run, and send its report. `output` is the descriptor for its standard streams."""
         self.growth.begin()
         running = Running(run.claim, log_path=run.log_path)
         running.poll = self.line.is_stop_wanted
@@ -58,7 +58,7 @@ class Child:
             self.watch.begin()
         try:
             report = contextvars.copy_context().run(self._report, run.claim)
-        except Stopped as error:  # between the body and us
+        except Stopped as error:  # raised by the signal handler outside of the pipeline's own handling
             report = failure_of(run.claim, error)
         if os.getpid() != self.pid:  # the body forked, and this is the copy
             os._exit(0)
@@ -69,7 +69,7 @@ class Child:
         self.stdio.park()
         try:
             self.line.report(_said(run.claim, report, self.growth.is_too_much()))
-        except OSError:  # the body closed what is not its own, or the worker is gone: either way we are killed
+        except OSError:  # the body closed the line, or the worker is gone: in both cases this process will be killed
             while True:
                 signal.pause()
 
@@ -80,7 +80,7 @@ class Child:
 
 
 def _said(claim: Claim, report: Report, spent: bool) -> bytes:
-    """The last message of a run; a report that would be too much for the worker becomes a failure."""
+    """Return the last message of a run. A report larger than the worker accepts becomes a permanent failure."""
     done, failure = (report, None) if isinstance(report, Done) else (None, report)
     said, most = packed(Ended(done, failure, spent)), report_bytes_max()
     if len(said) <= most:
@@ -90,13 +90,13 @@ def _said(claim: Claim, report: Report, spent: bool) -> bytes:
 
 
 def main(line: socket.socket, page: SharedTimes) -> NoReturn:
-    """The life of a child; it ends without the exit handlers of whatever the bodies imported."""
+    """Run the child and end the process, without the exit handlers of modules that bodies have imported."""
     line.setblocking(True)
     line.set_inheritable(False)
     watch = ChildWatchdog(page)
     ours = ChildChannel(line, watch)
     served = Child(ours, watch)
-    mask_passwords()  # before the worker is asked to mask what is new: it knows these
+    mask_passwords()  # before `serve_process`, which sends new values to the worker: it knows these already
     served.asking.serve_process()
     signal.signal(signal.SIGTERM, ours.on_sigterm)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -105,15 +105,15 @@ def main(line: socket.socket, page: SharedTimes) -> NoReturn:
     watch.start()
     if sys.platform != "linux":
         threading.Thread(target=die_with, args=(line,), daemon=True).start()
-    with suppress(ConnectionError):  # the worker is gone
+    with suppress(ConnectionError):  # the worker has gone
         served.serve()
     os._exit(0)
 
 
 def _let_copies_end(handler: object) -> None:
-    """In a process that a body forks, SIGTERM has its usual effect: whoever forked it may want to end it.
+    """Restore the default effect of SIGTERM in processes that a body forks: the body may want to end them.
 
-    It is held back meanwhile: Python forgets what a new process was sent before it was ready.
+    The signal is blocked during the fork, because Python drops signals that a new process gets before it is set up.
     """
     held = threading.local()
 

@@ -1,4 +1,4 @@
-"""A child's end of its line to the worker: messages in one piece, whoever sends them, and signals between them."""
+"""A child's end of the line to its worker. Threads send one message at a time, and signals wait until it is sent."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from aaiclick.orchestration.execution.runs.current import Running, cancel_reques
 from aaiclick.orchestration.execution.runs.pipeline import Stopped
 
 LISTEN_MS = 20
-"""How soon whoever waits for an answer looks whether another thread has heard it."""
+"""How often a thread that waits for an answer checks whether another thread has received it, in milliseconds."""
 
 
 class ChildChannel:
-    """Between runs it waits for the next one; while a body runs, any thread may speak and listen."""
+    """The child's line to the worker. Between runs it waits for the next; during a run any thread may use it."""
 
     def __init__(self, line: socket.socket, watch: ChildWatchdog) -> None:
         self._line = line
@@ -38,22 +38,22 @@ class ChildChannel:
         self._inbox = Inbox()
         self._fds: list[int] = []
         self._lock = threading.RLock()
-        """Whoever speaks or listens has it."""
+        """Held while sending or receiving."""
         self._busy = False
         self._interrupted = False
-        """SIGTERM came while this was busy: a message must not be torn."""
+        """SIGTERM arrived while a message was being sent or received, and waits for its end."""
         self._stop_asked = self._gone = False
         self._answers: dict[int, Answer] = {}
         self._running: Running | None = None
 
     def fileno(self) -> int:
-        """Return what can be read when the worker has said something."""
+        """Return the descriptor that is readable when the worker has sent something."""
         return self._line.fileno()
 
     # ---------------------------------------------------------------- between runs
 
     def runs(self) -> Iterator[tuple[RunMessage, int]]:
-        """Each run that comes, with the descriptor for its output, until the worker hangs up."""
+        """Yield each run with the descriptor for its output, until the worker closes the line."""
         while True:
             data, fds = receive(self._line)
             if not data:
@@ -62,16 +62,16 @@ class ChildChannel:
                 os.set_inheritable(fd, False)
             self._fds += fds
             for message in self._inbox.feed(data):
-                if isinstance(message, RunMessage):  # a Stop that comes between runs came too late
+                if isinstance(message, RunMessage):  # a StopMessage between runs came too late, and is ignored
                     yield message, self._fds.pop(0)
 
     def begin(self, running: Running) -> None:
-        """A run begins: from now on a Stop is for it."""
+        """Begin a run: a StopMessage is for it from now on."""
         with self._lock:
             self._running = running
 
     def end(self) -> None:
-        """The run is over, and what was said about it too."""
+        """End the run, and forget stops and answers that concerned it."""
         with self._lock:
             self._running = None
             self._stop_asked = self._interrupted = False
@@ -84,14 +84,15 @@ class ChildChannel:
     # ---------------------------------------------------------------- while a body runs
 
     def ask(self, question: Question) -> Answer:
-        """Return what the worker answers. Any thread may ask; a Stop that comes meanwhile is remembered.
+        """Send a question and return the worker's answer. Any thread may call this.
 
-        What takes a while is not waited for once the run is to end: the state may be away.
+        Raises ConnectionError if the worker or the run is gone, or if the run is asked to stop while it waits for
+        tables or slots: the worker asks the database for these, which may be unavailable.
         """
         if os.getpid() != self._pid:
             raise ConnectionError("a process that a body forked cannot ask the worker")
         running = self._running
-        if running is None:  # a thread that a run has left
+        if running is None:  # a thread that outlived its run
             raise ConnectionError("the run is over")
         poller = select.poll()
         poller.register(self._line, select.POLLIN)
@@ -107,17 +108,17 @@ class ChildChannel:
         raise ConnectionError("the worker is gone" if self._gone else "the run is to end")
 
     def say(self, message: Message) -> None:
-        """Send a message in one piece."""
+        """Send a message, uninterrupted by other threads and signals."""
         with self._undisturbed():
             send(self._line, message)
 
     def is_stop_wanted(self) -> bool:
-        """Whether the worker has asked to end this run; also when it is gone."""
+        """Return whether this run has to end: the worker has asked for it, is gone, or is cut off."""
         self._listen()
         return (self._stop_asked or self._gone or self._watch.is_asking()) and os.getpid() == self._pid
 
     def _listen(self) -> None:
-        """Take in what the worker has said, without waiting for more."""
+        """Receive the messages that have arrived, without waiting."""
         with self._undisturbed() as first:
             if not first or self._running is None or os.getpid() != self._pid:
                 return
@@ -136,7 +137,10 @@ class ChildChannel:
 
     @contextmanager
     def _undisturbed(self) -> Iterator[bool]:
-        """Alone on the line; a SIGTERM takes effect when the outermost of these ends. Gives whether this is it."""
+        """Hold the line exclusively. A SIGTERM takes effect when the outermost block ends, on the main thread.
+
+        Yields whether this is the outermost block.
+        """
         with self._lock:
             first, self._busy = not self._busy, True
             try:
@@ -148,18 +152,21 @@ class ChildChannel:
             self._end_if_wanted()
 
     def on_sigterm(self, number: int, frame: FrameType | None) -> None:
-        """Only the worker's own: whoever stops the machine's services signals everyone, and lets the worker decide."""
+        """Handle SIGTERM: it ends the body only if the worker wants the run to end.
+
+        A service manager that stops the machine's services signals all processes, and the worker decides what ends.
+        """
         with self._lock:
-            if self._busy:  # we ourselves are: another thread would not have left us the lock
+            if self._busy:  # this thread is: the lock is not free while another one is
                 self._interrupted = True
                 return
         self._end_if_wanted()
 
     def _end_if_wanted(self) -> None:
-        """End the body if it was the worker who sent the signal."""
+        """Raise Stopped in the body if the run has to end."""
         if self._running is not None and cancel_requested():
             raise Stopped("stopped by the worker")
 
     def become_copy(self) -> None:
-        """In a process that a body forked: the line is not its own, and its threads are gone."""
+        """Reset the lock in a process that a body forked: threads that held it do not exist there."""
         self._lock, self._busy = threading.RLock(), False

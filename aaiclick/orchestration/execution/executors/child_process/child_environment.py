@@ -1,4 +1,7 @@
-"""What a run finds in its child process, and what is put back after it."""
+"""The environment of a run in a child process: standard streams, variables and signal handlers, restored after it.
+
+`Growth` decides when a child has changed too much to be used again.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _SIGNALS = [number for number in range(1, 32) if number not in (signal.SIGKILL, 
 
 
 class Stdio:
-    """Standard streams of one run at a time, whatever the last one did to them."""
+    """Sets up the standard streams anew for each run, whatever the previous run did to them."""
 
     def __init__(self) -> None:
         self._handler: logging.StreamHandler[TextIO] = logging.StreamHandler(io.StringIO())
@@ -32,7 +35,7 @@ class Stdio:
         self.park()
 
     def take(self, fd: int) -> None:
-        """Let everything that is written go into this descriptor."""
+        """Direct stdout, stderr and log records to this descriptor."""
         _place(fd, 1, 2)
         sys.stdin = sys.__stdin__ = open(os.devnull, encoding="utf-8")  # type: ignore[misc]  # noqa: SIM115
         self._streams = [_writer(1), _writer(2)]
@@ -40,11 +43,11 @@ class Stdio:
         sys.__stdout__, sys.__stderr__ = self._streams  # type: ignore[misc]
         self._handler.stream = self._streams[1]  # setStream() would flush the old one, which may be closed
         root = logging.getLogger()
-        if not root.handlers:  # a body with handlers of its own writes to stderr, or wherever it likes
+        if not root.handlers:  # handlers that a body has installed are left alone
             root.addHandler(self._handler)
 
     def park(self) -> None:
-        """Write out what waits, and let go of the descriptor."""
+        """Flush the streams, and replace the descriptor by /dev/null."""
         for stream in (sys.stdout, sys.stderr, *self._streams):
             _flush(stream)
         _place(os.open(os.devnull, os.O_RDWR), 0, 1, 2)
@@ -53,7 +56,7 @@ class Stdio:
 def _flush(stream: Any) -> bool:
     try:
         stream.flush()
-    except Exception:  # closed, or None, or something of the body's own, which may raise anything
+    except Exception:  # it is closed, or None, or an object of the body's, which may raise anything
         return False
     return True
 
@@ -74,7 +77,7 @@ def _writer(fd: int) -> io.TextIOWrapper:
 
 
 class ChildEnvironment:
-    """Environment, directory and signal handlers as they were before a body; they are its own to change."""
+    """A snapshot of variables, working directory and signal handlers before a body, which may change them."""
 
     __slots__ = ("cwd", "environ", "handlers", "mask")
 
@@ -85,7 +88,7 @@ class ChildEnvironment:
         self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
     def restore(self) -> None:
-        """Put them back where they differ."""
+        """Restore what differs from the snapshot, and cancel the real-time interval timer."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in zip(_SIGNALS, self.handlers, strict=True):
             if signal.getsignal(number) is not handler and handler is not None:
@@ -107,7 +110,7 @@ def _cwd() -> str | None:
 
 
 class Growth:
-    """How much a child has grown since its first body began: one that has grown too much is replaced."""
+    """Measures how much a child has grown in memory and open files, and what else bodies have left behind."""
 
     def __init__(self) -> None:
         self._tasks = 0
@@ -116,16 +119,19 @@ class Growth:
         self._bytes: int | None = None
 
     def begin(self) -> None:
-        """A run begins."""
+        """Count a run."""
         self._tasks += 1
 
     def imported(self) -> None:
-        """The body is about to begin; what its module takes, once it is imported, is not held against it."""
+        """Measure the memory before the first body, after the import of its module, which does not count as growth."""
         if self._bytes is None:
             self._bytes = _memory_bytes()
 
     def is_too_much(self) -> bool:
-        """Whether the next body deserves a fresh process."""
+        """Return whether the child must be replaced before the next body.
+
+        That is so if it has run many tasks, has grown, has other resource limits than at first, or has live children.
+        """
         grown = 0 if self._bytes is None else _memory_bytes() - self._bytes
         return (
             self._tasks >= settings().child_tasks_max
@@ -137,7 +143,7 @@ class Growth:
 
 
 def _has_children() -> bool:
-    """Whether processes that a body started still live; dead ones are buried."""
+    """Return whether processes that a body started are still alive. Dead ones are reaped."""
     try:
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass

@@ -1,4 +1,4 @@
-"""Calls bodies in the main thread of a process that runs one at a time, which has no loop until one is needed."""
+"""The Caller for child processes: it calls bodies in the main thread, with an event loop only if one is needed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ T = TypeVar("T")
 
 
 class Heard(Protocol):
-    """What can be read when the worker may have asked to end the run."""
+    """Has a descriptor that is readable when the worker may have asked to end the run."""
 
     def fileno(self) -> int: ...
 
 
 def step(work: Coroutine[Any, Any, T]) -> T:
-    """Return what a coroutine comes to that never waits: whatever does so inside of it has a loop of its own."""
+    """Run a coroutine that never suspends and return its value. What it awaits must run in a loop of its own."""
     try:
         work.send(None)
     except StopIteration as ended:
@@ -34,9 +34,9 @@ def step(work: Coroutine[Any, Any, T]) -> T:
 
 
 class MainThread:
-    """Calls one body: a plain function outside of any loop, whatever is to be awaited in a loop of the run's own.
+    """Calls one body: a plain function outside of any loop, coroutines in a loop of the run's own.
 
-    How long the body may take is the worker's to watch, which can end this process.
+    The worker enforces the time limit, since it can kill this process.
     """
 
     def __init__(self, heard: Heard, asking: RunRequests, growth: Growth) -> None:
@@ -45,12 +45,12 @@ class MainThread:
         self._runner = asyncio.Runner()
         self._surroundings: ChildEnvironment | None = None
         self._cancelled = False
-        """The worker has asked, and what was awaited then was cancelled: what comes after it goes on."""
+        """Whether the worker has asked to end the run and an await was cancelled. Later awaits are not cancelled."""
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, *error: object) -> None:
-        """What the body left in its loop ends, and what it changed around it is put back."""
+        """Close the run's loop, which cancels the tasks left in it, and restore the process's environment."""
         if os.getpid() != self._pid:  # the body forked, and this is the copy
             return
         try:
@@ -67,7 +67,7 @@ class MainThread:
         try:
             returned = run.function(**run.kwargs)
             return self._run(self._until_asked(returned)) if inspect.isawaitable(returned) else returned
-        except StopIteration as error:  # a coroutine, as this is one, cannot raise it
+        except StopIteration as error:  # a coroutine, such as this one, cannot raise StopIteration
             raise Raised(error) from None
         finally:
             if os.getpid() != self._pid:  # the body forked, and this is the copy: it has nothing to report
@@ -80,25 +80,24 @@ class MainThread:
         self._run(work)
 
     def is_own(self, error: BaseException) -> bool:
-        """Whatever reaches this process is about the run."""
+        """Return False: all errors in this process concern the run."""
         return False
 
     def met(self, claim: Claim, error: BaseException) -> None:
-        """Nobody watches."""
+        """Do nothing: child processes have no debugger."""
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        """In the surroundings of now: the loop may be older."""
+        """Run a coroutine in the run's loop, with the current context variables: the loop may be older than these."""
         try:
             return self._runner.run(work, context=contextvars.copy_context())
         except BaseException:
             if os.getpid() == self._pid and asyncio.all_tasks(self._runner.get_loop()):
-                self._runner.run(
-                    _end_others()
-                )  # a signal may strike between two steps of a loop: the work is still there
+                # a signal may interrupt the loop between two steps, which leaves the task pending
+                self._runner.run(_end_others())
             raise
 
     async def _until_asked(self, work: Awaitable[T]) -> T:
-        """What it comes to; it is cancelled when the worker asks, once for each run."""
+        """Await and return the value. It is cancelled when the worker asks to end the run, but only once per run."""
         if self._cancelled:
             return await work
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -118,7 +117,7 @@ class MainThread:
 
 
 async def _end_others() -> None:
-    """End all that goes on in this loop."""
+    """Cancel all other tasks of this loop, and wait for them."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for each in others:
         each.cancel()

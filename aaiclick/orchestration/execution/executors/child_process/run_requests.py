@@ -1,4 +1,4 @@
-"""What a run asks of its worker, from where its body runs; how the questions get there is a Line's to know."""
+"""The questions of a run to its worker, asked from the process that runs the body. A Channel carries them."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from aaiclick.telemetry import masks
 
 
 class Channel(Protocol):
-    """The way to the worker, for any thread."""
+    """Carries messages to the worker. Safe for threads."""
 
     def ask(self, question: Question) -> Answer:
-        """Return the worker's answer; ConnectionError if there will be none."""
+        """Return the worker's answer. Raises ConnectionError if there will be none."""
 
     def say(self, message: EngineWanted) -> None:
-        """Tell the worker what needs no answer."""
+        """Send a message that has no answer."""
 
 
 class RunRequests:
-    """Asks the worker over a line. It is a RunServices."""
+    """Asks the worker over a Channel. It implements RunServices."""
 
     def __init__(self, line: Channel) -> None:
         self._line = line
         self._serials = itertools.count(1)
         self.loop_goes_on = False
-        """Whether a body has begun: its loop must go on while an answer is awaited."""
+        """Whether a body is running, so that its loop must not be blocked while an answer is awaited."""
 
     def serve_process(self) -> None:
-        """Let all of this process ask the worker for ids, for the engine, and for masks."""
+        """Let all code of this process get ids from the worker, request the engine, and have secrets masked."""
         borrow_only(self.want_engine)
         borrow_ids(self.want_ids)
         masks.tell_new_ones(self.want_masks)
@@ -56,17 +56,17 @@ class RunRequests:
         self._line.say(EngineWanted())
 
     def want_ids(self, count: int) -> list[int]:
-        """Return ids from the worker: two processes that made them themselves could make the same."""
+        """Return up to `count` ids from the worker. Processes that made ids themselves could make the same ones."""
         answer = self._line.ask(IdsWanted(next(self._serials), count))
         assert isinstance(answer, Ids)
         return answer.ids
 
     def want_masks(self, values: list[str]) -> None:
-        """Ask the worker to mask values in the log before anything is done with them."""
+        """Ask the worker to mask these values, and wait until it does, before they are used."""
         self._line.ask(SecretsFound(next(self._serials), values))
 
     async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
-        """Ask the worker to hold tables for the run; return what the installation is called."""
+        """Ask the worker to register tables for the run. Return the name of this installation."""
         answer = await self._ask(TablesWanted(next(self._serials), list(tables)))
         assert isinstance(answer, TablesHeld)
         if answer.refusal:
@@ -74,7 +74,7 @@ class RunRequests:
         return answer.installation
 
     async def slots(self) -> int:
-        """Return how many bodies run at a time, in all workers."""
+        """Return how many bodies all live workers together can run at a time."""
         answer = await self._ask(SlotsWanted(next(self._serials)))
         assert isinstance(answer, Slots)
         return answer.count
