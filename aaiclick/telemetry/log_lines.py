@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 from datetime import UTC, datetime
 
@@ -36,7 +37,7 @@ def line_format(text: str, *, fields: bool = True) -> logging.Formatter:
 
 
 class TextLines(logging.Formatter):
-    """Formats a line as text, followed as `name=value` by the fields whose values the text does not contain."""
+    """Formats a line as text, followed as `name=value` by the fields whose values the message does not contain."""
 
     def __init__(self, text: str, fields: bool = True) -> None:
         super().__init__(text)
@@ -46,11 +47,17 @@ class TextLines(logging.Formatter):
         """Format the line itself, without the traceback."""
         line = super().formatMessage(record)
         named = fields_of(record) if self._fields else {}
-        return " ".join([line, *(f"{name}={value}" for name, value in named.items() if value not in line)])
+        said = [f"{name}={value}" for name, value in named.items() if not _is_said(value, record.getMessage())]
+        return " ".join([line, *said])
 
     def format(self, record: logging.LogRecord) -> str:
         """Format the line and its traceback, with secrets masked."""
         return mask_text(super().format(record))
+
+
+def _is_said(value: str, message: str) -> bool:
+    """Return whether a message contains the value as a word; a short number there may count something else."""
+    return len(value) > 3 and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", message) is not None
 
 
 class JsonLines(logging.Formatter):

@@ -43,6 +43,11 @@ def test_text_is_followed_by_the_fields_that_it_does_not_say() -> None:
     assert lines.format(record("late", **about(job=9, epoch=None))) == "WARNING late job=9"
 
 
+def test_a_number_that_stands_in_the_line_by_chance_is_not_taken_for_the_field() -> None:
+    lines = TextLines("2026-11-19 01:02:03 %(message)s")
+    assert lines.format(record("1 task of 471199", **about(epoch=1, worker=4711))).endswith(" epoch=1 worker=4711")
+
+
 def test_the_traceback_follows_the_fields() -> None:
     with bound(task=12):
         first, *_, last = TextLines(TEXT).format(record("failed", error=ValueError("no"))).splitlines()
