@@ -66,7 +66,6 @@ def _code(text: str) -> str:
 
 
 def functions_markdown() -> str:
-    """Return the whole page."""
     lines = [_HEAD]
     for subject, table in SUBJECTS.items():
         lines += [f"## {subject}", "", "| function | what | of | call | gives |", "|---|---|---|---|---|"]

@@ -125,7 +125,7 @@ class LocalClient:
         await asyncio.to_thread(self.close_now)
 
     def close_now(self) -> None:
-        """`close`, blocking."""
+        """Like `close`, but it blocks."""
         with self._moving:
             self._closed = True
             self._leave()

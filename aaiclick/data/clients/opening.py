@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SETTINGS = {
     "session_timezone": "UTC",  # a naive time is the same wherever the process or the server runs
-    "join_use_nulls": 1,  # a row without a partner has NULLs beside it, not zeros and empty texts
+    "join_use_nulls": 1,  # a row without a match is joined with NULLs, not with zeros and empty texts
     "compile_expressions": 0,  # an expression is compiled from its fourth run on, and then loses checks of its range
     "use_variant_as_common_type": 0,  # numbers and texts in one column are refused
     "query_plan_execute_functions_after_sorting": 0,  # with it, some sorted queries are refused (code 572)

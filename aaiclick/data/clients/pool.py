@@ -147,7 +147,7 @@ class PooledClient:
         await asyncio.to_thread(self.close_now)
 
     def close_now(self) -> None:
-        """`close`, blocking."""
+        """Like `close`, but it blocks."""
         self._closed = True
         self._threads.shutdown()
         with self._lock:

@@ -95,7 +95,8 @@ class Tables:
 
     def in_place(self, table: str) -> list[str]:
         """Return statements that make new rows come after existing ones, in an ordered table made from a query."""
-        return [f"ALTER TABLE {quoting.name(table)} MODIFY COLUMN {IN_PLACE}"]  # columns of a query have no defaults
+        # columns made from a query have no defaults
+        return [f"ALTER TABLE {quoting.name(table)} MODIFY COLUMN {IN_PLACE}"]
 
     async def make_like(self, client: DataClient, source: str, table: str, comment: str) -> None:
         """Create an empty table with the columns of another."""
@@ -246,7 +247,7 @@ ALONE = Tables()
 SHARED_SETTINGS = {"select_sequential_consistency": 1}
 
 CLUSTER_SETTINGS = {
-    "insert_quorum": "auto",  # rows are there once most replicas have them
+    "insert_quorum": "auto",  # an insert is done once most replicas have its rows
     "insert_quorum_parallel": 0,
     "insert_quorum_timeout": 60_000,
     "select_sequential_consistency": 1,  # a replica that lacks such rows says so, instead of reading without them

@@ -52,7 +52,6 @@ class Endpoint:
 
 
 def unix_url(file: Path) -> str:
-    """Return the address of a socket file."""
     return _UNIX + quote(str(file))
 
 

@@ -90,9 +90,8 @@ def _find_sql(sql: bytes, pieces: Iterator[bytes], query_id: str) -> GatewayQuer
             )
     text, ended = _take(sql + b"\n" if sql else b"", pieces, INSERT_HEAD_BYTES_MAX)
     insert = split_insert(text) if keyword(text) == "INSERT" else None
-    if insert is not None and not (
-        ended and insert.format == "Values"
-    ):  # short VALUES may hold expressions and parameters
+    # short VALUES may hold expressions and parameters
+    if insert is not None and not (ended and insert.format == "Values"):
         return GatewayQuery(query_id, text, insert=insert, data=itertools.chain([text[insert.data_at :]], pieces))
     if not ended:
         text, ended = _take(text, pieces, SQL_BYTES_MAX)

@@ -76,7 +76,7 @@ class Sending:
                 self._add(piece, bytes_max)
 
     def end(self) -> None:
-        """Send what is left. The session is free by now: the client may ask again as soon as it has the last byte."""
+        """Send the rest. The session is free by now: the client may ask again as soon as it has the last byte."""
         with self._lock:
             self._check_connection()
             if self._reply.started:

@@ -230,7 +230,7 @@ class Gateway:
     @staticmethod
     def _hang_up(clients: set[socket.socket], ways: int = socket.SHUT_RDWR) -> None:
         for client in clients:
-            with suppress(OSError):  # it has gone by itself
+            with suppress(OSError):  # the client has closed already
                 client.shutdown(ways)
 
     def _wait_for_clients(self, wait_s: float) -> None:

@@ -31,7 +31,6 @@ class ColumnEdge(NamedTuple):
 
 
 def edges_of(operation: Operation) -> list[ColumnEdge]:
-    """Return all edges of an operation."""
     return [_edge(operation, each.table, each.source, each.column, each.how) for each in _noted(operation)]
 
 

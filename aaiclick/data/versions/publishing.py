@@ -205,7 +205,7 @@ async def _commit(context: Context, change: Change, made: MadeVersion, before: V
         return None
     except DataUnreachable:
         await drop(client, draft)  # a rename that has not run by now cannot run any more
-    context._lifetime.hand_over(made.table)  # it has another name now, or is dropped
+    context._lifetime.hand_over(made.table)  # its table has another name now, or is dropped
     made.table.dropped = True
     if not await _counts(client, change.table, facts["made"], before):
         return None

@@ -11,7 +11,7 @@ from aaiclick.data.gateway.faults import fault
 
 try:
     from lz4 import frame as lz4
-except ImportError:  # it comes with clickhouse-connect, but only up to Python 3.13
+except ImportError:  # clickhouse-connect installs it only up to Python 3.13
     lz4 = None
 if sys.version_info >= (3, 14):
     from compression import zstd

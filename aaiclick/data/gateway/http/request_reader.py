@@ -128,7 +128,7 @@ class Body:
 
     def drain(self, bytes_max: int) -> None:
         """Read and drop the rest, up to `bytes_max`, so that a client that is still sending can read the answer."""
-        if self._expects:  # it has sent nothing yet, and will not
+        if self._expects:  # without «100 Continue», the client sends no body
             return
         for piece in self.pieces():
             bytes_max -= len(piece)
