@@ -32,7 +32,7 @@ LIMITS = {
     "result_overflow_mode": "throw",
     "max_memory_usage": 2_000_000_000,
 }
-"""ClickHouse settings of every query here; a query that exceeds one is refused."""
+"""ClickHouse settings of the queries that read rows; a query that exceeds one is refused."""
 
 OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,

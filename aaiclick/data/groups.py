@@ -59,7 +59,10 @@ class Groups(GroupTotals):
         check_columns(frame.columns, (key for key in self._keys.values() if isinstance(key, str)))
 
     def agg(self, given: Mapping[str, Any] | None = None, /, **columns: Any) -> Grouped:
-        """Compute totals: agg({"price": "sum"}), agg({"price": ["min", "max"]}), agg(total=("price", "sum")), terms."""
+        """Compute totals, which are given by names of functions or as terms.
+
+        Examples: agg({"price": "sum"}), agg({"price": ["min", "max"]}), agg(total=("price", "sum")).
+        """
         if given is not None and not isinstance(given, Mapping):
             hint = "Write agg(total=col('x').sum())."
             raise InputError(field="agg", value=shown(repr(given)), rule="a total needs a name", hint=hint)

@@ -102,7 +102,7 @@ async def lineage(
 
     With a column, only operations from which its values came, or into which they went; with `indirect`, also those that
     only decided which rows there are, or which value was chosen. At most `steps` edges are followed from the Object.
-    `limit` is the number of operations in each direction, the nearest first.
+    `limit` is the most operations in each direction: those after fewer steps come first, and the oldest of one step.
     """
     if direction not in ("backward", "forward", "both"):
         raise InputError(field="direction", value=repr(direction), rule="backward, forward or both", hint="")

@@ -51,7 +51,7 @@ class GatewayQuery:
 
     @property
     def is_reading(self) -> bool:
-        """Return whether the query answers with rows and changes nothing."""
+        """Return whether the query answers with rows and changes no data."""
         return self.keyword in READING
 
     @property
@@ -165,7 +165,7 @@ def _cancel(stream: Any) -> None:
 
 
 def _whole(query: GatewayQuery, connection: Connection, name: str, counts: Counts) -> Generator[bytes]:
-    """Run the query at once and yield the answer in portions; the engine holds all of it in memory until the last."""
+    """Run the query at once and return the answer in portions; the engine holds all of it in memory until the last."""
     _refuse_several(query.sql, connection)
     result = connection.query(query.sql, name, params=query.params)
     counts.result_rows, counts.result_bytes = result.rows_read(), result.size()

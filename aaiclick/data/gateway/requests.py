@@ -80,7 +80,7 @@ def _default_format(params: dict[str, str], head: Head) -> str:
 
 
 def _find_sql(sql: bytes, pieces: Iterator[bytes], query_id: str) -> GatewayQuery:
-    """Return the SQL from the address, from the body, or from both; the data of an insert follows it."""
+    """Return the query whose SQL is in the address, in the body, or in both; the data of an insert follows its SQL."""
     if keyword(sql) == "INSERT":
         insert = split_insert(sql) or _without_format(sql)
         if insert is not None:

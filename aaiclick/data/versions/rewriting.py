@@ -82,7 +82,7 @@ class _Putting:
 
 
 async def roll_back(context: Context, table: str, number: int) -> Published:
-    """Make a new version with the rows of an older one; the versions in between are kept."""
+    """Make a new version with the rows of an older one; as with any new version, only the last `keep` are kept."""
     check_version(number)
     client, sources = context.client, dict[str, list[str]]()
 
