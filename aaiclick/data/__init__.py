@@ -1,6 +1,6 @@
 """Objects and Views: data that stays in ClickHouse.
 
-The names are loaded when they are first used, so that whoever needs one module of this room does not load the others.
+Public names are imported on first use, so that importing one module of this package does not load the others.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def __dir__() -> list[str]:
 
 
 class _Room(ModuleType):
-    """`lineage` is the function here, though Python sets the module of that name when it is imported."""
+    """The type of this package: its `lineage` is the function, also after the submodule was imported."""
 
     @property
     def lineage(self) -> Any:
@@ -61,7 +61,7 @@ class _Room(ModuleType):
 
     @lineage.setter
     def lineage(self, module: ModuleType) -> None:
-        """Leave it the function."""
+        """Ignore the submodule, which Python sets when it is imported."""
 
 
 sys.modules[__name__].__class__ = _Room

@@ -1,4 +1,7 @@
-"""Which run broke it: from the log of operations, what was written between the last good look and the first bad one."""
+"""Find the run that broke an expectation.
+
+The suspects are the writes in the log of operations between the last check that passed and the first that did not.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,18 @@ UNMET = ("expect_warned", "expect_failed")
 
 @dataclass(frozen=True)
 class Breakage:
-    """An expectation that was met once and is not any more."""
+    """Expectations of an Object that are no longer met, and the writes that may be the cause."""
 
     unmet: Operation
-    """The first look that found it so; its `query` says what was found."""
+    """The first check that did not pass; its `query` holds what was found."""
     passed: Operation | None
-    """The last look before that found all well; None if there was none."""
+    """The last check before it that passed; None if the log has none."""
     suspects: tuple[Operation, ...]
-    """What was written in between, here or further up, with job and task; the oldest first."""
+    """The operations between the two, on this Object or upstream, with job and task; the oldest first."""
 
 
 async def broken_by(of: Windowed | str) -> Breakage | None:
-    """What may have broken an Object; None if its last expectations were met, or none are in the log."""
+    """Return what may have broken an Object's expectations; None if its last check passed or the log has no check."""
     found = await lineage(of)
     looks = [each for each in found.operations if each.result == found.table and each.operation in (PASSED, *UNMET)]
     if not looks or looks[-1].operation == PASSED:

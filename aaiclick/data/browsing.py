@@ -1,4 +1,7 @@
-"""A look into an Object from outside: rows by plain conditions, never by SQL, and never more than was allowed."""
+"""Read rows of Objects for outside callers: by plain conditions instead of SQL, within limits of rows, bytes and time.
+
+`list_stored` and `query_rows` are for callers that may use the engine directly in any case.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ LIMITS = {
     "result_overflow_mode": "throw",
     "max_memory_usage": 2_000_000_000,
 }
-"""What one look may cost ClickHouse; beyond it is refused."""
+"""ClickHouse settings of the queries that read rows; a query that exceeds one is refused."""
 
 OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
@@ -42,7 +45,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 class Condition(NamedTuple):
-    """Rows whose column compares so to a value."""
+    """A comparison of a column with a value; `operator` is a key of OPERATORS."""
 
     column: str
     operator: str
@@ -50,14 +53,14 @@ class Condition(NamedTuple):
 
 
 class Order(NamedTuple):
-    """Rows in the order of a column."""
+    """A column to sort by."""
 
     column: str
     descending: bool = False
 
 
 class Browsed(NamedTuple):
-    """Some rows. `complete`: there are no more."""
+    """Rows, with the names and types of their columns. `complete` is False if the limit cut off more rows."""
 
     names: Sequence[str]
     types: Sequence[str]
@@ -66,7 +69,7 @@ class Browsed(NamedTuple):
 
 
 async def describe_object(name: str) -> Schema:
-    """The columns of a named Object."""
+    """Return the columns of a global Object."""
     async with data_context(oplog=False) as context:
         return (await context.open_object(name)).schema
 
@@ -79,7 +82,7 @@ async def browse_object(
     order_by: Sequence[Order] = (),
     limit: int = 100,
 ) -> Browsed:
-    """Rows of a named Object, within limits of rows, bytes and time."""
+    """Return up to `limit` rows of a global Object, within LIMITS."""
     async with data_context(oplog=False) as context:
         found = await context.open_object(name)
         _check_columns(found.schema, [*columns, *(each.column for each in where), *(each.column for each in order_by)])
@@ -112,11 +115,11 @@ def _compared(condition: Condition) -> Any:
     return OPERATORS[condition.operator](col(condition.column), condition.value)
 
 
-# ---------------------------------------------------------------- for whoever has the engine anyway
+# ---------------------------------------------------------------- for callers that may use the engine directly
 
 
 class Stored(NamedTuple):
-    """An Object that stays: its table in ClickHouse, and how large it is, as far as ClickHouse knows."""
+    """A global Object: its table in ClickHouse, and its size, None where ClickHouse does not know it."""
 
     name: str
     table: str
@@ -125,7 +128,7 @@ class Stored(NamedTuple):
 
 
 async def list_stored() -> list[Stored]:
-    """The Objects that stay, for everybody, by name."""
+    """Return the global Objects, sorted by name."""
     async with data_context(oplog=False) as context:
         latest = await latest_versions(context.client, "p_")
     return [
@@ -136,10 +139,11 @@ async def list_stored() -> list[Stored]:
 
 
 async def query_rows(query: str, *, limit: int = 100) -> Browsed:
-    """Rows that one SELECT gives, within the limits; ClickHouse itself refuses what would change anything.
+    """Return up to `limit` rows of one SELECT, within LIMITS. ClickHouse refuses statements that change anything.
 
-    For trusted callers: it may read every table. What looks outside of them, as `file` does, is refused. It runs as the
-    inner query of ours: INTO OUTFILE is no change to chdb, and would write a file.
+    For trusted callers: the query may read every table. Functions that reach outside of the tables, such as `file`, are
+    refused. The query runs as a subquery of another: chdb does not count INTO OUTFILE as a change, and would write the
+    file.
     """
     async with data_context(oplog=False) as context:
         inner = await _one_select(context.client, query)
@@ -149,7 +153,7 @@ async def query_rows(query: str, *, limit: int = 100) -> Browsed:
 
 
 async def _one_select(client: DataClient, query: str) -> str:
-    """The query as ClickHouse's own parser writes it: one statement, from which nothing can break out."""
+    """Return the query as ClickHouse's own parser formats it: one statement, which is safe to use as a subquery."""
     try:
         found = await client.rows(f"SELECT formatQuery({quoting.text(query)})", LIMITS)
     except DataRefused as error:

@@ -1,6 +1,6 @@
-"""Times with a zone and times without one: told apart everywhere, and never taken for each other.
+"""Times with a zone and times without one: distinguished everywhere, and never converted silently.
 
-A time without a zone is naive: what a clock on the wall shows, wherever it hangs. One with a zone is aware: a moment.
+An aware time has a zone and names a moment. A naive time has none: it is the reading of a wall clock in any place.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from aaiclick.errors import InputError
 from aaiclick.urls import shown
 
 Clock = Literal["", "naive", "aware"]
-"""What is known of times: nothing (or they are none), that they have no zone, or that they have one."""
+"""Whether times have a zone: naive, aware, or an empty text if it is unknown or they are no times."""
 
 CONVERT = "Attach a zone with tz_localize('Europe/Rome'), or drop it with tz_localize(None)."
 GIVE_ALIKE = "Give all of them a zone, as replace(tzinfo=datetime.UTC) does, or none, as replace(tzinfo=None)."
@@ -26,7 +26,7 @@ _TOLD: dict[Clock, str] = {"": "no times", "naive": "times without a zone", "awa
 
 
 def clock_of(value: object) -> Clock:
-    """Whether a Python value is a time with or without a zone; of a list or a dict, those in it."""
+    """Return the clock of a Python value; of a collection, the common clock of its values."""
     if isinstance(value, datetime):
         return "naive" if value.tzinfo is None else "aware"
     if isinstance(value, list | tuple | set | frozenset):
@@ -35,29 +35,32 @@ def clock_of(value: object) -> Clock:
 
 
 def common_clock(clocks: Iterable[Clock]) -> Clock:
-    """That of all of these which have one; nothing is known where they differ."""
+    """Return the clock that all known ones share; an empty text if they differ or none is known."""
     found = set(clocks) - {""}
     return found.pop() if len(found) == 1 else ""
 
 
 def is_mixed(*clocks: Clock) -> bool:
-    """Whether there are both."""
+    """Return whether both naive and aware times are among these."""
     return {"naive", "aware"} <= set(clocks)
 
 
 def check_alike(what: str, *clocks: Clock) -> None:
-    """Refuse to put times with a zone beside times without one."""
+    """Raise InputError if times with a zone stand beside times without one."""
     if is_mixed(*clocks):
         raise mixed(what, " beside ".join(_TOLD[clock] for clock in clocks if clock))
 
 
 def mixed(what: str, value: str) -> InputError:
-    """The refusal of both in one place."""
+    """Return the error for naive and aware times in one place."""
     return InputError(field=what, value=value, rule="these do not go together", hint=CONVERT)
 
 
 def check_taken(wanted: Clock, found: Clock) -> None:
-    """Refuse to attach a zone to times that have one, and to ask for that of times that have none."""
+    """Raise InputError if an operation on times of one clock is given times of the other.
+
+    Attaching a zone wants naive times; converting to another zone wants aware ones. An unknown clock is accepted.
+    """
     if not wanted or not found or wanted == found:
         return
     rule = "they have a zone already" if wanted == "naive" else "they have no zone"
@@ -66,7 +69,10 @@ def check_taken(wanted: Clock, found: Clock) -> None:
 
 
 def as_time(value: object) -> object:
-    """What a constant beside times means: a text is a time or refused, a day is its beginning."""
+    """Return what a constant beside times means: a text is read as a time, a date becomes its midnight.
+
+    Raise InputError for a text that is not a time.
+    """
     if isinstance(value, date) and not isinstance(value, datetime):
         return datetime(value.year, value.month, value.day)  # noqa: DTZ001 (it has no zone)
     if not isinstance(value, str):
@@ -81,15 +87,15 @@ def as_time(value: object) -> object:
 
 
 def is_left_out(value: datetime) -> bool:
-    """Whether an aware time is none: when clocks are put forward, they show no such time.
+    """Return whether an aware time does not exist in its zone because clocks are put forward past it.
 
-    There, and only there, the difference to UTC would be larger the second time.
+    Only in such a gap is the offset to UTC larger with `fold=1` than with `fold=0`.
     """
     first, second = value.replace(fold=0).utcoffset(), value.replace(fold=1).utcoffset()
     return first is not None and second is not None and first < second
 
 
 def seconds_in(span: timedelta) -> Decimal:
-    """A span of time as what stands for one in a query: its exact seconds, with no more digits than it needs."""
+    """Return a timedelta as a query represents it: its exact seconds, with decimals only if it has microseconds."""
     whole = span.days * 86_400 + span.seconds
     return Decimal(whole * 10**6 + span.microseconds).scaleb(-6) if span.microseconds else Decimal(whole)

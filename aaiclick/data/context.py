@@ -1,4 +1,4 @@
-"""`data_context`: inside it, Objects are made and used; what has no name ends with it."""
+"""`data_context` and its Context, in which Objects are made and used; temporary Objects are dropped when it ends."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _provider: ContextVar[Provider | None] = ContextVar("data_context_provider", def
 
 
 class Keeping(TypedDict, total=False):
-    """How a new Object is called and kept."""
+    """Options for the name of a new Object and for the storage of its table."""
 
     name: str | None
     scope: Scope
@@ -58,7 +58,7 @@ class Keeping(TypedDict, total=False):
 
 
 class Context:
-    """Where Objects are made. Its temporary tables end with it."""
+    """A connection to ClickHouse in which Objects are made. Their temporary tables are dropped when it ends."""
 
     def __init__(
         self,
@@ -72,28 +72,28 @@ class Context:
     ) -> None:
         self._client: DataClient | None = client
         self.reads_files = reads_files
-        """Whether the engine sees the files of this machine."""
+        """Whether the engine can read the files of this machine."""
         self._lifetime = lifetime
         self._oplog = oplog
         self.job_id = job_id
         facts = {"job_id": job_id, "installation": installation}
         self.facts = {name: fact for name, fact in facts.items() if fact}
-        """What is written into the comment of each table."""
+        """Written into the comment of each table that the context makes."""
         self.referred: set[object] = set()
-        """Keepers of tables that something out of memory refers to: those live as long as the context."""
+        """Keepers of tables that written references name, as in a task's arguments; held until the context ends."""
         self.expected: list[tuple[str, str]] = []
-        """What was expected and not so: whether it failed or warned, and what was found."""
+        """Unmet expectations: the outcome (expect_failed or expect_warned), and what was found."""
         self._names = TemporaryNames()
 
     @property
     def client(self) -> DataClient:
-        """The way to ClickHouse, while the context lasts."""
+        """Return the client; raise StaleObject once the context has ended."""
         if self._client is None:
             raise StaleObject(what="This Object")
         return self._client
 
     async def end(self) -> None:
-        """Drop what is temporary. Objects that are left are stale from now on."""
+        """Write the log of operations, and drop the temporary tables. Objects of this context are stale afterwards."""
         if self._client is not None:
             await self.flush_oplog()
             self._client = None
@@ -104,12 +104,12 @@ class Context:
     async def note(
         self, operation: str, result: str, sources: Sequence[str] | Relation = (), query: str = "", columns: Any = None
     ) -> None:
-        """Write into the log of operations, if there is one."""
+        """Add an operation to the log, if the context keeps one."""
         if self._oplog is not None:
             await self._oplog.note(operation, result, sources, query, columns)
 
     async def flush_oplog(self) -> None:
-        """Let the log of operations be up to date."""
+        """Write the pending operations to the log's table, if the context keeps a log."""
         if self._oplog is not None:
             await self._oplog.flush()
 
@@ -126,9 +126,9 @@ class Context:
         order_by: str | Sequence[str] = (),
         partition_by: str | Sequence[str] = (),
     ) -> Object:
-        """An empty Object with these columns. With a name it stays: for everybody, or for the job.
+        """Create an empty Object with these columns. With a name it is kept: for everybody, or for the job.
 
-        `engine`, `order_by` and `partition_by` say how ClickHouse keeps it.
+        `engine`, `order_by` and `partition_by` set how ClickHouse stores the table.
         """
         given = schema if isinstance(schema, Schema) else Schema.from_fields(schema, ordered=order)
         wanted = Schema(given.fields, given.shape, order or given.ordered)
@@ -150,7 +150,7 @@ class Context:
         nan_to_null: bool | None = None,
         **kept: Unpack[Keeping],
     ) -> Object:
-        """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars."""
+        """Create an Object from a scalar, a list, a dict, records, a frame of Arrow, pandas or polars, or a query."""
         if isinstance(value, Frame):
             return await value.materialize(kept.get("name"), scope=kept.get("scope", "global"))
         schema, data = tabulate(value, fields, nan_to_null)
@@ -158,7 +158,7 @@ class Context:
         try:
             if data.num_rows:
                 await self.client.insert(made.table, data)
-        except BaseException:  # a part of it is worse than nothing
+        except BaseException:  # a partly filled Object could be taken for a complete one
             await drop(self.client, made.table)
             raise
         return made
@@ -172,7 +172,7 @@ class Context:
         asked: Refresh | None = None,
         settings: Settings | None = None,
     ) -> Object:
-        """A table with the rows of a relation, made by one query; or a new version of an Object that is there."""
+        """Store the rows of a relation as an Object; if `asked` says so, as a new version of a named one."""
         if asked is not None and asked.is_asked:
             asked.check(name)
             table = persistent_table(str(name), scope, self.job_id)
@@ -185,15 +185,15 @@ class Context:
         return Object(self, table, schema, keeper)
 
     async def create_object_from_file(self, path: PathLike, **given: Unpack[FileOptions]) -> Object:
-        """An Object with the rows of a file: the engine reads it, unless it is on another machine."""
+        """Create an Object from a file, which the engine reads unless it is on another machine."""
         return await sources.from_file(self, path, reading_of("create_object_from_file", given))
 
     async def create_object_from_url(self, url: str, **given: Unpack[UrlOptions]) -> Object:
-        """An Object with the rows that an address gives."""
+        """Create an Object from the rows at an address."""
         return await sources.from_url(self, url, reading_of("create_object_from_url", given))
 
     async def insert_from(self, verb: str, into: Object, place: PathLike, given: Mapping[str, Any]) -> int:
-        """Add the rows of a file or an address to an Object, as its method of this name says; gives how many."""
+        """Insert the rows of a file or an address; return how many. `verb` is the method of Object that was called."""
         reading = reading_of(verb, given)
         if verb == "insert_from_url":
             return await sources.insert_url(into, str(place), reading)
@@ -202,7 +202,7 @@ class Context:
     async def _create_as(
         self, table: str, schema: Schema, query: str, settings: Settings | None = None, granule: int = 0
     ) -> Schema:
-        """Make a table of the rows that a query gives; gives its schema with the columns that it then has."""
+        """Create a table from a query; return its schema, with the columns that ClickHouse gave it."""
         mark = new_mark()
         client, new = self.client, self._new(table, schema, mark, granule=granule)
         found = await make_anew(client, table, mark, lambda: client.tables.make_as(client, new, query, settings))
@@ -234,7 +234,7 @@ class Context:
     # ------------------------------------------------------------ find
 
     async def open_object(self, name: str, *, scope: Scope = "global", version: int | None = None) -> Object:
-        """The Object of this name: its latest version, or this one."""
+        """Return the Object of this name, in its latest or the given version; raise ObjectNotFound if there is none."""
         if scope == "temporary":
             return await _open_temporary(self, self._names.keeper_of(name), name, version)
         table = persistent_table(name, scope, self.job_id)
@@ -244,32 +244,32 @@ class Context:
         return Object(self, *found, is_pinned=version is not None)
 
     async def open_reference(self, reference: Mapping[str, Any]) -> Object | View:
-        """The Object or View that a reference names."""
+        """Return the Object or View that a reference names."""
         return (await self.open_references([reference]))[0]
 
     async def open_references(self, references: Sequence[Mapping[str, Any]]) -> list[Object | View]:
-        """The Objects and Views that references name; one query asks for many of them."""
+        """Return the Objects and Views that references name, in the same order. Their tables are looked up together."""
         found = await locate_all(self.client, list(dict.fromkeys(map(table_in, references))))
         return [_opened(self, reference, found.get(table_in(reference))) for reference in references]
 
     async def list_objects(self) -> list[str]:
-        """The names of the Objects that stay, for everybody."""
+        """Return the names of the global Objects, sorted."""
         found = await self.client.rows(
             "SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, 'p_') ORDER BY name"
         )
         return sorted({name for table in found.columns[0] if (name := name_of(table)) is not None})
 
     async def delete_object(self, what: str | Object, *, scope: Scope = "global") -> bool:
-        """Delete an Object, by its name or itself, which may be temporary; says whether there was one."""
+        """Delete an Object, given by name or as itself, temporary ones too; return whether there was one."""
         return await deleting.delete(self, what, scope)
 
     def groups(self, frame: Frame, keys: Sequence[Any], named: Mapping[str, Any]) -> Groups:
-        """The rows of a frame, grouped."""
+        """Return the rows of a frame, grouped. Frames call this, because `groups` imports `frames`."""
         return Groups(frame, keys, named=named)
 
 
 async def _check_alone(client: DataClient, table: str, mark: str) -> None:
-    """Refuse a new table of an Object that has versions."""
+    """Raise DataRefused if a new table has the name of an Object with versions; the table is dropped then."""
     if scope_of(table) != "temporary" and await withdraw_plain(client, table, mark):
         raise DataRefused(code=TAKEN, cause=f"Table {table} already exists, in versions")
 
@@ -304,7 +304,7 @@ async def _is_there(client: DataClient, table: str) -> bool:
 
 
 async def current_context() -> Context:
-    """The innermost context that is open here; in a task, that of its run."""
+    """Return the innermost open context; in a task, the context of its run. Raise NoContext if there is none."""
     found = _current.get()
     if found is not None:
         return found
@@ -315,12 +315,12 @@ async def current_context() -> Context:
 
 
 def is_context_around() -> bool:
-    """Whether `current_context` has one to give."""
+    """Return whether `current_context` would find a context."""
     return _current.get() is not None or _provider.get() is not None
 
 
 class provided_by:
-    """Inside, whoever needs a context gets this one, which is opened only then."""
+    """Make `current_context` and `data_context` give the provider's context, which is opened on first use."""
 
     __slots__ = ("_provider", "_token")
 
@@ -336,10 +336,10 @@ class provided_by:
 
 @asynccontextmanager
 async def data_context(*, oplog: bool | None = None, url: str | None = None) -> AsyncIterator[Context]:
-    """Where Objects are made and used; they may be used in contexts inside this one too.
+    """Open a context in which Objects are made; they can be used in contexts inside of this one too.
 
-    With `oplog`, every operation is noted: see `lineage`. In a task it is the context of the run, so that what the
-    task returns outlives it.
+    With `oplog`, every operation is logged for `lineage`; None takes the setting. In a task this gives the context of
+    the run instead, and ignores the arguments, so that the Objects which the task returns outlive the block.
     """
     provider = _provider.get()
     if provider is not None:
@@ -355,7 +355,7 @@ async def data_context(*, oplog: bool | None = None, url: str | None = None) -> 
 
 @asynccontextmanager
 async def opened_context(*, oplog: bool | None = None, url: str | None = None) -> AsyncIterator[Context]:
-    """A context that its holder calls by itself: whoever asks for the current one does not get it."""
+    """Open a context without making it the current one: it is used only through the value that this gives."""
     address = url or get_ch_url()
     client = await open_client(address)
     try:

@@ -1,4 +1,4 @@
-"""Objects that are deleted before their time: by name, or the Object itself."""
+"""Delete Objects, given by name or as the Object itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 async def delete(context: Context, what: str | Object, scope: Scope) -> bool:
-    """Delete an Object with all of its rows; says whether there was one."""
+    """Delete an Object with all of its versions; return False if there is none, or if it is stale.
+
+    Raise InputError for a temporary Object of another context, and for one that a task's arguments or result refer to.
+    """
     if isinstance(what, str):
         try:
             what = await context.open_object(what, scope=scope)
@@ -39,7 +42,10 @@ async def delete(context: Context, what: str | Object, scope: Scope) -> bool:
 
 
 async def _drop_versions(context: Context, table: str) -> None:
-    """The latest goes last: if it ends between, the Object is as it was; what came meanwhile goes, too."""
+    """Drop all versions, the latest last: if this is interrupted, the Object keeps its latest rows.
+
+    It is repeated until none is left, so that versions which are made meanwhile are dropped too.
+    """
     client = context.client
     while versions := await versions_of(client, table):
         for each in versions:

@@ -1,4 +1,7 @@
-"""Rows as plain text, as a GitHub table and as HTML; whatever they hold, it is shown and does nothing."""
+"""Render rows as plain text, as a GitHub table and as HTML.
+
+Values are escaped: none of them acts as markup or as a control sequence of a terminal.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from aaiclick.urls import shown
 from aaiclick.wording import written
 
 CELL_MAX = 60
-"""Characters of a cell that are shown; a longer one ends with an ellipsis."""
+"""The longest cell that is shown, in characters; a longer one is cut and ends with an ellipsis."""
 
 Columns = Sequence[Sequence[Any]]
 
@@ -23,16 +26,16 @@ _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 
 
 def glimpse(value: object) -> str:
-    """Any value in an error message: short, on one line, and whatever its `repr` does."""
+    """Return a value for an error message: short and on one line; it never fails, even if `repr` does."""
     try:
         told = written(value) or reprlib.repr(value)
-    except Exception:  # an integer of 5,000 digits, or somebody's __repr__
+    except Exception:  # an integer beyond Python's limit of digits, or a __repr__ that raises
         told = f"<{type(value).__name__}>"
     return shown(told)
 
 
 def markdown(names: Sequence[str], columns: Columns, limit_note: str = "") -> str:
-    """A GitHub table."""
+    """Return a GitHub table; columns of numbers are aligned to the right."""
     head = [_plain(name).translate(_MARKDOWN) for name in names]
     body = [[_cell(value).translate(_MARKDOWN) for value in column] for column in columns]
     rule = ["---:" if _is_numeric(column) else "---" for column in columns]
@@ -42,7 +45,7 @@ def markdown(names: Sequence[str], columns: Columns, limit_note: str = "") -> st
 
 
 def html(names: Sequence[str], columns: Columns, note: str = "") -> str:
-    """A table for notebooks."""
+    """Return an HTML table, for notebooks."""
     sides = [' style="text-align: right"' if _is_numeric(column) else "" for column in columns]
     head = "".join(f"<th{side}>{markup.escape(_plain(name))}</th>" for name, side in zip(names, sides, strict=True))
     rows = []
@@ -54,7 +57,7 @@ def html(names: Sequence[str], columns: Columns, note: str = "") -> str:
 
 
 def text(names: Sequence[str], columns: Columns, note: str = "") -> str:
-    """Aligned text, for a terminal."""
+    """Return aligned plain text, for a terminal."""
     written = [[_plain(name), *map(_cell, column)] for name, column in zip(names, columns, strict=True)]
     aligned = [_aligned(cells, _is_numeric(column)) for cells, column in zip(written, columns, strict=True)]
     lines = ["  ".join(row).rstrip() for row in zip(*aligned, strict=True)]
@@ -71,7 +74,7 @@ def _aligned(cells: list[str], to_the_right: bool) -> list[str]:
 
 
 def _width(cell: str) -> int:
-    """Places that a terminal needs: East Asian signs and emoji take two, accents none."""
+    """Return how many columns a terminal needs: East Asian characters and emoji take two, combining accents none."""
     if cell.isascii():
         return len(cell)
     return sum(
@@ -109,7 +112,7 @@ def _written(value: Any) -> str:
 
 
 def _joined(begin: str, values: Any, end: str, write: Callable[[Any], str]) -> str:
-    """The first of many values: enough to fill the cell."""
+    """Join values until the cell is full; the closing bracket is left out with the values that do not fit."""
     parts: list[str] = []
     for value in values:
         parts.append(write(value))
@@ -119,7 +122,7 @@ def _joined(begin: str, values: Any, end: str, write: Callable[[Any], str]) -> s
 
 
 def _plain(text: str) -> str:
-    """The text on one line, with signs that cannot be seen written out."""
+    """Return the text on one line, with unprintable characters escaped."""
     if text.isprintable():
         return text
     return "".join(

@@ -1,4 +1,4 @@
-"""What Objects, Views and queries have in common: the verbs with which people compute."""
+"""The verbs that Objects, Views and queries share."""
 
 from __future__ import annotations
 
@@ -57,21 +57,21 @@ _TOTAL: dict[Shape, Shape] = {"list": "scalar", "scalar": "scalar", "table": "re
 class Frame(
     Choosing, Reshaping, Sessionizing, Summaries, Joining, Expecting, Operators["Query"], Totals["Query"], FrameTotals
 ):
-    """Rows and columns that ClickHouse has or will compute."""
+    """Rows and columns that ClickHouse stores or will compute: the base class of Object, View and Query."""
 
     __slots__ = ()
 
     # ------------------------------------------------------------ choosing
 
     def __getitem__(self, chosen: str | Sequence[str]) -> Frame:
-        """A column by its name, or several by a list of names."""
+        """Return one column by its name, or several by a list of names."""
         names, shape = self._chosen(chosen)
         base, columns = columns_of(self._relation)
         columns = with_paths(columns, names)
         return self._query(Project(base, {name: columns[name] for name in names}), shape)
 
     def _chosen(self, chosen: str | Sequence[str]) -> tuple[tuple[str, ...], Shape]:
-        """The names of columns, and the shape that these have together."""
+        """Check a choice of columns; return their names and the shape of the result."""
         if not isinstance(chosen, str | list | tuple):
             hint = "For rows, use where or limit; for an element of lists, get(place)."
             raise InputError(field="column", value=shown(repr(chosen)), rule="a name or a list of names", hint=hint)
@@ -85,31 +85,31 @@ class Frame(
         return names, "record" if self._is_single() else "table"
 
     __iter__ = None
-    """Rows are not given one by one: `data` gives all of them."""
+    """Frames are not iterable row by row: `data` returns all rows."""
 
     def where(self, *conditions: Any) -> Frame:
-        """The rows for which all of these are true: columns of truths, terms, or SQL of code that you trust."""
+        """Keep the rows for which all conditions are true: columns of booleans, terms, or SQL from trusted code."""
         return self._query(filtered(self, conditions))
 
     def order_by(self, *keys: Any, descending: bool | Sequence[bool] = False) -> Frame:
-        """Sorted by columns, terms, or SQL of code that you trust."""
+        """Sort by columns, terms, or SQL from trusted code."""
         return self._query(sorted_by(self, sorting(self, keys, descending)))
 
     def limit(self, count: int, offset: int = 0) -> Frame:
-        """The first rows, after so many."""
+        """Keep the first `count` rows after the first `offset`."""
         return self._query(Slice(self._relation, check_count(count, "limit"), check_count(offset, "offset")))
 
     def offset(self, count: int) -> Frame:
-        """All but the first rows."""
+        """Skip the first `count` rows."""
         return self._query(Slice(self._relation, None, check_count(count, "offset")))
 
     def unique(self, *by: str) -> Frame:
-        """Without rows that are the same (or that have the same values in these columns)."""
+        """Drop repeated rows; with `by`, keep one row for each combination of values in these columns."""
         check_columns(self.columns, by)
         return self._query(Distinct(self._relation, by))
 
     def rename(self, names: Mapping[str, str]) -> Frame:
-        """The same columns under other names."""
+        """Rename columns, by a mapping from old to new names."""
         if not isinstance(names, Mapping):
             hint = 'Write rename({"old": "new"}).'
             raise InputError(field="rename", value=shown(repr(names)), rule="a mapping of names", hint=hint)
@@ -121,7 +121,7 @@ class Frame(
         return self._query(Project(base, dict(zip(renamed, columns.values(), strict=True))))
 
     def with_columns(self, /, **columns: Any) -> Frame:
-        """These columns too, computed row by row from those before; a column of the same name is replaced."""
+        """Add columns that are computed row by row from the existing ones; a column of the same name is replaced."""
         for name, value in columns.items():
             refuse_list(name, value)
         return self._query(extended(self, {new_name(name): value for name, value in columns.items()}), "table")
@@ -137,23 +137,23 @@ class Frame(
         return super()._method(name)
 
     def _sum_up(self, name: str, operation: Operation, *others: Any, where: Any = None) -> Query:
-        """One value for each column."""
+        """Compute one total of each column."""
         make = making(name, operation, len(others), has_where=where is not None)
         found = totalled(self, make, others, where)
         return self._query(found, _TOTAL[self._shape])
 
     def agg(self, /, *given: Any, **columns: Any) -> Query:
-        """One row of totals: agg({"price": "sum"}) or agg(total=("price", "sum"))."""
+        """Return one row of totals: agg({"price": "sum"}) or agg(total=("price", "sum"))."""
         return self.group_by().agg(*given, **columns)
 
     def group_by(self, *keys: Any, **named: Any) -> Groups:
-        """A group for each distinct value of these columns or terms: group_by("city", day=col("at").date())."""
+        """Group the rows by distinct values of columns or terms: group_by("city", day=col("at").date())."""
         return self._context.groups(self, keys, named)
 
     # ------------------------------------------------------------ several Objects
 
     def concat(self, *others: Frame) -> Query:
-        """The rows of this and of others, which must have the same columns, or one each."""
+        """Append the rows of other frames, which must have the same columns, or one column each."""
         return concat(self, *others)
 
     # ------------------------------------------------------------ inside
@@ -168,18 +168,18 @@ class Frame(
         return Term(expression)
 
     def _only_column(self) -> Relation:
-        """What `isin` looks in."""
+        """Return the relation that `isin` searches; raise InputError unless it has exactly one column."""
         if len(self.columns) != 1:
             raise InputError(field="isin", value=repr(self), rule="one column", hint="Choose one: obj['name'].")
         return self._relation
 
     def _only_value(self) -> Relation:
-        """What stands for one value in a term."""
+        """Return the relation that stands for a single value in a term."""
         return only_value(self)
 
 
 class Query(Frame):
-    """A query that has not run: `await` makes a table of it."""
+    """A query that has not run; `await` runs it and makes an Object of its rows."""
 
     __slots__ = ()
 
@@ -189,7 +189,7 @@ class Query(Frame):
 
 
 def concat(first: Frame, *others: Frame) -> Query:
-    """The rows of all below each other, which must have the same columns, or one each."""
+    """Return the rows of all frames, one frame after the other; they must have the same columns, or one column each."""
     for other in others:
         if not isinstance(other, Frame):
             hint = "Make an Object of it: create_object_from_value."
@@ -210,7 +210,7 @@ def concat(first: Frame, *others: Frame) -> Query:
 
 
 def _of_one_type(sources: Sequence[Relation]) -> tuple[Relation, ...]:
-    """The same rows, with columns of a type that holds those of all; where there is none, they are refused."""
+    """Cast columns to types that hold the values of all sources; raise InputError where there is no such type."""
     names = sources[0].names
     columns = [own_columns(source) for source in sources]
     wanted = {name: one_column([each[name].kind for each in columns], "concat, column", name) for name in names}
@@ -228,5 +228,5 @@ def _cast(source: Relation, columns: Mapping[str, Expression], wanted: Mapping[s
 
 
 def _held(kind: Type, given: Kind) -> str:
-    """The type, able to hold None only where it is needed."""
+    """Return the type as text, nullable only if the column may hold None or its type is unknown."""
     return str(kind if given is None or given.is_nullable else kind.bare)

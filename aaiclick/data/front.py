@@ -1,4 +1,4 @@
-"""What people call inside a `data_context`, without naming it."""
+"""The functions that are called inside a `data_context`; they use the current context."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ async def create_object(
     order_by: str | Sequence[str] = (),
     partition_by: str | Sequence[str] = (),
 ) -> Object:
-    """An empty Object with these columns. With a name it stays: for everybody, or for the job.
+    """Create an empty Object with these columns. With a name it is kept: for everybody, or for the job.
 
-    `order_by` and `partition_by` say by which columns ClickHouse sorts and divides it, so that conditions on these read
-    less. With engine="ReplacingMergeTree", a row replaces that with the same values of `order_by`.
+    ClickHouse sorts the table by `order_by` and divides it by `partition_by`, so that conditions on these columns read
+    less. With engine="ReplacingMergeTree", a row replaces the one with the same values of `order_by`.
     """
     return await (await current_context()).create_object(
         schema, name=name, scope=scope, order=order, engine=engine, order_by=order_by, partition_by=partition_by
@@ -49,9 +49,9 @@ async def create_object_from_value(
     partition_by: str | Sequence[str] = (),
     nan_to_null: bool | None = None,
 ) -> Object:
-    """An Object with these values: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars.
+    """Create an Object from a value: a scalar, a list, a dict, records, or a frame of Arrow, pandas or polars.
 
-    NaN of pandas becomes None, that of others stays; `nan_to_null` says it for all.
+    NaN of pandas becomes None, NaN of others stays; `nan_to_null` sets one rule for all.
     """
     return await (await current_context()).create_object_from_value(
         value,
@@ -80,10 +80,10 @@ async def create_object_from_file(
     scope: Scope = "global",
     file_format: str | None = None,
 ) -> Object:
-    """An Object with the rows of a file: Parquet, CSV, JSON … by its ending, or by `format`.
+    """Create an Object from the rows of a file: Parquet, CSV, JSON … by its ending, or by `format`.
 
-    With `fields`, its columns have these types; `on_error` says what becomes of a value that cannot be read exactly. Of
-    what was read, those rows are taken for which `where` is true, the first `limit` of them, and these `columns`.
+    `fields` sets the types of the columns, and `on_error` what becomes of a value that cannot be read exactly. `where`
+    keeps the rows for which it is true, `limit` the first of these, and `columns` the columns that it names.
     """
     return await (await current_context()).create_object_from_file(
         path,
@@ -116,10 +116,10 @@ async def create_object_from_url(
     scope: Scope = "global",
     file_format: str | None = None,
 ) -> Object:
-    """An Object with the rows that an address gives; ClickHouse fetches them. The rest is as with a file.
+    """Create an Object from the rows at an address, which ClickHouse fetches; most options are those for a file.
 
-    `json_path` leads to a list of records inside a JSON document. An address that leads elsewhere is refused, unless so
-    many `redirects` are to be followed: to whatever host they lead, so only for addresses that you trust.
+    `json_path` leads to a list of records inside a JSON document. Redirects are refused beyond the number that
+    `redirects` allows. They may lead to any host, so allow them only for addresses that you trust.
     """
     return await (await current_context()).create_object_from_url(
         url,
@@ -149,7 +149,7 @@ async def open_object(name: Mapping[str, Any], *, scope: Scope = "global") -> Ob
 async def open_object(
     name: str | Mapping[str, Any], *, scope: Scope = "global", version: int | None = None
 ) -> Object | View:
-    """The Object of this name, as it is or in this version; or the Object or View that a reference names."""
+    """Return the Object of this name, in its latest or the given version; or the Object or View of a reference."""
     context = await current_context()
     if isinstance(name, Mapping):
         return await context.open_reference(name)
@@ -157,7 +157,7 @@ async def open_object(
 
 
 async def list_versions(name: str, *, scope: Scope = "global") -> list[Version]:
-    """The versions of an Object that are kept, the oldest first; one that never got any is its own first."""
+    """Return the versions of an Object that are kept, the oldest first; one without versions counts as its first."""
     context = await current_context()
     found = await versions_of(context.client, persistent_table(name, scope, context.job_id))
     if not found:
@@ -166,17 +166,17 @@ async def list_versions(name: str, *, scope: Scope = "global") -> list[Version]:
 
 
 async def rollback(name: str, version: int, *, scope: Scope = "global") -> Object:
-    """Let an Object be as it was: makes a new version with the rows and columns of this one."""
+    """Make a new version of an Object with the rows and columns of an older one, and return the Object."""
     context = await current_context()
     found = await roll_back(context, persistent_table(name, scope, context.job_id), version)
     return Object(context, found.table, found.schema or await schema_of(context.client, found.table))
 
 
 async def list_objects() -> list[str]:
-    """The names of the Objects that stay."""
+    """Return the names of the global Objects, sorted."""
     return await (await current_context()).list_objects()
 
 
 async def delete_object(what: str | Object, *, scope: Scope = "global") -> bool:
-    """Delete an Object, by its name or itself, which may be temporary; says whether there was one."""
+    """Delete an Object, given by name or as itself, temporary ones too; return whether there was one."""
     return await (await current_context()).delete_object(what, scope=scope)

@@ -1,6 +1,6 @@
-"""The page of the manual with every function of columns, made from the table.
+"""Print the manual's page of column functions, from the table of operations.
 
-The page is written anew by: python -m aaiclick.data.function_page > docs/reference/functions.md
+Write the page anew with: python -m aaiclick.data.function_page > docs/reference/functions.md
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _row(name: str, operation: Operation) -> str:
 
 
 def _parameters(operation: Operation) -> str:
-    """What stands in its parentheses, where that has names."""
+    """Return the parameters in parentheses; an empty text if they have no names."""
     if operation.make is None:
         return ""
     given = inspect.signature(operation.make).parameters.values()
@@ -66,7 +66,6 @@ def _code(text: str) -> str:
 
 
 def functions_markdown() -> str:
-    """The whole page."""
     lines = [_HEAD]
     for subject, table in SUBJECTS.items():
         lines += [f"## {subject}", "", "| function | what | of | call | gives |", "|---|---|---|---|---|"]

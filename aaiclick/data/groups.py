@@ -1,4 +1,4 @@
-"""`group_by`: a row for each distinct value, with totals."""
+"""The result of `group_by`: groups of rows, and their totals."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ else:
 
 
 class Grouped(Query):
-    """The totals of groups."""
+    """A query with one row of totals for each group."""
 
     __slots__ = ()
 
     def having(self, *conditions: Any) -> Frame:
-        """The groups for which all of these are true."""
+        """Keep the groups for which all conditions are true."""
         return self.where(*conditions)
 
 
 class Groups(GroupTotals):
-    """The rows of a frame, by the values of some columns."""
+    """The rows of a frame, grouped by the values of columns or terms."""
 
     def __init__(
         self, frame: Frame, keys: Sequence[Any], conditions: Sequence[Any] = (), named: Mapping[str, Any] | None = None
@@ -59,7 +59,10 @@ class Groups(GroupTotals):
         check_columns(frame.columns, (key for key in self._keys.values() if isinstance(key, str)))
 
     def agg(self, given: Mapping[str, Any] | None = None, /, **columns: Any) -> Grouped:
-        """Totals: agg({"price": "sum"}), agg({"price": ["min", "max"]}), agg(total=("price", "sum")), or terms."""
+        """Compute totals, which are given by names of functions or as terms.
+
+        Examples: agg({"price": "sum"}), agg({"price": ["min", "max"]}), agg(total=("price", "sum")).
+        """
         if given is not None and not isinstance(given, Mapping):
             hint = "Write agg(total=col('x').sum())."
             raise InputError(field="agg", value=shown(repr(given)), rule="a total needs a name", hint=hint)
@@ -85,11 +88,11 @@ class Groups(GroupTotals):
         return Grouped(found._context, filtered(found, self._conditions), found.shape)
 
     def having(self, *conditions: Any) -> Groups:
-        """Keep the groups for which all of these are true; they are of the totals that are asked for next."""
+        """Keep the groups for which all conditions are true; they apply to the totals that are computed next."""
         return Groups(self._frame, (), (*self._conditions, *conditions), named=self._keys)
 
     def head(self, count: int = 5, *, order_by: Any, descending: bool | Sequence[bool] = False) -> Query:
-        """The first rows of each group, in this order: rows as they are, not totals."""
+        """Return the first `count` rows of each group in this order: the rows themselves, not totals."""
         if self._conditions or not self._keys:
             rule = "rows of groups, without having"
             raise InputError(field="head", value="these groups", rule=rule, hint="Use where on the rows.")
@@ -98,22 +101,22 @@ class Groups(GroupTotals):
         return self._frame._query(first)
 
     def top(self, count: int, by: Any) -> Query:
-        """The rows of each group with the greatest values of `by`."""
+        """Return the `count` rows of each group with the greatest values of `by`."""
         return self.head(count, order_by=by, descending=True)
 
     def __getitem__(self, chosen: Any) -> NoReturn:
-        """Groups have no columns; totals name theirs."""
+        """Raise InputError: groups have no columns, totals name theirs."""
         hint = "Write group_by(…).sum('x'), or agg(total=('x', 'sum'))."
         raise InputError(field="groups", value=shown(repr(chosen)), rule="columns are named by totals", hint=hint)
 
     __iter__ = None
-    """Groups are not given one by one: totals are asked of them."""
+    """Groups are not iterable: compute totals of them."""
 
     def count(self, name: str = "count", *, where: Any = None) -> Grouped:
-        """The number of rows of each group, or of those for which something is true."""
+        """Count the rows of each group; with `where`, only those for which it is true."""
         return self.agg(**{name: "count" if where is None else lit(1).count(where=where)})
 
-    if not TYPE_CHECKING:  # checkers are told of each method, so that they know a name that is none
+    if not TYPE_CHECKING:  # type checkers get a list of the methods, so that they find misspelt names
 
         def __getattr__(self, name: str) -> Callable[..., Grouped]:
             if name not in AGGREGATES and name not in BY_NAME:
@@ -121,14 +124,17 @@ class Groups(GroupTotals):
             return partial(self._one, name)
 
     def _one(self, function: str, *names: str, **choices: Any) -> Grouped:
-        """One kind of total, of these columns or of all that are no keys."""
+        """Compute one kind of total, of these columns or of all columns that are not keys."""
         chosen = names or [name for name in self._frame.columns if name not in self._keys]
         if function in AGGREGATES and not choices and AGGREGATES[function].most == 1:
             return self.agg(dict.fromkeys(chosen, function))
         return self.agg(**{name: getattr(col(name), function)(**choices) for name in chosen})
 
     def _base(self, wanted: Any) -> tuple[Relation, Mapping[str, Expression], dict[str, Expression]]:
-        """The rows to group, their columns and the keys; with columns' names alone, a level of the query is saved."""
+        """Return the rows to group, their columns and the keys.
+
+        Where keys and totals are given by names of columns alone, the query has one level less.
+        """
         frame = self._frame
         plain = all(isinstance(key, str) for key in self._keys.values())
         if not plain or any(isinstance(each, Term) for each in wanted):
@@ -169,7 +175,7 @@ def _name(key: Any, number: int) -> str:
 
 
 def _meant(name: str) -> str:
-    """What was probably meant by a name that is no total."""
+    """Return a hint for a name that is no total."""
     if (name in WINDOWS or name in vars(Windows)) and name != "cumcount":
         return f"It looks at the rows around: with_columns(name=col('x').{name}(…).over('key', order_by=…))."
     if name in ("cumcount", "ngroup", "nth", "pipe", "apply", "transform"):

@@ -1,4 +1,4 @@
-"""How a table came to be, and what was made of it: a graph, read from the log of operations."""
+"""The graph of how a table was made and what was made from it, read from the log of operations."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from aaiclick.telemetry.masks import mask_text
 STEPS_MAX = 1_000
 AT_ONCE = 1_000
 PAGE = 1_000
-"""Operations that are read at once."""
+"""How many operations one query reads."""
 
 
 @dataclass(frozen=True)
 class Lineage:
-    """The operations around one table, or one column of it, oldest first."""
+    """The operations that led to one table or column, or used it; the oldest first."""
 
     table: str
     operations: tuple[Operation, ...] = field(repr=False)
@@ -36,7 +36,7 @@ class Lineage:
 
     @property
     def tables(self) -> set[str]:
-        """Every table that is part of it."""
+        """Return the names of all tables in the graph, including this one."""
         found = {self.table}
         for each in self.operations:
             found |= {each.result, *each.sources}
@@ -44,18 +44,18 @@ class Lineage:
 
     @property
     def edges(self) -> list[tuple[str, str, str]]:
-        """(from which table, to which, by which operation)"""
+        """Return the edges between tables, each as (source, result, operation)."""
         return [(source, each.result, each.operation) for each in self.operations for source in each.sources]
 
     @property
     def column_edges(self) -> list[ColumnEdge]:
-        """From which column to which, how, and by which operation; of one column, those that were followed."""
+        """Return the edges between columns; for the lineage of one column, only those that were followed."""
         if self.column is not None:
             return list(self._followed)
         return [edge for each in self.operations for edge in edges_of(each)]
 
     def markdown(self) -> str:
-        """The graph as a Mermaid diagram: of tables, or of columns if it is that of a column."""
+        """Return the graph as a Mermaid diagram: of columns for the lineage of a column, else of tables."""
         if self.column is not None:
             return _diagram(
                 _column_lines(self._followed) or [f'    n0["{_label(TableColumn(self.table, self.column))}"]']
@@ -64,9 +64,9 @@ class Lineage:
         return _diagram(lines or [f"    {self.table}"])
 
     def openlineage(self, namespace: str | None = None) -> list[dict[str, Any]]:
-        """Events of the OpenLineage standard, ready for JSON: each operation as a run that began and completed.
+        """Return events of the OpenLineage standard, ready for JSON: a START and a COMPLETE for each operation.
 
-        The namespace is that of the tables; without it, the address of ClickHouse, without user and password.
+        The namespace is that of the tables; by default it is the address of ClickHouse, without user and password.
         """
         url = get_ch_url()
         return events_of(self.operations, namespace or namespace_of(url), database_of(url))
@@ -84,7 +84,7 @@ def _column_lines(edges: Sequence[ColumnEdge]) -> list[str]:
 
 
 def _label(place: TableColumn) -> str:
-    """A text in quotes, for Mermaid."""
+    """Return the name of a column, escaped for a quoted label in Mermaid."""
     text = f"{place.table}.{place.column or '*'}"
     return "".join(sign if sign.isalnum() or sign in "._* " else f"#{ord(sign)};" for sign in text)
 
@@ -98,11 +98,11 @@ async def lineage(
     steps: int = STEPS_MAX,
     limit: int | None = None,
 ) -> Lineage:
-    """The operations that led to an Object (backward), that used it (forward), or both.
+    """Return the operations that led to an Object (backward), that used it (forward), or both.
 
-    With a column, only those from which its values came, or into which they went; with `indirect`, also those that only
-    decided which rows there are, or which value was chosen. So many steps away at most; with a limit, so many
-    operations at most in each direction, the nearest first.
+    With a column, only operations from which its values came, or into which they went; with `indirect`, also those that
+    only decided which rows there are, or which value was chosen. At most `steps` edges are followed from the Object.
+    `limit` is the most operations in each direction: those after fewer steps come first, and the oldest of one step.
     """
     if direction not in ("backward", "forward", "both"):
         raise InputError(field="direction", value=repr(direction), rule="backward, forward or both", hint="")
@@ -125,7 +125,7 @@ async def lineage(
 
 
 class _Walk:
-    """From a table or a column step by step in one direction, all of a step in one query."""
+    """A breadth-first walk from a table or column in one direction; each step reads for all its tables together."""
 
     def __init__(self, log: _Log, backward: bool, by_column: bool, indirect: bool, limit: int | None) -> None:
         self._log, self._backward, self._limit = log, backward, limit
@@ -168,7 +168,7 @@ class _Walk:
 
 
 class _Log:
-    """The log of operations, as it is there."""
+    """Reads operations from the table of the log; a log of an older version has no columns of edges."""
 
     def __init__(self, client: DataClient, has_columns: bool) -> None:
         self._client = client
@@ -176,7 +176,7 @@ class _Log:
         self._listed = f"at, operation, result, sources, query, job_id, task_id, {', '.join(names)}"
 
     async def around(self, tables: Sequence[str], backward: bool) -> AsyncGenerator[Operation, None]:
-        """The operations that made these tables, or that used them, the oldest first."""
+        """Yield the operations that made these tables, or that used them; the oldest first for each AT_ONCE tables."""
         for start in range(0, len(tables), AT_ONCE):
             wanted = quoting.literal(list(tables[start : start + AT_ONCE]))
             which = f"has({wanted}, result)" if backward else f"hasAny(sources, {wanted})"
@@ -196,7 +196,7 @@ class _Log:
 
 
 async def _opened(client: DataClient) -> _Log | None:
-    """The log, if there is one; that of an older version has no columns."""
+    """Return the log of operations; None if its table does not exist."""
     there = await client.rows(
         f"SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {quoting.text(TABLE)}"  # noqa: S608 (quoted)
     )

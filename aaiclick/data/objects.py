@@ -1,4 +1,4 @@
-"""An Object: a table in ClickHouse."""
+"""Object: a table in ClickHouse, into which rows are inserted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Object(Windowed):
-    """A table in ClickHouse, with what can be asked of it and computed from it."""
+    """A table in ClickHouse: a frame whose rows are stored, and into which rows can be inserted."""
 
     __slots__ = ("_is_pinned", "_schema", "rejected")
 
@@ -36,50 +36,50 @@ class Object(Windowed):
         super().__init__(context, table_of(name, schema, keeper), Window(), schema.shape)
         self._schema, self._is_pinned = schema, is_pinned
         self.rejected: Object | None = None
-        """The rows of its file that were left out: row, column, value, reason and cells. Only after `collect`."""
+        """The rows of its file that were left out: row, column, value, reason and cells. Set only after `collect`."""
 
     @property
     def schema(self) -> Schema:
-        """Its columns and their types."""
+        """Return the columns with their types."""
         return self._schema
 
     @property
     def scope(self) -> Literal["temporary", "job", "global"]:
-        """Who has it: its context, whose end is its end, the job, or everybody."""
+        """Return who keeps the Object: its context (temporary), the job, or everybody (global)."""
         return scope_of(self.table)
 
     @property
     def persistent(self) -> bool:
-        """Whether it outlives its context."""
+        """Return whether the Object outlives its context."""
         return self.scope != "temporary"
 
     @property
     def stale(self) -> bool:
-        """Whether it cannot be used any more: its context has ended, or it was temporary and was deleted."""
+        """Return whether the Object is unusable: its context has ended, or it was temporary and was deleted."""
         return self._context._client is None or bool(getattr(self._table.keeper, "dropped", False))
 
     async def insert(self, *values: Any, token: str | None = None, nan_to_null: bool | None = None) -> int:
-        """Add rows: values, or all rows of Objects, Views and queries with these columns; gives how many.
+        """Insert values, or all rows of Objects, Views and queries with these columns; return how many.
 
-        What does not fit the type of its column is refused, and so are columns that are not here. A column that is
-        missing becomes None, where the type allows it. Where the same `token` was used before, nothing is added.
-        NaN of pandas becomes None where the column can hold that; `nan_to_null` says it for all values.
+        Values that do not fit the type of their column are refused, and so are unknown columns. A missing column
+        becomes None, where its type allows it. A repeated `token` inserts nothing. NaN of pandas becomes None where the
+        column can hold it; `nan_to_null` sets one rule for all values.
         """
         added = 0
         for number, value in enumerate(values):
-            mark = f"{token}.{number}" if token and number else token  # each is a part of its own
+            mark = f"{token}.{number}" if token and number else token  # each value is an insert with a token of its own
             added += await self._insert(value, mark, nan_to_null)
         return added
 
     async def insert_from_file(self, path: PathLike, **given: Unpack[FileOptions]) -> int:
-        """Add the rows of a file, read as the types of the columns; gives how many.
+        """Insert the rows of a file, read as the types of the columns; return how many.
 
-        The options are those of `create_object_from_file`, without a name; the rest is as with `insert`.
+        The options are those of `create_object_from_file`, without a name; otherwise it works as `insert`.
         """
         return await self._context.insert_from("insert_from_file", self, path, given)
 
     async def insert_from_url(self, url: str, **given: Unpack[UrlOptions]) -> int:
-        """Add the rows that an address gives; the options are those of `create_object_from_url`."""
+        """Insert the rows at an address; the options are those of `create_object_from_url`, without a name."""
         return await self._context.insert_from("insert_from_url", self, url, given)
 
     async def upsert(
@@ -92,10 +92,10 @@ class Object(Windowed):
         keep: int | None = None,
         nan_to_null: bool | None = None,
     ) -> Upserted:
-        """Let rows (values, an Object, a View or a query) take the place of those with the same key; others are new.
+        """Insert rows (values, an Object, a View or a query) in place of those with the same key; other keys are added.
 
-        It makes a new version of an Object with a name, all at once, which this one is from then on. Several rows of
-        one key are refused, unless `order_by` tells the last. Where the same `token` was used before, nothing is done.
+        This makes a new version of a named Object in one step, and this Object becomes that version. Several rows of
+        one key are refused, unless `order_by` tells which is the last. A repeated `token` changes nothing.
         """
         if not self.persistent:
             rule = "it has no name, and only what has one has versions"
@@ -114,14 +114,14 @@ class Object(Windowed):
         return (await self._put_in(Given(value, token=token, nan_to_null=nan_to_null))).inserted
 
     async def _has_versions(self, error: DataRefused | ObjectNotFound) -> bool:
-        """Whether an error came of it that the Object has got versions, and its table another name."""
+        """Return whether the error arose because the Object got versions, which renamed its table."""
         if isinstance(error, DataRefused) and error.facts["code"] != GONE:
             return False
         versions = await versions_of(self._context.client, self.table)
         return bool(versions) and not versions[-1].is_plain
 
     async def _put_in(self, given: Given) -> Upserted:
-        """Make a new version, which this Object is from now on."""
+        """Make a new version, which this Object becomes; raise InputError if it was opened as a fixed version."""
         if self._is_pinned:
             rule = "it was opened as this version, which does not change"
             hint = "Open it without a version, or rollback to it first."
@@ -140,10 +140,10 @@ class Object(Windowed):
         return added
 
     async def _insert_rows(self, frame: Frame, token: str | None) -> int:
-        """Let ClickHouse move them, in their order if they have one; types that differ are cast, checked."""
+        """Let ClickHouse copy the rows, in their order if they have one; types that differ are cast with checks."""
         client = self._context.client
         found = await insertion(client, frame._relation, self._schema)
-        # one piece after the other, so they stay in order
+        # one thread inserts block after block, so that rows stay in order
         settings = {"max_insert_threads": 1, "insert_deduplication_token": token or uuid4().hex}
         if is_below(frame._relation) and is_as_inserted(frame._relation):
             settings["max_threads"] = 1

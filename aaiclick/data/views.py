@@ -1,4 +1,7 @@
-"""A View: a window on an Object, by where, order_by, limit, offset and selected_fields. Read-only, and it travels."""
+"""Views: read-only windows on an Object, which can be sent to other processes as references.
+
+A window has where, order_by, limit, offset and selected_fields.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Window:
-    """Which rows and columns of a table are seen."""
+    """The rows and columns of a table that a View shows."""
 
     conditions: tuple[Expression, ...] = ()
     keys: tuple[Key, ...] = ()
@@ -32,7 +35,7 @@ class Window:
     fields: tuple[str, ...] | None = None
 
     def rows(self, table: Table) -> Relation:
-        """The rows that are seen, with all columns."""
+        """Return the rows of the table that the window shows, with all columns."""
         relation: Relation = table
         if self.conditions:
             relation = Filter(relation, self.conditions)
@@ -41,7 +44,7 @@ class Window:
         return Slice(relation, self.limit, self.offset) if self.is_cut else relation
 
     def seen(self, rows: Relation) -> Relation:
-        """The columns of the rows that are seen."""
+        """Return these rows with the columns that the window shows."""
         if self.fields is None:
             return rows
         columns = with_paths(own_columns(rows), self.fields)
@@ -49,12 +52,12 @@ class Window:
 
     @property
     def is_cut(self) -> bool:
-        """Whether rows were counted off, so that a later condition is not one of the table's."""
+        """Return whether limit or offset apply: then a later condition cannot be added to those on the table."""
         return self.limit is not None or self.offset > 0
 
 
 class Windowed(Frame):
-    """An Object or a View: what narrows it gives a View, as long as that can be said with a View's few words."""
+    """An Object or a View. Narrowing it gives a View where a window can express that, else a query."""
 
     __slots__ = ("_rows", "_table", "_window")
 
@@ -62,7 +65,8 @@ class Windowed(Frame):
         self, context: Context, table: Table, window: Window, shape: Shape, rows: Relation | None = None
     ) -> None:
         self._table, self._window = table, window
-        self._rows = window.rows(table) if rows is None else rows  # columns of the same rows know each other by them
+        # columns of the same rows are recognized by the identity of this relation
+        self._rows = window.rows(table) if rows is None else rows
         super().__init__(context, window.seen(self._rows), shape)
 
     def _narrowed(self, window: Window, shape: Shape | None = None, rows: Relation | None = None) -> View:
@@ -73,7 +77,7 @@ class Windowed(Frame):
         return self._narrowed(replace(self._window, fields=names), shape, self._rows)
 
     def _is_mine(self, bound: Iterable[Bound]) -> bool:
-        """Whether values are computed from the table, so that they can be said of it."""
+        """Return whether the values are computed from the table's own rows, so that a window can hold them."""
         return not self._window.is_cut and all(
             each.base in (None, self._table, self._rows, self._relation) for each in bound
         )
@@ -94,7 +98,7 @@ class Windowed(Frame):
 
     @property
     def selected_fields(self) -> tuple[str, ...] | None:
-        """The columns that were chosen, or None where all are seen."""
+        """Return the chosen columns; None if all are shown."""
         return self._window.fields
 
     def order_by(self, *keys: Any, descending: bool | Sequence[bool] = False) -> Frame:
@@ -122,7 +126,7 @@ class Windowed(Frame):
         order_by: Any = None,
         selected_fields: Sequence[str] | None = None,
     ) -> Frame:
-        """A View in one go: the rows `where`, in this order, so many after so many, these columns of them."""
+        """Return a View in one call: the rows `where`, sorted, cut by `limit` and `offset`, with these columns."""
         seen: Frame = self if where is None else self.where(where)
         if order_by is not None:
             seen = seen.order_by(order_by)
@@ -135,8 +139,11 @@ class Windowed(Frame):
         return seen[[selected_fields] if isinstance(selected_fields, str) else list(selected_fields)]
 
     def reference(self) -> dict[str, Any]:
-        """What a task's arguments or result keep of it: where it is, not what is in it."""
-        _ = self._context.client  # a stale one says so
+        """Return a reference for a task's arguments or result: it names the table and the window, and holds no rows.
+
+        The context keeps the table until it ends.
+        """
+        _ = self._context.client  # raises StaleObject
         self._context.referred.add(self._table.keeper)
         return reference_of(self._table, self._window, self._shape)
 
@@ -144,14 +151,14 @@ class Windowed(Frame):
 
     @property
     def table(self) -> str:
-        """The name of the table in ClickHouse."""
+        """Return the name of the table in ClickHouse."""
         return self._table.name
 
     table_id = table
 
 
 class View(Windowed):
-    """A window on an Object."""
+    """A read-only window on an Object."""
 
     __slots__ = ()
 
@@ -160,9 +167,9 @@ class View(Windowed):
 
 
 def reference_of(table: Table, window: Window, shape: Shape) -> dict[str, Any]:
-    """A reference in its written form; `selected_fields`, `where` … only where there are any.
+    """Return the reference to a window as JSON; `where`, `order_by` … are present only if they are set.
 
-    One field alone is a list; `shape` says where it is a table of one column.
+    A single field is read back as a list; `shape` marks a table of one column.
     """
     if window == Window():
         return {"object_type": "object", "table": table.name}
@@ -194,7 +201,7 @@ def _looks_elsewhere(expression: Expression) -> bool:
 
 
 def table_in(reference: Mapping[str, Any]) -> str:
-    """The table of a reference, in the form of either specification."""
+    """Return the table that a reference names, under either of its keys; raise InputError if it names none."""
     found = reference.get("table") or reference.get("table_id")
     if not isinstance(found, str) or not found:
         raise InputError(field="reference", value=repr(dict(reference)), rule="it names no table", hint="")
@@ -202,7 +209,7 @@ def table_in(reference: Mapping[str, Any]) -> str:
 
 
 def window_in(reference: Mapping[str, Any], names: Sequence[str]) -> Window:
-    """What a reference shows of its table."""
+    """Return the window that a reference describes."""
     where, order, fields = (reference.get(key) for key in ("where", "order_by", "selected_fields"))
     check_columns(names, fields or ())
     limit, offset = reference.get("limit"), reference.get("offset")

@@ -1,1 +1,1 @@
-"""Ways to ClickHouse: one contract, the embedded engine and a server behind it."""
+"""Clients of ClickHouse: one contract, for the embedded engine and for servers."""

@@ -1,4 +1,4 @@
-"""What ClickHouse and the way to it say, in our words."""
+"""Translate errors of ClickHouse, of its driver and of the network into errors of aaiclick."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOISE = re.compile(r"^(?:.*?Code: \d+\. DB::Exception:\s*)+", re.DOTALL)
 _VERSION = re.compile(r"\s*\(version [^)]*\)\s*")
 _UNKNOWN_TABLE = "60"
 _REFUSED_BY_US = "395"
-"""The code of what our own queries throw."""
+"""The code of errors that our own queries throw."""
 
 _NAMED = re.compile(r"['`.]((?:p|j\d+)_[A-Za-z0-9_.-]+(?:@\d+)?)['`]", re.ASCII)
 _OPEN_ANEW = "It was deleted, or newer versions took its place: open it anew."
@@ -32,7 +32,7 @@ class NotTaken(ConnectionError):
 Got = Literal["unsent", "unseen"]
 """How far a statement got, as a fact of DataUnreachable where it is known.
 
-`unsent`: it did not get there, and nothing was done. `unseen`: it was done, and the look at what it made failed.
+`unsent`: it did not arrive, and nothing was done. `unseen`: it was done, and the query about what it made failed.
 """
 
 
@@ -46,7 +46,7 @@ def is_unseen(error: BaseException) -> bool:
 
 @contextmanager
 def in_our_words() -> Iterator[None]:
-    """Errors of the engine, of the client library and of the network, as ours."""
+    """Raise errors of the engine, the driver and the network as errors of aaiclick; other errors pass unchanged."""
     try:
         yield
     except AaiclickError:
@@ -55,7 +55,7 @@ def in_our_words() -> Iterator[None]:
         raise _unreachable(error) from error
     except Exception as error:
         if (type(error).__module__ or "").partition(".")[0] not in _THEIRS or isinstance(error, OSError):
-            raise  # not theirs, or a file of this machine
+            raise  # of other code, or about a file of this machine
         code = _CODE.search(str(error))
         if code and code[1] == _UNKNOWN_TABLE and (table := _TEMPORARY.search(str(error))):
             raise StaleObject(what=f"The table {table[0]}") from error
@@ -71,13 +71,13 @@ def in_our_words() -> Iterator[None]:
         elif NARROWED.search(cause):
             cause = BEYOND.format("a number")
         if code and code[1] == _REFUSED_BY_US:
-            cause = cause.partition(": while executing")[0]  # what was executed is long, and says nothing more
+            cause = cause.partition(": while executing")[0]  # the executed expression is long, and says nothing more
         raise DataRefused(code=int(code[1]) if code else 0, cause=cause) from error
 
 
 @contextmanager
 def unreachable_is(got: Got) -> Iterator[None]:
-    """Where more is known of what was done: whatever cannot be reached inside got so far."""
+    """Mark each DataUnreachable that is raised inside with how far the statement got."""
     try:
         with in_our_words():
             yield
@@ -92,7 +92,7 @@ def _unreachable(error: BaseException) -> DataUnreachable:
 
 
 def _is_new(error: BaseException) -> bool:
-    """Whether it is urllib3's for a connection that was not made; it is not imported for that."""
+    """Return whether the error is urllib3's NewConnectionError, without importing urllib3 for that."""
     return type(error).__name__ == "NewConnectionError"
 
 
@@ -103,7 +103,7 @@ def _is_network(error: BaseException) -> bool:
 
 
 def _steps(error: BaseException) -> Iterator[BaseException]:
-    """An error, and what it came from; urllib3 keeps some of that apart."""
+    """Yield an error and its causes; urllib3 keeps some of these in `reason`."""
     step: BaseException | None = error
     while step is not None:
         yield step
@@ -112,7 +112,7 @@ def _steps(error: BaseException) -> Iterator[BaseException]:
 
 
 def _line(error: BaseException) -> str:
-    said = mask_text(str(error))  # ClickHouse quotes the statement; before it is cut
+    said = mask_text(str(error))  # ClickHouse quotes the statement; masked before it is cut
     told = _VERSION.sub("", _NOISE.sub("", said)).strip() or type(error).__name__
     line = " ".join(told.split()).rstrip(". ")
     return line if len(line) <= MESSAGE_MAX else line[:MESSAGE_MAX] + "…"

@@ -1,4 +1,4 @@
-"""What the data room asks of ClickHouse, wherever it runs."""
+"""The contract of ClickHouse clients, whether the engine is embedded or on a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Settings = Mapping[str, Any]
 
 
 class Rows(NamedTuple):
-    """A small answer, as Python values."""
+    """A whole answer as Python values, column by column."""
 
     names: Sequence[str]
     types: Sequence[str]
@@ -22,39 +22,39 @@ class Rows(NamedTuple):
 
 
 class DataClient(Protocol):
-    """Runs statements, several at once; none of its calls blocks the event loop."""
+    """Runs statements, several at once. Its coroutines do not block the event loop."""
 
     tables: Tables
-    """How tables are made where it leads."""
+    """How tables are made in the engine or cluster of this client."""
 
     async def command(self, sql: str, settings: Settings | None = None) -> None:
-        """Run a statement that answers nothing."""
+        """Run a statement that returns no rows."""
 
     async def rows(self, sql: str, settings: Settings | None = None) -> Rows:
-        """The whole answer as Python values, column by column."""
+        """Return the whole answer as Python values, column by column."""
 
     async def make(self, sql: str, look: str, settings: Settings | None = None) -> Rows:
-        """Run a statement that answers nothing and then, without a pause, one that looks at what it made."""
+        """Run a statement that returns no rows, and directly after it the query `look`; return the rows of that."""
 
     def rows_now(self, sql: str, settings: Settings | None = None) -> Rows:
-        """`rows`, for where nothing can be awaited: it blocks."""
+        """Like `rows`, for callers that cannot await: it blocks."""
 
     async def arrow(self, sql: str, settings: Settings | None = None) -> pa.Table:
-        """The whole answer as an Arrow table."""
+        """Return the whole answer as an Arrow table."""
 
     def batches(self, sql: str, settings: Settings | None = None) -> AsyncIterator[pa.RecordBatch]:
-        """The answer piece by piece, however large."""
+        """Yield the answer in batches, however large it is."""
 
     async def save(
         self, sql: str, file_format: str, path: str, settings: Settings | None = None, packing: str = ""
     ) -> int:
-        """Write the answer into a file, in one of ClickHouse's formats, perhaps packed; gives the number of bytes."""
+        """Write the answer to a new file in one of ClickHouse's formats, perhaps packed; return its size in bytes."""
 
     async def insert(self, table: str, data: pa.Table, *, token: str | None = None) -> int:
-        """Insert an Arrow table by the names of its columns, all of it or nothing; gives the number of rows.
+        """Insert an Arrow table by the names of its columns, all of it or nothing; return the number of rows.
 
-        Where the table keeps a window of tokens, a repeated token inserts nothing again.
+        If the table remembers the tokens of its inserts, a repeated token inserts nothing.
         """
 
     async def close(self) -> None:
-        """Give everything back."""
+        """Close the connections."""

@@ -1,4 +1,4 @@
-"""The client of a directory on this machine, whoever owns its engine at the moment."""
+"""The client of a directory on this machine, whichever process owns its engine at the moment."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Open = Callable[[], tuple[PooledClient, Callable[[], None]]]
-"""Finds or starts the engine: a client for it, and how to give back what that took. It blocks."""
+"""Finds or starts the engine; returns a client and a function that releases what it took. It blocks."""
 
 _of_the_parent: list[object] = []
-"""What a forked process leaves alone, and keeps: it would be closed by whoever forgets it."""
+"""Clients of the parent, kept by a forked process: to free them would close the parent's connections."""
 
 
 REPEATED_S_MAX = 60.0
-"""How long a statement that did not get there is sent again."""
+"""How long a statement that did not arrive is sent again, in seconds."""
 
 LOST_MAX = 3
-"""So often an answer may be lost: what is asked may itself be the end of whoever answers."""
+"""How many answers of one statement may be lost: the statement itself may be what kills the engine."""
 
 PAUSE_S_MIN, PAUSE_S_MAX = 0.01, 0.5
 
 AUTHENTICATION_FAILED = 516
-"""What the next owner says, who listens at the same place with another password."""
+"""The error code of the next owner, which listens at the same address with another password."""
 
 _IDEMPOTENT = re.compile(r"\s*(?:DROP\s+TABLE\s+IF\s+EXISTS|CREATE\s+TABLE\s+IF\s+NOT\s+EXISTS)\b", re.I)
 
 
 class LocalClient:
-    """Goes on with the next owner when one is gone.
+    """A client of the engine of one directory; it moves to the next owner when one is gone.
 
-    What did not get there is sent again, whatever it is. Where only the answer was lost, what reads is asked again, and
-    rows are sent again with the same token; other statements fail. A token does not help those that take their rows
-    from a query: it may cut them into other blocks the next time.
+    A statement that did not arrive is sent again, whatever it does. If only the answer was lost, queries and idempotent
+    statements are repeated, and rows are sent again with the same token; other statements fail. A token does not help
+    an INSERT that takes its rows from a query, which may cut them into other blocks the next time.
     """
 
     tables: Tables = ALONE
@@ -61,7 +61,7 @@ class LocalClient:
         self._moving = threading.Lock()
 
     def open(self) -> None:
-        """Find the engine; it blocks."""
+        """Find the engine; this blocks."""
         self._client, self._end = self._opening()
 
     async def command(self, sql: str, settings: Settings | None = None) -> None:
@@ -95,7 +95,7 @@ class LocalClient:
         return await self._ask(lambda client: client.arrow(sql, settings))
 
     async def batches(self, sql: str, settings: Settings | None = None) -> AsyncIterator[pa.RecordBatch]:
-        """Asked again until the first piece has come: the next owner may give the rows in another order."""
+        """Yield batches. The query is repeated only before the first: the next owner may order rows otherwise."""
         patience = self._patience()
         while True:
             used, began = await self._used(), False
@@ -117,27 +117,27 @@ class LocalClient:
         return await self._ask(lambda client: client.save(sql, file_format, path, settings, packing))
 
     async def insert(self, table: str, data: pa.Table, *, token: str | None = None) -> int:
-        token = token or uuid4().hex  # the same for all tries
+        token = token or uuid4().hex  # the same for all attempts
         return await self._ask(lambda client: client.insert(table, data, token=token))
 
     async def close(self) -> None:
-        """Close the client, and the engine if it is ours."""
+        """Close the client, and the engine if this process owns it."""
         await asyncio.to_thread(self.close_now)
 
     def close_now(self) -> None:
-        """`close`, blocking."""
+        """Like `close`, but it blocks."""
         with self._moving:
             self._closed = True
             self._leave()
 
     def become_copy(self) -> None:
-        """In a process that was forked: find the engine anew, which is its parent's or of another."""
+        """Find the engine anew in a forked process: its owner is the parent or another process."""
         _of_the_parent.append((self._client, self._end))
         self._client, self._end = None, lambda: None
         self._moving = threading.Lock()
 
     async def _ask(self, ask: Callable[[DataClient], Awaitable[T]], *, again: bool = True) -> T:
-        """Ask whoever owns the engine; with `again`, also if an answer may have been lost."""
+        """Ask the owner of the engine; with `again`, repeat it also if an answer may have been lost."""
         patience = self._patience()
         while True:
             used = await self._used()
@@ -154,7 +154,7 @@ class LocalClient:
         return await asyncio.to_thread(self._used_now) if found is None else found
 
     def _used_now(self) -> PooledClient:
-        """The client of the moment; finds one if nobody took the place of the last owner."""
+        """Return the current client; after a failed move, look for an owner again."""
         self._move_now(None)
         if (found := self._client) is None:
             raise DataUnreachable(cause="the client is closed" if self._closed else "its engine is gone")
@@ -164,7 +164,7 @@ class LocalClient:
         await asyncio.to_thread(self._move_now, gone)
 
     def _move_now(self, gone: PooledClient | None) -> None:
-        """Find the next owner, or become it; once, however many have noticed."""
+        """Find the next owner or become it, once, however many callers noticed that `gone` does not answer."""
         with self._moving:
             if self._client is gone and not self._closed:
                 self._leave()
@@ -182,13 +182,13 @@ class LocalClient:
 
 
 def _raise_refusal(error: DataUnreachable | DataRefused, elsewhere: Container[int]) -> None:
-    """What is refused is no reason to look for another who answers, but for these codes."""
+    """Raise a refusal, except for codes after which another owner or replica is asked."""
     if isinstance(error, DataRefused) and error.facts["code"] not in elsewhere:
         raise error
 
 
 class Patience:
-    """How often and how long one statement is tried again."""
+    """The limits of repeating one statement: how often answers may be lost, and for how many seconds it is tried."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
@@ -196,7 +196,7 @@ class Patience:
         self._lost = 0
 
     def pause_s(self, error: DataUnreachable | DataRefused, *, again: bool) -> float:
-        """How long to wait; raises what is not tried again."""
+        """Return how long to wait before the next attempt, in seconds; raise the error if there is to be none."""
         if isinstance(error, DataUnreachable) and not is_unsent(error):
             self._lost += 1
             if not again or self._lost > LOST_MAX or is_unseen(error):

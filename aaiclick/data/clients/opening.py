@@ -1,7 +1,7 @@
-"""From an address to a client. In one process, one address is opened once, however many ask for it.
+"""Open and close the clients of addresses; all callers of one process share one client for each address.
 
-A directory of the embedded engine belongs to one process, which serves it to the others on this machine. When that
-process is gone, the next one that asks takes its place.
+A directory of the embedded engine is owned by one process, which serves it to the others on this machine. When that
+process is gone, the next one that needs the engine becomes its owner.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
 SETTINGS = {
-    "session_timezone": "UTC",  # a time without a zone is the same wherever the process or the server runs
-    "join_use_nulls": 1,  # a row without a partner has NULLs beside it, not zeros and empty texts
-    "compile_expressions": 0,  # compiled, which an expression is from its fourth run on, it loses checks of its range
+    "session_timezone": "UTC",  # a naive time is the same wherever the process or the server runs
+    "join_use_nulls": 1,  # a row without a match is joined with NULLs, not with zeros and empty texts
+    "compile_expressions": 0,  # an expression is compiled from its fourth run on, and then loses checks of its range
     "use_variant_as_common_type": 0,  # numbers and texts in one column are refused
     "query_plan_execute_functions_after_sorting": 0,  # with it, some sorted queries are refused (code 572)
     "max_query_size": 256 * 1024 * 1024,  # long texts and lists may stand in a query
@@ -45,7 +45,7 @@ SETTINGS = {
 STARTING_S_MAX = 30.0
 IDLE_EXIT_S = 60
 ASK_EVERY_S = 1.0
-"""An owner that is on its way out still lives when it is asked for: then no other is started."""
+"""How often an owner is asked for: one that is about to exit may still run then, so that no other is started."""
 
 _TRANSPORT = "clickhouse_connect.driver._backend.http_sync"
 
@@ -54,7 +54,7 @@ _shared: dict[str, _Shared] = {}
 _ask_for_owner: Callable[[], None] | None = None
 _kept_open = 0
 _started: dict[str, subprocess.Popen[bytes]] = {}
-"""The owners that we started, by what they own: that of another installation is no use."""
+"""The owners that this process started, by address: an owner serves its own installation only."""
 
 
 @dataclass
@@ -64,19 +64,19 @@ class _Shared:
 
 
 def borrow_only(ask_for_owner: Callable[[], None]) -> None:
-    """From now on this process never owns the engine, but asks for another that does: it may be killed at any time."""
+    """Forbid this process to own the engine, as it may be killed at any time; it asks for another owner instead."""
     global _ask_for_owner
     _ask_for_owner = ask_for_owner
 
 
 async def open_client(url: str) -> DataClient:
-    """The client for an address; close it with `close_client` as often."""
+    """Return the client for an address; call `close_client` once for each call."""
     found = _open_again(url)
     return await asyncio.to_thread(_open, url) if found is None else found
 
 
 def _open_again(url: str) -> DataClient | None:
-    """The client if it is open already; None if it is not, or if whoever opens or closes one takes a while."""
+    """Return the client if it is open; None if it is not, or while another thread opens or closes one."""
     if not _lock.acquire(blocking=False):
         return None
     try:
@@ -90,7 +90,7 @@ def _open_again(url: str) -> DataClient | None:
 
 
 def _open(url: str) -> DataClient:
-    with _lock:  # one at a time: two that start the same engine would stand in each other's way
+    with _lock:  # one at a time: two threads that start the same engine would hinder each other
         if url not in _shared:
             _shared[url] = _Shared(_connect(url), 0)
         _shared[url].users += 1
@@ -98,13 +98,13 @@ def _open(url: str) -> DataClient:
 
 
 async def close_client(url: str) -> None:
-    """Give a client back; the last one closes it."""
+    """Release a client; the last release closes it."""
     if not _close_later(url):
         await asyncio.to_thread(_close, url)
 
 
 def _close_later(url: str) -> bool:
-    """Give a client back that stays open; whether it does."""
+    """Release a client that stays open; return False if it does not, or while another thread opens or closes one."""
     if not _lock.acquire(blocking=False):
         return False
     try:
@@ -118,7 +118,7 @@ def _close_later(url: str) -> bool:
 
 @asynccontextmanager
 async def kept_open() -> AsyncIterator[None]:
-    """Inside, a client that nobody uses at the moment stays open for the next one who asks."""
+    """Keep unused clients open inside the block, for the next caller."""
     await asyncio.to_thread(_keep_open, 1)
     try:
         yield
@@ -147,7 +147,7 @@ def _close_unused() -> None:
 
 
 def _stay_open() -> bool:
-    """Whether clients that nobody uses stay; a child will be asked again, and ends without ceremony."""
+    """Return whether unused clients stay open. A child process keeps them: it needs them again, and exits abruptly."""
     return bool(_kept_open) or _ask_for_owner is not None
 
 
@@ -164,7 +164,10 @@ def _connect(url: str) -> LocalClient | PooledClient:
 
 
 def _open_directory(directory: Path) -> tuple[PooledClient, Callable[[], None]]:
-    """A client, and how to give back what it needed."""
+    """Return a client of a directory's engine, and a function that releases what it needed.
+
+    This process becomes the owner if it may and there is none; else the client uses the gateway of the owner.
+    """
     from aaiclick.data.gateway import serve_directory  # here, to keep start-up light
 
     refuse_foreign(directory)
@@ -180,7 +183,7 @@ def _open_directory(directory: Path) -> tuple[PooledClient, Callable[[], None]]:
 
 
 def _asked_for(directory: Path) -> Endpoint | None:
-    """The gateway of an owner that was started because we asked; None if it does not come."""
+    """Return the gateway of an owner that this process asks for; None if it may not ask, or none starts in time."""
     if _ask_for_owner is None:
         return None
     deadline = time.monotonic() + STARTING_S_MAX
@@ -201,7 +204,7 @@ def _embedded(directory: Path, spilling: Mapping[str, int]) -> PooledClient:
 
 
 def _borrow(endpoint: Endpoint) -> PooledClient:
-    """A client of the gateway: over its socket file, or its port where it has none."""
+    """Return a client of the gateway, over its socket file, or over its port if it has none."""
     parts = urlsplit(endpoint.url)
     logging.getLogger(_TRANSPORT).addFilter(_is_news)
 
@@ -226,13 +229,16 @@ def _borrow(endpoint: Endpoint) -> PooledClient:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether it is more than that an owner is gone: of that, whoever asked is told if there is no other."""
+    """Filter the driver's log: drop messages that an owner is gone; a caller gets an error if there is no other."""
     return not ((record.threadName or "").startswith(THREADS) and record.msg == "Unexpected Http Driver Exception")
 
 
 def start_owner() -> None:
-    """Start a process that serves this installation's engine, and ends when nobody has asked for a while."""
-    if _ask_for_owner is not None:  # this process only asks, also for its children
+    """Start a process that owns and serves this installation's engine, and exits when it is not asked for IDLE_EXIT_S.
+
+    Nothing happens while a process that was started here still runs.
+    """
+    if _ask_for_owner is not None:  # this process may only ask, for its children too
         _ask_for_owner()
         return
     address = get_ch_url()
@@ -249,11 +255,11 @@ def start_owner() -> None:
 
 
 def _nothing() -> None:
-    """Nothing is to be given back."""
+    """Release nothing: the engine belongs to another process."""
 
 
 def _in_a_copy() -> None:
-    """In a process that was forked: who had the lock is not here."""
+    """Make the state usable after a fork: the thread that held the lock does not exist in the child."""
     global _lock
     _lock = threading.Lock()
     for found in _shared.values():

@@ -1,4 +1,4 @@
-"""Files that are packed while they are written, as their ending says or as is asked for."""
+"""Pack files while they are written, by their ending or as requested."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from aaiclick.urls import did_you_mean, shown
 
 PACKINGS = ("gz", "zst", "lz4", "xz", "bz2")
 CODECS = {"none": "none", "snappy": "snappy", "gz": "gzip", "zst": "zstd", "lz4": "lz4", "brotli": "brotli"}
-"""How the columns of Parquet are packed, and what ClickHouse and Arrow call it."""
+"""The compressions of Parquet's columns, by the names that ClickHouse and Arrow give them."""
 
 
 _OF_ARROW = {"zst": "zstd", "lz4": "lz4"}
 
 
 class Packing(NamedTuple):
-    """How a file is packed as a whole, and the columns in it."""
+    """How a file is packed as a whole, and how the columns in it are."""
 
     whole: str = ""
     codec: str = ""
@@ -31,7 +31,7 @@ AS_IT_IS = Packing()
 
 
 def ending_of(path: str) -> tuple[str, str]:
-    """The ending of a file's name that tells its format, and the packing that follows it."""
+    """Return the ending of a file's name that tells its format, and the ending of a packing after it."""
     stem, ending = os.path.splitext(path.lower())
     if ending[1:] in PACKINGS:
         return os.path.splitext(stem)[1], ending[1:]
@@ -39,7 +39,10 @@ def ending_of(path: str) -> tuple[str, str]:
 
 
 def read_packing(path: str, file_format: str, compression: object) -> Packing:
-    """What was asked for: of Parquet the codec, of other formats how the file is packed."""
+    """Return the packing that was asked for: for Parquet the codec of columns, for other formats that of the file.
+
+    Without a request the ending decides. Raise InputError if the two contradict each other.
+    """
     _, told = ending_of(path)
     if compression is None:
         return Packing(told)
@@ -59,7 +62,7 @@ def read_packing(path: str, file_format: str, compression: object) -> Packing:
 
 
 def packed(file: IO[bytes], packing: str) -> AbstractContextManager[Any]:
-    """Whatever is written into it is packed into the file, which stays open."""
+    """Return a context for a stream that packs what is written to it into the file; the file stays open."""
     import pyarrow as pa  # here, to keep start-up light
 
     match packing:
@@ -76,7 +79,7 @@ def packed(file: IO[bytes], packing: str) -> AbstractContextManager[Any]:
 
 
 class _Open:
-    """A file that others do not close."""
+    """A file that stays open when its wrapper is closed."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -1,7 +1,7 @@
-"""clickhouse-connect's blocking clients behind coroutines: one for each call under way, on a thread.
+"""Run clickhouse-connect's blocking clients from coroutines: each call has a client and a thread of its own.
 
-The next answer of an embedded engine's client after an error may begin with rows of the query that failed (pitfall
-T30): such a client is used again once its answers are its own.
+After an error, the next answer of an embedded engine's client may begin with rows of the failed query (pitfall T30):
+such a client is used again only once its answers are its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 AT_ONCE = 16
-"""Statements of one process under way at a time; others wait for a thread."""
+"""How many statements of one client run at once; others wait for a thread."""
 
 THREADS = "aaiclick-data"
 PIECE_BYTES = 4 * 1024 * 1024
@@ -41,18 +41,18 @@ PIECES_AHEAD = 4
 
 STOP_EVERY_S = 0.05
 STOPPED_S_MAX = 10.0
-"""How long a statement that nobody waits for any more is told to end; whoever cancelled it goes on then."""
+"""How long a cancelled statement is told to end, in seconds; after that the caller goes on."""
 
 _of_the_parent: list[object] = []
 
 
 def always(client: Client) -> bool:
-    """Of a server: an error concerns the statement alone."""
+    """Keep the client of a server: an error concerns one statement only."""
     return True
 
 
 def once_clean(client: Client) -> bool:
-    """Whether an embedded engine's client gives its own answers: what is left of a failed query goes with the first.
+    """Return whether an embedded engine's client gives its own answers: rows of a failed query come with the first.
 
     A new client costs 8 ms, these two questions 1 ms.
     """
@@ -60,7 +60,7 @@ def once_clean(client: Client) -> bool:
 
 
 class PooledClient:
-    """Statements on threads, each with a client of its own."""
+    """Runs statements on threads, each with a client of its own."""
 
     def __init__(
         self,
@@ -70,9 +70,9 @@ class PooledClient:
         tagged_by: str = "log_comment",
         tables: Tables = ALONE,
     ) -> None:
-        """A statement can be told from others in ClickHouse by the setting that it is tagged by.
+        """Prepare the pool. In ClickHouse, statements are identified by a unique value of the setting `tagged_by`.
 
-        `keep_after_error` is asked after a statement that failed, and a client that is not kept is closed.
+        `keep_after_error` is called after a statement that failed; a client for which it returns False is closed.
         """
         self._connect = connect
         self.tables = tables
@@ -113,7 +113,7 @@ class PooledClient:
         left = threading.Event()
 
         def produce(client: Client) -> None:
-            kinds = _described(client, sql)  # before: a client answers one thing at a time
+            kinds = _described(client, sql)  # before the stream: a client answers one statement at a time
             with client.query_arrow_stream(sql, settings=_plain(settings)) as stream:
                 for batch in stream:
                     room.acquire()
@@ -143,11 +143,11 @@ class PooledClient:
         return await self._run(lambda client: _insert(client, table, data, token))
 
     async def close(self) -> None:
-        """Wait for what is under way, and close."""
+        """Wait for running statements, and close the clients."""
         await asyncio.to_thread(self.close_now)
 
     def close_now(self) -> None:
-        """`close`, blocking."""
+        """Like `close`, but it blocks."""
         self._closed = True
         self._threads.shutdown()
         with self._lock:
@@ -156,9 +156,9 @@ class PooledClient:
             each.client.close()
 
     def become_copy(self) -> None:
-        """In a process that was forked: what a client is connected to is its parent's, and its threads are not here.
+        """Replace clients and threads in a forked process: the connections are the parent's, the threads do not exist.
 
-        That is left alone, and kept: it would be closed by whoever forgets it.
+        The old ones are kept, because to free them would close the parent's connections.
         """
         _of_the_parent.append((self._threads, self._idle))
         self._lock, self._idle = threading.Lock(), []
@@ -175,7 +175,7 @@ class PooledClient:
 
         try:
             running = self._threads.submit(on_thread)
-        except RuntimeError:  # no thread takes anything any more
+        except RuntimeError:  # the threads are shut down
             raise DataUnreachable(cause="the client is closed", got="unsent") from None
         try:
             return await asyncio.wrap_future(running)
@@ -212,7 +212,7 @@ class PooledClient:
     def _return(self, lent: _Tagged, call: _Call, *, keep: bool) -> None:
         with self._lock:
             call.lent = None
-            if keep and not self._closed and not call.is_unwanted:  # it may be killed once more
+            if keep and not self._closed and not call.is_unwanted:  # a KILL under way could hit its next statement
                 self._idle.append(lent)
                 return
         lent.client.close()
@@ -220,7 +220,7 @@ class PooledClient:
     # ------------------------------------------------------------ stopping
 
     def _stop(self, call: _Call, running: Future[Any]) -> None:
-        """End a statement where it runs; again until it has ended, for it may only be on its way there."""
+        """End a cancelled statement in ClickHouse; KILL is repeated, as the statement may not have begun there yet."""
         given_up_at = time.monotonic() + STOPPED_S_MAX
         with self._lock:
             call.is_unwanted = True
@@ -232,7 +232,7 @@ class PooledClient:
 
     def _kill(self, tag: str) -> None:
         by = self._tagged_by if self._tagged_by == "query_id" else f"Settings['{self._tagged_by}']"
-        with suppress(AaiclickError), in_our_words():  # who cannot be reached runs nothing that could be stopped
+        with suppress(AaiclickError), in_our_words():  # an unreachable server runs nothing that could be stopped
             client = self._connect()
             try:
                 client.command(f"KILL QUERY WHERE {by} = '{tag}' ASYNC")
@@ -242,14 +242,14 @@ class PooledClient:
 
 @dataclass(frozen=True)
 class _Tagged:
-    """A client, and what its statements are known by in ClickHouse."""
+    """A client, and the tag by which its statements are known in ClickHouse."""
 
     client: Client
     tag: str
 
 
 class _Call:
-    """One call: the client that it has at the moment, and whether nobody waits for it any more."""
+    """One call: its client while it has one, and whether it was cancelled."""
 
     lent: _Tagged | None = None
     is_unwanted = False
@@ -261,7 +261,7 @@ def _plain(settings: Settings | None) -> dict[str, Any] | None:
 
 def _rows(client: Client, sql: str, settings: Settings | None) -> Rows:
     answer = _asked(client, sql, settings)
-    if not answer.column_names:  # without a row, the embedded engine tells no columns either
+    if not answer.column_names:  # without rows, the embedded engine returns no columns either
         names, types = client.query(f"DESCRIBE TABLE ({sql})").result_columns[:2]
         return Rows(list(names), list(types), [[] for _ in names])
     types = [kind.name for kind in answer.column_types]
@@ -275,12 +275,12 @@ def _rows(client: Client, sql: str, settings: Settings | None) -> Rows:
 
 
 def _asked(client: Client, sql: str, settings: Settings | None, formats: dict[str, str] | None = None) -> QueryResult:
-    """The answer with times as their types say it: of a column without a zone, without one."""
+    """Return the answer with times as their types say: those of a column without a zone are naive."""
     return client.query(sql, settings=_plain(settings), query_formats=formats, column_oriented=True, tz_mode="schema")
 
 
 def _described(client: Client, sql: str) -> list[str]:
-    """The types of the columns of an answer."""
+    """Return the types of the columns of a query."""
     return list(client.query(f"DESCRIBE TABLE ({sql})").result_columns[1])
 
 
@@ -297,13 +297,16 @@ def _save(client: Client, sql: str, file_format: str, path: str, settings: Setti
                 while piece := stream.read(PIECE_BYTES):
                     into.write(piece)
         except BaseException:
-            os.unlink(path)  # half a file is none
+            os.unlink(path)  # an incomplete file is removed
             raise
         return file.tell()
 
 
 def _insert(client: Client, table: str, data: pa.Table, token: str | None) -> int:
-    """Without a token, one of its own: the same rows again are new rows, and a request sent twice is one."""
+    """Insert an Arrow table; without a token, with a new one.
+
+    So equal rows of another call are inserted again, while a request that is sent twice inserts its rows once.
+    """
     import pyarrow as pa  # here, to keep start-up light
 
     sink = pa.BufferOutputStream()

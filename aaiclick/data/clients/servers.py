@@ -1,4 +1,4 @@
-"""The clients of ClickHouse servers: of one, or of several that keep the same data."""
+"""Clients of ClickHouse servers: of one, or of several that hold the same data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
 REPEATED_S_MAX = 20.0
-"""How long a statement that a replica did not take is sent to others."""
+"""How long a statement that one replica did not take is sent to the others, in seconds."""
 
 ELSEWHERE = frozenset({242, 286, 289})
-"""What a replica says that cannot do anything at the moment: it only reads, others write, it lacks rows."""
+"""Error codes of a replica that cannot serve now: it is read-only, lacks an earlier write's quorum, or lacks rows."""
 
 
 class Host(NamedTuple):
@@ -26,7 +26,7 @@ class Host(NamedTuple):
 
 
 def hosts_of(url: str) -> list[Host]:
-    """The hosts of an address, in which several stand with commas between them."""
+    """Return the hosts of an address, which are separated by commas."""
     found = []
     for each in urlsplit(url).netloc.rpartition("@")[2].split(","):
         parts = urlsplit(f"//{each}")
@@ -35,7 +35,7 @@ def hosts_of(url: str) -> list[Host]:
 
 
 def open_servers(url: str, cluster: str, settings: Mapping[str, Any]) -> PooledClient | ReplicasClient:
-    """The client for an address; for a cluster, its tables are asked for, and it blocks."""
+    """Return the client for an address; for a cluster, a server is asked how tables are made there, which blocks."""
     hosts = hosts_of(url)
     if not cluster and len(hosts) == 1:
         return _pooled(url, hosts[0], settings, ALONE)
@@ -72,10 +72,9 @@ def _pooled(url: str, host: Host, settings: Mapping[str, Any], tables: Tables) -
 
 
 class ReplicasClient(LocalClient):
-    """Asks one server as long as it answers, and then the next one: they keep the same data.
+    """Uses one server as long as it answers, and then the next: all hold the same data.
 
-    What did not get there goes to the next one, whatever it is. Where only the answer was lost, what reads is asked
-    again, and rows are sent again with the same token; other statements fail.
+    Which statements are repeated is as with LocalClient.
     """
 
     _elsewhere = ELSEWHERE

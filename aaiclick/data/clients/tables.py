@@ -1,7 +1,7 @@
-"""How tables are made, dropped and looked up where a client leads: in one engine, or on the machines of a cluster.
+"""How tables are made, dropped and looked up: in one engine, or on the machines of a cluster.
 
-On a cluster, the rows of a table are in a local table of each shard, whose replicas keep the same; the table itself is
-the Distributed one, through which everything is read and written. Nobody else knows the difference.
+On a cluster, the rows of a table are in a local table on each shard, whose replicas hold the same rows. Everything is
+read and written through a Distributed table, so callers need not know the difference.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from aaiclick.data.clients.contract import DataClient
 
 LOCAL = "local_"
-"""What the names of local tables begin with."""
+"""The prefix of the names of local tables."""
 
 TOKENS = "non_replicated_deduplication_window = 1000"
-"""Of tables that know which tokens were used."""
+"""The setting of tables that remember the tokens of their inserts."""
 
 REPLICATED_TOKENS = "replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800"
 
@@ -31,86 +31,87 @@ NAMES_SHOWN = 20
 
 
 class NewTable(NamedTuple):
-    """A table that is about to be made."""
+    """A table to be made."""
 
     name: str
     order: str
-    """By what it is sorted."""
+    """The sorting key, as SQL."""
     comment: str = ""
     columns: str = ""
-    """What stands in the parentheses; without it, it has the columns of the query that fills it."""
+    """The columns, as SQL; without them, the table has the columns of the query that fills it."""
     names: Sequence[str] = ()
     """The names of these columns."""
     tokens: bool = False
     granule: int = 0
-    """So many rows are read at least."""
+    """The granularity of its index, in rows: the least that is read. 0 is ClickHouse's default."""
     engine: str = "MergeTree"
     partition: str = ""
-    """By what its pieces are told apart."""
+    """The partition key, as SQL."""
 
 
 @dataclass(frozen=True)
 class Tables:
-    """Those of one engine, or of a service whose machines share all tables."""
+    """How tables are made in one engine, or in a service whose machines share all tables."""
 
     engine: str = "MergeTree"
     window: str = TOKENS
     settings: Mapping[str, Any] | None = None
-    """What statements are sent with."""
+    """Settings that are sent with every statement."""
 
     @property
     def shares_pieces(self) -> bool:
-        """Whether a table takes over the rows of another without copying them."""
+        """Return whether a table can take over the parts of another without copying their rows."""
         return True
 
     @property
     def keeps_versions(self) -> bool:
-        """Whether Objects may have versions: one machine renames tables, and sees all inserts that are under way."""
+        """Return whether Objects may have versions: only a single machine can rename tables and see all inserts."""
         return self.engine == "MergeTree"
 
     @property
     def sizes(self) -> str:
-        """What stands after FROM to ask how large tables are, and for their comments."""
+        """Return the FROM clause, with a condition, of queries for the sizes and comments of tables."""
         return "system.tables WHERE database = currentDatabase()"
 
     async def look(self, client: DataClient, what: str, which: str) -> Rows:
-        """What system.tables tells of some tables, also of those that only some machines have."""
+        """Return columns of system.tables for the tables that match; on a cluster, for those of all machines."""
         return await client.rows(f"SELECT {what} FROM system.tables WHERE database = currentDatabase() AND {which}")  # noqa: S608 (quoted)
 
     async def make(self, client: DataClient, new: NewTable, query: str = "", settings: Settings | None = None) -> None:
-        """Make a table, with the rows that a query gives. A name that is taken is refused."""
+        """Create a table, with the rows of a query if there is one; a name that is taken is refused."""
         await client.command(self._creation(new, query), settings)
 
     async def make_as(self, client: DataClient, new: NewTable, query: str, settings: Settings | None = None) -> Rows:
-        """The same; gives the columns that the table then has."""
+        """Like `make`; return the columns that the table has then."""
         return await client.make(self._creation(new, query), _look(new.name), settings)
 
     async def make_once(self, client: DataClient, new: NewTable) -> Rows:
-        """Make a table unless it is there; gives the columns that it has."""
+        """Create a table unless it exists; return the columns that it has."""
         return await client.make(self._creation(new, if_missing=True), _look(new.name))
 
     async def add_columns(self, client: DataClient, table: str, added: Mapping[str, str]) -> None:
-        """Add columns to a table, those that it lacks."""
+        """Add to a table those of these columns that it lacks."""
         await client.command(f"ALTER TABLE {quoting.name(table)} {_added(added)}")
 
     def in_place(self, table: str) -> list[str]:
-        """Statements after which rows that are added to an ordered table of a query come after those that are there."""
-        return [f"ALTER TABLE {quoting.name(table)} MODIFY COLUMN {IN_PLACE}"]  # columns of a query have no defaults
+        """Return statements that make new rows come after existing ones, in an ordered table made from a query."""
+        # columns made from a query have no defaults
+        return [f"ALTER TABLE {quoting.name(table)} MODIFY COLUMN {IN_PLACE}"]
 
     async def make_like(self, client: DataClient, source: str, table: str, comment: str) -> None:
-        """Make an empty table with the same columns."""
+        """Create an empty table with the columns of another."""
         await client.command(
             f"CREATE TABLE {quoting.name(table)} AS {quoting.name(source)} COMMENT {quoting.text(comment)}"
         )
 
     async def copy(self, client: DataClient, source: str, copy: str, comment: str) -> None:
-        """Make a table with the same columns and rows."""
+        """Create a table with the columns and rows of another."""
         await client.command(
             f"CREATE TABLE {quoting.name(copy)} CLONE AS {quoting.name(source)} COMMENT {quoting.text(comment)}"
         )
 
     async def drop(self, client: DataClient, table: str) -> None:
-        """Drop a table that may not be there."""
+        """Drop a table if it exists."""
         await client.command(f"DROP TABLE IF EXISTS {quoting.name(table)} SYNC")
 
     def _creation(self, new: NewTable, query: str = "", *, if_missing: bool = False) -> str:
@@ -128,16 +129,16 @@ class Tables:
 
 @dataclass(frozen=True)
 class ClusterTables(Tables):
-    """Those of a cluster: each is a local table on every machine, and one that stands for all of them."""
+    """How tables are made on a cluster: a local table on every machine, and a Distributed one for all of them."""
 
     cluster: str = ""
     database: str = "default"
     on: str = ""
-    """What tells a statement to run on every machine; nothing where the database sees to that itself."""
+    """The clause that runs a statement on every machine; empty if the database does that itself."""
 
     @property
     def shares_pieces(self) -> bool:
-        return False  # a shard would take over its own, and a replica may not have them yet
+        return False  # a shard would take over its own parts only, and a replica may not have all of them yet
 
     @property
     def keeps_versions(self) -> bool:
@@ -156,7 +157,7 @@ class ClusterTables(Tables):
         )
 
     async def look(self, client: DataClient, what: str, which: str) -> Rows:
-        """A machine that is away is not asked."""
+        """Machines that cannot be reached are skipped."""
         machines = f"clusterAllReplicas({quoting.text(self.cluster)}, system.tables)"
         text = f"SELECT DISTINCT {what} FROM {machines} WHERE database = {quoting.text(self.database)} AND {which}"  # noqa: S608 (quoted)
         return await client.rows(text, {"skip_unavailable_shards": 1})
@@ -193,7 +194,7 @@ class ClusterTables(Tables):
             await client.command(f"ALTER TABLE {quoting.name(each)}{self.on} {_added(added)}")
 
     def in_place(self, table: str) -> list[str]:
-        return []  # they were made so
+        return []  # `make` defines the column so from the start
 
     async def make_like(self, client: DataClient, source: str, table: str, comment: str) -> None:
         local = f"database = {quoting.text(self.database)} AND name = {quoting.text(LOCAL + source)}"
@@ -207,19 +208,19 @@ class ClusterTables(Tables):
             await client.command(statement)
 
     async def copy(self, client: DataClient, source: str, copy: str, comment: str) -> None:
-        """The rows are copied: see `shares_pieces`."""
+        """Copy the rows themselves: see `shares_pieces`."""
         await self.make_like(client, source, copy, comment)
         await client.command(f"INSERT INTO {quoting.name(copy)} SELECT * FROM {quoting.name(source)}")  # noqa: S608 (quoted)
 
     async def drop(self, client: DataClient, table: str) -> None:
-        """The local ones first: what is left of a drop that fails is seen, and dropped again."""
+        """Drop the local tables first: after a failure, the Distributed one is still listed for another attempt."""
         for each in (f"{LOCAL}{table}", table):
             await client.command(f"DROP TABLE IF EXISTS {quoting.name(each)}{self.on} SYNC")
 
     def creations(self, new: NewTable, *, if_missing: bool = False) -> list[str]:
-        """The statements that make a table: first the one that stands for all, whose name may be taken.
+        """Return the statements that create a table: first the Distributed one, whose name may be taken.
 
-        Equal rows are of one shard: whoever sends rows again, with their token, sends each to where it was before.
+        Equal rows go to the same shard: rows that are sent again with their token reach the shard that knows the token.
         """
         if new.engine != "MergeTree":
             rule = "on a cluster, rows with one key may be on several machines, where none replaces another"
@@ -235,34 +236,37 @@ class ClusterTables(Tables):
         ]
 
     async def _is_ours(self, client: DataClient, new: NewTable) -> bool:
-        """Whether what is there of this name, on whichever machines, was made by this call."""
+        """Return whether the tables of this name, on all machines that have one, were made by this call."""
         found = await self.look(client, "comment", f"name = {quoting.text(new.name)}")
         return bool(new.comment) and list(found.columns[0]) == [new.comment]
 
 
 ALONE = Tables()
-"""Those of one engine."""
+"""The tables of a single engine."""
 
 SHARED_SETTINGS = {"select_sequential_consistency": 1}
 
 CLUSTER_SETTINGS = {
-    "insert_quorum": "auto",  # rows are there once most replicas have them
+    "insert_quorum": "auto",  # an insert is done once most replicas have its rows
     "insert_quorum_parallel": 0,
     "insert_quorum_timeout": 60_000,
     "select_sequential_consistency": 1,  # a replica that lacks such rows says so, instead of reading without them
     "distributed_foreground_insert": 1,  # rows are in their shards when the insert is answered
     "distributed_product_mode": "global",  # what a table is compared or joined with is read from all shards
-    "distributed_ddl_output_mode": "throw_only_active",  # a machine that is away makes up for it later
+    "distributed_ddl_output_mode": "throw_only_active",  # a machine that is away runs the statement later
     "distributed_ddl_task_timeout": 60,
     "skip_unavailable_shards": 0,
-    "max_insert_threads": 1,  # a second thread would be in the way of the first one's quorum
-    "parallel_distributed_insert_select": 0,  # a shard by itself would sort, group and number its own rows only
+    "max_insert_threads": 1,  # a second thread would conflict with the quorum of the first
+    "parallel_distributed_insert_select": 0,  # each shard would sort, group and number its own rows only
     "optimize_distributed_group_by_sharding_key": 0,
 }
 
 
 def find_tables(cluster: str, ask: Callable[[str], Rows]) -> Tables:
-    """How tables are made on a cluster of this name, as the machine that is asked knows it; it blocks."""
+    """Return how tables are made on a cluster, as the server that is asked describes it; `ask` blocks.
+
+    Raise ConfigError if the server knows no cluster of this name.
+    """
     found = ask(
         "SELECT currentDatabase(), (SELECT engine FROM system.databases WHERE name = currentDatabase()),"
         " (SELECT count() FROM system.table_engines WHERE name = 'SharedMergeTree'),"

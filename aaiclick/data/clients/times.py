@@ -1,7 +1,7 @@
-"""Times in answers as the types of their columns mean them: ClickHouse's formats lose a part of that.
+"""Convert times in answers to what the types of their columns mean, of which ClickHouse's formats lose a part.
 
-Native names no zone of a DateTime, and its reader cuts nanoseconds. Arrow gives a time without a zone as one of UTC,
-and a DateTime as a number. So the types are asked for, but only where one of these may be in an answer.
+Native names no zone of a DateTime, and its reader cuts nanoseconds. Arrow gives a naive time as one of UTC, and a
+DateTime as a number. So the types are asked for, but only where one of these may be in an answer.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ _NANOSECONDS = re.compile(r"\bDateTime64\([789]\b")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 AS_NUMBERS = {"DateTime64*": "int"}
-"""How the reader of Native is told to leave the ticks of times alone."""
+"""The option with which the reader of Native returns times as their ticks."""
 
 Convert = Callable[[Any], Any]
 
 
 class FineTime(str):
-    """A time with more digits than a datetime of Python's has, as a text."""
+    """A time with more digits than Python's datetime holds, as a text."""
 
     __slots__ = ()
 
 
 def may_have_zones(kind: str) -> bool:
-    """Whether a type, as Native names it, may be one whose zone was left out."""
+    """Return whether a type, as Native names it, may have a zone that was left out."""
     return _SECONDS.search(kind) is not None
 
 
 def has_nanoseconds(kind: str) -> bool:
-    """Whether a type has times with more digits than Python's."""
+    """Return whether a type has times with more digits than Python's datetime."""
     return _NANOSECONDS.search(kind) is not None
 
 
 def with_zones(column: Sequence[Any], kind: str) -> Sequence[Any]:
-    """A column of Native, whose times are in UTC and have lost their zones, as its type says."""
+    """Return a column of Native with the zones of its type; its times are given without them, in UTC."""
     return _converted(column, kind, _moment_of_seconds)
 
 
 def from_numbers(column: Sequence[Any], kind: str) -> Sequence[Any]:
-    """The same, of a column with the ticks of times; what has nanoseconds becomes a text with all digits."""
+    """Return a column of ticks as the times of its type; a time with nanoseconds becomes a FineTime."""
     return _converted(column, kind, _moment_of_ticks)
 
 
@@ -63,7 +63,7 @@ def _converted(column: Sequence[Any], kind: str, of_leaf: Callable[[Type], Conve
 
 
 def _converter(kind: Type, of_leaf: Callable[[Type], Convert | None]) -> Convert | None:
-    """What is done to each value of a type; None if nothing is."""
+    """Return the conversion of a type's values; None if they need none."""
     if not kind.parts:
         return of_leaf(kind)
     parts = [_converter(part, of_leaf) for part in kind.parts]
@@ -122,7 +122,7 @@ def _with_all_digits(moment: datetime, fraction: str) -> FineTime:
 
 
 def find_fine(value: Any) -> FineTime | None:
-    """A time in a value that Python's datetime does not hold."""
+    """Return a FineTime that is in a value; None if there is none."""
     if isinstance(value, FineTime):
         return value
     inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
@@ -133,7 +133,7 @@ def find_fine(value: Any) -> FineTime | None:
 
 
 def is_doubtful(schema: pa.Schema) -> bool:
-    """Whether an Arrow answer may have times that are not what their types mean."""
+    """Return whether an Arrow answer may have times that are not what their ClickHouse types mean."""
     return any(map(_is_doubtful, schema.types))
 
 
@@ -147,7 +147,7 @@ def _is_doubtful(found: pa.DataType) -> bool:
 
 
 def meant(schema: pa.Schema, kinds: Sequence[str]) -> tuple[pa.Schema, pa.Schema]:
-    """What the columns of an Arrow answer are, after their types; and what they are on the way: numbers as integers."""
+    """Return the schema that an Arrow answer should have, and one to cast to before that, with numbers as integers."""
     import pyarrow as pa  # here, to keep start-up light
 
     found = [_meant(field, kind) for field, kind in zip(schema, kinds, strict=True)]
@@ -163,7 +163,7 @@ def _meant(field: pa.Field, kind: str) -> tuple[pa.Field, pa.Field]:
 
 
 def _arrow_types(found: pa.DataType, kind: Type) -> tuple[pa.DataType, pa.DataType]:
-    """The type that is meant, and the one on the way to it."""
+    """Return the type that is meant, and the one to cast to before it."""
     import pyarrow as pa  # here, to keep start-up light
 
     if kind.name in ("Nullable", "LowCardinality"):
@@ -189,7 +189,7 @@ def _arrow_types(found: pa.DataType, kind: Type) -> tuple[pa.DataType, pa.DataTy
 
 
 def as_meant(data: Any, kinds: Sequence[str]) -> Any:
-    """An Arrow table, or a batch of one, with times as the types of its columns mean them."""
+    """Return an Arrow table or batch with times cast to what the types of their columns mean."""
     schema, on_the_way = meant(data.schema, kinds)
     if schema == data.schema:
         return data

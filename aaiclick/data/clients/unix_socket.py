@@ -1,4 +1,4 @@
-"""HTTP over a socket file, for clickhouse-connect: a pool of urllib3's whose connections lead there."""
+"""HTTP over a socket file, for clickhouse-connect: a pool of urllib3 whose connections go to that file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aaiclick.data.clients.client_errors import NotTaken
 
 
 def pool_of(file: Path) -> PoolManager:
-    """Connections to the server that listens on this socket, whatever host and port are asked for."""
+    """Return a pool whose connections go to this socket, whatever host and port are asked for."""
 
     class Connection(HTTPConnection):
         def _new_conn(self) -> socket.socket:
@@ -49,13 +49,14 @@ def pool_of(file: Path) -> PoolManager:
 
 @contextmanager
 def _as_it_is() -> Iterator[None]:
-    """On a socket file, a broken pipe or a reset tells that the other side closed before it had read everything.
+    """Raise NotTaken for a broken pipe or a reset: on a socket file, the other side closed before it read everything.
 
-    A gateway runs nothing before it has read all of it; one that died while it ran something just ends the connection.
+    A gateway runs nothing before it has read the whole request; one that dies while it runs something just ends the
+    connection.
     """
     try:
         yield
     except (BrokenPipeError, ConnectionResetError) as error:
-        if isinstance(error, RemoteDisconnected):  # it has read everything, and is gone
+        if isinstance(error, RemoteDisconnected):  # it read everything before it ended
             raise
         raise NotTaken(str(error)) from error

@@ -1,1 +1,1 @@
-"""The embedded engine, and who owns its directory."""
+"""The embedded engine, and the lock by which one process owns its directory."""

@@ -1,6 +1,6 @@
-"""Who owns a directory of chdb: one process, by a lock; beside it, where the others reach the engine.
+"""The lock by which one process owns a directory of chdb, and the file that tells others where it serves the engine.
 
-`<directory>.lock` is locked as long as its owner lives, however it dies; it stays when the owner goes.
+`<directory>.lock` is locked as long as its owner lives, however it dies; the file stays when the owner exits.
 `<directory>.gateway` says where the owner listens, with the password; only the directory's user may read it.
 """
 
@@ -25,19 +25,19 @@ from aaiclick.file_owners import fault_around, fault_of
 
 LOOK_EVERY_S = 0.02
 LOCK_TRIES = 10
-"""Someone who only looks whether there is an owner holds the lock for an instant."""
+"""How often a lock is tried: a process that only checks for an owner holds it for an instant."""
 
 BYTES_MAX = 4096
 
 SOCKET_PLACE_PREFIX = "aaiclick-gateway-"
-"""How directories begin that are made for a socket alone."""
+"""The prefix of temporary directories that are made for a socket."""
 
 _UNIX = "unix://"
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a gateway listens, and how to log in; `tcp` is for others than ourselves, where it was asked for."""
+    """Where a gateway listens, and how to log in; `tcp` is an address for other programs, where one is configured."""
 
     url: str
     user: str
@@ -47,17 +47,16 @@ class Endpoint:
 
     @property
     def socket(self) -> Path | None:
-        """The socket file where it listens; None if it does on a port."""
+        """Return the socket file where the gateway listens; None if it listens on a port."""
         return Path(unquote(self.url.removeprefix(_UNIX))) if self.url.startswith(_UNIX) else None
 
 
 def unix_url(file: Path) -> str:
-    """The address of a socket file."""
     return _UNIX + quote(str(file))
 
 
 class Ownership:
-    """The right to open a directory, until it is released or the process ends."""
+    """The ownership of a directory, until it is released or the process ends."""
 
     def __init__(self, directory: Path, descriptor: int) -> None:
         self.directory = directory
@@ -65,7 +64,7 @@ class Ownership:
         _held.add(self)
 
     def publish(self, endpoint: Endpoint) -> None:
-        """Tell the others where the gateway listens; call it when it does."""
+        """Write where the gateway listens; call this once it does."""
         file = _endpoint_file(self.directory)
         draft = file.with_name(f"{file.name}.{os.getpid()}")
         draft.unlink(missing_ok=True)
@@ -75,12 +74,12 @@ class Ownership:
         os.replace(draft, file)
 
     def withdraw(self) -> None:
-        """Tell nobody any more where the gateway listens."""
+        """Remove the file that tells where the gateway listens."""
         if self._descriptor >= 0:
             _endpoint_file(self.directory).unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Let another process have the directory. Close the engine first."""
+        """Release the directory for other processes. Close the engine first."""
         if self._descriptor < 0:
             return
         self.withdraw()
@@ -88,7 +87,7 @@ class Ownership:
         self._forget()
 
     def _forget(self) -> None:
-        """Close the lock's file; in a forked child this leaves the lock to the parent."""
+        """Close the file of the lock; in a forked child this leaves the lock to the parent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1
@@ -106,7 +105,7 @@ _held: WeakSet[Ownership] = WeakSet()
 
 
 def _leave_locks_to_the_parent() -> None:
-    """A child that kept the file open would keep the lock when its parent, the owner, is dead."""
+    """Close the lock files in a forked child: else it would hold the lock after its parent, the owner, is dead."""
     for ownership in list(_held):
         ownership._forget()
 
@@ -115,7 +114,7 @@ os.register_at_fork(after_in_child=_leave_locks_to_the_parent)
 
 
 def acquire(directory: Path) -> Ownership | None:
-    """Own the directory, which is made if it is not there; None if another process owns it, or this one already."""
+    """Own the directory, which is made if it is missing; return None if it is owned, by this process or another."""
     directory = directory.resolve()
     _make_private(directory)
     descriptor = _open_lock(directory, os.O_RDWR | os.O_CREAT)
@@ -135,15 +134,15 @@ def acquire(directory: Path) -> Ownership | None:
 
 
 def owner_pid(directory: Path) -> int | None:
-    """The process that owns the directory; None if there is none, or it has not said so yet."""
+    """Return the id of the process that owns the directory; None if there is none, or its id is not written yet."""
     return _look(directory.resolve())[1]
 
 
 def find_gateway(directory: Path, wait_s: float, *, expected: bool = False) -> Endpoint | None:
-    """Where the owner's gateway listens; waits for an owner that is starting, None at once if there is no owner.
+    """Return where the owner's gateway listens; wait for an owner that is starting, return None if there is none.
 
-    Say `expected` if one was just sent for: then it is waited for, too. What an owner that died left behind is not
-    believed: its lock is free, or another process holds it.
+    Pass `expected` if an owner was just asked for: then it is waited for even if none has the lock yet. The file of an
+    owner that died is not used: the lock is free then, or another process holds it.
     """
     directory = directory.resolve()
     deadline = time.monotonic() + wait_s
@@ -160,7 +159,7 @@ def find_gateway(directory: Path, wait_s: float, *, expected: bool = False) -> E
 
 
 def _forget_the_dead(directory: Path) -> None:
-    """Remove what an owner that died has left: its address, and a directory that was made for its socket."""
+    """Remove what a dead owner has left: its address, and a directory that was made for its socket."""
     left = _read_endpoint(directory)
     _endpoint_file(directory).unlink(missing_ok=True)
     if left is not None and left.socket is not None and left.socket.parent.name.startswith(SOCKET_PLACE_PREFIX):
@@ -178,16 +177,16 @@ def _endpoint_file(directory: Path) -> Path:
 
 
 def refuse_foreign(directory: Path) -> None:
-    """Refuse a directory that another user owns or may write, and a local root like that."""
+    """Raise EngineUnavailable if another user owns or may write the directory; check the local root likewise."""
     check_root()
     if (fault := fault_of(directory) or fault_around(directory)) is not None:
         raise EngineUnavailable(directory=directory, cause=fault.cause, hint=fault.hint)
 
 
 def _make_private(directory: Path) -> None:
-    """The directory for its user only, and so are those above it that are made.
+    """Make the directory, and those above it that are missing, for this user only.
 
-    One that is there is made so only while it is empty: a directory with other things in it is not ours to close.
+    The mode of an existing directory is changed only while it is empty: it may hold other files, for other users.
     """
     refuse_foreign(directory)
     if directory.exists() and not directory.is_dir():
@@ -243,7 +242,7 @@ def _try_lock(descriptor: int, kind: int) -> bool:
 
 
 def _look(directory: Path) -> tuple[bool, int | None]:
-    """Whether there is an owner, and which process it is."""
+    """Return whether there is an owner, and its process id if that is written."""
     if not os.path.lexists(_lock_file(directory)):
         return False, None
     descriptor = _open_lock(directory, os.O_RDONLY)
@@ -257,7 +256,7 @@ def _look(directory: Path) -> tuple[bool, int | None]:
 
 
 def _read_endpoint(directory: Path) -> Endpoint | None:
-    """What the file says; None if there is none, it is not ours, or others could have read or written it."""
+    """Return the endpoint in the file; None if there is no file, it is not ours, or others may read or write it."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         descriptor = os.open(_endpoint_file(directory), flags)

@@ -1,6 +1,6 @@
 """The embedded ClickHouse engine: chdb over one directory, and connections to it that are safe to use again.
 
-A process has one engine at a time, and an engine's directory belongs to one process: see ownership.py.
+A process has one engine at a time, and one process at a time owns an engine's directory: see directory_lock.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from chdb.state.sqlitelike import Connection
 
 IDLE_MAX = 32
-"""Connections kept for later."""
+"""How many idle connections are kept."""
 
 DEFAULT_DATABASE = "default"
 
@@ -35,7 +35,7 @@ SORTED_PIECE_SHARE = 200
 SORTED_PIECE_BYTES_MAX = 100 * 1024 * 1024
 
 CONTROL_GROUPS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-"""Where Linux says how much memory a container may take: of today, and of before."""
+"""Where Linux tells how much memory a container may take: in control groups of version 2, and of version 1."""
 
 _SETTING_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -44,31 +44,31 @@ SELECT DISTINCT database, table FROM system.columns
 WHERE database NOT IN ('system', 'INFORMATION_SCHEMA', 'information_schema')
 AND match(type, 'DateTime(64[(][0-9][)]|[)]|,|$)')
 """
-"""Tables with times that have no zone."""
+"""Lists the tables with times that have no zone."""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
-"""What a connection was prepared for: the database, and its settings in order."""
+"""What a connection was prepared for: the database, and its settings sorted by name."""
 
 
 class Engine:
     """chdb, opened on a directory.
 
-    A root connection stays open as long as the engine: with its last connection chdb shuts down.
+    A root connection stays open as long as the engine: chdb shuts down with its last connection.
     """
 
     def __init__(
         self, directory: Path, *, memory_bytes_max: int | None = None, query_memory_bytes_max: int | None = None
     ) -> None:
-        """Open it; `memory_bytes_max` is for everything together, `query_memory_bytes_max` for each query.
+        """Open the engine; `memory_bytes_max` limits all queries together, `query_memory_bytes_max` each one.
 
-        Without them, everything together may take half of the machine's memory: the rest is for those who work with
-        it. A query beyond its limit fails with code 241; its client may raise the limit of a query, never that of
-        everything. Long before that, sorts and groups go to disk.
+        By default, all together may take half of the machine's memory: the rest is for the processes that use the
+        engine. A query beyond its limit fails with code 241; a client may raise the limit of a query, never that of
+        all. Long before that, sorts and groups go to disk.
         """
         self.directory = directory.resolve()
         memory_bytes_max = memory_bytes_max or machine_memory_bytes() // 2
         self.query_settings = spilling(memory_bytes_max)
-        """What connections begin with, whoever opens them."""
+        """The settings of every connection, whoever opens it."""
         if query_memory_bytes_max:
             self.query_settings["max_memory_usage"] = query_memory_bytes_max
         self._tags: WeakKeyDictionary[Connection, str] = WeakKeyDictionary()
@@ -76,7 +76,7 @@ class Engine:
         self._idle: OrderedDict[Key, list[Connection]] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
-        forget_torn_inserts(self.directory)  # nobody else has it open
+        forget_torn_inserts(self.directory)  # no other process has the directory open
         self._root = self._open_root({"max_server_memory_usage": memory_bytes_max})
         self.timezone = str(self._root.query("SELECT timezone()", "TabSeparated")).strip()
         self._attach_again()
@@ -85,18 +85,18 @@ class Engine:
     def open(
         cls, directory: Path, *, memory_bytes_max: int | None = None, query_memory_bytes_max: int | None = None
     ) -> Engine:
-        """The engine over a directory, which is made if it is not there."""
+        """Open the engine over a directory, which is made if it is missing."""
         return cls(directory, memory_bytes_max=memory_bytes_max, query_memory_bytes_max=query_memory_bytes_max)
 
     @contextmanager
     def connection(
         self, *, database: str = DEFAULT_DATABASE, settings: Mapping[str, str] | None = None, reuse: bool = True
     ) -> Iterator[Connection]:
-        """Lend a connection with that database and these settings, to one thread, until the block ends.
+        """Lend a connection with this database and these settings to one thread, until the block ends.
 
-        It is kept for later only if the block ends well: after a query that failed, chdb 26.9 gives the rows of that
-        query first to the next one on the same connection. A block that sends SET or USE, makes temporary tables or
-        leaves a result half read says `reuse=False`.
+        It is kept for reuse only if the block raises nothing: after a query that failed, chdb 26.9 gives the rows of
+        that query first to the next one on the same connection. A block that sends SET or USE, makes temporary tables
+        or leaves a result half read passes `reuse=False`.
         """
         key = (database, tuple(sorted((settings or {}).items())))
         connection = (self._take_idle(key) if reuse else None) or self.connect(database=database, settings=settings)
@@ -111,7 +111,7 @@ class Engine:
             connection.close()
 
     def connect(self, *, database: str = DEFAULT_DATABASE, settings: Mapping[str, str] | None = None) -> Connection:
-        """A new connection, which the caller keeps and closes; it costs 0.2 ms, and as much again with settings."""
+        """Return a new connection, which the caller closes; it costs 0.2 ms, and as much again with settings."""
         connection = self._open({})
         try:
             if database != DEFAULT_DATABASE:
@@ -124,16 +124,16 @@ class Engine:
         return connection
 
     def running_id(self, connection: Connection) -> str | None:
-        """The engine's own id of the query that runs on a connection; to be asked by another thread."""
+        """Return the engine's id of the query that runs on a connection, if any; call it on another thread."""
         found = self._ask(f"SELECT query_id FROM system.processes WHERE {self._is_on(connection)} LIMIT 1")  # noqa: S608 (its own words and ids)
         return found.strip() or None
 
     def stop_query(self, connection: Connection) -> None:
-        """End the query that runs on a connection, from another thread; there it fails with code 394."""
+        """Stop the query that runs on a connection, from another thread; the query fails with code 394."""
         self._ask(f"KILL QUERY WHERE {self._is_on(connection)} ASYNC")
 
     def close(self) -> None:
-        """Close everything that is not lent; chdb shuts down with the last connection."""
+        """Close all connections that are not lent; chdb shuts down with its last connection."""
         with self._lock:
             self._closed = True
             idle = [connection for line in self._idle.values() for connection in line]
@@ -146,7 +146,7 @@ class Engine:
             raise self._unavailable("chdb takes what follows a question mark for settings", "Name it otherwise.")
         try:
             return self._open(settings)
-        except FileNotFoundError:  # chdb asks for it while it is loaded
+        except FileNotFoundError:  # chdb asks for the current directory while it is loaded
             raise self._unavailable("the current directory does not exist", "Change to one that does.") from None
         except RuntimeError as error:
             told = str(error).removeprefix("Failed to create connection: ").partition(", Stack trace")[0]
@@ -154,9 +154,10 @@ class Engine:
             raise self._unavailable(cause or "chdb does not say why", self._hint(cause)) from error
 
     def _attach_again(self) -> None:
-        """Let times without a zone be those of UTC in tables that were there: chdb gave them the zone of the machine.
+        """Attach existing tables again, so that their times without a zone are in UTC, not in the machine's zone.
 
-        It takes that when it is loaded, which nobody can change, and it takes that of the session when it attaches.
+        chdb takes the machine's zone when it is loaded, which cannot be changed, but ATTACH takes the zone of the
+        session.
         """
         if self._ask("SELECT serverTimezone()").strip() == "UTC":
             return
@@ -166,7 +167,7 @@ class Engine:
             name = f"{quoting.name(database)}.{quoting.name(table)}"
             try:
                 self._ask(f"DETACH TABLE {name} SYNC")
-            except RuntimeError:  # something else needs it
+            except RuntimeError:  # something else depends on it
                 continue
             self._ask(f"ATTACH TABLE {name}")
 
@@ -183,9 +184,9 @@ class Engine:
 
         if self._closed:
             raise self._unavailable("the engine is closed", "")
-        # The comment tells the connections apart in system.processes: chdb lets nobody choose the id of a query.
-        # Without implicit_select=0 a typing error in a statement is taken for an expression.
-        # Without session_timezone, times without a zone would be those of the machine's.
+        # log_comment identifies a connection in system.processes: chdb offers no way to choose the id of a query.
+        # Without implicit_select=0, a misspelt statement is taken for an expression.
+        # Without session_timezone, times without a zone would be in the machine's zone.
         tag = f"aaiclick-{next(self._numbers)}"
         always = {"log_comment": tag, "implicit_select": 0, "session_timezone": "UTC"}
         options = {**always, **self.query_settings, **settings}
@@ -211,7 +212,7 @@ class Engine:
             return connection
 
     def _keep(self, key: Key, connection: Connection) -> None:
-        """Put a connection among the idle ones; the kind that was not asked for longest makes room."""
+        """Keep a connection for reuse; beyond IDLE_MAX, one of the least recently used kind is closed."""
         with self._lock:
             leaving = []
             if self._closed:
@@ -229,9 +230,9 @@ class Engine:
 
 
 def spilling(memory_bytes_max: int) -> dict[str, int]:
-    """When sorts and groups go to disk: early, for they may be several; joins do so by themselves.
+    """Return the settings for when sorts and groups go to disk: early, as several may run; joins do so by themselves.
 
-    ClickHouse's own measure is half of everything for each, and 100 MB for a piece that is sorted.
+    ClickHouse's defaults are half of all memory for each, and 100 MB for a block that is sorted.
     """
     return {
         "max_bytes_before_external_sort": memory_bytes_max // SPILLING_SHARE,
@@ -241,16 +242,19 @@ def spilling(memory_bytes_max: int) -> dict[str, int]:
 
 
 def machine_memory_bytes(groups: Sequence[Path] = CONTROL_GROUPS) -> int:
-    """The memory of this machine, or what its container may take of it."""
+    """Return the memory of this machine in bytes, or what its container may take of it."""
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for file in groups:
-        with suppress(OSError, ValueError):  # there is none, or it says «max»
+        with suppress(OSError, ValueError):  # no such file, or it says «max»
             found.append(int(file.read_text()))
     return min(found)
 
 
 def set_statement(settings: Mapping[str, str]) -> str:
-    """SET for these settings. A name that is none is refused here: it would become part of the statement."""
+    """Return the SET statement for these settings.
+
+    Raise RuntimeError for a name that is not an identifier: it would become part of the statement.
+    """
     for name in settings:
         if not _SETTING_NAME.fullmatch(name):
             raise RuntimeError(f"Code: 115. DB::Exception: Unknown setting {name!r}. (UNKNOWN_SETTING)")

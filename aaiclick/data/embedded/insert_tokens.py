@@ -1,7 +1,7 @@
-"""ClickHouse's record of inserts and their tokens, mended before the engine is opened.
+"""Mend ClickHouse's log of inserts and their tokens, before the engine is opened.
 
-ClickHouse writes down that a part is there, and renames the part into place after that. An engine that is killed in
-between knows an insert whose rows it does not have: sent again with the same token, they would be dropped as known.
+ClickHouse logs a part before it renames the part into place. An engine that is killed in between has logged an insert
+whose rows it does not have: sent again with the same token, they would be dropped as known.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _PART = re.compile(r"(?P<partition>.+)_(?P<first>\d+)_(?P<last>\d+)_\d+(?:_\d+)?
 
 
 def forget_torn_inserts(directory: Path) -> list[Path]:
-    """Strike out the inserts that were written down and have no part; return the logs that were changed.
+    """Remove logged inserts that have no part; return the logs that were changed.
 
-    It is the newest line of a log, if any: tables put their parts into place one at a time.
+    Only the newest line of a log can be such an insert: tables put their parts into place one at a time.
     """
     return [log for logs in directory.glob("store/*/*/deduplication_logs") if (log := _newest(logs)) and _mend(log)]
 
@@ -41,7 +41,7 @@ def _mend(log: Path) -> bool:
 
 
 def _is_there(table: Path, part: str) -> bool:
-    """Whether a table has a part, or one that it was merged into."""
+    """Return whether a table has the part, or one that it was merged into."""
     if (table / part).is_dir():
         return True
     wanted = _PART.fullmatch(part)

@@ -1,14 +1,16 @@
 """The gateway: the embedded engine served over ClickHouse's HTTP protocol.
 
-wire      a request as it comes in           replies   an answer as it goes out
-codecs    compression of HTTP, both ways     blocks    compression of ClickHouse's own, with its
-multipart forms, and tables with a query     cityhash  checksum
-requests  from a request to a query          statements  as much of SQL as that takes
-queries   running it, piece by piece         formats   making one document of the pieces
-sessions  connections that remember          running   what runs, and stopping it
-exchange  one request and its answer         sending   when the answer leaves
-reach     what reaches files and addresses   server    its connections and threads
-sockets   where it listens                   serving   owning a directory, and serving it
+serving          own a directory, and serve it       server           its connections and threads
+exchange         one request and its answer          requests         from a request to a query
+statements       the SQL that this needs to parse    outside_access   refuse files and addresses
+queries          run a query, piece by piece         running_queries  what runs, and stopping it
+sessions         connections with a state            formats          join the pieces of an answer
+sending          when the answer is sent             faults           errors as ClickHouse reports them
+
+http/request_reader  requests as they are read       http/replies     answers as they are written
+http/codecs      compression of HTTP                 http/blocks      ClickHouse's own compression
+http/multipart   forms, and tables with a query      http/cityhash    the checksum of its blocks
+http/sockets     where the gateway listens
 """
 
 from aaiclick.data.gateway.server import Gateway

@@ -1,4 +1,4 @@
-"""One exchange: who asks, what is asked, and the answer, whatever becomes of it."""
+"""One exchange: check the login, read the query, run it, and answer, with the result or an error."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Service:
     sessions: GatewaySessions
     running: RunningQueries
     files: bool = False
-    """Whether clients on a port may reach files and addresses too; those on a socket file are the user's own."""
+    """Whether clients on a port may reach files and addresses too. Clients on the socket file are this user's own."""
 
 
 def answer(service: Service, head: Head, reader: BinaryIO, client: socket.socket) -> bool:
-    """Answer one request; gives whether the connection can be used for another."""
+    """Answer one request; return whether the connection can be used for another."""
     reply = Reply(client, keep_alive=head.keep_alive, version=head.version)
     body = None
     try:
@@ -78,7 +78,7 @@ def answer(service: Service, head: Head, reader: BinaryIO, client: socket.socket
 
 
 def refuse(reply: Reply, status: int, text: str) -> None:
-    """An answer to what is not a proper request; then the connection ends."""
+    """Answer a malformed request with an error, after which the connection is closed."""
     reply.keep_alive = False
     if not reply.started:
         said = f"{text}\n".encode()
@@ -86,7 +86,10 @@ def refuse(reply: Reply, status: int, text: str) -> None:
 
 
 def _leave_nothing(body: Body | None, client: socket.socket) -> bool:
-    """Read what the client still sends of a request that was answered early, else it may not see the answer."""
+    """Read the rest of a request that was answered early, else the client may not see the answer.
+
+    Return whether the body was read to its end.
+    """
     if body is not None and not body.finished:
         client.settimeout(DRAIN_S)
         try:
@@ -97,7 +100,7 @@ def _leave_nothing(body: Body | None, client: socket.socket) -> bool:
 
 
 def _let_it_be_read(client: socket.socket) -> None:
-    """Wait until the client hangs up, or a while: some forget what they have not read when the connection ends."""
+    """Wait until the client closes, at most LINGER_S: some drop unread data when the connection ends."""
     client.settimeout(LINGER_S)
     with suppress(OSError):
         while client.recv(4096):
@@ -117,7 +120,7 @@ def _answer(service: Service, head: Head, body: Body, reply: Reply, client: sock
 
 
 def is_ping(head: Head) -> bool:
-    """Whether somebody asks for the gateway's health, which takes no password."""
+    """Return whether a request asks for the gateway's health, which needs no password."""
     return head.path in PINGS or (head.path == "/" and head.method in ("GET", "HEAD") and not head.params)
 
 
@@ -148,7 +151,7 @@ def _plain() -> Headers:
 
 
 def knows_password(service: Service, head: Head) -> bool:
-    """Whether user and password are right."""
+    """Return whether user and password are right; they are compared in constant time."""
     user, password = _login(head)
     right_user = hmac.compare_digest(user.encode("utf-8", "surrogateescape"), service.user.encode())
     right_password = hmac.compare_digest(password.encode("utf-8", "surrogateescape"), service.password.encode())
@@ -163,7 +166,7 @@ def _check_login(service: Service, head: Head) -> None:
 
 
 def _login(head: Head) -> tuple[str, str]:
-    """User and password, from where they may be: Basic, ClickHouse's headers, the address."""
+    """Return user and password from the Authorization header, ClickHouse's headers or the address, in this order."""
     kind, _, secret = head.headers.get("authorization", "").partition(" ")
     if kind.lower() == "basic":
         try:
@@ -183,7 +186,7 @@ def _refuse_changes_by_get(head: Head, query: GatewayQuery) -> None:
 
 
 def _news(head: Head, reply: Reply, sending: Sending) -> list[Callable[[], None]]:
-    """What clients get to hear while their query runs: rows that are there, and, if they ask for it, that it runs."""
+    """Return what is called while a query runs: to send rows that are late and, if asked for, that it still runs."""
     if not flag(head, "send_progress_in_http_headers"):
         return [sending.send_if_late]
     every_s = number(head, "http_headers_progress_interval_ms", PROGRESS_EVERY_MS) / 1000
@@ -191,7 +194,7 @@ def _news(head: Head, reply: Reply, sending: Sending) -> list[Callable[[], None]
 
 
 def _ends_with_client(head: Head, query: GatewayQuery) -> bool:
-    """Whether a query is stopped when its client has gone; one that makes a table then leaves nothing of it."""
+    """Return whether a query is stopped when its client closes; a CREATE that is stopped leaves no table."""
     if query.keyword == "CREATE":
         return flag(head, "cancel_http_queries_on_client_close")
     return query.is_reading and flag(head, "cancel_http_readonly_queries_on_client_close")
@@ -201,12 +204,12 @@ def _ends_with_client(head: Head, query: GatewayQuery) -> bool:
 def _engine_connection(
     service: Service, head: Head, query: GatewayQuery, client: socket.socket, news: Sequence[Callable[[], None]]
 ) -> Iterator[Connection]:
-    """A connection to the engine for this query, which is known as running as long as it is lent."""
+    """Lend a connection to the engine for this query, and register the query as running meanwhile."""
     watched = client if _ends_with_client(head, query) else None
     session_id = head.params.get("session_id")
     with ExitStack() as stack:
         session = stack.enter_context(_session(service, head, session_id)) if session_id else None
-        if query.keyword != "KILL":  # that one must get through when nothing else does
+        if query.keyword != "KILL":  # KILL must run even if no slot is free
             stack.enter_context(service.running.slot())
         if session is not None:
             session.prepare(query.database, query.settings, leaves_traces=query.keyword in ("SET", "USE"))

@@ -1,4 +1,4 @@
-"""Errors as ClickHouse tells them over HTTP: a number, a text, a status."""
+"""Errors as ClickHouse reports them over HTTP: a code, a text, a status."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ STATUSES = {
     411: {381},
     413: {229},
     501: {48},
-    503: {76, 202, 209, 439},  # 202, too many queries at once, is ours: clients try again after 503
+    503: {76, 202, 209, 439},  # 202, too many queries at once, is the gateway's choice: clients try again after 503
 }
 _STATUS_OF = {code: status for status, codes in STATUSES.items() for code in codes}
 _CODE = re.compile(r"Code: (\d+)\.")
 
 
 class Fault(Exception):
-    """What a client is told; the text begins with its number."""
+    """An error for the client; the text begins with the code."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -30,17 +30,17 @@ class Fault(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status that ClickHouse gives with this number."""
+        """Return the HTTP status that ClickHouse gives with this code."""
         return _STATUS_OF.get(self.code, 500)
 
 
 def fault(code: int, name: str, text: str) -> Fault:
-    """A fault of the gateway's own finding, in the engine's words."""
+    """Return an error that the gateway itself found, in the form of the engine's."""
     return Fault(code, f"Code: {code}. DB::Exception: {text} ({name})")
 
 
 def as_fault(error: Exception) -> Fault:
-    """What an error of chdb says, without what its Python side wrote around it."""
+    """Return an error of chdb as a Fault, without the text that chdb's Python code put before it."""
     if isinstance(error, Fault):
         return error
     text = str(error)

@@ -1,7 +1,7 @@
-"""Formats of answers: their content types, and how the pieces of a streamed answer become one.
+"""Formats of answers: their content types, and how the pieces of a streamed answer are joined.
 
-chdb writes every block as a whole document of its format. Those that have no frame around their rows can be put one
-after the other; of some others the frame can be taken away; the rest is answered whole.
+chdb writes every block as a complete document of its format. Documents without a frame around their rows can be
+concatenated; of some others the frame can be removed; answers in the remaining formats are not streamed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FRAMELESS = frozenset(f"{_ROWS} {_MORE_ROWS}".split())
 
 
 class Joiner(Protocol):
-    """Makes one document of many."""
+    """Joins many documents into one."""
 
     def add(self, piece: bytes) -> bytes: ...
 
@@ -33,7 +33,7 @@ class Joiner(Protocol):
 
 
 class Frameless:
-    """Nothing to do."""
+    """Joins documents without a frame, which stay as they are."""
 
     def add(self, piece: bytes) -> bytes:
         return piece
@@ -43,7 +43,7 @@ class Frameless:
 
 
 class Headed:
-    """Lines with names, and maybe types, before the rows: only the first piece keeps them."""
+    """Joins documents with lines of names, and maybe of types, before the rows: only the first keeps these lines."""
 
     def __init__(self, line: bytes, lines: int) -> None:
         self._head_of = re.compile(line * lines)
@@ -61,7 +61,7 @@ class Headed:
 
 
 class ArrowStream:
-    """A schema, batches of rows, an end: only the first piece keeps its schema, and one end is written."""
+    """Joins Arrow streams: only the first keeps its schema, and one end is written."""
 
     def __init__(self) -> None:
         self._begun = False
@@ -78,7 +78,7 @@ class ArrowStream:
 
 
 def _headed(names: str, line: bytes) -> dict[str, Callable[[], Joiner]]:
-    """The formats «…WithNames» and «…WithNamesAndTypes»."""
+    """Return the joiners of the formats «…WithNames» and «…WithNamesAndTypes»."""
     found: dict[str, Callable[[], Joiner]] = {}
     for name in names.split():
         found[f"{name}withnames"] = lambda: Headed(line, 1)
@@ -95,13 +95,13 @@ _JOINERS: dict[str, Callable[[], Joiner]] = {
 
 
 def joiner(name: str) -> Joiner | None:
-    """What joins the pieces of an answer in that format; None if it can only be answered whole."""
+    """Return what joins the pieces of an answer in this format; None if it cannot be streamed."""
     make = _JOINERS.get(name.lower())
     return make() if make else None
 
 
 def content_type(name: str) -> str:
-    """As ClickHouse labels the format."""
+    """Return the content type that ClickHouse gives a format."""
     name = name.lower()
     if name in ("jsoneachrow", "jsonlines", "ndjson") or (name.startswith("json") and "eachrow" in name):
         return "application/x-ndjson; charset=UTF-8"

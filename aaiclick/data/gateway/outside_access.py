@@ -1,7 +1,7 @@
-"""What reaches outside of the engine: INTO OUTFILE, and functions, engines and sources that use files and addresses.
+"""Refuse what reaches outside of the engine: INTO OUTFILE, and functions, engines and sources for files and addresses.
 
-The engine's own formatter writes a statement without comments and other ways to hide a name; it is asked only about
-statements that hold such a name somewhere.
+The engine's own formatter removes comments and other ways to hide a name from a statement; it is asked only about
+statements that contain such a name somewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from aaiclick.data.gateway.faults import Fault, fault
 from aaiclick.data.sql.closed_functions import CLOSED_TABLES, FAMILIES, FILES, FILTERS, NETWORK, STRUCTURED, hides_calls
 
 HARMLESS = {"dictionary", "fuzzquery", "input", "loop", "viewexplain", "cluster", "clusterallreplicas"}
-"""Table functions that only tell what the engine's own tables hold: another program may know it."""
+"""Table functions that read only what is in the engine, which other programs may read."""
 
 ENGINES = {
     "filelog",
@@ -31,7 +31,7 @@ SOURCES = {"http", "clickhouse", "cassandra", "disk", "executable"}
 STATEMENTS = {"BACKUP", "RESTORE"}
 
 OUTSIDE = (CLOSED_TABLES - HARMLESS) | ENGINES | DATABASES | SOURCES
-"""Table functions, engines of tables and databases, and sources of dictionaries, in small letters."""
+"""Table functions, engines of tables and databases, and sources of dictionaries that reach outside, in lower case."""
 
 _FUNCTION = re.compile("|".join(re.escape(name).replace(r"\*", r"\w*") for name in (*FILES, *NETWORK)), re.I)
 _BEGINNINGS = tuple(name for name in FAMILIES if name not in ("mergetree", "timeseries"))
@@ -51,7 +51,10 @@ _TOKEN = re.compile(
 
 
 def check_reach(statement: bytes, engine: Engine, *, files: bool, settings: Iterable[str] = ()) -> None:
-    """Refuse files of the client, which a server does not have; without `files`, everything that reaches outside."""
+    """Refuse statements that reach outside: without `files` all of them, else only those that use files of the client.
+
+    The client's own files, as in INTO OUTFILE and FROM INFILE, are not on the server.
+    """
     if not files and (named := FILTERS.intersection(settings)):
         raise _closed(min(named))
     if not _may_reach(statement.lower(), files=files):
@@ -75,7 +78,7 @@ def check_reach(statement: bytes, engine: Engine, *, files: bool, settings: Iter
 
 
 def _may_reach(statement: bytes, *, files: bool) -> bool:
-    """Whether a statement, in small letters, holds a name that is worth asking the engine's formatter about."""
+    """Return whether a statement, in lower case, contains a name for which the formatter has to be asked."""
     if b"outfile" in statement or b"infile" in statement:
         return True
     words = set() if files else set(_WORD.findall(statement))
@@ -85,7 +88,7 @@ def _may_reach(statement: bytes, *, files: bool) -> bool:
 
 
 def _is_outside(name: str, texts: list[str], at: int) -> bool:
-    """Whether a name, at that place among all tokens, calls what reaches outside."""
+    """Return whether the token at this place calls something that reaches outside."""
     before, after = [text.upper() for text in texts[max(at - 2, 0) : at]], "".join(texts[at + 1 : at + 2])
     is_table = before[-1:] in (["INTO"], ["."], ["EXISTS"]) or before == ["CREATE", "TABLE"]
     is_called = (after == "(" and not is_table) or before == ["ENGINE", "="]
@@ -102,7 +105,7 @@ def _closed(name: str) -> Fault:
 
 
 def _formatted(statement: bytes, engine: Engine) -> str:
-    """The statement as the engine's parser understands it; if it does not, the error is that of the statement."""
+    """Return the statement as the engine's parser formats it; a syntax error is raised as for the statement itself."""
     text = statement.replace(b"\\", b"\\\\").replace(b"'", b"\\'")
     with engine.connection(settings={"max_query_size": "0"}) as connection:
         found = connection.query(b"SELECT formatQuerySingleLine('%b')" % text, "RawBLOB").bytes()

@@ -1,4 +1,4 @@
-"""One query, from what the client asked to the pieces of its answer, on a connection that was made ready for it."""
+"""Run one query on a prepared connection, from what the client asked to the pieces of its answer."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ PORTION_BYTES = 1 << 22
 """Data is given to the engine, and taken from it, in portions of about this size."""
 
 ONCE = {"insert_deduplication_token"}
-"""Settings that are another with each query."""
+"""Settings with a value for one query only."""
 
 
 @dataclass
 class GatewayQuery:
-    """What a client asked for."""
+    """A query of a client, with its settings, parameters, data and external tables."""
 
     query_id: str
     sql: bytes
@@ -46,17 +46,17 @@ class GatewayQuery:
 
     @property
     def statement(self) -> bytes:
-        """The statement, without the data of an insert."""
+        """Return the statement, without the data of an insert."""
         return self.sql if self.insert is None else b"%b FORMAT %b" % (self.insert.head, self.insert.format.encode())
 
     @property
     def is_reading(self) -> bool:
-        """Whether it answers with rows and changes nothing."""
+        """Return whether the query answers with rows and changes no data."""
         return self.keyword in READING
 
     @property
     def spoils_connection(self) -> bool:
-        """Whether its connection is another one afterwards, or is of no use to another query."""
+        """Return whether the query leaves its connection in another state, or needs one that suits no other query."""
         if self.insert is not None and (self.params or ONCE & self.settings.keys()):
             return True
         return leaves_traces(self.sql) or bool(self.tables)
@@ -64,9 +64,10 @@ class GatewayQuery:
 
 @dataclass
 class Counts:
-    """What X-ClickHouse-Summary tells; the rows of a streamed answer are known when it has ended.
+    """The numbers of X-ClickHouse-Summary; the rows of a streamed answer are known when it has ended.
 
-    What was read for one is what the engine has told by then: the last blocks may be missing.
+    For a streamed answer, the read rows and bytes are those that the engine has reported: the last blocks may be
+    missing.
     """
 
     read_rows: int = 0
@@ -86,7 +87,7 @@ class Counts:
 
 @dataclass
 class Outcome:
-    """The answer: its format, None if there is nothing to answer; its pieces, which are made as they are taken."""
+    """The answer: its format, None if there is none to give, and its pieces, which are computed as they are taken."""
 
     format: str | None
     pieces: Generator[bytes]
@@ -95,7 +96,7 @@ class Outcome:
 
 @contextmanager
 def run(query: GatewayQuery, connection: Connection) -> Iterator[Outcome]:
-    """Run a query, with the tables that it brings along; take the pieces inside the block."""
+    """Run a query with its external tables; take the pieces of the answer inside the block."""
     try:
         for table in query.tables:
             _make_table(table, connection)
@@ -105,7 +106,7 @@ def run(query: GatewayQuery, connection: Connection) -> Iterator[Outcome]:
         finally:
             outcome.pieces.close()
     except BaseException:
-        with suppress(RuntimeError):  # what failed first is told
+        with suppress(RuntimeError):  # the first error is the one to report
             _drop_tables(query, connection)
         raise
     _drop_tables(query, connection)
@@ -126,7 +127,7 @@ def _run(query: GatewayQuery, connection: Connection) -> Outcome:
 
 
 def _can_stream(query: GatewayQuery) -> bool:
-    """chdb streams the rows of a SELECT; totals and extremes it would put in the wrong place."""
+    """Return whether chdb can stream the answer: rows of a SELECT, without totals and extremes, which it misplaces."""
     if query.keyword not in STREAMED or "extremes" in query.settings:
         return False
     text = query.sql.lower()
@@ -136,9 +137,9 @@ def _can_stream(query: GatewayQuery) -> bool:
 def _stream(
     query: GatewayQuery, connection: Connection, name: str, joiner: formats.Joiner, counts: Counts
 ) -> Generator[bytes]:
-    """The rows as the engine makes them; leaving early cancels the query.
+    """Yield the rows as the engine computes them; closing the generator early cancels the query.
 
-    The fetch is chdb's inner one: that of StreamingResult drops a last piece without rows, such as a mere header.
+    The fetch is chdb's inner one: that of StreamingResult drops a last piece without rows, such as a header alone.
     """
     stream = connection.send_query(query.sql, name, params=query.params)
     fetch: Any = stream._conn.streaming_fetch_result
@@ -158,13 +159,13 @@ def _stream(
 
 
 def _cancel(stream: Any) -> None:
-    """End a stream early; one that has failed has ended already, and says so."""
+    """Cancel a stream; one that has failed has ended already, and raises an error that is ignored."""
     with suppress(RuntimeError):
         stream.cancel()
 
 
 def _whole(query: GatewayQuery, connection: Connection, name: str, counts: Counts) -> Generator[bytes]:
-    """An answer that is made before the first piece is taken; the engine holds it in memory until the last."""
+    """Run the query at once and return the answer in portions; the engine holds all of it in memory until the last."""
     _refuse_several(query.sql, connection)
     result = connection.query(query.sql, name, params=query.params)
     counts.result_rows, counts.result_bytes = result.rows_read(), result.size()
@@ -184,7 +185,7 @@ def _portions_of(result: Any) -> Generator[bytes]:
 
 
 def _refuse_several(sql: bytes, connection: Connection) -> None:
-    """chdb would run several statements in a row; over HTTP it is one."""
+    """Raise a Fault for several statements: chdb would run them one after the other, but HTTP takes one."""
     if b";" not in sql.rstrip(b"; \t\r\n"):
         return
     inner: Any = connection._conn
@@ -193,11 +194,11 @@ def _refuse_several(sql: bytes, connection: Connection) -> None:
 
 
 def _insert(query: GatewayQuery, insert: Insert, connection: Connection, counts: Counts) -> None:
-    """Give the data to the engine as it comes in. If it breaks off, what the engine has not stored yet is dropped.
+    """Give the data to the engine as it arrives. If it breaks off, what the engine has not stored yet is dropped.
 
-    As in ClickHouse, a large insert is stored block by block: what was stored before stays.
+    As in ClickHouse, a large insert is stored block by block: blocks that were stored before stay.
     """
-    if query.params:  # a streamed insert takes none
+    if query.params:  # a streamed insert takes no parameters
         connection.query(
             set_statement({f"param_{name}": value for name, value in query.params.items()}), "TabSeparated"
         )
@@ -215,7 +216,7 @@ def _insert(query: GatewayQuery, insert: Insert, connection: Connection, counts:
 
 
 def portions(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes, in fewer pieces."""
+    """Yield the same bytes, in fewer pieces."""
     gathered = bytearray()
     for piece in pieces:
         gathered += piece

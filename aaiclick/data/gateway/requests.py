@@ -1,4 +1,4 @@
-"""From a request to a query: where the SQL is, what belongs to it, and what was only meant for the way."""
+"""From a request to a query: find the SQL, its data and settings, and leave out parameters of the transport."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ NOT_SETTINGS = frozenset(
         *("cancel_http_readonly_queries_on_client_close", "cancel_http_queries_on_client_close", "log_comment"),
     )
 )
-"""Parameters that the engine is not told. Its log_comment tells connections apart: see engine.py."""
+"""Parameters that are not passed to the engine as settings. Its log_comment identifies connections: see engine.py."""
 
 
 def read_query(head: Head, body: Body, query_id: str) -> GatewayQuery:
-    """What a request asks for. The data of an insert stays in the request until it is taken."""
+    """Return the query of a request. The data of an insert is read from the request only as it is taken."""
     params = dict(head.params)
     pieces = decompress(head.headers.get("content-encoding", "").strip().lower(), body.pieces())
     pieces = unpack(pieces) if flag(head, "decompress") else pieces
@@ -52,7 +52,7 @@ def read_query(head: Head, body: Body, query_id: str) -> GatewayQuery:
 
 
 def choose_query_id(head: Head) -> str:
-    """The id that the client gave, or a new one."""
+    """Return the query id that the client gave, or a new one; raise BadRequest if it cannot be printed."""
     given = head.params.get("query_id") or head.headers.get("x-clickhouse-query-id") or str(uuid4())
     if not given.isprintable():  # it is sent back in a header
         raise BadRequest(400, "The id of the query cannot be printed.")
@@ -60,12 +60,12 @@ def choose_query_id(head: Head) -> str:
 
 
 def flag(head: Head, name: str) -> bool:
-    """Whether a parameter says yes."""
+    """Return whether a parameter is 1 or true."""
     return head.params.get(name, "0").lower() in ("1", "true")
 
 
 def number(head: Head, name: str, default: float) -> float:
-    """A parameter that is a number."""
+    """Return a parameter that is a number; raise a Fault if it is not."""
     try:
         return float(head.params.get(name) or default)
     except ValueError:
@@ -80,7 +80,7 @@ def _default_format(params: dict[str, str], head: Head) -> str:
 
 
 def _find_sql(sql: bytes, pieces: Iterator[bytes], query_id: str) -> GatewayQuery:
-    """The SQL from the address, from the body, or from both; the data of an insert follows it."""
+    """Return the query whose SQL is in the address, in the body, or in both; the data of an insert follows its SQL."""
     if keyword(sql) == "INSERT":
         insert = split_insert(sql) or _without_format(sql)
         if insert is not None:
@@ -90,7 +90,8 @@ def _find_sql(sql: bytes, pieces: Iterator[bytes], query_id: str) -> GatewayQuer
             )
     text, ended = _take(sql + b"\n" if sql else b"", pieces, INSERT_HEAD_BYTES_MAX)
     insert = split_insert(text) if keyword(text) == "INSERT" else None
-    if insert is not None and not (ended and insert.format == "Values"):  # a short one may hold expressions, parameters
+    # short VALUES may hold expressions and parameters
+    if insert is not None and not (ended and insert.format == "Values"):
         return GatewayQuery(query_id, text, insert=insert, data=itertools.chain([text[insert.data_at :]], pieces))
     if not ended:
         text, ended = _take(text, pieces, SQL_BYTES_MAX)
@@ -102,13 +103,13 @@ def _find_sql(sql: bytes, pieces: Iterator[bytes], query_id: str) -> GatewayQuer
 
 
 def _without_format(sql: bytes) -> Insert | None:
-    """An INSERT in the address that names neither format nor query: its values are in the body."""
+    """Return an INSERT in the address that has neither a format nor a query: its values are in the body."""
     words = {word.upper() for word in sql[insert_at(sql) :].split()}
     return None if words & {b"SELECT", b"WITH", b"INFILE"} else Insert(sql, "Values", len(sql))
 
 
 def _take(text: bytes, pieces: Iterator[bytes], bytes_max: int) -> tuple[bytes, bool]:
-    """The text with more pieces added until it is long enough, and whether that was all."""
+    """Return the text with more pieces added until it has `bytes_max`, and whether these were all pieces."""
     gathered = bytearray(text)
     for piece in pieces:
         gathered += piece

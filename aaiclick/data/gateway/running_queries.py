@@ -1,4 +1,4 @@
-"""The queries that run now: how many at once, which may be stopped, and whose client has gone."""
+"""The queries that run now: limit their number, stop them, and notice when their clients have gone."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 AT_ONCE_MAX = 32
 WAIT_S_MAX = 60.0
-"""A client may hold several queries at once, each waiting for another: at some time one must give up."""
+"""How long a query waits for a slot: the queries of one client may all wait for each other, and one must give up."""
 
 _LITERAL = re.compile(rb"'((?:[^'\\]|\\.)*)'")
 _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL | getattr(select, "POLLRDHUP", 0)
 
 
 class Working:
-    """Tells a client from time to time that its query still runs."""
+    """Tells a client at intervals that its query still runs."""
 
     def __init__(self, tell: Callable[[], None], every_s: float) -> None:
         self._tell = tell
@@ -42,21 +42,21 @@ class Working:
 
 @dataclass(frozen=True)
 class RunningQuery:
-    """A query, the connection to the engine that it runs on, and its client if that must stay until the end."""
+    """A running query, its connection to the engine, and its client if the query is to end with it."""
 
     query_id: str
     connection: Connection
     client: socket.socket | None = None
     news: Sequence[Callable[[], None]] = ()
-    """What is called now and then while it runs; it must not block."""
+    """Functions that are called at intervals while it runs; they must not block."""
     writer: socket.socket | None = None
-    """Its client, if it changes something: then it cannot just be asked again elsewhere."""
+    """Its client, if the query changes something: then it cannot simply be repeated elsewhere."""
 
 
 class RunningQueries:
     """The queries of a gateway that run now, by their ids.
 
-    The lock is held while one is stopped: until then it cannot end, and leave its connection to another query.
+    The lock is held while one is stopped: so it cannot end meanwhile and leave its connection to another query.
     """
 
     def __init__(self, engine: Engine, *, at_once_max: int = AT_ONCE_MAX, wait_s_max: float = WAIT_S_MAX) -> None:
@@ -68,7 +68,7 @@ class RunningQueries:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Wait for a free place."""
+        """Wait for a free slot; raise a Fault after `wait_s_max` seconds."""
         if not self._slots.acquire(timeout=self._wait_s_max):
             text = f"No place became free in {self._wait_s_max:g} seconds. Try again."
             raise fault(202, "TOO_MANY_SIMULTANEOUS_QUERIES", text)
@@ -79,7 +79,7 @@ class RunningQueries:
 
     @contextmanager
     def enter(self, run: RunningQuery) -> Iterator[None]:
-        """Be known by the query's id while it runs."""
+        """Register a query by its id while it runs; raise a Fault if the id is running already."""
         with self._lock:
             if run.query_id in self._runs:
                 text = f"Query with id = {run.query_id} is already running."
@@ -92,7 +92,7 @@ class RunningQueries:
                 del self._runs[run.query_id]
 
     def with_engine_ids(self, kill: bytes) -> bytes:
-        """A KILL QUERY in which the ids that clients gave are replaced by those that the engine knows."""
+        """Return a KILL QUERY in which the ids that clients gave are replaced by those of the engine."""
         return _LITERAL.sub(self._engine_id, kill)
 
     def stop_abandoned(self) -> None:
@@ -103,21 +103,21 @@ class RunningQueries:
                     self._engine.stop_query(run.connection)
 
     def tell_clients(self) -> None:
-        """Tell clients what there is to tell while their queries run."""
+        """Call the functions that send news to clients while their queries run."""
         with self._lock:
             due = [tell for run in self._runs.values() for tell in run.news]
         for tell in due:
             tell()
 
     def stop_all(self, *, only_reading: bool = False) -> None:
-        """Stop everything that runs, or what only reads: that may be asked again elsewhere."""
+        """Stop all queries, or those that only read: these can be repeated elsewhere."""
         with self._lock:
             for run in self._runs.values():
                 if run.writer is None or not only_reading:
                     self._engine.stop_query(run.connection)
 
     def writers(self) -> set[socket.socket]:
-        """The clients whose queries change something."""
+        """Return the clients whose queries change something."""
         with self._lock:
             return {run.writer for run in self._runs.values() if run.writer is not None}
 
@@ -129,7 +129,7 @@ class RunningQueries:
 
 
 def _has_gone(client: socket.socket) -> bool:
-    """Whether the other side has closed; bytes that wait to be read say nothing."""
+    """Return whether the other side has closed; bytes that wait to be read tell nothing."""
     poll = select.poll()
     try:
         poll.register(client, select.POLLIN | _GONE)

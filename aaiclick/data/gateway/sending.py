@@ -1,4 +1,4 @@
-"""An answer on its way out: kept until it is complete, or large, or late; then sent in chunks while it is made."""
+"""Send an answer: it is kept until it is complete, large or late; then it is sent in chunks while it is computed."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from aaiclick.data.gateway.queries import Counts, Outcome
 from aaiclick.data.gateway.requests import flag, number
 
 BUFFER_BYTES = 1 << 20
-"""An answer up to this size is sent when it is complete: an error in it still gets its status."""
+"""An answer up to this size is sent when it is complete: an error in it can still set the status."""
 
 KEEP_S_MAX = 0.25
-"""Rows are not kept longer than this while their query goes on."""
+"""Rows are kept at most this long while their query goes on."""
 
 MEMORY_BYTES_MAX = 1 << 25
-"""An answer that must wait for its end is kept in memory up to this size, then in a temporary file."""
+"""An answer that must wait for its end is kept in memory up to this size, and then in a temporary file."""
 
 _TO_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 class BrokenOff(Exception):
-    """The answer ended in an error that the client was told."""
+    """The answer broke off with an error, which the client was sent."""
 
 
 class Sending:
-    """The answer to a query, taken while the query runs and ended when nothing of it is held any more."""
+    """The answer to a query: taken while the query runs, and ended when the engine's connection is free again."""
 
     def __init__(self, head: Head, headers: Headers, reply: Reply) -> None:
         self._head = head
@@ -62,7 +62,7 @@ class Sending:
             self._spool.close()
 
     def take(self, outcome: Outcome) -> None:
-        """Take all pieces of an answer; some may be sent meanwhile, the last one is not."""
+        """Take all pieces of an answer; some may be sent meanwhile, but not the end."""
         asked = flag(self._head, "enable_http_compression")
         encoding = codecs.choose(self._head.headers.get("accept-encoding", "")) if asked else ""
         self._packer, self._counts = codecs.compressor(encoding), outcome.counts
@@ -76,7 +76,7 @@ class Sending:
                 self._add(piece, bytes_max)
 
     def end(self) -> None:
-        """Send what is left. The session is free by now: the client may ask again as soon as it has the last byte."""
+        """Send the rest. The session is free by now: the client may ask again as soon as it has the last byte."""
         with self._lock:
             self._check_connection()
             if self._reply.started:
@@ -88,7 +88,7 @@ class Sending:
             self._reply.send(200, headers, self._kept(), self._spool.tell(), with_body=self._head.method != "HEAD")
 
     def fail(self, found: Fault) -> None:
-        """Tell of an error, however much of the answer has been sent."""
+        """Send an error, however much of the answer has been sent; raise BrokenOff if some has."""
         with self._lock:
             self._check_connection()
             if self._reply.started:
@@ -100,7 +100,7 @@ class Sending:
             self._reply.send(found.status, headers, [said], len(said), with_body=self._head.method != "HEAD")
 
     def send_if_late(self) -> None:
-        """Another thread's look: rows that were kept long enough are sent, by a thread that may be kept waiting."""
+        """Send rows that were kept long enough. Called by a thread that must not block, so another one sends them."""
         if self._is_late():
             threading.Thread(target=self._send_late, name="gateway late rows", daemon=True).start()
 
@@ -109,7 +109,7 @@ class Sending:
             if self._is_late():
                 try:
                     self._start()
-                except OSError as error:  # for the thread that serves this client
+                except OSError as error:  # raised by the thread that serves this client
                     self._lost = error
 
     def _is_late(self) -> bool:
@@ -160,7 +160,7 @@ def _labels(outcome: Outcome, encoding: str) -> Headers:
 
 
 def _trailer(found: Fault, mark: str) -> bytes:
-    """How ClickHouse ends an answer that failed when a part of it was sent."""
+    """Return the end that ClickHouse gives an answer which fails after a part of it was sent."""
     said = str(found).encode("utf-8", "surrogateescape")
     tag = mark.encode()
     return b"\r\n__exception__\r\n%b\r\n%b\n%d %b\r\n__exception__\r\n" % (tag, said, len(said), tag)

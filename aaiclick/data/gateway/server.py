@@ -1,4 +1,4 @@
-"""The server: it listens, and gives every connection a thread of its own, as suits an engine that blocks."""
+"""The server: it listens, and serves every connection on a thread of its own, as the engine's calls block."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from aaiclick.data.gateway.sessions import GatewaySessions
 
 CONNECTIONS_MAX = 512
 STRANGERS_MAX = 64
-"""So many of them may be of clients that have not shown the password: the rest is kept for those who have."""
+"""How many of them may belong to clients that have not shown the password; the rest is kept for those that have."""
 
 STRANGER_S_MAX = 10.0
-"""A client has this long to show the password; one that comes when there is no room ends the oldest stranger."""
+"""How long a client has to show the password; if there is no room for another, the oldest stranger is ended."""
 
 READ_BUFFER_BYTES = 1 << 18
 SILENCE_S_MAX = 300.0
-"""A client may be silent this long, between requests and within one."""
+"""How long a client may be silent, between requests and within one."""
 
 LOOK_EVERY_S = 0.5
 """How often clients that have gone and sessions that have expired are looked for."""
@@ -37,16 +37,16 @@ LOOK_EVERY_S = 0.5
 LINGER_S = 1.0
 
 STOP_GRACE_S = 1.0
-"""What runs when the gateway stops may take this long to end by itself."""
+"""How long queries have to end by themselves when the gateway stops."""
 
 WRITING_GRACE_S = 60.0
-"""What changes something gets longer: whoever asked for it cannot tell how far it came."""
+"""How long queries that change something have: their client cannot tell how far they came."""
 
 log = logging.getLogger("aaiclick.gateway")
 
 
 class Gateway:
-    """Serves an engine over ClickHouse's HTTP protocol, to whoever knows the password."""
+    """Serves an engine over ClickHouse's HTTP protocol, to clients that know the password."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class Gateway:
         at_once_max: int = AT_ONCE_MAX,
         files: bool = False,
     ) -> None:
-        """It serves on the listener, if there is one, and on a TCP port, unless that is None.
+        """Prepare a gateway on the listener, if there is one, and on a TCP port, unless that is None.
 
-        Without `files`, clients on the port reach no files and addresses.
+        Without `files`, clients on the port may not reach files and addresses.
         """
         sessions, running = GatewaySessions(engine), RunningQueries(engine, at_once_max=at_once_max)
         self._service = Service(engine, user, password, sessions, running, files)
@@ -77,7 +77,7 @@ class Gateway:
         self._last_request_at = time.monotonic()
 
     def start(self) -> Gateway:
-        """Listen, and serve in threads of its own."""
+        """Listen, and serve on threads of its own."""
         if self._address is not None:
             self._listeners.append(listen_on_port(*self._address))
         self._last_request_at = time.monotonic()
@@ -91,29 +91,29 @@ class Gateway:
 
     @property
     def url(self) -> str:
-        """Where it listens, once it has been started; a socket file, if there is one."""
+        """Return where it listens, once started: the socket file, if there is one."""
         return self._listeners[0].url
 
     @property
     def tcp(self) -> str:
-        """Where it listens on TCP; empty if it does not."""
+        """Return where it listens on TCP; an empty text if it does not."""
         return next((each.url for each in self._listeners if each.url.startswith("http")), "")
 
     @property
     def idle_s(self) -> float:
-        """How long nobody has asked for anything; a ping does not count."""
+        """Return how long there was no request, in seconds; a ping does not count."""
         with self._lock:
             return 0.0 if self._busy else time.monotonic() - self._last_request_at
 
     def stop(self) -> None:
-        """End it: what reads gets a second, what writes a minute, then it is stopped.
+        """Stop: reading queries have a second to end, writing ones a minute; then they are stopped.
 
-        Clients see their connection end, not a query that was killed: they may ask again, wherever it is served next.
+        Clients see their connection end, not a query that was killed: they may repeat it with the next owner.
         """
         self._stopping.set()
         for listener in self._listeners:
             listener.wake_up()
-        # Not for both ways: who sent a request in time gets its answer, and later ones see that nobody takes them.
+        # Shut for reading only: a request that arrived in time is answered, and a later one is seen not to be taken.
         self._hang_up(self._open_clients() - self._busy, socket.SHUT_RD)
         self._wait_for_clients(STOP_GRACE_S)
         if self._open_clients():
@@ -138,7 +138,7 @@ class Gateway:
                 client, _ = listening.accept()
             except TimeoutError:
                 continue
-            except OSError as error:  # out of descriptors, say: those of others become free
+            except OSError as error:  # for example, out of file descriptors: others will be closed
                 backoff.met("accepting connections to the gateway", error)
                 self._stopping.wait(LOOK_EVERY_S)
                 continue
@@ -155,7 +155,7 @@ class Gateway:
                 oldest = next(iter(self._strangers))
                 del self._strangers[oldest]
                 self._hang_up({oldest})
-                self._clients.pop(oldest, None)  # its place is free now: its thread ends when it comes to that
+                self._clients.pop(oldest, None)  # its place is free at once; its thread ends later
             if len(self._clients) < CONNECTIONS_MAX:
                 self._clients[client] = thread
                 self._strangers[client] = time.monotonic()
@@ -186,7 +186,7 @@ class Gateway:
             client.shutdown(socket.SHUT_WR)
             client.settimeout(LINGER_S)
             while client.recv(READ_BUFFER_BYTES):
-                continue  # closed with bytes unread, the answer might not arrive
+                continue  # if the socket is closed with bytes unread, the answer may be lost
             return None
 
     def _answer(self, head: Head, reader: BinaryIO, client: socket.socket) -> bool:
@@ -216,7 +216,7 @@ class Gateway:
                 log.warning("the engine refused to stop a query: %s", error)
 
     def _end_strangers(self) -> None:
-        """Hang up on those who had long enough to show the password, whatever they send meanwhile."""
+        """Close connections that did not show the password in time, even if they are sending."""
         with self._lock:
             late = {client for client, since in self._strangers.items() if time.monotonic() - since > STRANGER_S_MAX}
             for client in late:
@@ -230,7 +230,7 @@ class Gateway:
     @staticmethod
     def _hang_up(clients: set[socket.socket], ways: int = socket.SHUT_RDWR) -> None:
         for client in clients:
-            with suppress(OSError):  # it has gone by itself
+            with suppress(OSError):  # the client has closed already
                 client.shutdown(ways)
 
     def _wait_for_clients(self, wait_s: float) -> None:

@@ -1,4 +1,4 @@
-"""To own a directory and serve it: the lock, the engine, the gateway, and the note where it listens."""
+"""Own a directory and serve it: take the lock, open the engine, start the gateway, and publish where it listens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Serving:
         self.endpoint = endpoint
 
     def close(self) -> None:
-        """End it, in the order in which nobody is sent to what has ended."""
+        """Close everything, so ordered that no client is sent to a part that has ended."""
         self._ownership.withdraw()
         self.gateway.stop()
         self.engine.close()
@@ -40,11 +40,11 @@ def serve_directory(
     memory_bytes_max: int | None = None,
     query_memory_bytes_max: int | None = None,
 ) -> Serving | None:
-    """Own the directory, open the engine on it and serve it on this machine; None if another process owns it.
+    """Own the directory, open the engine on it and serve it on this machine; return None if it is owned already.
 
-    It is served on a socket that only this user reaches; on TCP too where a port is given (0: any that is free), by
-    AAICLICK_GATEWAY_PORT if not here, and where there can be no such socket.
-    Without `memory_bytes_max`, AAICLICK_ENGINE_MEMORY_MB counts.
+    It is served on a socket that only this user reaches. It is served on TCP too if `port` or AAICLICK_GATEWAY_PORT
+    gives a port (`port=0` takes any that is free), or if there can be no such socket. Without `memory_bytes_max`,
+    AAICLICK_ENGINE_MEMORY_MB counts.
     """
     ownership = acquire(directory)
     if ownership is None:
@@ -61,7 +61,7 @@ def serve_directory(
         password = secrets.token_urlsafe(PASSWORD_BYTES)
         listener = listen_in_private(ownership.directory)
         port = 0 if listener is None and port is None else port
-        files = listener is None or settings().gateway_files  # without a socket, our own clients use the port
+        files = listener is None or settings().gateway_files  # without a socket, this user's clients use the port
         gateway = Gateway(engine, USER, password, listener=listener, port=port, files=files).start()
     except BaseException:
         if listener is not None:

@@ -1,4 +1,4 @@
-"""Sessions: a connection of its own for each, with its settings and temporary tables, until nobody asks for it."""
+"""Sessions: each has a connection of its own, with settings and temporary tables, until it expires."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TIMEOUT_S = 60.0
 TIMEOUT_S_MAX = 3600.0
 
 WAIT_S_MAX = 0.5
-"""A client that left an answer unread may ask again before that is noticed."""
+"""How long a request waits for its session: a client may ask again before its unread answer is noticed."""
 
 
 class GatewaySession:
-    """One client's connection; one query at a time.
+    """The connection of one session, for one query at a time.
 
-    Settings and the database of a single request are put back before the next one that does not have them; what SET
-    and USE said stays.
+    The settings and the database of a single request are reset before the next request without them; what SET and USE
+    changed stays.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -41,15 +41,15 @@ class GatewaySession:
         self._before: dict[str, str] = {}
 
     def prepare(self, database: str | None, settings: Mapping[str, str], *, leaves_traces: bool) -> None:
-        """Get the connection ready for a request."""
-        if leaves_traces:  # SET and USE: they are to change what stays
+        """Set the connection to the database and settings of a request."""
+        if leaves_traces:  # SET and USE change the session itself
             database, settings = None, {}
         self._go_to(database or None)
         if settings != self._applied:
             self._apply(settings)
 
     def _go_to(self, database: str | None) -> None:
-        """Be in a database for one request; without one, be where USE has been."""
+        """Use a database for one request; without one, the database of the session."""
         if database == self._away:
             return
         if self._away is None:
@@ -66,12 +66,12 @@ class GatewaySession:
         if coming:
             statement = set_statement(coming)
             self._before.update(self._as_they_are([name for name in coming if name not in self._applied]))
-            self._applied.update(dict.fromkeys(coming))  # if the next line fails, some may have been set
+            self._applied.update(dict.fromkeys(coming))  # if the next line fails, some of them may be set
             self.connection.query(statement, "TabSeparated")
             self._applied.update(coming)
 
     def _as_they_are(self, names: list[str]) -> dict[str, str]:
-        """For each setting, the statement that brings it back."""
+        """Return, for each setting, the statement that resets it."""
         wanted = ", ".join(map(quoting.text, names))
         query = f"SELECT name, value, changed FROM system.settings WHERE name IN ({wanted})"  # noqa: S608 (quoted)
         found = str(self.connection.query(query, "JSONCompactEachRow")) if names else ""
@@ -79,7 +79,7 @@ class GatewaySession:
         return {name: f"SET {name} = {quoting.text(value) if changed else 'DEFAULT'}" for name, value, changed in rows}
 
     def is_clean(self) -> bool:
-        """Whether rows of a query that failed are gone; the first question after it still gets them."""
+        """Return whether rows of a failed query are gone; the first query after it still returns them."""
         answers = (self.connection.query("SELECT 'clean'", "TabSeparated").bytes() for _ in range(2))
         return any(answer == b"clean\n" for answer in answers)
 
@@ -97,7 +97,7 @@ class GatewaySessions:
     def lend(
         self, session_id: str, *, timeout_s: float = TIMEOUT_S, must_exist: bool = False, closes: bool = False
     ) -> Iterator[GatewaySession]:
-        """The session, made if it is not there; refused if another request goes on having it.
+        """Lend a session, made if it is missing; raise a Fault if another request does not release it in time.
 
         After an error the session goes on, with its temporary tables, if its connection proves to be clean.
         """
@@ -117,7 +117,7 @@ class GatewaySessions:
             session.busy.release()
 
     def end_expired(self) -> None:
-        """Close the sessions that nobody asked for in their time."""
+        """Close the sessions that have expired."""
         now = time.monotonic()
         with self._lock:
             expired = [name for name, session in self._sessions.items() if session.expires_at < now]
@@ -126,7 +126,7 @@ class GatewaySessions:
             ]
         for session in leaving:
             session.connection.close()
-            session.busy.release()  # for whom waits for it: they take a new one
+            session.busy.release()  # a request that waits for it takes a new session
 
     def close(self) -> None:
         with self._lock:
@@ -151,14 +151,14 @@ class GatewaySessions:
             with self._lock:
                 if self._sessions.get(session_id) is session:
                     return session
-            session.busy.release()  # it ended while it was waited for
+            session.busy.release()  # it was closed during the wait
 
     def _keep_if_clean(self, session_id: str, session: GatewaySession) -> None:
         try:
             if session.is_clean():
                 return
         except RuntimeError:
-            pass  # a connection that cannot even say this is gone
+            pass  # the connection is broken
         self._end(session_id, session)
 
     def _end(self, session_id: str, session: GatewaySession) -> None:

@@ -1,5 +1,7 @@
-"""As much of SQL as a gateway must understand: what kind of statement it is, in which format it answers, where its
-data begins. The engine understands the rest."""
+"""Parse the little SQL that a gateway needs: the kind of a statement, its output format, and where its data begins.
+
+The rest is left to the engine.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ READING = {"SELECT", "WITH", "FROM", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPL
 STREAMED = {"SELECT", "WITH", "FROM"}
 
 STATELESS = READING | {"INSERT", "CREATE", "DROP", "ALTER", "TRUNCATE", "OPTIMIZE", "RENAME", "DELETE", "UPDATE"}
-"""Statements that leave no trace on their connection, unless they make something temporary."""
+"""Statements that do not change the state of their connection, unless they make something temporary."""
 
 _BLANK = rb"(?:\s|--[^\n]*+(?:\n|\Z)|\#[!\ ][^\n]*+(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*+\*/)"
 _STRING = rb"'(?:[^'\\]|\\.|'')*+'"
@@ -53,14 +55,14 @@ class Insert(NamedTuple):
 
 
 def keyword(sql: bytes) -> str:
-    """The statement's first word, in capitals; empty if there is none. WITH before an INSERT is not it."""
+    """Return the first word of a statement in capitals, empty if there is none; INSERT for WITH … INSERT."""
     found = _KEYWORD.match(sql)
     word = found[1].decode().upper() if found else ""
     return "INSERT" if word == "WITH" and insert_at(sql) is not None else word
 
 
 def insert_at(sql: bytes) -> int | None:
-    """Where INSERT stands, behind what WITH defines, if anything; None if it is another statement."""
+    """Return where INSERT begins, after a WITH if there is one; None if it is another statement."""
     found = _KEYWORD.match(sql)
     word = found[1].upper() if found else b""
     if found is None or word == b"INSERT":
@@ -71,7 +73,7 @@ def insert_at(sql: bytes) -> int | None:
 
 
 def _words(sql: bytes, at: int) -> Iterator[tuple[int, bytes]]:
-    """The words outside of parentheses and braces, in capitals, until one that begins a query."""
+    """Yield the words outside of parentheses and braces, in capitals, up to one that begins a query."""
     depth = 0
     for token in _TOKEN.finditer(sql, at):
         word = token[0].upper()
@@ -83,19 +85,19 @@ def _words(sql: bytes, at: int) -> Iterator[tuple[int, bytes]]:
 
 
 def leaves_traces(sql: bytes) -> bool:
-    """Whether the connection is another one afterwards: settings, a database, temporary tables."""
+    """Return whether a statement may change the state of its connection: settings, database, temporary tables."""
     return keyword(sql) not in STATELESS or _TEMPORARY.search(sql) is not None
 
 
 class OutputFormat(NamedTuple):
-    """The format that a query names; not for sure if it may stand in a string or a comment."""
+    """The format that a query names; `sure` is False if the name may be in a string or a comment."""
 
     name: str
     sure: bool
 
 
 def output_format(sql: bytes) -> OutputFormat | None:
-    """The format at the end of a query; None if it names none."""
+    """Return the format at the end of a query; None if it names none."""
     found = _TAIL_FORMAT.search(sql)
     if found is None:
         return None
@@ -104,7 +106,7 @@ def output_format(sql: bytes) -> OutputFormat | None:
 
 
 def split_insert(sql: bytes) -> Insert | None:
-    """Where the data of an INSERT begins; None if it takes its rows from a query, or the text ends too early."""
+    """Split an INSERT before its data; return None if its rows come from a query, or the text ends too early."""
     depth = 0
     tokens = _TOKEN.finditer(sql, insert_at(sql) or 0)
     for token in tokens:
@@ -125,15 +127,16 @@ def split_insert(sql: bytes) -> Insert | None:
 
 
 def _data_at(sql: bytes, at: int) -> int:
-    """Blanks and one line end after the format's name are not data."""
+    """Return where the data begins: blanks and one line end after the format's name do not belong to it."""
     found = _BEFORE_DATA.match(sql, at)
     return found.end() if found else at
 
 
 def name_query(sql: bytes, query_id: str) -> bytes:
-    """A statement that reads, in which the id that the client gave stands for the functions that tell it.
+    """Replace the functions for the query's id in a statement by the id that the client gave.
 
-    chdb lets nobody choose the id of a query. An alias keeps the names of columns.
+    This is done for statements that read, and for INSERT. chdb offers no way to choose the id of a query. An alias
+    keeps the names of columns.
     """
     word = keyword(sql)
     if b"query" not in sql.lower() or not (word in READING or word == "INSERT"):

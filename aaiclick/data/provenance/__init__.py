@@ -1,1 +1,1 @@
-"""Which columns come from which, and the log of operations."""
+"""The log of operations, and which columns come from which."""

@@ -1,4 +1,4 @@
-"""From the notes of operations to edges between columns, in both directions."""
+"""Edges between columns, read from logged operations, in both directions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from aaiclick.data.provenance.operation_log import Operation
 
 
 class TableColumn(NamedTuple):
-    """A column of a table; without a name, any of its columns."""
+    """A column of a table; an empty name stands for any of its columns."""
 
     table: str
     column: str
 
 
 class ColumnEdge(NamedTuple):
-    """From which column to which, how, and by which operation."""
+    """From which column values go to which, how, and by which operation."""
 
     source: TableColumn
     result: TableColumn
@@ -26,17 +26,16 @@ class ColumnEdge(NamedTuple):
 
     @property
     def direct(self) -> bool:
-        """Whether values come from values, or may do so; otherwise these only depend on them."""
+        """Return whether values come from the source's values, or may do so; otherwise they only depend on them."""
         return self.how in DIRECT or self.how == "UNKNOWN"
 
 
 def edges_of(operation: Operation) -> list[ColumnEdge]:
-    """All edges of an operation."""
     return [_edge(operation, each.table, each.source, each.column, each.how) for each in _noted(operation)]
 
 
 def edges_to(operation: Operation, columns: Iterable[str], indirect: bool) -> list[ColumnEdge]:
-    """The edges that lead to these columns of its result."""
+    """Return the edges that lead to these columns of the operation's result."""
     noted = list(_noted(operation, indirect))
     told = _told(operation)
     return [each for column in columns for each in _to(operation, noted, told, column)]
@@ -54,7 +53,7 @@ def _to(operation: Operation, noted: Iterable[Derived], told: set[str], column: 
 
 
 def edges_from(operation: Operation, places: Iterable[TableColumn], indirect: bool) -> list[ColumnEdge]:
-    """The edges that begin at these columns of its sources."""
+    """Return the edges that begin at these columns of the operation's sources."""
     noted = list(_noted(operation, indirect))
     told = _told(operation)
     return [each for place in places for each in _from(operation, noted, told, place)]
@@ -72,7 +71,7 @@ def _from(operation: Operation, noted: Iterable[Derived], told: set[str], place:
 
 
 def _noted(operation: Operation, indirect: bool = True) -> Iterator[Derived]:
-    """What was noted of its columns, with a table for each; nothing of constants."""
+    """Yield the logged sources of its columns, each with a table; constants have none and are left out."""
     for each in operation.columns or UNKNOWN:
         if not each.how or not (indirect or each.how in DIRECT or each.how == "UNKNOWN"):
             continue

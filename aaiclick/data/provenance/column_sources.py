@@ -1,4 +1,4 @@
-"""Which columns of which tables each column of a relation is computed from, and which only decide what rows it has."""
+"""Trace from which columns of tables each column of a relation is computed, and which only decide what rows it has."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ How = Literal[
     "CONDITIONAL",
     "UNKNOWN",
 ]
-"""OpenLineage's words, and one for what is not known."""
+"""How a column is used: OpenLineage's subtypes, and UNKNOWN."""
 
 DIRECT: dict[str, int] = {"IDENTITY": 0, "TRANSFORMATION": 1, "AGGREGATION": 2}
-"""How much a value was changed. In the other ways it does not come from a value, but depends on it."""
+"""Uses in which a value comes from a value, by how much it is changed. In the others it only depends on one."""
 
 
 class ColumnSource(NamedTuple):
-    """A column of a table, and how it is used. Without a name it may be any of that table's."""
+    """A column of a table, and how it is used. An empty name stands for any column of the table."""
 
     table: str
     column: str
@@ -71,14 +71,14 @@ NOTHING: Sources = frozenset()
 
 
 class Traced(NamedTuple):
-    """What each column comes from, and what decides which rows there are, or in which order."""
+    """The sources of each column of a relation, and those that decide which rows there are, or in which order."""
 
     columns: Mapping[str, Sources]
     rows: Sources = NOTHING
 
     @property
     def anything(self) -> Sources:
-        """Any column of the tables that these columns come from."""
+        """Return the tables that these columns come from, each with an empty name: any of its columns."""
         return frozenset(
             ColumnSource(each.table, "", "TRANSFORMATION") for found in self.columns.values() for each in found
         )
@@ -88,7 +88,7 @@ Known = Mapping[int, Traced]
 
 
 def trace(relation: Relation) -> Traced:
-    """Where the columns and rows of a relation come from. Nothing is asked of ClickHouse."""
+    """Return where the columns and rows of a relation come from. ClickHouse is not asked."""
     known: dict[int, Traced] = {}
     stack = [(relation, False)]
     while stack:
@@ -163,13 +163,13 @@ def _joined(relation: Join, known: Known) -> Traced:
 
 
 def _unknown(relation: Relation, below: Sequence[Traced]) -> Traced:
-    """Of a relation that is not known here: anything of what is below it."""
+    """Trace a relation of an unknown kind: each of its columns may come from any column below it."""
     anything = _merged(each.anything for each in below)
     return Traced(dict.fromkeys(relation.names, anything), _rows(below) | _deciding(anything, "FILTER"))
 
 
 def _column(traced: Traced, name: str) -> Sources:
-    """A column; one that is not listed may be anything, except the order, which is nobody's value."""
+    """Return the sources of a column; one that is not listed may have any, except the hidden order, which has none."""
     found = traced.columns.get(name)
     if found is None:
         return NOTHING if name == ORDER else traced.anything
@@ -189,12 +189,12 @@ def _with_rows(traced: Traced, found: Iterable[Sources], how: How) -> Traced:
 
 
 def _deciding(sources: Sources, how: How) -> Sources:
-    """The same columns, as what a value does not come from, but depends on."""
+    """Return the same columns, as ones on which a value depends without coming from them."""
     return frozenset(each._replace(how=how) if each.how in DIRECT else each for each in sources)
 
 
 def _as(how: How, sources: Sources) -> Sources:
-    """The same columns, changed at least so much."""
+    """Return the same columns, each changed at least as much as `how` says."""
     least = DIRECT[how]
     if all(DIRECT.get(each.how, least) >= least for each in sources):
         return sources
@@ -205,7 +205,7 @@ def _as(how: How, sources: Sources) -> Sources:
 
 
 def _computed(expressions: Sequence[Expression], scope: Traced, known: Known) -> list[Sources]:
-    """What expressions come from, over columns of which that is known."""
+    """Return the sources of expressions, over columns whose sources are known."""
     found: dict[int, Sources] = {}
     for each in walk(expressions):
         found[id(each)] = _source(each, scope, known, lambda part: found[id(part)])
@@ -233,12 +233,12 @@ def _source(expression: Expression, scope: Traced, known: Known, of: Callable[[E
             return _of_call(expression, "AGGREGATION" if operation.many else "TRANSFORMATION", of)
         case Cast(value=value):
             return _as("TRANSFORMATION", of(value))
-    parts = parts_of(expression)  # of a kind that is not known here
+    parts = parts_of(expression)  # a kind of expression that has no case above
     return _as("TRANSFORMATION", _merged(map(of, parts))) if parts else scope.anything
 
 
 def _of_call(call: Call, how: How, of: Callable[[Expression], Sources]) -> Sources:
-    """Of its arguments, and of those that only tell which values count."""
+    """Return the sources of a call's arguments; some arguments only decide which values count."""
     deciding = set(range(len(call.args))[call.operation.deciding])
     found = list(map(of, call.args))
     made = _merged(each for number, each in enumerate(found) if number not in deciding)
@@ -246,18 +246,19 @@ def _of_call(call: Call, how: How, of: Callable[[Expression], Sources]) -> Sourc
 
 
 def _value_of(traced: Traced) -> Sources:
-    """What stands for the answer of a query: its columns, and what decides its rows."""
+    """Return the sources of a query that is used as a value: its columns, and what decides its rows."""
     return _merged(traced.columns.values()) | traced.rows
 
 
-# ---------------------------------------------------------------- as it is noted
+# ---------------------------------------------------------------- in the log of operations
 
 
 class Derived(NamedTuple):
-    """That a column of a result comes from a column of a source, and how. An empty name is any column, or any source.
+    """One logged fact: a column of a result comes from a column of a source, and how.
 
-    With IDENTITY and no names of columns, every column of the result that is not told otherwise comes from that of its
-    name; with UNKNOWN, it may come from any. Without anything but a column, that is one of constants.
+    An empty name is any column, or any source. With IDENTITY and no names of columns, every column of the result that
+    is not listed by itself comes from the column of the same name; with UNKNOWN, it may come from any. An entry with
+    nothing but a result's column tells that it is made of constants.
     """
 
     column: str
@@ -267,17 +268,17 @@ class Derived(NamedTuple):
 
 
 DERIVED_MAX = 1_000
-"""What is noted of one operation; of one that has more, and is not plain, the columns count as not known."""
+"""How many facts are logged of one operation. If it has more that cannot be shortened, its columns count as unknown."""
 
 UNKNOWN = (Derived("", "", "", "UNKNOWN"),)
 """Any column of the result may come from any column of any source."""
 
 SAME = (Derived("", "", "", "IDENTITY"),)
-"""Every column of the result comes from those of its name, in every source."""
+"""Every column of the result comes from the columns of the same name in every source."""
 
 
 def derived(relation: Relation, tables: Iterable[Table]) -> tuple[Derived, ...]:
-    """What is noted of the columns of a relation, given the tables that it reads."""
+    """Return the facts to log about a relation's columns, given the tables that it reads."""
     columns, rows = trace(relation)
     decisive = [Derived("", *each) for each in sorted(rows)]
     found = [each for name, sources in columns.items() for each in _listed(name, sources)]
@@ -287,18 +288,18 @@ def derived(relation: Relation, tables: Iterable[Table]) -> tuple[Derived, ...]:
 
 
 def by_name(tables: Mapping[str, Sequence[str]]) -> tuple[Derived, ...]:
-    """What is noted where rows of tables with these columns are put below each other."""
+    """Return the facts to log where rows of tables with these columns are appended to each other."""
     found = [Derived(name, table, name, "IDENTITY") for table, names in tables.items() for name in names]
     return SAME if len(found) > DERIVED_MAX and len(set(map(frozenset, tables.values()))) == 1 else bounded(found)
 
 
 def bounded(found: Sequence[Derived]) -> tuple[Derived, ...]:
-    """What is noted, if it is not too much."""
+    """Return the facts, or UNKNOWN if there are more than DERIVED_MAX."""
     return UNKNOWN if len(found) > DERIVED_MAX else tuple(found)
 
 
 def _shortened(columns: Mapping[str, Sources], tables: Mapping[str, Sequence[str]]) -> list[Derived]:
-    """The same, without naming the columns that are nothing but those of their names."""
+    """Return the same facts, with one entry for all columns that are plain copies of those of the same name."""
     plain = _plain(columns, tables)
     alike = columns[plain[0]] if plain else NOTHING
     found = [Derived("", each.table, "", "IDENTITY") for each in sorted(alike)]
@@ -307,7 +308,7 @@ def _shortened(columns: Mapping[str, Sources], tables: Mapping[str, Sequence[str
 
 
 def _plain(columns: Mapping[str, Sources], tables: Mapping[str, Sequence[str]]) -> list[str]:
-    """Columns that are nothing but those of the same name in the same tables, all of whose columns are there."""
+    """Return the columns that are plain copies from the same tables, all of whose columns are among them."""
     found: dict[Sources, list[str]] = {}
     for name, sources in columns.items():
         if sources and all(each.column == name and each.how == "IDENTITY" for each in sources):

@@ -25,7 +25,7 @@ _UNKNOWN = "which columns is not known"
 
 
 def namespace_of(url: str) -> str:
-    """The namespace of the tables behind an address, without user and password."""
+    """Return the namespace of the tables at an address, without user and password."""
     if url.startswith("chdb://"):
         return url
     hosts = urlsplit(url).netloc.rpartition("@")[2].split(",")
@@ -37,17 +37,17 @@ def _with_port(host: str) -> str:
 
 
 def database_of(url: str) -> str:
-    """The database of the tables behind an address."""
+    """Return the database of the tables at an address."""
     return DATABASE if url.startswith("chdb://") else unquote(urlsplit(url).path.lstrip("/")) or DATABASE
 
 
 def events_of(operations: Iterable[Operation], namespace: str, database: str = DATABASE) -> list[Json]:
-    """Two events for each operation, one of its start and one of its end. The same operation gives the same run."""
+    """Return two events for each operation, of its start and end; an operation always gets the same run id."""
     return [event for each in operations for event in _events(each, _Tables(namespace, database))]
 
 
 class _Tables:
-    """How tables are called."""
+    """The names of tables as datasets."""
 
     def __init__(self, namespace: str, database: str) -> None:
         self.namespace, self._database = namespace, database
@@ -91,7 +91,7 @@ def _sql_facet(operation: Operation) -> Json:
 
 
 def _parent_facet(operation: Operation) -> Json:
-    """The task in which it was done, and its job."""
+    """Return the facet with the task that ran the operation, and its job; empty outside of a task."""
     if operation.task_id is None or operation.job_id is None:
         return {}
     run, job = {"runId": _run_id("task", operation.task_id)}, _job(f"task.{operation.task_id}")
@@ -100,7 +100,10 @@ def _parent_facet(operation: Operation) -> Json:
 
 
 def _column_facet(operation: Operation, tables: _Tables) -> Json:
-    """Which column comes from which. What is not known by name is left out: its table is among the inputs."""
+    """Return the facet that tells which column comes from which.
+
+    A direct edge that names no column of the result is left out: its table is among the inputs.
+    """
     fields: dict[str, list[Json]] = {each.column: [] for each in operation.columns if each.column}
     whole: list[Json] = []
     for edge in edges_of(operation):

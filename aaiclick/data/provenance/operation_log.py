@@ -1,4 +1,7 @@
-"""The log of operations: which made which table from which, with its SQL. It outlives the tables."""
+"""The log of operations, a table in ClickHouse: which operation made which table from which, with its SQL.
+
+Its rows outlive the tables that they name.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ if TYPE_CHECKING:
 
 TABLE = "aai_oplog"
 BATCH = 500
-"""Rows that gather before they are written."""
+"""How many operations are gathered before they are written."""
 
 BATCH_SIGNS = 20_000_000
-"""Signs of their texts and names that gather."""
+"""How many characters of their texts and names are gathered before they are written."""
 
 SQL_LENGTH_MAX = 20_000
 
@@ -31,7 +34,7 @@ COLUMNS = {
     "columns.source": "Array(LowCardinality(String))",
     "columns.how": "Array(LowCardinality(String))",
 }
-"""Which column comes from which: for each, one element of all four lists. Logs of older versions lack them."""
+"""Which column comes from which, as four lists of equal length. The log of an older version lacks them."""
 
 _COLUMNS = {
     "at": "DateTime64(6, 'UTC')",
@@ -49,7 +52,7 @@ _NEW = NewTable(TABLE, "(result, at)", columns=_LISTED, names=tuple(_COLUMNS), t
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation that was done."""
+    """One logged operation: the table it made or changed, from which others, and when."""
 
     at: datetime
     operation: str
@@ -62,7 +65,7 @@ class Operation:
 
 
 class Oplog:
-    """Notes operations, and writes them a batch at a time."""
+    """Gathers operations, and writes them to the log in batches."""
 
     def __init__(self, client: DataClient, job_id: int | None = None, task_id: int | None = None) -> None:
         self._client = client
@@ -79,8 +82,8 @@ class Oplog:
         query: str,
         columns: tuple[Derived, ...] | None = None,
     ) -> None:
-        """An operation was done; a relation tells its sources, and which columns come from which."""
-        query = mask_text(query)  # before it is cut: half of a secret is none that is known
+        """Add an operation; a relation as `sources` gives its tables, and which columns come from which."""
+        query = mask_text(query)  # before it is cut: half of a secret would not be recognized
         text = query if len(query) <= SQL_LENGTH_MAX else query[:SQL_LENGTH_MAX] + "…"
         if not isinstance(sources, Sequence):
             tables = tables_of(sources)
@@ -94,7 +97,7 @@ class Oplog:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what has gathered."""
+        """Write the gathered operations."""
         notes, self._notes, self._signs = self._notes, [], 0
         if not notes:
             return
@@ -104,7 +107,7 @@ class Oplog:
         await self._client.insert(TABLE, _table(notes))
 
     async def _make(self) -> None:
-        """Make the table; one of an older version gets the columns that it lacks."""
+        """Create the table; add the columns that a table of an older version lacks."""
         tables = self._client.tables
         there = await tables.make_once(self._client, _NEW)
         if missing := COLUMNS.keys() - set(there.columns[0]):
@@ -118,7 +121,7 @@ def _masked(columns: tuple[Derived, ...]) -> tuple[Derived, ...]:
 
 
 def read_columns(columns: Sequence[Sequence[str]]) -> tuple[Derived, ...]:
-    """Which columns come from which, from the four lists of a row."""
+    """Return which columns come from which, from the four lists of a row, with secrets masked."""
     return _masked(tuple(map(Derived._make, zip(*columns, strict=True))))
 
 

@@ -1,1 +1,1 @@
-"""Versions of named Objects: each is a table that never changes, and the one with the greatest number counts."""
+"""Versions of named Objects. Each is a table that never changes; the one with the highest number is current."""

@@ -1,7 +1,7 @@
-"""From where on, or in which interval, rows are new: bounds of a column, as conditions that ClickHouse reads.
+"""Bounds of a column from which on, or between which, rows are new: as SQL conditions.
 
-Times are said with the zone UTC, whatever they mean: rows are deleted in the background, where nobody knows the zone of
-the session.
+Times are written with the zone UTC, whatever they mean: rows are deleted in the background, where the zone of the
+session is unknown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _EXACTLY = Digits(prec=200)
 
 
 class Axis:
-    """The column along which rows come."""
+    """The column whose values tell which rows are new: times, numbers or texts."""
 
     def __init__(self, name: str, schema: Schema) -> None:
         if name not in schema:
@@ -55,27 +55,30 @@ class Axis:
 
     @property
     def absent(self) -> str:
-        """The condition that a row has no place along it: it has NULL there, or NaN."""
+        """Return the condition that a row has NULL or NaN in the column, and so no place in its order."""
         return f"ifNull({self.quoted} != {self.quoted}, 1)"
 
     def since(self, bound: object) -> str:
-        """The condition that a row is not before a bound, or has no place."""
+        """Return the condition that a row is not before a bound, or has NULL or NaN."""
         return f"ifNull(NOT ({self.quoted} < {self.written(bound)}), 1)"
 
     def within(self, start: object, end: object) -> str:
-        """The condition that a row is in the interval, which has a start and no end, or has no place."""
+        """Return the condition that a row is in the interval, without its end, or has NULL or NaN."""
         inside = f"{self.quoted} >= {self.written(start)} AND {self.quoted} < {self.written(end)}"
         return f"ifNull(({inside}) OR {self.quoted} != {self.quoted}, 1)"
 
     def written(self, bound: object) -> str:
-        """A bound, beside the column."""
+        """Return a bound as SQL, to compare the column with."""
         if isinstance(bound, datetime):
             moment = bound if bound.tzinfo is None else bound.astimezone(UTC)
             return f"toDateTime64('{moment:%Y-%m-%d %H:%M:%S.%f}', 6, 'UTC')"
         return quoting.literal(bound)
 
     def checked(self, bound: object) -> object:
-        """A bound that was given, as a value of the column; refused if it means another, or several."""
+        """Return a given bound as a value of the column's type.
+
+        Raise InputError if it is of another type, or a day that begins at another moment in each zone.
+        """
         told, name = f"partition, column {shown(self.name)}", self.kind.name
         if name in DAYS and isinstance(bound, datetime):
             if bound.time() != time.min:
@@ -102,7 +105,7 @@ class Axis:
         return bound
 
     def interval(self, given: Any) -> tuple[object, object]:
-        """Start and end of a partition, in this order."""
+        """Return the start and the end of a partition; raise InputError unless the start is before the end."""
         if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
             raise _refused("partition", given, "it is (start, end), and the end is not part of it", "")
         start, end = map(self.checked, given)
@@ -111,7 +114,7 @@ class Axis:
         return start, end
 
     def check_lookback(self, lookback: Any) -> None:
-        """Refuse what cannot be taken off a value of the column."""
+        """Raise InputError if the lookback cannot be subtracted from a value of the column."""
         for names, wanted, told in LOOKBACKS:
             if self.kind.name.startswith(names):
                 is_one = isinstance(lookback, wanted) and not isinstance(lookback, bool)
@@ -123,11 +126,11 @@ class Axis:
         raise _refused("lookback", lookback, f"nothing can be taken off {self.type}", "Leave it out.")
 
     async def last(self, client: DataClient, table: str, schema: Schema) -> object:
-        """The greatest value in a table; None if there is none."""
+        """Return the greatest value in a table; None if there is none."""
         relation = table_of(table, schema)
         inner = to_sql(Project(relation, {self.name: column_of(relation, self.name)}))
         value = f"max({self.quoted})"
-        if self.kind.name in TIMES:  # digits beyond are cut: a moment earlier is no harm
+        if self.kind.name in TIMES:  # nanoseconds are cut: a bound that is too early does no harm
             value = f"toString(toDateTime64({value}, 6, 'UTC') - toIntervalMicrosecond({int(self._is_fine)}))"
         found = await client.rows(f"SELECT count({self.quoted}), {value} FROM ({inner})")  # noqa: S608 (compiled)
         count, last = (column[0] for column in found.columns)
@@ -141,7 +144,7 @@ class Axis:
 
 
 def before(last: Any, lookback: Any) -> Any:
-    """So much before the last value; never before what ClickHouse holds."""
+    """Return the last value minus the lookback, but no day, time or integer before the first that ClickHouse holds."""
     if lookback is None:
         return last
     try:

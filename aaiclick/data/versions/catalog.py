@@ -1,4 +1,4 @@
-"""Which versions of an Object there are, and what is known of each: it stands in the names and comments of tables."""
+"""The versions of an Object, as read from the names and comments of tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aaiclick.errors import InputError, ObjectNotFound
 from aaiclick.urls import shown
 
 KEPT = 5
-"""How many versions are kept, unless it is said otherwise."""
+"""How many versions are kept by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,51 +27,51 @@ class Version:
 
     number: int
     made_at: datetime | None
-    """When it was made; None of one that was made as an Object without versions."""
+    """When it was made; None for the table of an Object that had no versions."""
     operation: str
-    """What made it: full refresh, incremental, partition, upsert, insert, rollback; or create."""
+    """The operation that made it: full refresh, incremental, partition, upsert, insert, rollback or create."""
     rows: int | None
     bytes: int | None
-    """What its files take; those that it shares with other versions are counted with each."""
+    """The size of its files on disk; files that it shares with other versions count for each of them."""
     table: str
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is the table of an Object without versions, into which rows are inserted as they come."""
+        """Return whether it is the table of an Object without versions, into which rows are inserted directly."""
         return version_in(self.table) is None
 
     @property
     def mark(self) -> str:
-        """What tells it from any other table of its name."""
+        """Return the mark that distinguishes it from any other table of the same name."""
         return str(self.facts.get("made", ""))
 
     @property
     def before(self) -> list[str]:
-        """The marks of the versions that it came from, the nearest last."""
+        """Return the marks of the versions that it was made from, the nearest last."""
         return list(self.facts.get("before", ()))
 
     @property
     def tokens(self) -> list[str]:
-        """The tokens that were used for it, and for those before it."""
+        """Return the tokens that were used for it and for the versions before it."""
         return list(self.facts.get("tokens", ()))
 
     @property
     def keep(self) -> int:
-        """How many versions are kept."""
+        """Return how many versions of its Object are kept."""
         return int(self.facts.get("keep", KEPT))
 
 
 async def versions_of(client: DataClient, table: str) -> list[Version]:
-    """The versions of an Object, whose table would be called so without versions; the oldest first."""
+    """Return the versions of an Object, the oldest first; `table` is its table's name without a version."""
     which = f"(name = {quoting.text(table)} OR startsWith(name, {quoting.text(f'{table}@')}))"
-    found = await _all_versions(client, ALONE.sizes, which)  # each machine of a cluster knows all names
-    # ClickHouse lists the names first, and leaves out a table that is renamed meanwhile, as one with its first version
+    found = await _all_versions(client, ALONE.sizes, which)  # each machine of a cluster has all tables
+    # ClickHouse lists the names first, and leaves out a table that is renamed meanwhile, as a first version is
     return _counted(found or await _all_versions(client, ALONE.sizes, which))
 
 
 async def latest_versions(client: DataClient, prefix: str) -> dict[str, Version]:
-    """The latest version of each Object whose table begins so; by the table that it would have without versions."""
+    """Return the latest version of each Object whose table begins with `prefix`, by the table's unversioned name."""
     found: dict[str, list[Version]] = {}
     for each in await _all_versions(client, client.tables.sizes, f"startsWith(name, {quoting.text(prefix)})"):
         found.setdefault(without_version(each.table), []).append(each)
@@ -85,7 +85,7 @@ async def _all_versions(client: DataClient, tables: str, which: str) -> list[Ver
 
 
 def _counted(found: list[Version]) -> list[Version]:
-    """In their order; a table without a number beside them is about to be withdrawn."""
+    """Return the versions by number; beside numbered ones, a table without a number is about to be withdrawn."""
     numbered = [each for each in found if not each.is_plain]
     return sorted(numbered or found, key=lambda each: each.number)
 
@@ -95,12 +95,12 @@ def _version(table: str, comment: str, rows: int | None, size: int | None) -> Ve
     at = facts.get("at")
     made_at = datetime.fromisoformat(at) if isinstance(at, str) else None
     number = version_in(table) or 1
-    counted = rows if number == 1 else facts.get("rows", rows)  # into the first, rows may have been inserted
+    counted = rows if number == 1 else facts.get("rows", rows)  # rows may have been inserted into the first one since
     return Version(number, made_at, str(facts.get("operation", "create")), counted, size, table, facts)
 
 
 def facts_in(comment: str) -> dict[str, Any]:
-    """What stands in the comment of a table of ours."""
+    """Return the facts in the comment of a table; none if the comment is not a JSON object."""
     try:
         found = json.loads(comment or "{}")
     except ValueError:
@@ -109,7 +109,7 @@ def facts_in(comment: str) -> dict[str, Any]:
 
 
 def now() -> str:
-    """The time, as it stands in a comment."""
+    """Return the current time, in the form that is written into comments."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -117,18 +117,21 @@ def now() -> str:
 
 
 class Located(NamedTuple):
-    """A table that is there, and its schema."""
+    """An existing table, and its schema."""
 
     table: str
     schema: Schema
 
 
 LOOKS_MAX = 20
-"""So often it is looked again when a version is gone before its columns are read."""
+"""How often `locate` looks again when a version is dropped before its columns are read."""
 
 
 async def locate(client: DataClient, table: str, number: int | None = None) -> Located | None:
-    """The table of a version of an Object, or of its latest; None if there is none."""
+    """Return the table of a version of an Object, by default the latest; None if there is no such Object.
+
+    Raise ObjectNotFound if the Object has other versions, but not this one.
+    """
     for _ in range(LOOKS_MAX):
         versions = await versions_of(client, table)
         chosen = [each for each in versions if number in (None, each.number)]
@@ -147,7 +150,7 @@ def _no_version(table: str, number: int, versions: Sequence[Version]) -> ObjectN
 
 
 async def schema_of(client: DataClient, table: str) -> Schema:
-    """The columns of a version that was there just now."""
+    """Return the columns of a version; raise ObjectNotFound if it was dropped meanwhile."""
     found = (await read_schemas(client, [table])).get(table)
     if found is None:
         raise ObjectNotFound(name=table, hint="Newer versions took its place: open it anew.")
@@ -155,7 +158,7 @@ async def schema_of(client: DataClient, table: str) -> Schema:
 
 
 async def locate_all(client: DataClient, tables: Sequence[str]) -> dict[str, Located]:
-    """Those of these tables that are there; instead of one that was renamed as it got versions, the latest."""
+    """Return the tables that exist; for an Object's table that was renamed when it got versions, the latest version."""
     schemas = await read_schemas(client, tables)
     found = {table: Located(table, schema) for table, schema in schemas.items()}
     for table in tables:
@@ -166,7 +169,7 @@ async def locate_all(client: DataClient, tables: Sequence[str]) -> dict[str, Loc
 
 
 def check_version(number: object) -> int:
-    """A number of a version, or a refusal."""
+    """Return the number of a version; raise InputError unless it is a whole number from 1 on."""
     if type(number) is not int or number < 1:
         rule = "versions are counted from 1"
         raise InputError(field="version", value=shown(repr(number)), rule=rule, hint="list_versions(name) tells them.")

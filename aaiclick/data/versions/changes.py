@@ -1,4 +1,4 @@
-"""How the table of a version is made from the one before: its pieces are shared, not copied, then rows go and come."""
+"""Make the table of a version from the one before: parts are shared, not copied; then rows are deleted and added."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from aaiclick.data.context import Context
 
 PIECES_MAX = 20
-"""With more, they are merged: each is looked at when rows are to go."""
+"""A copy with more small parts is merged first: deleting rows looks at each part."""
 
 ONE_BY_ONE = {"max_insert_threads": 1}
 
 NO_KEYS = ("Float32", "Float64", "BFloat16", "Array", "Map", "Tuple", "Nested", "JSON", "Dynamic", "Variant", "Nothing")
-"""Types whose values are not told apart reliably, or have several ways to be equal."""
+"""Types whose values are not reliably distinguished, or can be equal in several ways."""
 
 
 class Base(NamedTuple):
-    """The version that a change starts from."""
+    """The version that a change starts from, with its columns."""
 
     version: Version
     schema: Schema
@@ -47,12 +47,12 @@ class Base(NamedTuple):
 
 
 class Staged(NamedTuple):
-    """Rows that are to go in, in a table of their own."""
+    """Rows to be added, in a temporary table."""
 
     keeper: Keeper
     schema: Schema
     taken: Relation | None = None
-    """What each column is taken from, if it comes from a query."""
+    """The query's relation, from which the sources of each column are traced; None if the rows are values."""
 
     @property
     def table(self) -> str:
@@ -60,19 +60,22 @@ class Staged(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """How many rows were put in, and how many went."""
+    """How many rows were added and deleted."""
 
     added: int
     removed: int
 
 
 async def base_of(client: DataClient, version: Version) -> Base:
-    """A version with its columns."""
+    """Return a version with its columns."""
     return Base(version, await schema_of(client, version.table))
 
 
 def follow(relation: Relation, version: Version) -> bool:
-    """Let a relation read the table of an Object that got its first versions just now where it is; whether it does."""
+    """Point a relation to the new name of an Object's table that has just got its first version; return whether it did.
+
+    The tables in the relation are changed in place.
+    """
     plain = without_version(version.table)
     found = [] if version.is_plain else [table for table in tables_of(relation) if table.name == plain]
     for table in found:
@@ -81,7 +84,7 @@ def follow(relation: Relation, version: Version) -> bool:
 
 
 async def staged(context: Context, base: Base, rows: Any, nan_to_null: bool | None = None) -> Staged:
-    """Rows as those of a version: values, or what a relation gives; what does not fit is refused."""
+    """Store rows, values or a frame, in a temporary table with a version's columns; refuse those that do not fit."""
     client, schema = context.client, base.schema
     relation = rows._relation if isinstance(rows, Frame) else None
     if relation is not None:
@@ -94,7 +97,7 @@ async def staged(context: Context, base: Base, rows: Any, nan_to_null: bool | No
 
 
 async def staged_query(context: Context, base: Base, relation: Relation) -> Staged:
-    """What a relation gives, as rows of a version."""
+    """Store the rows of a relation in a temporary table with the columns of a version."""
     client, schema = context.client, base.schema
     hint = "Choose or rename columns first; full_refresh=True gives it other columns."
     found, keeper = await insertion(client, relation, schema, hint), await context._lifetime.new_table()
@@ -106,7 +109,7 @@ async def staged_query(context: Context, base: Base, relation: Relation) -> Stag
 async def _make(
     client: DataClient, table: str, like: str, insert: str | None = None, settings: Settings | None = None
 ) -> None:
-    """A table of the columns of another, with the rows that a statement inserts."""
+    """Create a table with the columns of another, and run the statement that fills it."""
     mark = new_mark()
 
     async def make() -> None:
@@ -118,7 +121,7 @@ async def _make(
 
 
 async def changed(context: Context, base: Base, gone: str | None, rows: Staged | None) -> tuple[Keeper, Changed]:
-    """A table like that of a version, without the rows of a condition, and with others after them."""
+    """Create a copy of a version's table, without the rows for which `gone` is true, and with the staged rows."""
     client, keeper, mark = context.client, await context._lifetime.new_table(), new_mark()
     table, removed = quoting.name(keeper.table), 0
     if gone is not None:
@@ -139,7 +142,7 @@ async def changed(context: Context, base: Base, gone: str | None, rows: Staged |
 
 
 async def count(client: DataClient, table: str, where: str = "1") -> int:
-    """How many rows of a table there are, for which a condition is true."""
+    """Return the number of rows of a table for which a condition is true."""
     found = await client.rows(f"SELECT count() FROM {quoting.name(table)} WHERE {where}")  # noqa: S608 (quoted)
     return int(found.columns[0][0])
 
@@ -156,7 +159,7 @@ async def _has_many_pieces(client: DataClient, table: str) -> bool:
 
 
 class Key:
-    """The columns that tell rows apart."""
+    """The columns that identify a row, checked against a schema."""
 
     def __init__(self, given: str | Sequence[str], schema: Schema) -> None:
         names = [given] if isinstance(given, str) else list(given)
@@ -175,11 +178,14 @@ class Key:
         self.listed = ", ".join(map(quoting.name, names))
 
     def among(self, table: str) -> str:
-        """The condition that a row has the key of one in a table."""
+        """Return the condition that a row has the same key as some row of a table."""
         return f"({self.listed}) IN (SELECT {self.listed} FROM {quoting.name(table)})"  # noqa: S608 (quoted)
 
     async def single(self, context: Context, rows: Staged, order: str | None) -> Staged:
-        """The rows, one for each key: the last in an order, or refused; NULL is no key."""
+        """Return the rows with one for each key, the last in `order`.
+
+        Raise InputError if a key is NULL, or if several rows have one key and no order tells which is the last.
+        """
         client, table = context.client, quoting.name(rows.table)
         nulls = " OR ".join(f"isNull({quoting.name(name)})" for name in self.names)
         found = await client.rows(
@@ -197,17 +203,17 @@ class Key:
         return await self._last(context, rows, str(order))
 
     async def _refuse_ties(self, client: DataClient, table: str, order: str) -> None:
-        """Refuse rows of one key, of which none is the last."""
+        """Raise InputError for rows of one key of which none is the last."""
         windows = (
             f"SELECT {self.listed}, {order} AS o, max({order}) OVER (PARTITION BY {self.listed}) AS top,"  # noqa: S608 (quoted)
             f" count() OVER (PARTITION BY {self.listed}) AS n FROM {table}"
         )
-        # what is not equal to itself has no place in an order
+        # NaN, which is not equal to itself, has no place in an order
         doubtful = f"SELECT {self.listed} FROM ({windows}) WHERE n > 1 AND (ifNull(o = top, 1) OR ifNull(o != o, 1))"  # noqa: S608 (quoted)
         await self._refuse(client, doubtful, "Choose another order_by, or deduplicate them.")
 
     async def _refuse(self, client: DataClient, rows: str, hint: str) -> None:
-        """Refuse rows in which a key stands more than once."""
+        """Raise InputError if a key occurs more than once among the rows."""
         several = f"SELECT {self.listed} FROM ({rows}) GROUP BY {self.listed} HAVING count() > 1"  # noqa: S608 (quoted)
         found = await client.rows(f"{several} ORDER BY {self.listed} LIMIT 1")
         if len(found.columns[0]):

@@ -1,8 +1,8 @@
-"""How a version comes to be: it is made as a table of the context, and gets its name in one statement.
+"""Publish a version: it is made as a temporary table of the context, and one RENAME gives it its name.
 
-A name that is taken is refused by ClickHouse. So of several writers that start from the same version one gets the next
-number, and the others start again from what it made. Whatever dies on the way leaves tables of its context, which are
-swept as those are; the versions before are as they were.
+ClickHouse refuses a name that is taken. So of several writers that start from the same version, one gets the next
+number, and the others start again from what it made. A writer that dies on the way leaves temporary tables, which are
+dropped as those of any context that died; the versions before stay as they were.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from aaiclick.data.context import Context
 
 TRIES_MAX = 200
-"""So often others may be quicker; each time one of them got on."""
+"""How often a writer may lose the race for the next number; each time, another writer has made progress."""
 
 BEFORE_MAX = 100
 TOKENS_MAX = 1_000
@@ -38,18 +38,18 @@ SETTLE_S_MAX = 60.0
 SETTLE_EVERY_S = 0.02
 
 TAKEN, GONE = 57, 60
-"""What ClickHouse says of a name that is taken, and of a table that is not there."""
+"""ClickHouse's error codes for a table that exists already, and for one that does not exist."""
 
 
 class MadeVersion(NamedTuple):
-    """A table that is to become a version."""
+    """A temporary table that is to become a version."""
 
     table: Keeper
     schema: Schema
 
 
 class Published(NamedTuple):
-    """The version that counts after a call; `is_new`: the call made it."""
+    """The current version after a call; `is_new` if the call made it."""
 
     table: str
     is_new: bool
@@ -59,24 +59,28 @@ class Published(NamedTuple):
 
 
 Make = Callable[[Version | None], Awaitable[MadeVersion | None]]
-"""Makes a table from the latest version; None if that is to stay as it is."""
+"""Makes a table from the latest version, which is None if there is none; returns None if nothing changes."""
 
 
 class Change(NamedTuple):
-    """What is to be made of an Object, and what is written beside it."""
+    """A change of an Object, and the facts that are written into the comment of the version."""
 
     table: str
-    """The table that the Object would have without versions."""
+    """The name of the Object's table without a version."""
     operation: str
     make: Make
     keep: int | None = None
     token: str | None = None
     is_whole: bool = False
-    """Whether it is the same whatever there was before: then it is made once."""
+    """Whether the table does not depend on the version before: then it is made once, however often the race is lost."""
 
 
 async def publish(context: Context, change: Change) -> Published:
-    """Make a version from the latest, and let it be the latest; again, if another was quicker."""
+    """Make a version from the latest one and publish it; start again if another writer was quicker.
+
+    Nothing is made if the token was used before, or if `make` returns None. Raise Conflict after TRIES_MAX attempts,
+    and on a cluster, where Objects have no versions.
+    """
     client, made = context.client, None
     if not client.tables.keeps_versions:
         cause = "on a ClickHouse cluster (AAICLICK_CH_CLUSTER) Objects have no versions"
@@ -107,7 +111,7 @@ async def publish(context: Context, change: Change) -> Published:
 
 
 def called(table: str) -> str:
-    """An Object, in a refusal."""
+    """Return the name of an Object for an error message."""
     return f"The Object {name_of(table) or table}"
 
 
@@ -120,7 +124,7 @@ def _check(change: Change) -> None:
 
 
 async def _made(client: DataClient, change: Change, before: Version | None) -> MadeVersion | None:
-    """Nobody sees it yet: what was lost on the way is made anew."""
+    """Run `make`, again if the connection fails: no other process sees the unfinished table."""
     for _ in range(LOST_MAX):
         try:
             return await change.make(before)
@@ -130,17 +134,20 @@ async def _made(client: DataClient, change: Change, before: Version | None) -> M
 
 
 async def _is_past(client: DataClient, table: str, before: Version, error: Exception) -> bool:
-    """Whether an error came of it that the version from which something was made is not there any more."""
+    """Return whether an error arose because the version from which a table was made is gone."""
     if isinstance(error, DataRefused) and error.facts["code"] not in (TAKEN, GONE):
         return False
     return before.table not in {each.table for each in await versions_of(client, table)}
 
 
-# ---------------------------------------------------------------- from rows as they come to versions
+# ---------------------------------------------------------------- from plain inserts to versions
 
 
 async def _latest(context: Context, table: str) -> Version | None:
-    """The latest version, into whose table nobody inserts any more."""
+    """Return the latest version, once no more rows are inserted into its table; None if there is no Object.
+
+    The table of an Object without versions is renamed to its first version here.
+    """
     client, first = context.client, version_table(table, 1)
     while True:
         versions = await versions_of(client, table)
@@ -157,12 +164,15 @@ async def _latest(context: Context, table: str) -> Version | None:
         except DataRefused as error:
             if error.facts["code"] not in (TAKEN, GONE):
                 raise
-        except (DataUnreachable, ObjectNotFound):  # it is looked again how far that got
+        except (DataUnreachable, ObjectNotFound):  # the next look tells whether it was renamed
             continue
 
 
 async def _settled(client: DataClient, table: str) -> None:
-    """Wait for inserts that began while the table had its name; those that come later do not find it."""
+    """Wait for inserts that began while the table had its plain name; later ones do not find it.
+
+    Raise Conflict after SETTLE_S_MAX seconds.
+    """
     name = re.escape(table)
     busy = (
         "SELECT count() FROM system.processes WHERE query_kind IN ('Insert', 'AsyncInsertFlush', 'Alter')"  # noqa: S608 (quoted)
@@ -180,7 +190,7 @@ async def _settled(client: DataClient, table: str) -> None:
 
 
 async def _commit(context: Context, change: Change, made: MadeVersion, before: Version | None) -> Published | None:
-    """Let a table be the next version; None if another was quicker."""
+    """Publish a table as the next version; return None if another writer was quicker."""
     client, draft = context.client, made.table.table
     number = before.number + 1 if before else 1
     target = version_table(change.table, number) if before else change.table
@@ -194,8 +204,8 @@ async def _commit(context: Context, change: Change, made: MadeVersion, before: V
             raise
         return None
     except DataUnreachable:
-        await drop(client, draft)  # from now on it is not run, if it was not
-    context._lifetime.hand_over(made.table)  # it has another name now, or is dropped
+        await drop(client, draft)  # a rename that has not run by now cannot run any more
+    context._lifetime.hand_over(made.table)  # its table has another name now, or is dropped
     made.table.dropped = True
     if not await _counts(client, change.table, facts["made"], before):
         return None
@@ -206,7 +216,7 @@ async def _commit(context: Context, change: Change, made: MadeVersion, before: V
 async def _facts(
     context: Context, change: Change, made: MadeVersion, before: Version | None, number: int
 ) -> dict[str, Any]:
-    """What is kept of a version, in the comment of its table."""
+    """Return the facts of a version that are written into the comment of its table."""
     rows = await context.client.rows(f"SELECT count() FROM {quoting.name(made.table.table)}")  # noqa: S608 (quoted)
     facts: dict[str, Any] = {**context.facts, "made": new_mark(), "number": number, "operation": change.operation}
     facts |= {"at": now(), "rows": int(rows.columns[0][0])}
@@ -218,10 +228,10 @@ async def _facts(
 
 
 async def _counts(client: DataClient, table: str, mark: str, before: Version | None) -> bool:
-    """Whether the version with this mark counts: it is the latest, or those after it came from it.
+    """Return whether the version with this mark is valid: it is the latest, or later ones were made from it.
 
-    A name may be free because its version is long past, or because the Object was deleted: what got it then is
-    withdrawn. Nobody took it for the latest, or it has nothing to stand on.
+    Its number may have been free because the version of that number was dropped long ago, or because the Object was
+    deleted. A version that got such a number is dropped: it was never the latest, or the one it was made from is gone.
     """
     versions = await versions_of(client, table)
     if versions and mark in versions[-1].before:
@@ -237,18 +247,19 @@ async def _counts(client: DataClient, table: str, mark: str, before: Version | N
 
 
 async def _retire(client: DataClient, table: str, number: int) -> None:
-    """Drop the versions up to this one. Who reads one of them reads it to its end.
+    """Drop the versions up to this number. Queries that read one of them still read it to its end.
 
-    Later ones are left to those who made later ones: the one before a version is there until that one counts.
+    Later ones are left to the writers of later versions: the one before a version must exist until that version is
+    known to be valid.
     """
-    with suppress(AaiclickError):  # whoever makes the next version tries it again
+    with suppress(AaiclickError):  # the writer of the next version tries it again
         for each in await versions_of(client, table):
             if each.number <= number and not each.is_plain:
                 await client.command(f"DROP TABLE IF EXISTS {quoting.name(each.table)}")
 
 
 async def withdraw_plain(client: DataClient, table: str, mark: str) -> bool:
-    """Drop a new table without versions, if there were versions of its name before; whether there were."""
+    """Drop a new table without a version if its Object has versions already; return whether it was dropped."""
     versions = await versions_of(client, table)
     if not versions or versions[-1].is_plain or any(mark in (each.mark, *each.before) for each in versions):
         return False
@@ -257,7 +268,7 @@ async def withdraw_plain(client: DataClient, table: str, mark: str) -> bool:
 
 
 async def repeated(client: DataClient, statement: str) -> None:
-    """Run a statement that may be run twice; again, if its answer is lost."""
+    """Run an idempotent statement; run it again if the connection fails."""
     for _ in range(LOST_MAX):
         try:
             return await client.command(statement)

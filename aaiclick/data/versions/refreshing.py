@@ -1,7 +1,7 @@
-"""`materialize` into an Object that is there: all of it anew, what is new, what is of an interval, or by key.
+"""`materialize` into an existing Object: all rows anew, only new ones, those of an interval, or by key.
 
-Each is what a full refresh would give as long as rows before the bound do not change, and running it again changes
-nothing. What there is when it begins is read from ClickHouse, so nothing has to be remembered elsewhere.
+As long as rows before the bound do not change, the result is that of a full refresh, and running it again changes
+nothing. The state from which it starts is read from ClickHouse, so nothing has to be remembered elsewhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def refresh(context: Context, table: str, relation: Relation, shape: Shape, asked: Refresh) -> Published:
-    """Bring the Object of a table up to date with a relation."""
+    """Bring the Object of a table up to date with a relation, and log the operation if a version was made."""
     refreshing = _Refreshing(context, relation, shape, asked)
     is_whole = asked.full_refresh or asked.operation == "full refresh"
     change = Change(table, asked.operation, refreshing.make, asked.keep, is_whole=is_whole)
@@ -37,7 +37,7 @@ async def refresh(context: Context, table: str, relation: Relation, shape: Shape
 
 
 class _Refreshing:
-    """The making of one version."""
+    """Makes the table of one version; `make` may be called again for a newer base."""
 
     def __init__(self, context: Context, relation: Relation, shape: Shape, asked: Refresh) -> None:
         self._context, self._asked, self._shape = context, asked, shape
@@ -46,7 +46,7 @@ class _Refreshing:
         self.is_from_before = False
 
     async def make(self, version: Version | None) -> MadeVersion | None:
-        """The table of the next version; None if nothing would change."""
+        """Make the table of the next version; return None if it would have the same rows."""
         asked = self._asked
         if version is not None and follow(self._relation, version):
             self.form = form_of(self._relation, self._shape)
@@ -72,7 +72,7 @@ class _Refreshing:
             rows = await key.single(self._context, rows, self._asked.incremental_by)
             condition = key.among(rows.table)
         elif axis is not None and condition is not None:
-            condition = f"NOT {axis.absent} AND {condition}"  # rows without a place are not of the interval
+            condition = f"NOT {axis.absent} AND {condition}"  # rows with NULL or NaN are not in the interval
         gone = condition or "1"
         if await _print(client, rows.table, base.schema, "1") == await _print(client, base.table, base.schema, gone):
             return None
@@ -80,7 +80,7 @@ class _Refreshing:
         return MadeVersion(table, base.schema)
 
     async def _condition(self, axis: Axis, base: Base) -> str | None:
-        """Which rows are looked at; None for all of them, if there are none yet."""
+        """Return the condition for the rows that are considered; None for all rows, if the table has none yet."""
         if self._asked.partition is not None:
             return axis.within(*axis.interval(self._asked.partition))
         if self._asked.lookback is not None:
@@ -89,7 +89,7 @@ class _Refreshing:
         return None if last is None else axis.since(before(last, self._asked.lookback))
 
     async def _whole(self) -> MadeVersion:
-        """All rows; of the first partition, only its own."""
+        """Make a table of all rows; if a partition is asked for, only of its rows."""
         asked, context = self._asked, self._context
         keeper = await context._lifetime.new_table()
         form = self.form
@@ -115,7 +115,7 @@ class _Refreshing:
 
 
 async def _print(client: Any, table: str, schema: Schema, where: str) -> tuple[Any, ...]:
-    """What tells the rows of a table from others, in whatever order."""
+    """Return a fingerprint of the rows of a table: their number and the sum of their hashes, whatever their order."""
     names = [quoting.name(name) for name in schema.names if name != ORDER]
     rows = f"sum(reinterpretAsUInt128(sipHash128(tuple({', '.join(names)}))))"
     found = await client.rows(f"SELECT count(), toString({rows}) FROM {quoting.name(table)} WHERE {where}")  # noqa: S608 (quoted)
@@ -123,7 +123,7 @@ async def _print(client: Any, table: str, schema: Schema, where: str) -> tuple[A
 
 
 async def _note(context: Context, operation: str, found: Published, refreshing: _Refreshing) -> None:
-    """Into the log of operations: the rows come from a query, and from the version before."""
+    """Log the operation: the rows come from the query and from the version before."""
     taken = refreshing.taken
     tables = tables_of(taken)
     sources = [each.name for each in tables]

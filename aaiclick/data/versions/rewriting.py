@@ -1,4 +1,4 @@
-"""What is done to an Object with versions as it is: rows that go in, by key or not, and the way back."""
+"""Change an Object with versions: insert rows, upsert them by key, and roll back."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Upserted(NamedTuple):
-    """What became of the rows of an `upsert`."""
+    """How many rows an `upsert` added, and how many it replaced."""
 
     inserted: int
     updated: int
 
 
 class Given(NamedTuple):
-    """Rows that are to go in."""
+    """Rows to be inserted, and how."""
 
     rows: Any
     key: str | Sequence[str] | None = None
@@ -39,7 +39,7 @@ class Given(NamedTuple):
 
 
 async def put_in(context: Context, table: str, given: Given) -> tuple[Published, Upserted]:
-    """Let rows go into the latest version of an Object; with a key, in place of those that have it."""
+    """Insert rows into the latest version of an Object, as a new version; with a key, in place of rows that have it."""
     putting = _Putting(context, table, given)
     operation = "insert" if given.key is None else "upsert"
     found = await publish(context, Change(table, operation, putting.make, given.keep, given.token))
@@ -50,7 +50,7 @@ async def put_in(context: Context, table: str, given: Given) -> tuple[Published,
 
 
 class _Putting:
-    """The making of one version."""
+    """Makes the table of one version; `make` may be called again for a newer base, and keeps the staged rows."""
 
     def __init__(self, context: Context, table: str, given: Given) -> None:
         self._context, self._table, self._given = context, table, given
@@ -60,7 +60,7 @@ class _Putting:
         self.updated = 0
 
     async def make(self, version: Version | None) -> MadeVersion | None:
-        """The table of the next version; None if there are no rows."""
+        """Make the table of the next version; return None if there are no rows."""
         if version is None:
             raise ObjectNotFound(name=name_of(self._table) or self._table, hint="list_objects() tells which there are.")
         base = await base_of(self._context.client, version)
@@ -82,7 +82,7 @@ class _Putting:
 
 
 async def roll_back(context: Context, table: str, number: int) -> Published:
-    """Make a new version with the rows of an older one. No version is lost by that."""
+    """Make a new version with the rows of an older one; as with any new version, only the last `keep` are kept."""
     check_version(number)
     client, sources = context.client, dict[str, list[str]]()
 
@@ -104,7 +104,7 @@ async def roll_back(context: Context, table: str, number: int) -> Published:
 
 
 async def _note(context: Context, operation: str, found: Published, taken: Relation | None) -> None:
-    """Into the log of operations: the rows come from the version before, and from others."""
+    """Log the operation: the rows come from the version before and from the inserted frame."""
     if found.before is None or found.schema is None:
         return
     mine = by_name({found.before.table: found.schema.names})

@@ -1,1 +1,1 @@
-"""HTTP/1.1 and ClickHouse's compression."""
+"""HTTP/1.1, the compression of HTTP and that of ClickHouse."""

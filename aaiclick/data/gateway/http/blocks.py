@@ -1,4 +1,4 @@
-"""ClickHouse's own compression, of compress=1 and decompress=1: blocks, each with its checksum, method and sizes."""
+"""ClickHouse's own compression, for compress=1 and decompress=1: blocks with a checksum, a method and sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aaiclick.data.gateway.http.codecs import LEVEL
 
 try:
     from lz4 import block as lz4
-except ImportError:  # as in codecs
+except ImportError:  # see codecs
     lz4 = None
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -30,7 +30,7 @@ _CHECKSUM_BYTES = 16
 
 
 class Blocks:
-    """Packs an answer, with the interface of the compressors of HTTP."""
+    """Packs an answer into blocks, with the interface of codecs.Compressor."""
 
     def __init__(self) -> None:
         self._waiting = bytearray()
@@ -50,14 +50,14 @@ class Blocks:
 
 
 def pack(data: bytes) -> bytes:
-    """One block."""
+    """Return data as one block, with LZ4 if that is installed, else with ZSTD."""
     method, packed = (LZ4, lz4.compress(data, store_size=False)) if lz4 else (ZSTD, zstd.compress(data, level=LEVEL))
     block = _HEAD.pack(method, _HEAD.size + len(packed), len(data)) + packed
     return checksum(block) + block
 
 
 def unpack(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """What blocks hold, which come in pieces of any size."""
+    """Yield the contents of blocks, which are given in pieces of any size."""
     waiting = bytearray()
     for piece in pieces:
         waiting += piece
@@ -69,7 +69,7 @@ def unpack(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _size_of_first(waiting: bytearray) -> int | None:
-    """How long the first block is, with its checksum; None if that is not known yet."""
+    """Return the size of the first block with its checksum; None if its head has not been read yet."""
     if len(waiting) < _CHECKSUM_BYTES + _HEAD.size:
         return None
     _, packed_size, size = _HEAD.unpack_from(waiting, _CHECKSUM_BYTES)

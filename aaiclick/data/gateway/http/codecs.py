@@ -1,4 +1,4 @@
-"""Compression of bodies, both ways, in pieces of bounded size."""
+"""Compression and decompression of HTTP bodies, in pieces of bounded size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aaiclick.data.gateway.faults import fault
 
 try:
     from lz4 import frame as lz4
-except ImportError:  # it comes with clickhouse-connect, but only up to Python 3.13
+except ImportError:  # clickhouse-connect installs it only up to Python 3.13
     lz4 = None
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -19,15 +19,15 @@ else:
     from backports import zstd
 
 PIECE_BYTES = 1 << 22
-"""What a few bytes unpack to is handed on in pieces of this size."""
+"""The most that is unpacked at once: a few bytes may unpack to very many."""
 
 GZIP_WINDOW = 31
 LEVEL = 1
-"""The network is this machine: the fastest will do."""
+"""The fastest compression is enough, as clients are on this machine."""
 
 
 class _Inflater:
-    """zlib with the interface of the others."""
+    """A decompressor of zlib with the interface of the other libraries' ones."""
 
     def __init__(self, window: int) -> None:
         self._zlib = zlib.decompressobj(window)
@@ -53,7 +53,7 @@ DECOMPRESSORS: dict[str, Callable[[], Any]] = {
 
 
 def decompress(encoding: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Unpack a body; its sender may have packed it in several frames, one after the other."""
+    """Unpack a body, which may be packed in several frames, one after the other."""
     if encoding in ("", "identity"):
         yield from pieces
         return
@@ -81,7 +81,7 @@ def _unpack(frame: Any, data: bytes) -> bytes:
 
 
 class Plain:
-    """No compression, with the interface of the others."""
+    """A Compressor that changes nothing."""
 
     def add(self, data: bytes) -> bytes:
         return data
@@ -104,13 +104,13 @@ class Lz4:
         return self._begun() + packed
 
     def _begun(self) -> bytes:
-        """What stands before the first bytes."""
+        """Return the head of the frame, once."""
         begin, self._begin = self._begin, b""
         return begin
 
 
 class Stream:
-    """A compressor of zlib or zstd."""
+    """A Compressor that uses zlib or zstd."""
 
     def __init__(self, packer: Any) -> None:
         self._packer = packer
@@ -133,7 +133,7 @@ class Compressor(Protocol):
 
 
 class Both:
-    """One compression in another."""
+    """One compression inside of another."""
 
     def __init__(self, inner: Compressor, outer: Compressor) -> None:
         self._inner, self._outer = inner, outer
@@ -154,11 +154,11 @@ COMPRESSORS: dict[str, Callable[[], Compressor]] = {
 
 
 def choose(accepted: str) -> str:
-    """Which compression to answer with, of those a client accepts; nothing if there is none."""
+    """Return the compression to answer with, of those that a client accepts; an empty text if there is none."""
     wishes = {wish.partition(";")[0].strip() for wish in accepted.lower().split(",")}
     return next((name for name in COMPRESSORS if name in wishes), "")
 
 
 def compressor(name: str) -> Compressor:
-    """A new compressor of that name; without a name, one that changes nothing."""
+    """Return a new compressor of this name; without a name, one that changes nothing."""
     return COMPRESSORS[name]() if name else Plain()

@@ -1,4 +1,4 @@
-"""Forms: the fields of a request, and the tables that come with it as files."""
+"""Multipart forms: the fields of a request, and the external tables that are sent as files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 @dataclass(frozen=True)
 class ExternalTable:
-    """Rows that a query brings along as a table."""
+    """Rows that are sent with a query, as a table for that query alone."""
 
     name: str
     structure: str
@@ -29,7 +29,7 @@ class ExternalTable:
 
 @dataclass(frozen=True)
 class Form:
-    """What a form holds."""
+    """The fields and files of a form, by their names."""
 
     fields: dict[str, str]
     files: dict[str, bytes]
@@ -40,7 +40,7 @@ def is_form(content_type: str) -> bool:
 
 
 def read_form(content_type: str, pieces: Iterable[bytes]) -> Form:
-    """Read a form into memory; it has a limit."""
+    """Read a form into memory; raise BadRequest if it is larger than FORM_BYTES_MAX."""
     boundary = _BOUNDARY.search(content_type)
     if boundary is None:
         raise BadRequest(400, "The form names no boundary.")
@@ -58,7 +58,7 @@ def read_form(content_type: str, pieces: Iterable[bytes]) -> Form:
 
 
 def take_tables(files: dict[str, bytes], params: dict[str, str]) -> list[ExternalTable]:
-    """The tables among the files; what the parameters say about them is taken out there."""
+    """Return the files as tables; the parameters that describe them are removed from `params`."""
     return [_table(name, rows, params) for name, rows in files.items()]
 
 
@@ -74,7 +74,7 @@ def _table(name: str, rows: bytes, params: dict[str, str]) -> ExternalTable:
 
 
 def _split_types(types: str) -> list[str]:
-    """At commas outside of parentheses."""
+    """Split at commas outside of parentheses."""
     found, depth = [""], 0
     for sign in types:
         depth += (sign == "(") - (sign == ")")
@@ -95,7 +95,7 @@ def _gather(pieces: Iterable[bytes]) -> bytes:
 
 
 def _parts(body: bytes, mark: bytes) -> list[bytes]:
-    """The parts between the marks, without the line ends that belong to these."""
+    """Return the parts between the marks, without the line ends that belong to the marks."""
     _, *rest = (b"\r\n" + body).split(b"\r\n" + mark)
     if not rest or not rest[-1].startswith(b"--"):
         raise BadRequest(400, "The form breaks off.")

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as it goes out: an answer of known length, or one in chunks."""
+"""Write HTTP/1.1: an answer of known length, or one in chunks."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from http import HTTPStatus
 Headers = dict[str, str]
 
 JOINED_BYTES_MAX = 1 << 16
-"""A body up to this size leaves in the same packet as its head."""
+"""A body up to this size is sent in one call with its head."""
 
 
 class Reply:
     """The answer to one request.
 
-    After `fail_midway`, or when the body was not read to its end, the connection cannot be used again.
+    After `fail_midway`, or if the body was not read to its end, the connection cannot be used again.
     """
 
     def __init__(self, connection: socket.socket, *, keep_alive: bool, version: str) -> None:
@@ -28,13 +28,13 @@ class Reply:
         self._lock = threading.Lock()
 
     def invite(self) -> None:
-        """Tell a client that asked first to send its body."""
+        """Tell a client that sent «Expect: 100-continue» to send its body."""
         self._connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def say_working(self) -> None:
-        """Another thread's word while nothing is known yet, as ClickHouse says it: the head begins, and stays open.
+        """Begin the head, and keep it open, to tell the client that the query runs. Called by another thread.
 
-        An error that follows has the status 200, and its code in a header.
+        ClickHouse does the same. An error that follows has the status 200, and its code in a header.
         """
         with self._lock:
             if self.started:
@@ -44,12 +44,12 @@ class Reply:
             try:
                 self._connection.sendall(begin + b"X-ClickHouse-Progress: {}\r\n")
             except OSError:
-                return  # the thread that serves this client finds out by itself
+                return  # the thread that serves this client will notice
 
     def send(
         self, status: int, headers: Headers, body: Iterable[bytes], length: int, *, with_body: bool = True
     ) -> None:
-        """The whole answer."""
+        """Send the whole answer."""
         head = self._head(status, {**headers, "Content-Length": str(length)})
         if not with_body:
             body = ()
@@ -60,7 +60,7 @@ class Reply:
             self._connection.sendall(piece)
 
     def start(self, headers: Headers) -> None:
-        """Begin an answer whose length is not known yet."""
+        """Begin an answer of unknown length."""
         if self._chunks:
             headers = {**headers, "Transfer-Encoding": "chunked"}
         else:
@@ -68,17 +68,17 @@ class Reply:
         self._connection.sendall(self._head(200, headers))
 
     def write(self, piece: bytes) -> None:
-        """A piece of the answer that was begun."""
+        """Send a piece of the answer that was begun."""
         if piece:
             self._connection.sendall(b"%x\r\n%b\r\n" % (len(piece), piece) if self._chunks else piece)
 
     def end(self) -> None:
-        """The end of the answer that was begun."""
+        """End the answer that was begun."""
         if self._chunks:
             self._connection.sendall(b"0\r\n\r\n")
 
     def fail_midway(self, piece: bytes) -> None:
-        """Write a last piece, and no end: whoever does not understand the piece sees that the answer broke off."""
+        """Send a last piece and no end: a client that cannot read the piece still sees that the answer broke off."""
         self.keep_alive = False
         self.write(piece)
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as it comes in: a request's head and its body, with limits on both."""
+"""Read HTTP/1.1: the head and the body of a request, with limits on both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEADERS_MAX = 200
 CHUNK_LINE_BYTES_MAX = 1 << 10
 LENGTH_DIGITS_MAX = 18
 ONCE = ("content-length", "transfer-encoding", "authorization", "expect")
-"""Headers that stand in a request once: of two, nobody could tell which one counts."""
+"""Headers that may occur once in a request: of two values, it is unclear which one counts."""
 
 PARAMS_MAX = 4096
 PIECE_BYTES = 1 << 20
@@ -22,7 +22,7 @@ _HEX = re.compile(rb"[0-9A-Fa-f]{1,15}")
 
 
 class BadRequest(Exception):
-    """A request that cannot be understood; the connection is closed after the answer."""
+    """A malformed request; the connection is closed after the answer."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -30,12 +30,12 @@ class BadRequest(Exception):
 
 
 class BodyBroken(Exception):
-    """The body ended before its end: nobody is left to answer."""
+    """The connection ended within the body: there is no client to answer."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """The first lines of a request; names of headers are in lower case."""
+    """The first line and the headers of a request; names of headers are in lower case."""
 
     method: str
     path: str
@@ -45,13 +45,13 @@ class Head:
 
     @property
     def keep_alive(self) -> bool:
-        """Whether the client wants to send more requests on this connection."""
+        """Return whether the client may send more requests on this connection."""
         wish = self.headers.get("connection", "").lower()
         return "close" not in wish if self.version == "HTTP/1.1" else "keep-alive" in wish
 
 
 def read_head(reader: BinaryIO) -> Head | None:
-    """The next request's head; None if the client has closed the connection."""
+    """Return the head of the next request; None if the client has closed the connection."""
     line = _read_line(reader, URL_BYTES_MAX, 414)
     if not line:
         return None
@@ -88,7 +88,7 @@ def _read_headers(reader: BinaryIO) -> dict[str, str]:
 
 
 def _read_line(reader: BinaryIO, bytes_max: int, status: int) -> bytes:
-    """A line without its end; empty also when the connection has ended."""
+    """Return a line without its end; it is empty also when the connection has ended."""
     line = reader.readline(bytes_max + 1)
     if len(line) > bytes_max:
         raise BadRequest(status, f"A line is longer than {bytes_max} bytes.")
@@ -96,9 +96,9 @@ def _read_line(reader: BinaryIO, bytes_max: int, status: int) -> bytes:
 
 
 class Body:
-    """What follows a request's head, in pieces; it can be read once.
+    """The body of a request, in pieces; it can be read once.
 
-    `invite` is called before the first byte is read: a client that expects it waits for «100 Continue».
+    `invite` is called before the first byte is read, if the client waits for «100 Continue».
     """
 
     def __init__(self, reader: BinaryIO, head: Head, invite: Callable[[], None]) -> None:
@@ -117,7 +117,7 @@ class Body:
         self.finished = not self._chunked and self._left == 0
 
     def pieces(self) -> Iterator[bytes]:
-        """The bytes as they were sent, about a megabyte at a time."""
+        """Yield the bytes as they were sent, about a megabyte at a time."""
         if self.finished:
             return
         if self._expects:
@@ -127,8 +127,8 @@ class Body:
         self.finished = True
 
     def drain(self, bytes_max: int) -> None:
-        """Throw away what was not read, so that a client in the middle of sending gets to read the answer."""
-        if self._expects:  # it has sent nothing yet, and will not
+        """Read and drop the rest, up to `bytes_max`, so that a client that is still sending can read the answer."""
+        if self._expects:  # without «100 Continue», the client sends no body
             return
         for piece in self.pieces():
             bytes_max -= len(piece)

@@ -1,4 +1,4 @@
-"""Where a gateway listens: a socket file that only this user reaches, and a TCP port where one is asked for."""
+"""Where a gateway listens: on a socket file that only this user reaches, and on a TCP port where one is asked for."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from aaiclick.data.embedded.directory_lock import SOCKET_PLACE_PREFIX, unix_url
 
 BACKLOG = 128
 PATH_BYTES_MAX = 100
-"""Systems take from 103 to 107 bytes for the path of a socket."""
+"""Operating systems limit the path of a socket to between 103 and 107 bytes."""
 
 FILE = "gateway.sock"
 
 
 class Listener:
-    """A socket that listens, and what is to be removed when it ends."""
+    """A listening socket, and its file, which is removed when it is closed."""
 
     def __init__(self, listening: socket.socket, url: str, file: Path | None = None) -> None:
         self.socket = listening
@@ -27,7 +27,7 @@ class Listener:
         self._file = file
 
     def wake_up(self) -> None:
-        """One more client, who wants nothing: `accept` returns."""
+        """Connect once and send nothing, so that `accept` returns."""
         with suppress(OSError), socket.socket(self.socket.family, socket.SOCK_STREAM) as client:
             client.settimeout(1.0)
             client.connect(self.socket.getsockname())
@@ -39,15 +39,15 @@ class Listener:
 
 
 def listen_on_port(host: str, port: int) -> Listener:
-    """Listen on TCP; port 0 is any that is free."""
+    """Listen on TCP; port 0 takes any that is free."""
     listening = socket.create_server((host, port), backlog=BACKLOG)
     return Listener(listening, "http://{}:{}".format(*listening.getsockname()[:2]))
 
 
 def listen_in_private(directory: Path) -> Listener | None:
-    """Listen on a socket file beside the directory, for this user alone; None where there can be none.
+    """Listen on a socket file beside the directory, for this user alone; return None where there can be none.
 
-    Where its path would be too long, or the file system has no sockets, it is in a new directory for temporary files.
+    If its path would be too long, or the file system has no sockets, the file is in a new temporary directory.
     """
     if not hasattr(socket, "AF_UNIX"):
         return None
@@ -66,7 +66,7 @@ def _temporary(_: Path) -> Path:
 
 
 def _private(place: Path) -> Path:
-    """A directory that is ours and nobody else's."""
+    """Make the directory for this user alone, and return it; raise PermissionError if it is another user's."""
     place.mkdir(mode=0o700, exist_ok=True)
     found = place.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
@@ -77,7 +77,7 @@ def _private(place: Path) -> Path:
 
 
 def _listen_at(file: Path) -> Listener:
-    file.unlink(missing_ok=True)  # of an owner that died
+    file.unlink(missing_ok=True)  # left by an owner that died
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listening.bind(str(file))
