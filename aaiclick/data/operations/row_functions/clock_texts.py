@@ -43,7 +43,6 @@ _PARTS = {
 }
 _SHORT = {"T": "%H:%M:%S", "F": "%Y-%m-%d", "D": "%m/%d/%y", "R": "%H:%M"}
 _CODE = re.compile("%(.)", re.DOTALL)
-_ALONE = (("H", "I"), ("Y", "y"), ("m", "b", "B"), ("I", "p"))
 
 TOLD = "strptime: a value is no time of the form {}"
 
