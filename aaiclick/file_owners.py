@@ -51,7 +51,7 @@ def fault_of(place: Path) -> Fault | None:
 
 
 def fault_around(directory: Path) -> Fault | None:
-    """Return why files in a directory are unsafe: any user may rename or delete entries of it or of a parent.
+    """Return why files in a directory are unsafe: any user may rename or delete entries of it or of a parent. Or None.
 
     Directories with the sticky bit, like /tmp, are safe. For a symbolic link both the path and its target are checked.
     """

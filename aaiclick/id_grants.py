@@ -31,7 +31,7 @@ FIRST_WINDOW_MS = 50
 thus do not get ahead of the time."""
 
 RANDOM_WINDOW_MS = 10_000
-"""How long a random machine id is used before the source is asked again."""
+"""Length of a random grant, after which the source is asked again."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,10 @@ PARTS_MAX = 256
 """Parts at most, however many slots there are; exceeded only if they would be larger than the limits below."""
 
 PART_ROWS = 100_000
-"""Rows of a part at least: the overhead of a task equals some fifty thousand calls of a small function."""
+"""Rows of a part at least, unless they exceed PART_BYTES_MAX.
+
+The overhead of a task equals some fifty thousand calls of a small function.
+"""
 
 PART_ROWS_MIN = 2
 """Rows of a part at least, even of very wide rows: with fewer, the layers of a reduction would not shrink."""

@@ -30,7 +30,7 @@ class Reason(StrEnum):
     WAITS = "waits"
     """Tasks or groups that precede the task, or a group that contains it, are open."""
     NEWS = "news"
-    """All predecessors are complete, but a postponed ripple has not yet lowered the task's counter."""
+    """Nothing that the task waits for is open any more, but a postponed ripple has not updated its counter yet."""
     DELAYED = "delayed"
     """The task's `run_after` has not come, as after a failed attempt."""
     UNQUEUED = "unqueued"

@@ -17,9 +17,9 @@ _SOURCE = re.compile("env:([A-Za-z_][A-Za-z0-9_]{0,199})")
 
 
 class Secret(AnyValue):
-    """A value that a task gets and nobody stores: `Secret("env:NAME")` is read from the worker's environment.
+    """A reference to a value that is never stored: `Secret("env:NAME")` is read from the worker's environment.
 
-    What is shown, stored and sent of it is where the value is found, never the value: a Secret does not have it.
+    A Secret does not contain the value, only its source. The source is what is displayed, stored and sent.
     """
 
     __slots__ = ("source",)

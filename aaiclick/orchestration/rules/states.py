@@ -61,7 +61,7 @@ class RunOutcome(StrEnum):
 
 
 class RunType(StrEnum):
-    """What started a job."""
+    """Whether a schedule or a person or program started a job."""
 
     SCHEDULED = "scheduled"
     MANUAL = "manual"

@@ -65,7 +65,7 @@ AMISS = frozenset({Standing.FAILING, Standing.FAILED, Standing.CANCELLED})
 
 
 class Fate(Enum):
-    """What happens to a node."""
+    """The decision about a node: it waits on, runs, is doomed to UPSTREAM_FAILED, or is skipped."""
 
     WAITS = "waits"
     RUNS = "runs"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # typing's have no defaults yet; checkers know typing_extensions uninstalled
+# The type variables of typing have no defaults yet. Checkers know typing_extensions even where it is not installed.
+if TYPE_CHECKING:
     from typing_extensions import ParamSpec, TypeVar
 
     P = ParamSpec("P", default=...)

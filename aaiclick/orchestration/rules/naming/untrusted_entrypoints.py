@@ -152,7 +152,7 @@ def _own_names(entrypoint: str, function: Any) -> Iterator[str]:
     """Yield the function's declared name, and the places of its code and of the code that it wraps.
 
     The declared name is not enough: functools.wraps copies another function's name. The wrapper code of a decorator,
-    which has `<locals>` in its qualified name, may come from any module: the function's author has chosen it.
+    which has `<locals>` in its qualified name, is left out: the function's author has chosen the decorator.
     """
     chain = list(_wrapped(function))
     if not all(isinstance(each, types.FunctionType) for each in chain):

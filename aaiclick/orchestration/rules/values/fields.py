@@ -42,7 +42,7 @@ def lower_class(walk: Walk, value: Any) -> object:
 
 
 def fields_of(value: Any) -> dict[str, object] | None:
-    """Return the fields of a value by name, for display; None if its class has no fields."""
+    """Return the fields of a dataclass, Struct or pydantic model by name, for display; None for other values."""
     cls = type(value)
     if _is_dataclass(cls) or isinstance(value, Failed):
         return {each.name: getattr(value, each.name, None) for each in dataclasses.fields(value) if each.repr}

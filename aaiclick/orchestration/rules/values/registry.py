@@ -29,11 +29,12 @@ _by_name: dict[str, Registered] = {}
 def register_type(
     cls: type[T], *, name: str | None = None, encode: Callable[[T], object], decode: Callable[[Any], T]
 ) -> type[T]:
-    """Let values of exactly this type travel: `encode` gives what stands for one, and `decode` makes it again.
+    """Register how values of exactly this type are encoded and decoded, so that they can be arguments and results.
 
-    What `encode` gives may be anything that travels. The name is stored with each value, so it must not change; without
-    one it is `module:qualname`. Register at the top level of the module that defines the class, or of one that the
-    tasks import: a worker imports the class's module when it meets the name.
+    `encode` may return any value that can itself be encoded, and `decode` restores the original from it. The name is
+    stored with each value, so it must not change; the default is `module:qualname`. Register at the top level of the
+    module that defines the class, or of one that the tasks import: a worker that meets the name imports the class's
+    module.
     """
     if not isinstance(cls, type):
         raise InputError(field="cls", value=shorten(cls), rule="it must be a class", hint="")

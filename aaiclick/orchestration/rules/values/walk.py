@@ -24,8 +24,8 @@ Mark = Callable[[object], tuple[str, object] | None]
 class Walk:
     """The state of one walk over a value.
 
-    Inner marks come before outer ones, so that decoding can apply them in order. `room` counts down the bytes left, and
-    at least as many remain: a small value that contains the same parts many times is refused before it has grown.
+    Inner marks come before outer ones, so that decoding can apply them in order. `room` is an upper bound of the bytes
+    left: a small value that contains the same parts many times is refused before its encoding has grown.
     """
 
     __slots__ = ("bytes_max", "closed", "depth", "hashed", "label", "mark", "marks", "path", "room", "root", "setting")
