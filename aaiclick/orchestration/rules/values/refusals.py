@@ -9,7 +9,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-# in this order, because a datetime is a date and a bool is an int; str and bool come first
+# a bool is an int and a datetime is a date: the subclass comes first
 _PLAIN = (
     str,
     bool,
