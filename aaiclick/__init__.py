@@ -1,13 +1,13 @@
 """Durable, distributed data workflows from plain Python functions.
 
-What people call to build workflows and to work with data can be had from here; a name is loaded when it is first used.
+Re-exports the public names of `aaiclick.orchestration` and `aaiclick.data`. Each name is imported at its first use.
 """
 
 from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # typing would be looked for in the current directory first, under python -m
+TYPE_CHECKING = False  # under python -m, `import typing` would search the current directory first
 if TYPE_CHECKING:
     from typing import Any
 
@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 
 _ROOMS = ("orchestration", "data")
 _SHARED = {"Context": "orchestration"}
-"""Names that both have: `aaiclick.data` keeps its own."""
+"""Names that both packages export: `aaiclick` re-exports the one of the package given here."""
 
 
 def __getattr__(name: str) -> Any:

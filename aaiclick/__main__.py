@@ -1,11 +1,14 @@
-"""`python -m aaiclick` is the command `aaiclick`."""
+"""Entry point of `python -m aaiclick` and of the command `aaiclick`: prepares the process, then imports the CLI."""
 
 import os
 import sys
 
 
 def _leave_out_current_directory() -> None:
-    """python -m has put it before everything else: a json.py in it would be taken for Python's own."""
+    """Remove the current directory from the head of sys.path, where python -m put it.
+
+    Otherwise a json.py in that directory would be imported instead of the standard library's.
+    """
     place = sys.path[0]
     if not sys.flags.safe_path and (not place or (os.path.isdir(".") and os.path.samefile(place, "."))):
         del sys.path[0]
@@ -21,14 +24,20 @@ from collections.abc import Sequence  # noqa: E402
 from itertools import pairwise  # noqa: E402
 
 IMPORTED = 100_000
-"""More objects than the longest imports of a command leave; whoever goes on working makes as many in no time."""
+"""Threshold of the first garbage collection: more objects than the longest imports of a command leave.
+
+A process that goes on working soon reaches it.
+"""
 
 SERVING = ("worker", "background", "server", "local")
-"""What runs until it is told to end."""
+"""The commands whose `start` runs until a signal ends it."""
 
 
 def leave_in_order(typed: Sequence[str]) -> None:
-    """Until such a command has begun, it holds nothing: told to end meanwhile, it is done, as it would be later."""
+    """Make SIGTERM and SIGHUP end a command of SERVING with status 0 until it installs handlers of its own.
+
+    Until then it holds nothing, so it may exit at once, with the status of an orderly end.
+    """
     if any(noun in SERVING and verb == "start" for noun, verb in pairwise(typed)):
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is signal.SIG_DFL:
@@ -36,16 +45,17 @@ def leave_in_order(typed: Sequence[str]) -> None:
 
 
 def collect_later() -> None:
-    """Look for garbage once so many objects are there, then as ever: what is imported stays, and is most of a command.
+    """Postpone the first garbage collection until IMPORTED objects exist, then restore the usual thresholds.
 
-    What has not become garbage by the end is left to the system: to take it apart takes longer than some commands.
+    Imported objects stay, and they are most of what a short command makes: collecting among them finds nothing.
+    At exit gc is frozen: to tear the remaining objects down takes longer than some commands run.
     """
     usual = gc.get_threshold()
     later = (IMPORTED, *usual[1:])
 
     def collect_as_ever(phase: str, facts: dict[str, int]) -> None:
         gc.callbacks.remove(collect_as_ever)
-        if gc.get_threshold() == later:  # else a worker has set its own meanwhile
+        if gc.get_threshold() == later:  # otherwise a worker has set its own thresholds meanwhile
             gc.set_threshold(*usual)
 
     gc.callbacks.append(collect_as_ever)
@@ -54,7 +64,7 @@ def collect_later() -> None:
 
 
 collect_later()
-leave_in_order(sys.argv)  # before what takes longer: to import the rest
+leave_in_order(sys.argv)  # before the import of the CLI, which takes longer
 
 from aaiclick.cli import main  # noqa: E402
 

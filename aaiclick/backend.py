@@ -1,4 +1,7 @@
-"""Which databases this process uses, and where its files are."""
+"""The database URLs and the local directories of this process, as the settings give them.
+
+The directories are created on demand, and refused if another user owns them or may write them.
+"""
 
 from __future__ import annotations
 
@@ -11,47 +14,50 @@ from aaiclick.file_owners import fault_around, fault_of
 
 
 def get_root() -> Path:
-    """The base directory for all local state."""
+    """Return the base directory of all local state (AAICLICK_LOCAL_ROOT), without creating it."""
     return settings().local_root
 
 
 def get_db_url() -> str:
-    """The address of the state, for SQLAlchemy; it may hold a password: see `mask_url`."""
+    """Return the SQLAlchemy URL of the state database. It may contain a password: see `mask_url`."""
     return settings().sql_url
 
 
 def get_ch_url() -> str:
-    """The address of the data; it may hold a password: see `mask_url`."""
+    """Return the URL of the data database. It may contain a password: see `mask_url`."""
     return settings().ch_url
 
 
 def is_chdb() -> bool:
-    """Whether the data is kept by the embedded chdb."""
+    """Return whether the data is stored in the embedded chdb."""
     return settings().is_chdb
 
 
 def is_sqlite() -> bool:
-    """Whether the state is kept in a SQLite file."""
+    """Return whether the state is stored in a SQLite file."""
     return settings().is_sqlite
 
 
 def is_local() -> bool:
-    """Whether nothing but this machine is needed."""
+    """Return whether neither database is a server: state in SQLite and data in chdb."""
     return settings().is_local
 
 
 def get_logs_dir() -> str:
-    """The directory of the tasks' logs; it is made if it is not there."""
+    """Return the directory of the task logs; create it if it is missing."""
     return str(_ensure_directory(settings().log_dir, "AAICLICK_LOG_DIR"))
 
 
 def ensure_root() -> Path:
-    """The base directory for all local state; it is made if it is not there."""
+    """Return the base directory of all local state; create it if it is missing."""
     return _ensure_directory(get_root(), "AAICLICK_LOCAL_ROOT")
 
 
 def check_root() -> None:
-    """Refuse a base directory that another user owns, or that others may write; one that is missing is made later."""
+    """Raise ConfigError if the base directory belongs to another user or is writable by others.
+
+    A missing directory passes; `ensure_root` creates it later.
+    """
     _refuse_foreign(get_root(), "AAICLICK_LOCAL_ROOT")
 
 
@@ -61,7 +67,7 @@ def _refuse_foreign(directory: Path, setting: str) -> None:
 
 
 def _ensure_directory(directory: Path, setting: str) -> Path:
-    """Make the directory, for its owner only, or say which setting to change."""
+    """Create the directory with mode 0700 if it is missing; raise ConfigError with the setting's name if unusable."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,7 @@
-"""What goes wrong again and again: tried ever later, and told in one line, at once and then once a minute."""
+"""Repeated failures: a growing pause before the next try, and a log line at once, then once a minute.
+
+For loops that must go on while a database or a server does not answer.
+"""
 
 from __future__ import annotations
 
@@ -15,30 +18,31 @@ from aaiclick.errors import AaiclickError
 log = logging.getLogger("aaiclick")
 
 TROUBLE_S_MIN, TROUBLE_S_MAX = 0.05, 2.0
-"""How long after a call that failed the next is tried."""
+"""Seconds to wait before the next try: doubled at each failure, between these bounds."""
 
 AGAIN_S = 60.0
-"""Trouble that lasts is told this often."""
+"""Seconds between two log lines about a failure that lasts."""
 
 CALM_S = 10.0
-"""Trouble that comes back sooner than this is the same: told with the next reminder."""
+"""A failure that returns within so many seconds after a success counts as the same: no new log line before AGAIN_S."""
 
 SAID_MAX = 300
-"""Characters of a cause that are told: some drivers quote the statement."""
+"""Characters of a cause that are logged: some drivers quote the whole statement."""
 
 CALL_S_MAX = 60.0
-"""After so long a call is given up and made again: the network may have swallowed it."""
+"""Seconds after which `insist` abandons a call and makes it again: its answer may be lost in the network."""
 
 THINGS_MAX = 100
-"""So many things of one kind are told of one by one."""
+"""How many things of one kind have a `Backoff` of their own; further ones share one."""
 
 T = TypeVar("T")
 
 
 class Backoff:
-    """One thing that may go wrong: told at once, again once a minute while it lasts, and at its end.
+    """The state of one operation that may fail repeatedly.
 
-    It counts how long to wait before the next try, too. Any thread may tell.
+    Logs a failure at once, again once a minute while it lasts, and when it ends. `pause_s` is the time to wait
+    before the next try, in seconds. Safe for threads.
     """
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK, *, level: int = logging.WARNING) -> None:
@@ -49,20 +53,20 @@ class Backoff:
         self._ended_at: float | None = None
         self._count = 0
         self._kinds: set[tuple[type[BaseException], int | None]] = set()
-        """What was told of since it began: another cause is told at once."""
+        """Error types (with errno) logged since the failures began: a new type is logged at once."""
         self._told_at = float("-inf")
         self._told = False
-        """Whether something was told of which the end was not."""
+        """Whether a failure was logged and its end was not."""
         self._lock = threading.Lock()
 
     @property
     def going_on(self) -> bool:
-        """Whether the last try went wrong."""
+        """Whether the last try failed."""
         return self._began is not None and self._ended_at is None
 
     @contextmanager
     def told(self, what: str, then: str = "trying again", *, of: type[Exception] = Exception) -> Iterator[None]:
-        """Tell how the block went. An error of this kind ends here: `going_on` says whether there was one."""
+        """Count the block as a failure or a success. Errors of type `of` are suppressed; see `going_on` after it."""
         try:
             yield
         except of as error:
@@ -71,14 +75,14 @@ class Backoff:
             self.over()
 
     def met(self, what: str, error: BaseException, then: str = "trying again") -> None:
-        """It went wrong, once more: `what` names the deed («claiming»), `then` says what is done about it."""
+        """Count and maybe log a failure: `what` names the operation («claiming»), `then` says what is done about it."""
         with self._lock:
             since = self._note(what, error)
-        if since is not None:  # told when the lock is free: a handler of logging may meet the same trouble
+        if since is not None:  # logged after the lock is released: a logging handler may meet the same failure
             log.log(self._level, "%s fails%s: %s; %s", what, since, said(error), then)
 
     def _note(self, what: str, error: BaseException) -> str | None:
-        """Count one more; gives the words about those before if this one is to be told."""
+        """Count a failure. Return the text about earlier ones if this one is to be logged, else None."""
         now = self._clock.monotonic()
         if self._began is None or (self._ended_at is not None and now - self._ended_at >= CALM_S):
             self._began, self._count = (now, utc_now(self._clock)), 0
@@ -94,7 +98,7 @@ class Backoff:
         return f" since {self._began[1]:%H:%M:%S} UTC ({self._count} times)" if self._count > 1 else ""
 
     def over(self) -> None:
-        """It went well."""
+        """Count a success: reset the pause, and log the end of the failures if they were logged."""
         if self._began is None or self._ended_at is not None:
             return
         with self._lock:
@@ -109,16 +113,16 @@ class Backoff:
 
 
 class Backoffs:
-    """Things of one kind, as tables to drop: each with a `Trouble` of its own, from the first time it goes wrong."""
+    """A `Backoff` for each thing of one kind, such as tables to drop, created at the thing's first use."""
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK, *, level: int = logging.WARNING) -> None:
         self._clock, self._level = clock, level
         self._of: dict[Hashable, Backoff] = {}
         self._others = Backoff(clock, level=level)
-        """Of all beyond `THINGS_MAX`, which are told together."""
+        """Shared by all things beyond `THINGS_MAX`."""
 
     def of(self, thing: Hashable) -> Backoff:
-        """The trouble with this one, which may have none yet."""
+        """Return the thing's `Backoff`; drop those of things that work again when there are too many."""
         known = self._of.get(thing)
         if known is not None:
             return known
@@ -129,13 +133,13 @@ class Backoffs:
         return self._of.setdefault(thing, Backoff(self._clock, level=self._level))
 
     def over(self, thing: Hashable) -> None:
-        """It went well with this one."""
+        """Count a success of this thing, if it has a `Backoff`."""
         if (known := self._of.get(thing)) is not None:
             known.over()
 
 
 def said(error: BaseException) -> str:
-    """An error in one line, short, for whoever reads a log: ours as it is, others by their kind too."""
+    """Return the error as one short line for a log. Errors other than AaiclickError are prefixed with their type."""
     line = one_line(error)
     kind = "" if isinstance(error, AaiclickError) else type(getattr(error, "orig", None) or error).__name__
     told = f"{kind}: {line}" if kind and kind != line else line
@@ -143,7 +147,10 @@ def said(error: BaseException) -> str:
 
 
 def one_line(error: BaseException | None) -> str:
-    """What the driver said, in a line without its full stop and without the statement; it may have said nothing."""
+    """Return the driver's message as one line without a full stop, and without the statement SQLAlchemy adds.
+
+    An empty message gives the name of the error's type.
+    """
     error = getattr(error, "orig", None) or error
     words = error.args[1] if error is not None and _is_numbered(error.args) else error
     line = " ".join(str(words).split()).rstrip(".")
@@ -151,13 +158,13 @@ def one_line(error: BaseException | None) -> str:
 
 
 def _is_numbered(args: tuple[object, ...]) -> bool:
-    """Whether these are a number of the driver's and its words."""
+    """Return whether these are a driver's error number and message."""
     return len(args) == 2 and isinstance(args[0], int) and isinstance(args[1], str)
 
 
 async def insist(what: str, call: Callable[[], Awaitable[T]], clock: Clock) -> T:
-    """Call until it goes well."""
-    import asyncio  # whoever calls this has it loaded; what only reads words here need not
+    """Call until it succeeds and return the answer; a call that takes longer than CALL_S_MAX is made again."""
+    import asyncio  # callers of this have it loaded; modules that need only `said` are spared its import
 
     trouble = Backoff(clock)
     while True:

@@ -1,4 +1,4 @@
-"""Time as an argument: code that waits or measures takes a `Clock`, so that tests and simulations bring their own."""
+"""The `Clock` that code takes as an argument to wait or to measure time; tests and simulations pass their own."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the time is, and how to let it pass."""
+    """Reads the time and sleeps."""
 
     def monotonic(self) -> float:
-        """Seconds that never go back; for deadlines and durations."""
+        """Return seconds that never go back; for deadlines and durations."""
 
     def wall(self) -> float:
-        """Seconds since 1970 in UTC, which may be set back; for what people read."""
+        """Return seconds since 1970 in UTC, which may be set back; for times that people read."""
 
     async def sleep(self, seconds: float) -> None:
-        """Come back after so many seconds."""
+        """Return after so many seconds."""
 
 
 class SystemClock:
-    """The clocks of this machine."""
+    """The clock of this machine."""
 
     monotonic = staticmethod(time.monotonic)
     wall = staticmethod(time.time)
 
     async def sleep(self, seconds: float) -> None:
-        """Let the event loop run for so many seconds."""
-        import asyncio  # a twentieth of a second of start-up: whoever sleeps has it loaded already
+        import asyncio  # costs a twentieth of a second of start-up; callers that sleep have it loaded already
 
         await asyncio.sleep(seconds)
 
@@ -37,5 +36,5 @@ SYSTEM_CLOCK: Clock = SystemClock()
 
 
 def utc_now(clock: Clock = SYSTEM_CLOCK) -> datetime:
-    """The time of day, aware and in UTC."""
+    """Return the clock's wall time as an aware datetime in UTC."""
     return datetime.fromtimestamp(clock.wall(), UTC)

@@ -1,4 +1,4 @@
-"""The settings: read once from the environment, checked together, one frozen object. Their table: config_docs.py."""
+"""The settings: read once from the environment, checked together, as one frozen object. Their table: config_docs.py."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be set from outside, checked."""
+    """The checked values of all settings; config_docs.py says what each means."""
 
     local_root: Path
     sql_url: str = field(repr=False)
@@ -82,7 +82,7 @@ class Settings:
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
-        """Read and check all of them; everything wrong is told in one error."""
+        """Read and check all settings; raise one ConfigError that names everything wrong."""
         reader = _Reader(env)
         found = _settings(reader)
         reader.refuse_what_is_wrong()
@@ -90,22 +90,22 @@ class Settings:
 
     @property
     def sqlite_file(self) -> Path | None:
-        """The file that holds the state, or None if a server does."""
+        """The SQLite file of the state, or None if the state is on a server."""
         return sqlite_file(self.sql_url)
 
     @property
     def is_chdb(self) -> bool:
-        """Whether the data is kept by the embedded chdb."""
+        """Whether the data is stored in the embedded chdb."""
         return self.ch_url.startswith("chdb://")
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether the state is kept in a SQLite file."""
+        """Whether the state is stored in a SQLite file."""
         return self.sql_url.startswith("sqlite")
 
     @property
     def is_local(self) -> bool:
-        """Whether nothing but this machine is needed."""
+        """Whether neither database is a server."""
         return self.is_chdb and self.is_sqlite
 
 
@@ -113,36 +113,36 @@ _current: Settings | None = None
 
 
 def settings() -> Settings:
-    """The settings of this process, read at the first call."""
+    """Return the settings of this process, read from the environment at the first call."""
     global _current
     if _current is None:
         _current = found = Settings.from_env(os.environ)
-        _warn_about_unknown(os.environ)  # last: whoever handles the warning may ask for a setting
+        _warn_about_unknown(os.environ)  # last: a handler of the warning may call settings()
         return found
     return _current
 
 
 def reset_settings() -> None:
-    """Read them anew at the next call."""
+    """Make the next call of `settings` read the environment again."""
     global _current
     _current = None
 
 
 class _Reader:
-    """Reads variables one by one and collects what is wrong; a wrong one counts as unset until the end."""
+    """Reads variables one by one and collects the errors; a wrong value counts as unset until the end."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.env = env
         self.wrong: list[ConfigError] = []
 
     def take(self, name: str, read: Callable[[Setting, str], T]) -> T | None:
-        """The variable's value as `read` understands it; None if it is unset or wrong."""
+        """Return the variable's value as `read` converts it; None if it is unset or wrong."""
         if name not in self.env:
             return None
         return self.attempt(lambda: read(BY_NAME[name], _plain(name, self.env[name])))
 
     def attempt(self, read: Callable[[], T]) -> T | None:
-        """What `read` returns; None if it refuses."""
+        """Return what `read` returns; if it raises ConfigError, note the error and return None."""
         try:
             return read()
         except ConfigError as error:
@@ -150,33 +150,32 @@ class _Reader:
             return None
 
     def number(self, name: str) -> float | None:
-        """A number within the setting's range."""
+        """Return a number within the setting's range; None if it is unset or wrong."""
         return self.take(name, _number)
 
     def whole(self, name: str) -> int:
-        """A whole number, or the setting's default."""
+        """Return a whole number, or the setting's default."""
         found = self.number(name)
         return int(BY_NAME[name].default if found is None else found)
 
     def seconds(self, name: str) -> float:
-        """A number of seconds, or the setting's default."""
+        """Return a number of seconds, or the setting's default."""
         found = self.number(name)
         return float(BY_NAME[name].default if found is None else found)
 
     def text(self, name: str) -> str:
-        """A text that is not empty, or the setting's default."""
+        """Return a text that is not empty, or the setting's default."""
         return self.take(name, _text) or BY_NAME[name].default
 
     def address(self, name: str, read: Callable[[str, str, Place], str]) -> str | None:
-        """The address of a database."""
         return self.take(name, lambda setting, text: read(name, text, functools.partial(self.place, setting)))
 
     def place(self, setting: Setting, text: str) -> Path:
-        """An absolute path; `~` is the home directory."""
+        """Return an absolute path; a leading `~` is replaced by HOME."""
         return _absolute(setting, _text(setting, text), self.env)
 
     def refuse_what_is_wrong(self) -> None:
-        """Raise one error for all that was found, if anything was."""
+        """Raise one error for all collected errors, if there are any."""
         if len(self.wrong) == 1:
             raise self.wrong[0]
         if self.wrong:
@@ -253,7 +252,7 @@ def _sql_url(reader: _Reader, root: Path) -> str:
 
 
 def _postgres_url(reader: _Reader) -> str:
-    """The address that POSTGRES_* spell out."""
+    """Return the URL that the POSTGRES_* variables describe."""
     user, password = quote(reader.text("POSTGRES_USER"), safe=""), reader.env.get("POSTGRES_PASSWORD", "")
     host, port = reader.take("POSTGRES_HOST", _host) or "", reader.whole("POSTGRES_PORT")
     login = f"{user}:{reader.take('POSTGRES_PASSWORD', _quoted)}" if password else user
@@ -281,7 +280,7 @@ def _log_dir(reader: _Reader, root: Path, *, local: bool) -> Path:
 
 
 def _beat_and_session(reader: _Reader) -> tuple[float, float]:
-    """How often a worker beats, and how long its session lives without; each follows from the other if it is unset."""
+    """Return the heartbeat interval and the session's length in seconds; an unset one follows from the other."""
     beat, session = reader.number("WORKER_HEARTBEAT_INTERVAL"), reader.number("AAICLICK_SESSION_SECONDS")
     if session is None:
         session = max(SESSION_S, BEATS_PER_SESSION * (beat or 0))
@@ -295,7 +294,7 @@ def _beat_and_session(reader: _Reader) -> tuple[float, float]:
 
 
 def _plain(name: str, value: str) -> str:
-    """The value without blanks around it; refused if it holds what cannot be printed."""
+    """Return the value stripped; refuse characters that cannot be printed. A password is returned unchanged."""
     if name == "POSTGRES_PASSWORD":
         return value
     if not value.strip().isprintable():
@@ -317,7 +316,7 @@ def _quoted(setting: Setting, text: str) -> str:
 
 
 def _host(setting: Setting, text: str) -> str:
-    """A host as an address writes it."""
+    """Return the host as a URL writes it: an IPv6 address in brackets."""
     if re.fullmatch("[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*", text):
         return f"[{text}]"
     if not re.fullmatch("[A-Za-z0-9._-]+|/.*", text):
@@ -367,7 +366,7 @@ def _preservation_mode(setting: Setting, text: str) -> PreservationMode:
 
 
 def _absolute(setting: Setting, text: str, env: Mapping[str, str]) -> Path:
-    """The path from the root of the file system, so that a later change of directory does not move it."""
+    """Return the absolute path, so that a later change of the current directory does not move it."""
     if text.startswith("~"):
         home = env.get("HOME", "")
         if text[1:2] not in ("", "/"):
@@ -390,7 +389,7 @@ def _warn_about_unknown(env: Mapping[str, str]) -> None:
     unknown = sorted(name for name in env if name.startswith(OUR_PREFIX) and name not in BY_NAME)
     if not unknown:
         return
-    import logging  # takes longer than reading the settings, and is hardly ever needed
+    import logging  # takes longer to import than the settings to read, and is rarely needed
 
     known = [name.removeprefix(OUR_PREFIX) for name in BY_NAME if name.startswith(OUR_PREFIX)]
     for name in unknown:

@@ -1,6 +1,6 @@
-"""Every setting with its default, what it accepts and what it means, and the page of the manual made from this.
+"""The table of settings: name, default, accepted values and meaning. The page of the manual is generated from it.
 
-The page is written anew by: python -m aaiclick.config_docs > docs/reference/settings.md
+Regenerate the page with: python -m aaiclick.config_docs > docs/reference/settings.md
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ MONTH_S = 30 * 24 * 3600
 YEARS_S = 10 * 365 * 24 * 3600
 
 FIXED_MACHINE_IDS = range(512, 768)
-"""Machine ids that only AAICLICK_MACHINE_ID gives out; see aaiclick/ids.py for the others."""
+"""Machine ids reserved for AAICLICK_MACHINE_ID; see aaiclick/ids.py for the others."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One environment variable: where its value goes, what it accepts and what it means."""
+    """One environment variable: the field of `Settings` it sets, what it accepts and what it means."""
 
     name: str
     field: str
@@ -30,7 +30,7 @@ class Setting:
 
     @property
     def rule(self) -> str:
-        """What it accepts, in words."""
+        """The accepted values, in words."""
         if self.low is None or self.high is None:
             return self.accepts
         return f"a {'whole ' if self.whole else ''}number from {self.low:.15g} to {self.high:.15g}"
@@ -370,7 +370,7 @@ BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 def settings_markdown() -> str:
-    """The page docs/reference/settings.md."""
+    """Return the text of docs/reference/settings.md."""
     rows = [f"| `{each.name}` | {each.default} | {each.rule} | {each.meaning} |" for each in SETTINGS]
     return "\n".join([*_PAGE_HEAD, *rows, *_PAGE_FOOT, ""])
 

@@ -1,4 +1,7 @@
-"""One tree of errors. The docstring of a class is its message; the facts are attributes."""
+"""All exceptions of aaiclick, under `AaiclickError`.
+
+The docstring of a class is the template of its message. The keyword arguments fill it and become attributes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ class AaiclickError(Exception):
     """Something went wrong in aaiclick."""
 
     exit_code: ClassVar[int] = 2
-    """What the command line exits with; see the table in docs/reference/errors.md."""
+    """The exit status of the command line; see the table in docs/reference/errors.md."""
 
     def __init__(self, **facts: Any) -> None:
         self.facts = facts
@@ -26,7 +29,7 @@ class AaiclickError(Exception):
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Each fact by its name; which there are, the words of the error say."""
+            """Return a fact by its name; the placeholders in the class's docstring are the names."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.facts))
@@ -37,7 +40,7 @@ def _rebuild(kind: type[AaiclickError], facts: dict[str, Any]) -> AaiclickError:
 
 
 class _Facts(string.Formatter):
-    """Fills a message; a fact that was not given shows as a question mark instead of a second error."""
+    """Fills a message; a missing fact shows as a question mark instead of raising a second error."""
 
     def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
         return kwargs.get(str(key), "?")
@@ -196,7 +199,7 @@ class SessionOver(Conflict):
     """The session of worker {worker_id} is over ({cause}): it is given no tasks. Register again, for a new session."""
 
     swept: bool
-    """Whether it was ended, and not only its time is up: a heartbeat cannot save it any more."""
+    """Whether the session was ended, not only expired: a heartbeat can no longer renew it."""
 
 
 class TaskTimeout(AaiclickError, TimeoutError):
@@ -260,7 +263,7 @@ class ExpectationFailed(AaiclickError):
     exit_code = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), {"broken": self.facts.get("broken")}))  # what was found stays with its context
+        return (_rebuild, (type(self), {"broken": self.facts.get("broken")}))  # `found` stays with its context
 
 
 class NotAligned(AaiclickError, ValueError):

@@ -1,6 +1,6 @@
-"""Whose files and directories are: those that somebody else owns, or may write, are not used.
+"""Checks the ownership of files and directories: those that another user owns or may write must not be used.
 
-Whoever may write them decides what tasks run here, and with what rights.
+A user who may write them decides which tasks run here, with this process's rights.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class Fault(NamedTuple):
-    """What is wrong with a place, and the command that mends it."""
+    """What is wrong with a path's ownership or mode, and the shell command that mends it."""
 
     cause: str
     command: str
@@ -25,21 +25,21 @@ class Fault(NamedTuple):
 
 
 def fault_of(place: Path) -> Fault | None:
-    """Why a file or directory must not be used by this process; None if it may, or is not there.
+    """Return why this process must not use a file or directory; None if it may, or if the path does not exist.
 
-    A link is judged by who made it, and by what it leads to. A process of root is no exception: it would act for
-    whoever owns the place.
+    For a symbolic link both the link's owner and its target are checked. Root is no exception: it would act on
+    behalf of the owner of the path.
     """
     try:
         link, found = os.lstat(place), os.stat(place)
-    except OSError:  # not there, or out of reach: whoever uses it is told
+    except OSError:  # missing or unreadable: the caller that opens it gets the error
         return None
     us, target = os.geteuid(), shlex.quote(os.path.realpath(place))
     if link.st_uid not in (us, 0) and stat.S_ISLNK(link.st_mode):
         cause = f"it is a link of {_user(link.st_uid)}, and this process runs as {_user(us)}"
         return Fault(cause, f"chown -h {us} {shlex.quote(os.path.abspath(place))}")
     deep = "-R " if stat.S_ISDIR(found.st_mode) else ""
-    if found.st_uid not in (us, 0):  # what root wants, root can do anyway
+    if found.st_uid not in (us, 0):  # files of root are safe: root can do anything anyway
         cause = f"it belongs to {_user(found.st_uid)}, and this process runs as {_user(us)}"
         return Fault(cause, f"chown {deep}{us} {target}")
     if found.st_mode & stat.S_IWOTH:
@@ -51,15 +51,15 @@ def fault_of(place: Path) -> Fault | None:
 
 
 def fault_around(directory: Path) -> Fault | None:
-    """Why nothing in a directory is safe: every user may take away what is there, or what is above it.
+    """Return why files in a directory are unsafe: any user may rename or delete entries of it or of a parent. Or None.
 
-    In a directory like /tmp nobody may. Of a link, both ways are looked at.
+    Directories with the sticky bit, like /tmp, are safe. For a symbolic link both the path and its target are checked.
     """
     ways = dict.fromkeys((Path(os.path.abspath(directory)), Path(os.path.realpath(directory))))
     for place in dict.fromkeys(each for way in ways for each in (way, *way.parents)):
         try:
             mode = os.stat(place).st_mode
-        except OSError:  # it is made later, for its owner
+        except OSError:  # missing: it is created later, for its owner only
             continue
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
             target = os.path.realpath(place)

@@ -1,6 +1,6 @@
-"""Grants: the right to make ids of one machine id in a window of time, and who gives it.
+"""Grants, the right to make ids with one machine id within a window of time, and the sources that issue them.
 
-No window is granted twice: its end is stored before it is used. See ids.py for the whole picture.
+No window is granted twice: its end is stored before the window is used. See ids.py for the whole scheme.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ RANDOM_MACHINE_IDS = range(768, 1024)
 
 FAR_MS = 2**53
 WINDOW_MS = 1_000
-"""What a process has reserved when it is killed stays reserved: the next holder of its slot begins after that."""
+"""Length of a full window on a slot. If its process is killed, the slot's next holder begins after the window's end."""
 
 FIRST_WINDOW_MS = 50
-"""Each window is twice the one before: processes that follow each other on one slot do not run ahead."""
+"""Length of the first window; each is twice the one before. Short-lived processes that follow each other on one slot
+thus do not get ahead of the time."""
 
 RANDOM_WINDOW_MS = 10_000
-"""How long a random machine id is used before the source is asked again."""
+"""Length of a random grant, after which the source is asked again."""
 
 
 @dataclass(frozen=True)
 class Grant:
-    """The right to make ids of one machine id in the milliseconds (since 1970) from_ms ≤ ms < until_ms."""
+    """The right to make ids with one machine id in the milliseconds (since 1970) from_ms ≤ ms < until_ms."""
 
     machine_id: int
     from_ms: int
@@ -44,24 +45,24 @@ class Grant:
 
 
 class IdSource(Protocol):
-    """Where grants come from."""
+    """Issues grants to an `IdMaker`."""
 
     def grant(self, at_ms: int) -> Grant | None:
-        """A grant that reaches beyond at_ms, never given before; None if there is none at hand."""
+        """Return a grant that ends after at_ms and was never issued before; None if none is available now."""
 
     def forget(self) -> None:
-        """Give up what a parent process holds; called in a forked child."""
+        """Drop the held grants; called in a forked child, whose parent keeps them, and when the source is replaced."""
 
 
 def wall_ms(clock: Clock) -> int:
-    """Milliseconds since 1970."""
+    """Return the clock's wall time in milliseconds since 1970."""
     return int(clock.wall() * 1000)
 
 
 def random_grant(from_ms: int) -> Grant:
-    """A machine id that nobody allotted.
+    """Return a grant of a random machine id, which no source allotted.
 
-    The random sequence sets two processes apart that drew the same machine id, as long as they make few ids.
+    The random first sequence keeps two processes with the same machine id apart, as long as they make few ids.
     """
     draw = int.from_bytes(os.urandom(8), "big")
     machine_id = RANDOM_MACHINE_IDS[draw % len(RANDOM_MACHINE_IDS)]
@@ -69,9 +70,10 @@ def random_grant(from_ms: int) -> Grant:
 
 
 class LocalSlots:
-    """Machine ids on one machine: each live process holds the lock of one file, which stores how far it may count.
+    """An IdSource for processes of one machine: each holds a lock on one file, which stores the end of its window.
 
-    The system releases the lock when the process dies. The next holder starts where the stored time ends.
+    The file's name is the machine id. The system releases the lock when the process dies, and the next holder
+    starts at the stored time.
     """
 
     def __init__(self, directory: Path, slots: range = ALLOTTED_MACHINE_IDS) -> None:
@@ -82,7 +84,10 @@ class LocalSlots:
         self._window_ms = FIRST_WINDOW_MS
 
     def grant(self, at_ms: int) -> Grant | None:
-        """A window on the held slot, stored before it is returned; None if no slot is free or the disk refuses."""
+        """Return a window on the held slot, stored before; None if no slot is free or the file cannot be written.
+
+        Raise ConfigError if another user owns or may write the directory.
+        """
         try:
             if self._fd is None and not self._take_slot(at_ms):
                 return None
@@ -92,7 +97,7 @@ class LocalSlots:
             return None
 
     def forget(self) -> None:
-        """Close the file; its lock is released when no process has it open any more."""
+        """Close the file; its lock is released when no process has it open."""
         if self._fd is not None:
             os.close(self._fd)
         self._fd = None
@@ -109,7 +114,7 @@ class LocalSlots:
         return Grant(self._slot, from_ms, until_ms)
 
     def _take_slot(self, at_ms: int) -> bool:
-        """Hold a free slot, if possible one whose stored time has passed."""
+        """Lock a free slot, preferably one whose stored time has passed; return False if all are held."""
         self.directory.mkdir(mode=0o700, exist_ok=True)
         if (fault := fault_of(self.directory)) is not None:
             raise ConfigError(setting="machine_ids", value=str(self.directory), rule=fault.cause, hint=fault.hint)
@@ -119,7 +124,7 @@ class LocalSlots:
         return False
 
     def _candidates(self) -> Iterator[int]:
-        """All slots: those that have a file first, each part from a random start."""
+        """Yield all slots, those that have a file first; each of the two parts begins at a random place."""
         names = set(os.listdir(self.directory))
         draw = int.from_bytes(os.urandom(4), "big")
         for known in (True, False):
@@ -143,7 +148,7 @@ def _slot_name(slot: int) -> str:
 
 
 def _lock_and_read(fd: int) -> int | None:
-    """The stored time; None if another process holds the file, or if it was damaged."""
+    """Return the stored time in milliseconds; None if another process holds the lock or the content is damaged."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -153,21 +158,21 @@ def _lock_and_read(fd: int) -> int | None:
 
 
 class OfferedGrants:
-    """Grants that the state's server allotted, offered from outside because asking a server takes its time."""
+    """An IdSource for state on a server: grants are offered from outside, as asking the server takes time."""
 
     def __init__(self) -> None:
         self._grants: deque[Grant] = deque()
         self.until_ms = 0
 
     def offer(self, grant: Grant) -> None:
-        """Keep a grant for when it is needed; those that are over by then go."""
+        """Queue a grant; drop queued grants that end before it begins."""
         while self._grants and self._grants[0].until_ms <= grant.from_ms:
             self._grants.popleft()
         self._grants.append(grant)
         self.until_ms = max(self.until_ms, grant.until_ms)
 
     def grant(self, at_ms: int) -> Grant | None:
-        """The next one that reaches beyond at_ms."""
+        """Return the next queued grant that ends after at_ms, and drop those before it; None if there is none."""
         while self._grants:
             grant = self._grants.popleft()
             if grant.until_ms > at_ms:
@@ -175,6 +180,6 @@ class OfferedGrants:
         return None
 
     def forget(self) -> None:
-        """Leave all to the parent."""
+        """Drop all queued grants."""
         self._grants.clear()
         self.until_ms = 0

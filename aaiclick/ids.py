@@ -2,26 +2,27 @@
 
     41 bits: milliseconds since 2024    10 bits: machine id    12 bits: sequence
 
-Whoever makes ids holds a **grant**: one machine id, and a window of milliseconds on it. No window is granted twice,
-because its end is stored before it is used. So two processes cannot make the same id whatever their clocks, host names
-and pids say; and neither a clock that is set back nor a machine id that changes hands after a crash can repeat one.
+A process that makes ids holds a **grant**: one machine id, and a window of milliseconds for it. No window is granted
+twice, because its end is stored before it is used. Therefore two processes cannot make the same id whatever their
+clocks, host names and pids are. Neither a clock that is set back nor a machine id that changes hands after a crash
+repeats an id.
 
-Machine ids come in three bands, so that ids of one kind never meet ids of another:
+Machine ids are divided into three ranges, so that ids from different sources never collide:
 
     0 to 511       allotted. State in SQLite: a locked file beside the database, whose slot number is the machine id.
-                   State on a server: a table with the end of the last window of each machine id. Whoever connects
-                   asks it, again before the window ends, and hands what it gives to `offer_grant`.
+                   State on a server: a table with the end of the last window of each machine id. A connected process
+                   asks for a window, again before it ends, and passes it to `offer_grant`.
     512 to 767     set by hand with AAICLICK_MACHINE_ID, held by one process of a local root at a time.
-    768 to 1023    drawn at random, with a random start of the sequence: for ids that are made before a server was
-                   asked. These alone can meet (docs/decisions/0003-ids.md says how likely); a primary key refuses.
+    768 to 1023    drawn at random, with a random start of the sequence, for ids made before a server was asked. Only
+                   these can collide (docs/decisions/0003-ids.md gives the odds); then a primary key refuses the row.
 
-A child process that runs tasks makes none itself: it borrows them from its worker (`borrow_ids`).
+A child process that runs tasks makes no ids itself: it borrows them from its worker (`borrow_ids`).
 
-A grant says which milliseconds may be used, not what the time is. That is the state's: whoever asks a server tells
-the maker its time (`tell_time`), which goes on by the monotonic clock; beside SQLite it is the wall's, never backwards.
-So ids of all processes follow creation however long one was idle. Where time seems to go back, ids stay at the last
-millisecond until it is reached again. A millisecond that is used up is followed by the next one, ahead of time: by ten
-seconds at most, after which the maker waits.
+A grant says which milliseconds may be used, not what the time is. With state on a server, the time is the server's: the
+connected process passes it to `tell_time`, and the monotonic clock advances it. With SQLite it is the wall clock's,
+never going back. Ids of all processes thus follow the order of creation, however long a process was idle. If the time
+goes back, ids stay at the last millisecond until it is reached again. If the sequence of a millisecond is used up, the
+next millisecond is used ahead of time: ten seconds ahead at most, then the maker waits.
 """
 
 from __future__ import annotations
@@ -59,19 +60,19 @@ ID_MAX = 2**63 - 1
 AHEAD_MS_MAX = 10_000
 
 BLOCK_MIN, BLOCK_MAX = 16, 4096
-"""How many ids are borrowed at a time."""
+"""Ids that are borrowed at a time."""
 
 BORROWED_S_MAX = 0.5
-"""What was borrowed and not used by then would tell a time that has passed."""
+"""Seconds after which unused borrowed ids are dropped, because the time in them is past."""
 
 ROUND_TRIP_S_MAX = 0.5
-"""A time that took longer to arrive is not believed, unless none is known."""
+"""Seconds: a server's time from a slower answer is ignored as imprecise, unless none is known yet."""
 
 
 class IdMaker:
     """Makes ids from the grants of a source; safe for threads.
 
-    Where the source has none at hand, it goes on with a random machine id until the source has one.
+    While the source has no grant, a random machine id is used.
     """
 
     def __init__(
@@ -85,12 +86,12 @@ class IdMaker:
         self._grant = _NO_GRANT
         self._ms = EPOCH_MS
         self._anchor_ms = self._pace_ms = EPOCH_MS - self._monotonic() * 1000
-        """What to add to the monotonic clock for the time, and for the millisecond that ids may run ahead of."""
+        """Offsets in ms from the monotonic clock to the time, and to the base from which ids may run ahead."""
         self._is_told = False
         self._next = self._end = 0
 
     def one(self) -> int:
-        """An id, higher than all before it."""
+        """Return an id, higher than all before it."""
         with self._lock:
             self._follow_time()
             made = self._next
@@ -98,7 +99,7 @@ class IdMaker:
             return made
 
     def many(self, count: int) -> list[int]:
-        """So many ids, each higher than the one before."""
+        """Return so many ids, each higher than the one before."""
         made: list[int] = []
         with self._lock:
             while len(made) < count:
@@ -109,7 +110,7 @@ class IdMaker:
         return made
 
     def switch(self, source: IdSource) -> None:
-        """Ask another source from now on."""
+        """Replace the source; its grants and the present one are dropped."""
         with self._lock:
             self.source.forget()
             self.source = source
@@ -117,7 +118,7 @@ class IdMaker:
             self._drop_grant()
 
     def tell_time(self, now_ms: int, asked_at_s: float) -> None:
-        """Go by the state's time from now on: this was the answer to who asked at that time of the monotonic clock."""
+        """Use the server's time from now on: `now_ms` answered a query made at `asked_at_s` of the monotonic clock."""
         with self._lock:
             answered_at_s = self._monotonic()
             if self._is_told and answered_at_s - asked_at_s > ROUND_TRIP_S_MAX:
@@ -127,21 +128,21 @@ class IdMaker:
             self._keep_pace()
 
     def ask_again(self) -> None:
-        """Leave a random machine id for what the source has got now."""
+        """Drop a grant of a random machine id, because the source has a grant now."""
         with self._lock:
             if self._grant.machine_id in RANDOM_MACHINE_IDS:
                 self._drop_grant()
 
     def before_fork(self) -> None:
-        """Let no other thread be halfway through when the process is copied."""
+        """Take the lock, so that no other thread is inside it when the process is copied."""
         self._lock.acquire()
 
     def after_fork_in_parent(self) -> None:
-        """Go on."""
+        """Release the lock."""
         self._lock.release()
 
     def after_fork_in_child(self) -> None:
-        """Leave the grant to the parent."""
+        """Replace the lock, and drop the grant, which the parent keeps."""
         self._lock = threading.Lock()
         self.source.forget()
         self._drop_grant()
@@ -151,7 +152,7 @@ class IdMaker:
         self._next = self._end = 0
 
     def _follow_time(self) -> None:
-        """Open a millisecond if the present one is over or used up."""
+        """Begin a new millisecond if the present one has passed or its sequence is used up."""
         now_ms = self._now_ms()
         if now_ms > self._ms or self._next == self._end:
             self._open(max(now_ms, self._ms + 1))
@@ -173,7 +174,7 @@ class IdMaker:
         self._next, self._end = base + self._grant.first_sequence, base + SEQUENCES
 
     def _take_grant(self, ms: int) -> int:
-        """Take the next grant; the millisecond to begin with, which is ms or later."""
+        """Take the next grant, and return the millisecond to begin with: `ms` or later."""
         grant = self.source.grant(ms)
         if grant is None or grant.until_ms <= ms:
             grant = random_grant(ms)
@@ -184,7 +185,7 @@ class IdMaker:
         return ms
 
     def _keep_pace(self) -> None:
-        """The last millisecond may be beyond the time: from there on ids run no further ahead than from the time."""
+        """Raise the base of the limit AHEAD_MS_MAX to the last millisecond, which a grant may have set ahead."""
         self._pace_ms = max(self._pace_ms, self._ms - self._monotonic() * 1000)
 
     def _wait_if_ahead(self, ms: int) -> None:
@@ -204,9 +205,9 @@ def _base(ms: int, machine_id: int) -> int:
 
 
 class BorrowedIds:
-    """Ids that another process makes for this one, a block at a time: each block is twice the last one.
+    """Ids that another process makes for this one, in blocks; each block is twice as large as the one before.
 
-    What is left of a block is forgotten when it is old: a body may rest for hours between two ids.
+    The rest of a block is dropped after BORROWED_S_MAX: a task's body may pause for hours between two ids.
     """
 
     def __init__(self, ask: Callable[[int], Sequence[int]], *, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -218,11 +219,11 @@ class BorrowedIds:
         self._borrowed_at_s = 0.0
 
     def one(self) -> int:
-        """An id, higher than all before it."""
+        """Return an id, higher than all before it."""
         return self.many(1)[0]
 
     def many(self, count: int) -> list[int]:
-        """So many ids, each higher than the one before."""
+        """Return so many ids, each higher than the one before."""
         with self._lock:
             if self._left and self._clock.monotonic() - self._borrowed_at_s > BORROWED_S_MAX:
                 self._left, self._block = [], BLOCK_MIN
@@ -234,14 +235,14 @@ class BorrowedIds:
             return made
 
     def forget(self) -> None:
-        """Use no more of what is left: it would tell a time that is long past."""
+        """Drop the ids that are left, whose time is long past."""
         with self._lock:
             self._left = []
             self._block = BLOCK_MIN
 
 
 class _BySettings:
-    """The source that fits the settings, which are read when the first id is made."""
+    """An IdSource that chooses the source for the settings when the first id is made."""
 
     def __init__(self) -> None:
         self._source: IdSource | None = None
@@ -256,7 +257,7 @@ class _BySettings:
 
 
 def source_for(config: Settings) -> IdSource:
-    """Slots beside a SQLite file, one fixed slot, or what a server will offer."""
+    """Return the source for these settings: one fixed slot, slots beside the SQLite file, or grants of a server."""
     if config.machine_id is not None:
         return LocalSlots(ensure_root() / "machine_ids", range(config.machine_id, config.machine_id + 1))
     if config.sqlite_file is None:
@@ -267,7 +268,7 @@ def source_for(config: Settings) -> IdSource:
 
 
 def _slots_directory(database: Path) -> Path:
-    """The slots live with the database whose ids they keep apart."""
+    """Return the directory of slots beside the database file, whose symbolic links are resolved."""
     real = database.resolve()
     return real.with_name(f"{real.name}.machine_ids")
 
@@ -284,13 +285,13 @@ _lender: BorrowedIds | None = None
 
 
 def borrow_ids(ask: Callable[[int], Sequence[int]]) -> None:
-    """Let another process make the ids of this one: `ask` gets so many from it. Not for what this process forks."""
+    """Borrow all ids of this process from another one: `ask` returns so many. Forked children do not inherit this."""
     global _lender
     _lender = BorrowedIds(ask)
 
 
 def forget_borrowed_ids() -> None:
-    """Ask anew for the next id."""
+    """Drop borrowed ids that are left; the next id is asked for anew."""
     if _lender is not None:
         _lender.forget()
 
@@ -304,24 +305,27 @@ os.register_at_fork(after_in_child=_borrow_no_more)
 
 
 def new_id() -> int:
-    """An id for a new thing; higher than all that this process made before."""
+    """Return a new id, higher than all that this process made before."""
     return (_lender or _maker).one()
 
 
 def new_ids(count: int) -> list[int]:
-    """So many ids, in rising order."""
+    """Return so many new ids in rising order."""
     if count < 0:
         raise InputError(field="count", value=count, rule="it must not be negative", hint="")
     return (_lender or _maker).many(count)
 
 
 def set_id_source(source: IdSource | None) -> None:
-    """Take grants from this source from now on; None for the one that fits the settings."""
+    """Take grants from this source from now on; None means the source for the settings."""
     _maker.switch(source or _BySettings())
 
 
 def use_slots_of(database: Path) -> None:
-    """Hold a slot beside this SQLite file; for whoever connects to one that may not be the settings'."""
+    """Use slots beside this SQLite file, for a connection to a file that may not be the one of the settings.
+
+    AAICLICK_MACHINE_ID takes precedence.
+    """
     directory = _slots_directory(database)
     held = _maker.source
     if settings().machine_id is None and not (isinstance(held, LocalSlots) and held.directory == directory):
@@ -329,10 +333,10 @@ def use_slots_of(database: Path) -> None:
 
 
 def offer_grant(grant: Grant) -> None:
-    """Use a window that the state's server allotted; ignored where AAICLICK_MACHINE_ID is set.
+    """Use a window that the state's server allotted; ignored if AAICLICK_MACHINE_ID is set.
 
-    The server takes, in one transaction, the machine id whose last window ends first, at W; stores a new end; and
-    grants [max(W, now), end) by its own clock. Where W is far ahead of now, all are in use and it grants nothing.
+    In one transaction the server takes the machine id whose last window ends first, at W, stores a new end, and
+    grants [max(W, now), end) by its own clock. If W is far ahead of now, all machine ids are in use and it grants none.
     """
     if grant.machine_id not in ALLOTTED_MACHINE_IDS or not EPOCH_MS <= grant.from_ms < grant.until_ms <= LAST_MS:
         raise InputError(field="grant", value=grant, rule="no window of an allotted machine id", hint="")
@@ -347,12 +351,15 @@ def offer_grant(grant: Grant) -> None:
 
 
 def tell_time(now_ms: int, asked_at_s: float) -> None:
-    """Make ids by the state's time, which was asked for at that time of the monotonic clock."""
+    """Use the server's time for ids: `now_ms` answered a query made at `asked_at_s` of the monotonic clock."""
     _maker.tell_time(now_ms, asked_at_s)
 
 
 def granted_until_ms() -> int:
-    """When what was offered ends, in milliseconds since 1970; the end of time where nothing needs to be offered."""
+    """Return the end of the offered grants in milliseconds since 1970; 0 if none was offered yet.
+
+    With AAICLICK_MACHINE_ID it is LAST_MS, as no grant is needed.
+    """
     if settings().machine_id is not None:
         return LAST_MS
     source = _maker.source
@@ -360,12 +367,12 @@ def granted_until_ms() -> int:
 
 
 def id_time(made: int) -> datetime:
-    """When an id was made, in UTC, to the millisecond."""
+    """Return the time in an id, in UTC: when it was made, to the millisecond."""
     return _time(EPOCH_MS + (made >> 22))
 
 
 def parse_id(value: object, field: str = "id") -> int:
-    """An id that came from outside as text or number."""
+    """Return an id given as text or int; raise InputError if it is not a whole number from 1 to ID_MAX."""
     number = int(value) if isinstance(value, str) and re.fullmatch("[1-9][0-9]{0,18}", value) else value
     if isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= ID_MAX:
         return number

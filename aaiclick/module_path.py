@@ -1,4 +1,4 @@
-"""Where the user's modules are looked for: last, so that none of them hides one of Python's own or an installed one."""
+"""The search path for the user's modules: after all other places, so that none hides a standard or installed module."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
 
 _chosen: list[str] = []
-"""Places that somebody has named: then the current directory is none, unless it is among them."""
+"""Directories passed to `search_in`. If there are any, `search_in_current` does nothing."""
 
 
 def our_python(module: str, *arguments: str) -> list[str]:
-    """The command of a process of ours: Python does not put the current directory before everything else (-P)."""
+    """Return the command that runs a module of aaiclick. -P keeps the current directory off the head of sys.path."""
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def search_in(*places: str) -> None:
-    """Look for modules in these directories too, after all others."""
+    """Append these directories to sys.path."""
     for place in places:
         _chosen.append(place)
         if place not in sys.path:
@@ -28,7 +28,7 @@ def search_in(*places: str) -> None:
 
 
 def search_in_current(package: str) -> None:
-    """Let the current directory be searched for a package that is found nowhere, unless somebody has named a place."""
+    """Append the current directory to sys.path if the package is not found; do nothing after `search_in`."""
     if _chosen or package in sys.modules or sys.flags.safe_path or importlib.util.find_spec(package) is not None:
         return
     here = current_directory()
@@ -38,17 +38,17 @@ def search_in_current(package: str) -> None:
 
 
 def searched_places() -> list[str]:
-    """All places where this process looks for modules, as another process can be told of them."""
+    """Return sys.path with the empty entry resolved, so that it can be passed to another process."""
     return [place for place in (each or current_directory() for each in sys.path) if place]
 
 
 def usual_place() -> str:
-    """Where a process of ours looks for modules if nobody says; empty for nowhere else than Python does."""
+    """Return the directory that a process of aaiclick searches by default; empty if Python runs with -P."""
     return "" if sys.flags.safe_path else current_directory()
 
 
 def current_directory() -> str:
-    """Its path; empty if it was deleted."""
+    """Return the path of the current directory; empty if it was deleted."""
     try:
         return os.getcwd()
     except OSError:
@@ -56,7 +56,10 @@ def current_directory() -> str:
 
 
 def found_instead(name: str, file: str) -> str | None:
-    """Where workers, who look in the user's directory last, find another module of that name; None if nowhere."""
+    """Return the other module that workers would import by this name, instead of `file`; None if there is none.
+
+    Workers search the user's directory last, so a standard or installed module of the same name comes first.
+    """
     try:
         for spec in (importlib.util.find_spec(name), _found_without(name, os.path.dirname(os.path.abspath(file)))):
             if spec is not None and not _is_same(spec.origin, file):

@@ -1,4 +1,4 @@
-"""The operators under their older address; see `aaiclick.orchestration.operators`."""
+"""Re-exports the operators under their older import path; see `aaiclick.orchestration.operators`."""
 
 from aaiclick.orchestration.operators import create_result_collector, filter, foreach, map, reduce
 

@@ -1,6 +1,6 @@
-"""What type checkers are told of names that are made at run time: the front doors, and the methods of columns.
+"""Generates the .pyi stubs for names that are made at run time: public re-exports and the methods of columns.
 
-`python -m aaiclick.stubs aaiclick` prints `aaiclick/__init__.pyi`; so it is for every module of `STUBS`.
+`python -m aaiclick.stubs aaiclick` prints `aaiclick/__init__.pyi`; likewise for every module of `STUBS`.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from aaiclick.data.query.total_methods import BY_NAME, Pairs, Totals
 from aaiclick.data.query.window_methods import Windows
 
 _SIDES = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
-"""The signs that a plain value may stand on the left of."""
+"""The operators that accept a plain value as their left operand."""
 _TOLD = ("int", "str", "bool", "int | None", "str | None")
-"""Annotations that a checker is told as they are."""
+"""Annotations that are copied to the stub; all others become Any."""
 
 _WIDTH = 120
 _MANY = 100
-"""As many arguments as one likes."""
+"""The `most` of operations that take any number of arguments."""
 
 CHOICES = {name: method for kind in (Totals, Pairs, Windows) for name, method in vars(kind).items() if name[0] != "_"}
-"""Totals and windows that are methods, typed where they stand."""
+"""Totals and windows that are written as methods, whose own annotations are used."""
 
 _SIMPLE = [name for name in AGGREGATES if name not in CHOICES]
 
 
 def front_door() -> str:
-    """`aaiclick` itself: all names of its rooms."""
+    """Return the stub of `aaiclick`: all names of its public packages."""
     tables = vars(importlib.import_module("aaiclick"))
     rooms = [importlib.import_module(f"aaiclick.{room}") for room in reversed(tables["_ROOMS"])]
     where = {name: room.__name__ for room in rooms for name in room.__all__}
@@ -48,7 +48,7 @@ def front_door() -> str:
 
 
 def orchestration() -> str:
-    """`aaiclick.orchestration`: each name from the module that has it."""
+    """Return the stub of `aaiclick.orchestration`: each name imported from the module that defines it."""
     module = importlib.import_module("aaiclick.orchestration")
     tables = vars(module)
     where = {name: f"aaiclick.orchestration.{room}" for name, room in tables["_MODULE_OF"].items()}
@@ -57,7 +57,7 @@ def orchestration() -> str:
 
 
 def data() -> str:
-    """`aaiclick.data`: likewise."""
+    """Return the stub of `aaiclick.data`: each name imported from the module that defines it."""
     module = importlib.import_module("aaiclick.data")
     where = {name: f"aaiclick.data.{room}" for name, room in vars(module)["_MODULE_OF"].items()}
     names = [f'    "{name}",' for name in module.__all__]
@@ -65,7 +65,10 @@ def data() -> str:
 
 
 def methods() -> str:
-    """`aaiclick.data.methods`, which is nothing but a stub: what the table of operations makes of columns."""
+    """Return the stub `aaiclick.data.methods`: the methods that the table of operations adds to columns.
+
+    There is no module of this name at run time.
+    """
     lines = [
         "from collections.abc import Sequence",
         "from typing import Any, Generic, TypeVar",
@@ -92,7 +95,7 @@ STUBS: dict[str, tuple[str, Callable[[], str]]] = {
     "aaiclick.data": ("aaiclick/data/__init__.pyi", data),
     "aaiclick.data.methods": ("aaiclick/data/methods.pyi", methods),
 }
-"""Where each is, and what prints it."""
+"""The file of each module's stub, and the function that returns its text."""
 
 
 def _page(module: str, lines: Iterable[str]) -> str:
@@ -100,7 +103,7 @@ def _page(module: str, lines: Iterable[str]) -> str:
 
 
 def _imports(where: Mapping[str, str]) -> list[str]:
-    """In the order in which ruff wants them: constants, classes, functions."""
+    """Return import lines in the order ruff demands: by module, then constants, classes, functions."""
     order = sorted(where, key=lambda name: (where[name], not name.isupper(), not name[0].isupper(), name))
     return [f"from {where[name]} import {name} as {name}" for name in order]
 
@@ -126,12 +129,12 @@ def _named(operations: Mapping[str, Operation], made: str, but: Container[str] =
 
 
 def _totals(made: str, names: Iterable[str]) -> list[str]:
-    """Totals of one column; those with choices are methods of their own."""
+    """Return totals of one column; those with options are methods of their own."""
     return [f"def {name}(self, *, where: Any = ...) -> {made}: ..." for name in names]
 
 
 def _of_groups() -> list[str]:
-    """Totals of columns that are named, with their choices; `count` is a method of its own."""
+    """Return totals of named columns, with their options; `count` is a method of its own."""
     simple = ["where: Any = ..."]
     choices = {name: simple for name in _SIMPLE if name != "count"}
     choices |= {name: _choices(method) for name, method in CHOICES.items() if name in BY_NAME}
@@ -151,7 +154,10 @@ def _choices(method: Callable[..., Any]) -> list[str]:
 
 
 def _parameters(operation: Operation) -> str:
-    """The column itself is the first; the others have no names at run time, unless the operation is made of them."""
+    """Return the parameters of an operation's method: self is the column.
+
+    The others are positional only, as they have no names at run time, unless the operation has a `make` function.
+    """
     if operation.make is not None:
         named = inspect.signature(operation.make).parameters.values()
         return ", ".join(["self", *(_parameter(each) for each in named)])

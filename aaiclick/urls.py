@@ -1,4 +1,4 @@
-"""The addresses of databases: which are understood, their full form, and how they are shown without their password."""
+"""Database URLs: checks, completion with the driver and an absolute path, and masking of passwords."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SQL_DRIVERS = {
     "mariadb": "asyncmy",
     "mysql": "asyncmy",
 }
-"""What may stand before `://` in the address of the state, and the asynchronous driver that serves it."""
+"""The accepted schemes of the state's URL, each with its asynchronous driver."""
 
 SQL_EXAMPLES = "sqlite+aiosqlite:///path/to/file.db, postgresql+asyncpg://user:password@host:5432/database"
 CH_EXAMPLES = "chdb://path/to/directory, clickhouse://user:password@host:8123/database"
 
 SHOWN_MAX = 120
 WORD_MAX, WORDS_MAX = 60, 2_000
-"""How much is compared to find the nearest word: it takes time by the product of the lengths."""
+"""Limits of `did_you_mean`, whose time grows with their product: characters of the word, and known words compared."""
 
 _SERVER = re.compile(
     r"""(?: (?P<user> [^:@/?]*) (?: : (?P<password> [^@]*) )? @ )?
@@ -40,13 +40,13 @@ _PARAMETER = re.compile(r"([?&;])([^=&;]*)=([^&;]*)")
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|credential|api_?key", re.IGNORECASE)
 
 Place = Callable[[str], Path]
-"""Turns what a person writes as a path into an absolute one."""
+"""Turns a path as a person writes it into an absolute one."""
 
 
 def mask_url(url: str) -> str:
-    """The address with its password replaced by `***`.
+    """Return the URL with its password replaced by `***`.
 
-    What is not a proper address is masked too, and rather too much than too little.
+    Malformed URLs are masked too, rather too much than too little.
     """
     query = _QUERY.search(url)
     head, tail = (url[: query.start()], query[0]) if query else (url, "")
@@ -54,7 +54,7 @@ def mask_url(url: str) -> str:
     colon, at = head.find(":", start), head.rfind("@")
     if 0 <= colon < at:
         head = f"{head[: colon + 1]}***{head[at:]}"
-    elif colon >= 0 and "@" in tail:  # whether the query is one, or part of a password, cannot be told
+    elif colon >= 0 and "@" in tail:  # the query may be a part of the password: mask it all
         head, tail = f"{head[: colon + 1]}***", ""
     return head + _PARAMETER.sub(_masked_parameter, tail)
 
@@ -65,19 +65,22 @@ def _masked_parameter(found: re.Match[str]) -> str:
 
 
 def shown(text: str) -> str:
-    """Any text from outside, safe to print: no control characters, not too long."""
+    """Return the text safe to print: control characters escaped, cut after SHOWN_MAX characters."""
     plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: SHOWN_MAX + 1])
     return plain if len(plain) <= SHOWN_MAX else f"{plain[:SHOWN_MAX]}…"
 
 
 def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str:
-    """A sentence that names the nearest known word, or nothing."""
+    """Return a sentence that names the nearest known word, or an empty text."""
     near = difflib.get_close_matches(word[:WORD_MAX], list(islice(known, WORDS_MAX)), n=1)
     return f"Did you mean {prefix}{near[0]}?" if near else ""
 
 
 def read_sql_url(setting: str, text: str, place: Place) -> str:
-    """The address of the state, checked, with its asynchronous driver and an absolute path."""
+    """Return the state's URL with its asynchronous driver, and an absolute path for SQLite.
+
+    Raise ConfigError, which names the setting, if the URL cannot be used.
+    """
     scheme, rest = _split(setting, text, SQL_EXAMPLES)
     kind, _, driver = scheme.partition("+")
     if kind not in SQL_DRIVERS:
@@ -94,7 +97,7 @@ def read_sql_url(setting: str, text: str, place: Place) -> str:
 
 
 def read_ch_url(setting: str, text: str, place: Place) -> str:
-    """The address of the data, checked, with an absolute path."""
+    """Return the data's URL, with an absolute path for chdb; raise ConfigError if it cannot be used."""
     scheme, rest = _split(setting, text, CH_EXAMPLES)
     if scheme == "clickhouse":
         for each in _single(rest):
@@ -111,7 +114,7 @@ def read_ch_url(setting: str, text: str, place: Place) -> str:
 
 
 def read_cluster(setting: str, text: str, ch_url: str) -> str:
-    """The name of a cluster of ClickHouse servers."""
+    """Return the name of a ClickHouse cluster; raise ConfigError if it is malformed or the data is in chdb."""
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", text):
         hint = "Unset it, if there is one server, or none."
         raise _refused(setting, text, "a cluster's name has letters, digits, _ . and -", hint)
@@ -122,26 +125,26 @@ def read_cluster(setting: str, text: str, ch_url: str) -> str:
 
 
 def _single(rest: str) -> list[str]:
-    """An address with several hosts, as one for each."""
+    """Split an address with several hosts, separated by commas, into one address for each."""
     login, at, there = rest.rpartition("@")
     hosts, slash, tail = there.partition("/")
     return [f"{login}{at}{host}{slash}{tail}" for host in hosts.split(",")]
 
 
 def sqlite_url(file: Path) -> str:
-    """The address of a SQLite file."""
+    """Return the SQLAlchemy URL of a SQLite file."""
     return f"sqlite+aiosqlite:///{quote(str(file), safe='/ ~@:+,=()')}"
 
 
 def sqlite_file(url: str) -> Path | None:
-    """The file behind an address that `read_sql_url` gave, or None if it is a server's."""
+    """Return the file of a URL that `read_sql_url` returned, or None if it is a server's."""
     if not url.startswith("sqlite"):
         return None
     return Path(unquote(url.partition(":///")[2].partition("?")[0]))
 
 
 def _split(setting: str, text: str, examples: str) -> tuple[str, str]:
-    """What stands before and after `://`."""
+    """Return the scheme in lower case, and the text after `://`."""
     if not text:
         raise _refused(setting, text, "it is empty", f"Unset it, or write for example {examples}.")
     scheme, mark, rest = text.partition("://")
@@ -164,7 +167,7 @@ def _sqlite(setting: str, text: str, rest: str, place: Place) -> str:
 
 
 def _check_server(setting: str, text: str, rest: str, examples: str) -> None:
-    """Refuse what is not [user[:password]@][host][:port]/database[?options]."""
+    """Raise ConfigError if `rest` is not [user[:password]@][host][:port]/database[?options]."""
     parts = _SERVER.fullmatch(rest)
     if parts is None:
         rule = "its host cannot be read"

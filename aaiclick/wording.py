@@ -1,11 +1,11 @@
-"""Numbers of things, and values, as people write them."""
+"""Texts for messages: a count with its noun, and values such as times and paths without their repr."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-_WRITTEN: dict[str, Callable[[Any], str]] = {  # by name: a message about a number loads no paths and no UUIDs
+_WRITTEN: dict[str, Callable[[Any], str]] = {  # keyed by name, so as not to import these classes
     "datetime.datetime": lambda value: value.isoformat(sep=" "),
     "datetime.date": lambda value: value.isoformat(),
     "datetime.time": lambda value: value.isoformat(),
@@ -18,12 +18,12 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {  # by name: a message about a numb
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """A number of things: no jobs, 1 job, 2 jobs; a plural that does not end in a bare s is given."""
+    """Return a count with its noun: no jobs, 1 job, 2 jobs. Pass `plural` if it is not the noun with an s."""
     return f"{number or 'no'} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def written(value: object) -> str | None:
-    """A time, number, path or member as it is written, where its repr would name its class; None for others."""
+    """Return the text of a time, Decimal, path, UUID or Enum member, whose repr would name its class; else None."""
     for kind in type(value).__mro__:
         if (write := _WRITTEN.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:
             return write(value)

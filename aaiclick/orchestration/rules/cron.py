@@ -1,7 +1,8 @@
-"""When a schedule fires: five cron fields, read in a time zone of its own.
+"""Parses cron schedules of five fields and computes their fire times in a time zone.
 
-A schedule that names its hours goes by the clock on the wall: a time that a fold shows twice fires the first time only,
-and a time that a gap leaves out fires right after the gap. One that fires in every hour goes by the time that passes.
+A schedule that names its hours follows the local clock: a time that a fold repeats fires only at its first
+occurrence, and a time inside a gap fires right after the gap. A schedule that fires in every hour follows elapsed
+time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from aaiclick.orchestration.rules.validation import shorten
 SCHEDULE_LENGTH_MAX = 200
 ZONE_LENGTH_MAX = 100
 YEARS_MAX = 50
-"""No schedule rests longer: the 29th of February falls on a given weekday every 40 years at the worst."""
+"""More than the longest time between two fires: 29 February falls on a given weekday at least every 40 years."""
 
 SHOWN = 5
 
@@ -56,12 +57,12 @@ _FIELDS = (
 _ITEM = re.compile(r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([0-9]+))?")
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9][A-Za-z0-9_+-]*){0,2}")
 _NO_ZONES = ("posix/", "right/", "localtime", "posixrules", "Factory")
-"""Found beside the zones of many systems: what they mean differs from machine to machine."""
+"""Names beside the zones of many systems that are refused: their meaning differs from machine to machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The five fields of a schedule, each as the numbers that fit."""
+    """A parsed schedule: the five fields, each as the numbers that match."""
 
     text: str
     minutes: tuple[int, ...]
@@ -71,14 +72,14 @@ class Schedule:
     weekdays: frozenset[int]
     """Sunday is 0."""
     either_day: bool
-    """The day of the month and of the week are both named: then one of them is enough."""
+    """Whether both the day of the month and the weekday are restricted: then a day that matches either one fires."""
 
     @property
     def every_hour(self) -> bool:
         return len(self.hours) == 24
 
     def fits_day(self, day: date) -> bool:
-        """Whether it fires on that day of the calendar."""
+        """Return whether the schedule fires on this calendar day."""
         if day.month not in self.months:
             return False
         in_month, in_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays
@@ -89,7 +90,7 @@ class Schedule:
 
 
 def parse_schedule(text: object) -> Schedule:
-    """Read a schedule, or refuse it and name the field that is wrong."""
+    """Parse a schedule; raise InputError, which names the wrong field, if it is malformed or never fires."""
     if type(text) is not str:
         _refuse("schedule", text, "it must be a str", "Write five fields, as in 0 8 * * *")
     if len(text) > SCHEDULE_LENGTH_MAX:
@@ -128,7 +129,7 @@ def _numbers(word: str, field: _Field) -> set[int]:
 
 
 def _item(item: str, word: str, field: _Field) -> range:
-    """The numbers of one item of a list: `*`, `5`, `1-5`, `mon`, each with a step or without."""
+    """Return the numbers of one item of a list: `*`, `5`, `1-5` or `mon`, each with or without a step."""
     where, allowed = f"schedule {field.name}", f"{field.least} to {field.most}"
     found = _ITEM.fullmatch(item.lower()) if item.isascii() else None
     if found is None:
@@ -166,7 +167,7 @@ def _number(text: str, word: str, field: _Field) -> int:
 
 
 def find_zone(name: object) -> tzinfo:
-    """The time zone of that name, as the IANA database calls it."""
+    """Return the time zone of this IANA name; raise InputError if there is none."""
     if type(name) is not str or not 1 <= len(name) <= ZONE_LENGTH_MAX:
         _refuse("timezone", name, "it must be the name of a time zone", "Write one as in Europe/Berlin.")
     if name == "UTC":
@@ -175,7 +176,7 @@ def find_zone(name: object) -> tzinfo:
         _refuse("timezone", name, "it is not the name of a time zone", "Write one as in Europe/Berlin.")
     try:
         return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, OSError, ValueError):  # a folder of zones is an OSError
+    except (zoneinfo.ZoneInfoNotFoundError, OSError, ValueError):  # the name of a directory of zones gives an OSError
         near = difflib.get_close_matches(name, sorted(zoneinfo.available_timezones()), n=1)
         hint = f"Did you mean {near[0]}?" if near else "Write one as in Europe/Berlin."
     _refuse("timezone", name, "there is no such time zone here", hint)
@@ -189,28 +190,31 @@ def _refuse(field: str, value: object, rule: str, hint: str) -> NoReturn:
 
 
 def next_fire(schedule: Schedule, zone: tzinfo, after: datetime) -> datetime:
-    """The first time after that moment, in UTC."""
+    """Return the first fire time after this moment, in UTC."""
     return next(fires(schedule, zone, after))
 
 
 def next_fires(schedule: Schedule, zone: tzinfo, after: datetime, count: int = SHOWN) -> list[datetime]:
-    """The next times as people are shown them: each with the offset that the zone has then."""
+    """Return the next fire times for display: each with the UTC offset of the zone at that time."""
     return [with_offset(fire, zone) for fire in islice(fires(schedule, zone, after), count)]
 
 
 def with_offset(moment: datetime, zone: tzinfo) -> datetime:
-    """The moment as the wall shows it there.
+    """Return the moment as local time in the zone, with a fixed UTC offset in the place of the zone.
 
-    With the bare offset, not with the zone: Python takes no time of a fold for equal to one of another zone.
+    With the zone itself, Python would treat times in a fold as unequal to any time of another zone.
     """
     local = moment.astimezone(zone)
     return local.replace(tzinfo=timezone(local.utcoffset() or timedelta()), fold=0)
 
 
 def fires(schedule: Schedule, zone: tzinfo, after: datetime) -> Iterator[datetime]:
-    """All times after that moment in UTC, in order and each once."""
+    """Yield all fire times after this moment in UTC, in order and each once.
+
+    Raise InputError when there are no more within YEARS_MAX years.
+    """
     last = after.astimezone(UTC)
-    first_day = after.astimezone(zone).date() - timedelta(days=2)  # a gap may move a time into the next day
+    first_day = after.astimezone(zone).date() - timedelta(days=2)  # a gap may move a fire time into the next day
     for day in _days(schedule, first_day):
         moments = _passing(schedule, zone, day, last) if schedule.every_hour else _shown(schedule, zone, day)
         for moment in moments:
@@ -222,7 +226,10 @@ def fires(schedule: Schedule, zone: tzinfo, after: datetime) -> Iterator[datetim
 
 
 def latest_fires(schedule: Schedule, zone: tzinfo, after: datetime, until: datetime, count: int) -> list[datetime]:
-    """The last times after the one moment and not after the other, oldest first, however many there were."""
+    """Return the last `count` fire times in (after, until], oldest first.
+
+    Looks back from `until` in growing spans, so that a long interval with many fire times costs no more.
+    """
     span = timedelta(hours=1)
     while True:
         start = max(after, until - span)
@@ -233,7 +240,7 @@ def latest_fires(schedule: Schedule, zone: tzinfo, after: datetime, until: datet
 
 
 def previous_fire(schedule: Schedule, zone: tzinfo, before: datetime) -> datetime:
-    """The last time before that moment, in UTC."""
+    """Return the last fire time before this moment, in UTC; raise InputError if there is none in YEARS_MAX years."""
     until = before - timedelta(microseconds=1)
     found = latest_fires(schedule, zone, before - timedelta(days=366 * YEARS_MAX), until, 1)
     if not found:
@@ -243,12 +250,12 @@ def previous_fire(schedule: Schedule, zone: tzinfo, before: datetime) -> datetim
 
 
 def start_of_day(day: date, zone: tzinfo) -> datetime:
-    """The first moment of a day there, in UTC: where clocks are moved at midnight, it may not be 00:00."""
+    """Return the first moment of a day in the zone, in UTC; not 00:00 local time if a gap begins at midnight."""
     return _moment(datetime(day.year, day.month, day.day, tzinfo=zone))
 
 
 def _days(schedule: Schedule, first: date) -> Iterator[date]:
-    """The days on which it fires, for as long as any schedule may rest after the last of them."""
+    """Yield the days on which the schedule fires; end YEARS_MAX years after the last of them."""
     day, ends = first, first.year + YEARS_MAX
     while day.year <= min(ends, 9998):
         if day.month not in schedule.months:
@@ -261,14 +268,14 @@ def _days(schedule: Schedule, first: date) -> Iterator[date]:
 
 
 def _shown(schedule: Schedule, zone: tzinfo, day: date) -> Iterator[datetime]:
-    """The moments at which the wall first shows the times of a day."""
+    """Yield the moments of a day's local times, each at its first occurrence."""
     for hour in schedule.hours:
         for minute in schedule.minutes:
             yield _moment(datetime(day.year, day.month, day.day, hour, minute, tzinfo=zone))
 
 
 def _moment(wall: datetime) -> datetime:
-    """When the clock on the wall first shows that time; right after the gap if it never does."""
+    """Return the moment, in UTC, of the local time's first occurrence; the end of the gap if it is in a gap."""
     moment = wall.astimezone(UTC)
     if moment.astimezone(wall.tzinfo).replace(tzinfo=None) != wall.replace(tzinfo=None):
         return _end_of_gap(wall)
@@ -276,7 +283,7 @@ def _moment(wall: datetime) -> datetime:
 
 
 def _end_of_gap(wall: datetime) -> datetime:
-    """The moment at which the clock was moved forward over that time."""
+    """Return the moment at which the local clock was moved forward over this time, found by bisection to the second."""
     before, after = wall.replace(fold=1).astimezone(UTC), wall.astimezone(UTC)
     new_offset = after.astimezone(wall.tzinfo).utcoffset()
     while after - before > timedelta(seconds=1):
@@ -289,11 +296,11 @@ def _end_of_gap(wall: datetime) -> datetime:
 
 
 def _passing(schedule: Schedule, zone: tzinfo, day: date, after: datetime) -> Iterator[datetime]:
-    """The moments of a day after another at which the wall shows one of the minutes, in both halves of a fold."""
+    """Yield the moments of a day, from the minute of `after` on, whose local minute matches; in a fold both passes."""
     begins = _moment(datetime(day.year, day.month, day.day, tzinfo=zone))
     moment = max(begins, after.replace(second=0, microsecond=0))
     while (wall := moment.astimezone(zone)).date() <= day:
         if wall.date() == day and wall.minute in schedule.minutes:
             yield moment
         ahead = min((minute - wall.minute - 1) % 60 + 1 for minute in schedule.minutes)
-        moment += timedelta(minutes=min(ahead, 15 - wall.minute % 15))  # clocks are moved at quarters of an hour
+        moment += timedelta(minutes=min(ahead, 15 - wall.minute % 15))  # offsets change at quarters of an hour

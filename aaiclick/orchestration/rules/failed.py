@@ -1,4 +1,4 @@
-"""What arrives in the place of an input that failed, for a body whose task runs all the same."""
+"""`Failed`: the value that a task's body gets in the place of an input that failed, if its trigger lets it run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from aaiclick.orchestration.rules.states import COMPLETE_TASK, ENDED_TASK, TaskStatus
 
 KIND = "failed"
-"""What such an input is called in the texts that come with a claim."""
+"""The `object_type` of such an input in the JSON results that come with a claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An input that failed, never ran or was cancelled: the type and the message of its error, and its task."""
+    """An input whose task failed, never ran or was cancelled: its error's type and message, and the task's id."""
 
     type: str
     message: str
@@ -26,7 +26,7 @@ class Failed:
 
 
 def failed_text(task_id: int, status: str, error: str | None) -> str | None:
-    """What a claim is given in the place of a result that will not come; None for a task that may still give one."""
+    """Return the JSON that a claim gets in the place of a missing result; None if the task may still complete."""
     if status not in ENDED_TASK - COMPLETE_TASK:
         return None
     said = error or ("Cancelled: the task was cancelled" if status == TaskStatus.CANCELLED else "Failed")
@@ -37,7 +37,7 @@ def failed_text(task_id: int, status: str, error: str | None) -> str | None:
 
 
 def failed_in(texts: Iterable[str | None]) -> list[Failed]:
-    """The failures among the texts that came with a claim."""
+    """Return the failures among the JSON results that came with a claim."""
     return [read_failed(json.loads(text)) for text in texts if text is not None and text.startswith(_BEGINNING)]
 
 
@@ -45,7 +45,7 @@ _BEGINNING = f'{{"object_type": "{KIND}"'
 
 
 def holds_failed(value: object) -> bool:
-    """Whether a value is a failure, or a list, tuple or dict with one in it, however deep."""
+    """Return whether a value is a `Failed`, or a list, tuple or dict that contains one at any depth."""
     left: list[Any] = [value]
     seen: set[int] = set()
     while left:
@@ -59,5 +59,5 @@ def holds_failed(value: object) -> bool:
 
 
 def read_failed(payload: dict[str, Any]) -> Failed:
-    """The same again, where a body is given it."""
+    """Return the `Failed` of a payload that `failed_text` wrote."""
     return Failed(payload["type"], payload["message"], payload["task_id"])

@@ -1,4 +1,4 @@
-"""What a task needs of whoever runs it, as text: the same needs are always the same text."""
+"""The canonical text of what a task needs of its worker: equal needs give equal texts, which the store interns."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 PLAIN = 0
-"""The lane of tasks that need nothing: anybody may run them."""
+"""The lane of tasks without needs: any worker may run them."""
 
 
 def canonical(needs: Mapping[str, Any]) -> str:
-    """Return the text of these needs, in which neither the order of names nor blanks can differ."""
+    """Return the needs as JSON with sorted names and no blanks."""
     return json.dumps(needs, sort_keys=True, allow_nan=False, separators=(",", ":"))

@@ -1,7 +1,7 @@
-"""The metrics: their names, as monitoring knows them, and what they mean.
+"""The metrics: their names as Prometheus scrapes them, their meaning, and arithmetic on their numbers.
 
-The table below is the truth: what is shown is made from it, and `docs/reference/metrics.md` is printed from it by
-`python -m aaiclick.orchestration.rules.metrics`.
+METRICS is the single source: the output is made from it, and `python -m aaiclick.orchestration.rules.metrics` prints
+`docs/reference/metrics.md` from it.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from aaiclick.orchestration.rules.states import LATE_REPORT
 T = TypeVar("T")
 
 QUEUE_COUNTED_MAX = 100_000
-"""Counting the queue ends here: what it costs must not grow with it."""
+"""Counting the ready tasks ends here, so that its cost does not grow with the queue."""
 
 WORKERS_SHOWN_MAX = 1_000
-"""Workers that have a line of their own."""
+"""Workers that have series of their own."""
 
 
 JOBS_SHOWN_MAX = 200
 UNREGISTERED_SHOWN_MAX = 100
-"""Names of jobs that have numbers of their own, the first to come; and how many of these are in no catalogue."""
+"""Job names that have series of their own, first come first served; and how many of them may be unregistered."""
 
 OTHERS = " other"
-"""All other jobs together. No job has this name: none begins with a blank."""
+"""The name under which all other jobs are summed up. No job has it, as no job's name begins with a blank."""
 
 
 class Kind(StrEnum):
-    """What Prometheus calls it."""
+    """The type of a metric, as Prometheus names it."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -43,7 +43,7 @@ class Kind(StrEnum):
 
 
 class Metric(NamedTuple):
-    """One name under which numbers are shown."""
+    """A row of METRICS: name, type, help text, labels and the buckets of a histogram in seconds."""
 
     name: str
     kind: Kind
@@ -127,7 +127,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
 JOB_COUNTERS = MappingProxyType(
     {"create": "jobs_created_total", "complete": "jobs_completed_total", "fail": "jobs_failed_total"}
 )
-"""By the move of a job's event."""
+"""The counter of each move of a job's event."""
 
 TASK_COUNTERS = MappingProxyType(
     {
@@ -138,22 +138,22 @@ TASK_COUNTERS = MappingProxyType(
         "expect_failed": "expectations_failed_total",
     }
 )
-"""By the move of a task's event."""
+"""The counter of each move of a task's event."""
 
 GROWTH = "tasks_created_total"
 GROWING_MOVES = ("create", "grow")
-"""A job's events whose detail is the number of tasks that came with them."""
+"""Moves of a job's events whose detail is the number of added tasks; they count for GROWTH."""
 
 JOB_S, TASK_S = "job_duration_seconds", "task_duration_seconds"
 ENDING_MOVES = ("complete", "fail")
-"""Moves of jobs and of tasks whose duration is measured."""
+"""Moves of jobs and tasks whose duration is measured."""
 
 ALL = "+Inf"
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many took at most so many seconds, by that number; and all of them together."""
+    """The number of values up to each bucket's limit in seconds, the number of all values, and their sum."""
 
     buckets: Mapping[float, int]
     count: int = 0
@@ -170,12 +170,12 @@ OF_RECONCILERS: Mapping[str, Callable[[ReconcilerRecord], float | None]] = Mappi
         "reconciler_failing": attrgetter("is_failing"),
     }
 )
-"""What each of these is, of one reconciler; None while it never ran."""
+"""The value of each reconciler metric, read from its record; None if the reconciler never ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerMetrics:
-    """One live worker."""
+    """The numbers of one live worker, in seconds."""
 
     worker_id: int
     hostname: str
@@ -186,7 +186,7 @@ class WorkerMetrics:
 
 @dataclass(frozen=True, slots=True)
 class JobMetrics:
-    """All jobs of one name, or all others."""
+    """The numbers of all jobs of one name, or of all jobs under OTHERS."""
 
     name: str
     counters: Mapping[str, int]
@@ -195,7 +195,7 @@ class JobMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """All numbers, at one moment."""
+    """All numbers at one moment."""
 
     counters: Mapping[str, int]
     histograms: Mapping[str, Histogram]
@@ -203,27 +203,27 @@ class Metrics:
     workers_active: int = 0
     workers: Sequence[WorkerMetrics] = field(default=())
     jobs: Sequence[JobMetrics] = field(default=())
-    """The counters and histograms of jobs, by name; together they are those above."""
+    """The job counters and histograms by job name; their sums are those above."""
     reconcilers: Sequence[ReconcilerRecord] = field(default=())
-    """Those of the leader, which write their own numbers down every half minute."""
+    """The leader's reconcilers; the leader stores their numbers every half minute."""
 
 
 Key = tuple[str, str]
 
 
 class Amount(NamedTuple):
-    """A number, and the seconds that it took where that is measured."""
+    """A count, and the sum of the measured seconds (0 for plain counters)."""
 
     number: int
     seconds: float = 0.0
 
 
 Tally = dict[Key, Amount]
-"""By metric and bucket; the bucket of a counter is empty."""
+"""Amounts by metric name and bucket; the bucket of a counter is an empty text."""
 
 
 def add(some: Tally, more: Tally) -> Tally:
-    """Both together."""
+    """Return the sum of two tallies."""
     total = dict(some)
     for key, amount in more.items():
         before = total.get(key, Amount(0))
@@ -232,13 +232,13 @@ def add(some: Tally, more: Tally) -> Tally:
 
 
 def counters_of(tally: Tally) -> dict[str, int]:
-    """All counters of events, in their order; one that never moved is zero."""
+    """Return all counters of events in the order of METRICS; those that are not in the tally are zero."""
     names = [name for name, metric in METRICS.items() if metric.kind is Kind.COUNTER and metric.labels != _RECONCILER]
     return {name: tally.get((name, ""), Amount(0)).number for name in names}
 
 
 def histograms_of(tally: Tally) -> dict[str, Histogram]:
-    """All histograms, in their order."""
+    """Return all histograms in the order of METRICS."""
     return {name: _histogram(name, metric, tally) for name, metric in METRICS.items() if metric.buckets_s}
 
 
@@ -252,9 +252,10 @@ def _histogram(name: str, metric: Metric, tally: Tally) -> Histogram:
 
 
 def admitted(known: Mapping[str, bool], found: Iterable[tuple[str, bool]]) -> set[str]:
-    """The names that have numbers of their own: those that had, and the first of those that come.
+    """Return the job names that get series of their own: the known ones, then found ones while there is room.
 
-    Each with whether it is in the catalogue: the others leave room for those that are.
+    Both give for each name whether it is registered. At most UNREGISTERED_SHOWN_MAX names are not, so that there is
+    room for registered ones.
     """
     shown = set(known)
     plain = sum(not registered for registered in known.values())
@@ -267,7 +268,7 @@ def admitted(known: Mapping[str, bool], found: Iterable[tuple[str, bool]]) -> se
 
 
 def jobs_of(tally: Tally, by_job: Mapping[str, Tally]) -> list[JobMetrics]:
-    """Each name in order, and what is left of the whole for all others."""
+    """Return the numbers of each job name in order, and under OTHERS the remainder of the whole tally."""
     rest = {key: amount for key, amount in tally.items() if METRICS[key[0]].labels == _JOB}
     for mine in by_job.values():
         rest = add(rest, {key: Amount(-amount.number, -amount.seconds) for key, amount in mine.items()})
@@ -284,7 +285,7 @@ def _own(found: Mapping[str, T]) -> dict[str, T]:
 
 
 def metrics_markdown() -> str:
-    """The page `docs/reference/metrics.md`."""
+    """Return the text of `docs/reference/metrics.md`."""
     lines = [
         "# Metrics",
         "",

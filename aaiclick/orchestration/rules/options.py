@@ -1,4 +1,4 @@
-"""The options of tasks and of workflows, as type checkers see them: the same for a decorator and for one call."""
+"""TypedDicts of the options of tasks, jobs and registered jobs; decorators and single calls take the same ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aaiclick.orchestration.rules.triggers import Trigger
 
 
 class TaskOptions(TypedDict, total=False):
-    """What `@task(…)`, `.options(…)` and `create_task` take."""
+    """The options of `@task(…)`, `.options(…)` and `create_task`."""
 
     name: str
     max_retries: int | None
@@ -24,7 +24,7 @@ class TaskOptions(TypedDict, total=False):
 
 
 class JobOptions(TypedDict, total=False):
-    """What `@job(…)`, `.options(…)` and `create_job` take."""
+    """The options of `@job(…)`, `.options(…)` and `create_job`."""
 
     name: str
     key: str | None
@@ -35,7 +35,7 @@ class JobOptions(TypedDict, total=False):
 
 
 class EntryOptions(TypedDict, total=False):
-    """What `register_job` and `upsert_registered_job` take beside what every entry has."""
+    """The optional arguments of `register_job` and `upsert_registered_job`."""
 
     timezone: str | None
     missed_runs: MissedRuns | Literal["none", "latest", "all"] | None

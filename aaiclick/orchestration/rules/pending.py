@@ -1,4 +1,4 @@
-"""Why a task is not running: what was found of it, weighed in the order in which it would hold the task back."""
+"""Decides why a task is not running: takes the stored facts of a task and returns the first reason that applies."""
 
 from __future__ import annotations
 
@@ -13,58 +13,58 @@ from aaiclick.orchestration.rules.validation import escape_for_terminal
 from aaiclick.wording import counted
 
 UNREPORTED_S_MIN = 10
-"""A report that takes so long is worth a word."""
+"""Seconds after which a worker's unreported results are mentioned."""
 
 
 class Reason(StrEnum):
-    """What holds a task back."""
+    """Why a task is not running."""
 
     ENDED = "ended"
-    """Nothing: it has ended."""
+    """The task has ended."""
     HELD = "held"
-    """Nothing: a worker has it."""
+    """A worker has claimed or runs the task."""
     CLEANUP = "cleanup"
-    """Its worker was lost, and it is being cleaned up."""
+    """The task's worker was lost, and the task is in PENDING_CLEANUP."""
     JOB_ENDED = "job_ended"
-    """Its job has ended."""
+    """The task's job has ended."""
     WAITS = "waits"
-    """Tasks or groups that come before it, or before a group around it."""
+    """Tasks or groups that precede the task, or a group that contains it, are open."""
     NEWS = "news"
-    """Nothing that it waits for is open, and it is about to be told."""
+    """Nothing that the task waits for is open any more, but a postponed ripple has not updated its counter yet."""
     DELAYED = "delayed"
-    """Its time has not come, as after a failed attempt."""
+    """The task's `run_after` has not come, as after a failed attempt."""
     UNQUEUED = "unqueued"
-    """Nothing, and still it is not in the queue: it is about to be put there."""
+    """The task waits for nothing, but it is not in the queue yet."""
     RESERVED = "reserved"
-    """Its job is kept for one process, which runs it with `job_test`."""
+    """The job is reserved for one process, which runs it with `job_test`."""
     NO_WORKER = "no_worker"
     """No worker is live."""
     DRAINING = "draining"
-    """All live workers are asked to leave, and take nothing more."""
+    """All live workers are draining and claim no more tasks."""
     BUSY = "busy"
-    """All slots of the live workers are taken."""
+    """All slots of the live workers that are not draining are taken."""
     IN_LINE = "in_line"
-    """Nothing but those before it in the queue."""
+    """Only the tasks before it in the queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """A task or group that is waited for."""
+    """A task or group that the task waits for."""
 
     id: int
     kind: str
     name: str
     status: str
-    """A task's status; of a group, open or failed."""
+    """The status of a task; "open" or "failed" for a group."""
     open_count: int = 0
-    """How many of the tasks and groups directly in a group are not complete."""
+    """The number of tasks and groups directly in a group that are not complete."""
     gate: str | None = None
-    """The group around the task that waits for it; None if the task itself does."""
+    """The name of the group around the task that waits for the blocker; None if the task itself waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A worker, as far as it holds this task or its job."""
+    """The worker that holds the task, or that its job is reserved for."""
 
     id: int
     name: str | None = None
@@ -72,24 +72,24 @@ class Holder:
     pid: int = 0
     is_live: bool = False
     unreported_s: float = 0.0
-    """For how long it has had results that it could not report."""
+    """Seconds since when the worker has had results that it could not report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """The workers that are live."""
+    """The live workers, counted, with their slots."""
 
     live: int = 0
     draining: int = 0
     full: int = 0
-    """Of those that are not draining: how many have no free slot."""
+    """The number of workers that are not draining and have no free slot."""
     slots: int = 0
     taken: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was found of a task."""
+    """The stored facts of a task from which `judge` decides."""
 
     task_id: int
     job_id: int
@@ -102,15 +102,15 @@ class Facts:
     unmet: bool = False
     blockers: Sequence[Blocker] = ()
     more: int = 0
-    """How many others it waits for besides `blockers`, at least."""
+    """A lower bound of how many others the task waits for besides `blockers`."""
     is_cut: bool = False
-    """It has so many predecessors that not all were looked at."""
+    """Whether the task has so many predecessors that not all were read."""
     run_after: datetime | None = None
     in_queue: bool = False
     before: int = 0
-    """How many are before it in the queue."""
+    """The number of tasks before it in the queue."""
     before_max: int = 1
-    """Counting ends here."""
+    """The limit at which that count ended."""
     holder: Holder | None = None
     claimed_at: datetime | None = None
     kept_by: Holder | None = None
@@ -130,21 +130,21 @@ class Pending:
     line: str
     waits_for: Sequence[Blocker] = ()
     more: int = 0
-    """How many others it waits for that are not listed."""
+    """How many others the task waits for that are not in `waits_for`."""
     run_after: datetime | None = None
     delay_s: float | None = None
-    """Until `run_after`, by the database's time; never below zero."""
+    """Seconds until `run_after`, by the database's time; never below zero."""
     before: int | None = None
-    """How many are before it in the queue; counting ends at a thousand."""
+    """The number of tasks before it in the queue; counting ends at a thousand."""
     worker_id: int | None = None
-    """Who holds it, or is the only one who may."""
+    """The worker that holds the task, or for which its job is reserved."""
     live_workers: int | None = None
     slots: int | None = None
     slots_taken: int | None = None
 
 
 def judge(facts: Facts) -> Pending:
-    """The first thing that holds the task back."""
+    """Return why the task is not running, with the facts and the sentence that belong to the reason."""
     reason = find_reason(facts)
     delay_s = None
     if facts.run_after is not None:
@@ -171,7 +171,7 @@ def judge(facts: Facts) -> Pending:
 
 
 def find_reason(facts: Facts) -> Reason:
-    """What comes first of all that holds it back."""
+    """Return the first reason that applies, in the order in which they would hold the task back."""
     if facts.status in ENDED_TASK:
         return Reason.ENDED
     if facts.status in LIVE_TASK:

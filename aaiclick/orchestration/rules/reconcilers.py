@@ -1,4 +1,4 @@
-"""What became of a reconciler, which the leader writes down."""
+"""`ReconcilerRecord`: the stored outcome of a reconciler's runs, which the leader writes."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class ReconcilerRecord:
-    """All runs of one reconciler, under whoever led."""
+    """The totals of all runs of one reconciler, under all leaders."""
 
     name: str
     runs: int = 0
     done: int = 0
-    """How many things it found to do, in all."""
+    """The number of things that all runs found to do."""
     failures: int = 0
-    """How many of the runs failed."""
+    """The number of runs that failed."""
     seconds: float = 0.0
-    """What all of them took."""
+    """The duration of all runs together."""
     ran_at: datetime | None = None
-    """When it ran last."""
+    """When the reconciler last ran; None if never."""
     ran_s_ago: float | None = None
-    """The same, by the database's time."""
+    """Seconds since then, by the database's time."""
     trouble: str | None = None
-    """Why it failed last."""
+    """The error of the last run that failed."""
     trouble_at: datetime | None = None
 
     @property
     def is_failing(self) -> bool:
-        """Whether its last run failed."""
+        """Whether the last run failed."""
         return self.trouble_at is not None and self.ran_at is not None and self.trouble_at >= self.ran_at

@@ -1,4 +1,4 @@
-"""Whether a failed task is tried again, and when."""
+"""Retry policies, and the decision whether a failed or crashed task is tried again and after what delay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RETRIES_MAX = 1_000_000
 DELAY_S_MAX = 30 * 24 * 3600.0
 FACTOR_MAX = 1000.0
 
-# What no further attempt can mend: the code cannot be imported, or what it returns cannot be stored.
+# Errors that no further attempt can mend: the code cannot be imported, or its result cannot be stored.
 NEVER_RETRIED = (
     "aaiclick.errors.EntrypointError",
     "aaiclick.errors.ValueNotPortable",
@@ -64,14 +64,14 @@ class RetryPolicy:
         object.__setattr__(self, "no_retry_on", _checked_names("no_retry_on", self.no_retry_on))
 
     def to_json(self) -> str | None:
-        """What differs from the default policy as JSON, or None if nothing does."""
+        """Return the fields that differ from the default policy as JSON, or None if none does."""
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         differing = {name: value for name, value in own.items() if value != getattr(_DEFAULT, name)}
         return json.dumps(differing, separators=(",", ":")) if differing else None
 
     @classmethod
     def from_json(cls, text: str | None) -> RetryPolicy:
-        """The policy of such a text."""
+        """Return the policy of a text that `to_json` returned; raise InputError if it has unknown fields."""
         if text is None:
             return _DEFAULT
         given = json.loads(text)
@@ -82,7 +82,7 @@ class RetryPolicy:
 
 
 def after_failure(policy: RetryPolicy, attempt: int, error_types: Sequence[str], draw: float) -> Retry | GiveUp:
-    """What follows a failure that came after `attempt` earlier ones; `draw` is a random number from 0 to 1.
+    """Decide what follows a failure after `attempt` earlier ones; `draw` is a random number from 0 to 1 for the jitter.
 
     `error_types` are the dotted names of the error's class and of its bases, nearest first.
     """
@@ -100,9 +100,9 @@ def after_failure(policy: RetryPolicy, attempt: int, error_types: Sequence[str],
 
 
 def after_crash(policy: RetryPolicy, crashes: int, crashes_max: int, draw: float) -> Retry | GiveUp:
-    """What follows the death of the process that ran the task, after `crashes` earlier ones.
+    """Decide what follows the death of the process that ran the task, after `crashes` earlier ones.
 
-    It takes no attempt: `max_retries` is about errors of the task, and this one may not have been its fault.
+    A crash does not count as an attempt: `max_retries` limits errors of the task, and it may not have caused this one.
     """
     if crashes + 1 >= crashes_max:
         return GiveUp(f"its process died {crashes + 1} times")
@@ -111,7 +111,7 @@ def after_crash(policy: RetryPolicy, crashes: int, crashes_max: int, draw: float
 
 
 def backoff_s(policy: RetryPolicy, attempt: int) -> float:
-    """The longest delay after so many earlier failures."""
+    """Return the delay in seconds after so many earlier failures, before jitter shortens it."""
     try:
         return min(policy.delay_s * float(policy.factor) ** attempt, policy.delay_s_max)
     except OverflowError:

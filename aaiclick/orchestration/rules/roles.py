@@ -1,4 +1,4 @@
-"""What a token allows: each role may do all that those before it may."""
+"""The roles of tokens, in rising order: each includes the rights of those before it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What somebody may do."""
+    """The rights of a token's holder."""
 
     VIEWER = "viewer"
-    """Look at everything."""
+    """Read everything except the audit."""
     OPERATOR = "operator"
-    """Also cancel, clear, retry, replay, drain and stop; run what is registered."""
+    """Also cancel, clear, retry, replay, drain and stop; run registered jobs."""
     AUTHOR = "author"
-    """Also say what is to be run: submit jobs and register them."""
+    """Also submit jobs and register them."""
     ADMIN = "admin"
-    """Also read who changed what."""
+    """Also read the audit: who changed what."""
 
     def may(self, needed: Role) -> bool:
-        """Whether this role includes the other."""
+        """Return whether this role includes the needed one."""
         order = list(Role)
         return order.index(self) >= order.index(needed)

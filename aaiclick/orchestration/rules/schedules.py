@@ -1,4 +1,4 @@
-"""What becomes of the times of a schedule that have come: which of them run, which were missed, when it fires next."""
+"""Decides about due schedules: which fire times run, which were missed, when the next one is. Also backfill rules."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from aaiclick.orchestration.rules.cron import Schedule, fires, latest_fires, nex
 from aaiclick.orchestration.rules.validation import shorten
 
 PUNCTUAL_S = 60.0
-"""A time that is noticed within this is not missed: it takes so long until another leads, at the worst."""
+"""A fire time noticed within so many seconds is not missed: the longest time until another process leads."""
 
 MISSED_MAX_DEFAULT = 10
 MISSED_MAX = 1_000
 COUNTED_MAX = 1_000
-"""How many missed times are counted; beyond, it is «more than»."""
+"""Missed times are counted up to this; a count of one more means «more than»."""
 
 BACKFILL_MAX = 10_000
-"""How many times one backfill may cover."""
+"""Fire times that one backfill may cover."""
 
 PARALLEL_MAX = 1_000
 
 YEAR_MIN = 1970
-"""Earlier, time zones were not what they are, and nothing was scheduled by them."""
+"""The first year of a backfill's range: time zone data of earlier years is unreliable."""
 
 
 class MissedRuns(StrEnum):
-    """What becomes of times that passed while nobody led."""
+    """What is done about fire times that passed while no process led."""
 
     NONE = "none"
     LATEST = "latest"
@@ -39,7 +39,7 @@ class MissedRuns(StrEnum):
 
 
 class Overlap(StrEnum):
-    """What becomes of a time at which an earlier run has not ended."""
+    """What is done about a fire time at which an earlier run has not ended."""
 
     ALLOW = "allow"
     SKIP = "skip"
@@ -47,7 +47,7 @@ class Overlap(StrEnum):
 
 
 class FireOutcome(StrEnum):
-    """What became of one time of a schedule."""
+    """What was done about one fire time."""
 
     RUN = "run"
     SKIPPED = "skipped"
@@ -55,7 +55,7 @@ class FireOutcome(StrEnum):
 
 
 class BackfillStatus(StrEnum):
-    """How far a backfill is, or how it ended."""
+    """Whether a backfill runs, or how it ended."""
 
     RUNNING = "running"
     COMPLETED = "completed"
@@ -65,7 +65,7 @@ class BackfillStatus(StrEnum):
 
 
 class TimeState(StrEnum):
-    """What became of a time of a schedule so far, by its latest run."""
+    """The state of a fire time, by its latest run."""
 
     NEW = "new"
     SKIPPED = "skipped"
@@ -75,7 +75,7 @@ class TimeState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     GONE = "gone"
-    """It has run, and its job is not kept any more."""
+    """The fire time ran, and its job was deleted by retention."""
 
 
 NEVER_RUN = frozenset({TimeState.NEW, TimeState.SKIPPED})
@@ -84,19 +84,19 @@ HAS_RUN = frozenset({TimeState.COMPLETED, TimeState.FAILED, TimeState.CANCELLED,
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What to do about a schedule whose time has come."""
+    """What to do about a schedule that is due."""
 
     fires: tuple[datetime, ...]
-    """The times to run now, oldest first."""
+    """The fire times to run now, oldest first."""
     missed: int
-    """How many times are not made up for."""
+    """The number of earlier fire times that are not run, at most COUNTED_MAX + 1."""
     next_run_at: datetime
 
 
 def due_fires(
     schedule: Schedule, zone: tzinfo, next_run_at: datetime, now: datetime, missed: MissedRuns, missed_max: int
 ) -> Due:
-    """Decide about all times from `next_run_at` to now."""
+    """Decide about all fire times from `next_run_at` to now; `missed_max` limits how many run with MissedRuns.ALL."""
     before = next_run_at - timedelta(microseconds=1)
     count = 1 if missed is MissedRuns.LATEST else missed_max
     if missed is MissedRuns.NONE:
@@ -110,19 +110,22 @@ def due_fires(
 
 
 def fires_within(schedule: Schedule, zone: tzinfo, start: datetime, end: datetime) -> Iterator[datetime]:
-    """The times from the one moment up to, and without, the other."""
+    """Return the fire times in [start, end)."""
     return takewhile(lambda fire: fire < end, fires(schedule, zone, start - timedelta(microseconds=1)))
 
 
 def is_run(state: TimeState, *, force: bool, failed_only: bool) -> bool:
-    """Whether a backfill runs a time: what waits or runs already is never run beside itself."""
+    """Return whether a backfill runs a fire time in this state; one that is queued or running is never run again."""
     if failed_only:
         return state is TimeState.FAILED
     return state in NEVER_RUN or (force and state in HAS_RUN)
 
 
 def end_of_backfill(runs: Mapping[str, int]) -> BackfillStatus:
-    """How a backfill ended whose runs ended so; what was cancelled has not completed."""
+    """Return the final status of a backfill from the numbers of its runs by job status.
+
+    Cancelled runs count as not completed, like failed ones.
+    """
     completed = runs.get("completed", 0)
     if sum(runs.values()) == completed:
         return BackfillStatus.COMPLETED
@@ -130,7 +133,10 @@ def end_of_backfill(runs: Mapping[str, int]) -> BackfillStatus:
 
 
 def count_times(status: BackfillStatus, total: int, left_alone: int, runs: Mapping[str, int]) -> dict[str, int]:
-    """The times of a backfill by what became of them. Without a run: not come to yet, or not kept any more."""
+    """Return the numbers of a backfill's fire times by state.
+
+    Those without a run are «waiting» while the backfill runs, else «without_run»: never reached, or deleted since.
+    """
     counts = {name: runs[name] for name in ("completed", "failed", "cancelled") if runs.get(name)}
     if running := sum(runs.values()) - sum(counts.values()):
         counts["running"] = running
@@ -142,7 +148,7 @@ def count_times(status: BackfillStatus, total: int, left_alone: int, runs: Mappi
 
 
 def read_when(text: str, field: str) -> date:
-    """A day, or a time with its offset, as people write them."""
+    """Parse an ISO day or time; raise InputError, which names the field, if it is neither. An offset is optional."""
     try:
         if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text, re.ASCII):
             return date.fromisoformat(text)
@@ -153,7 +159,7 @@ def read_when(text: str, field: str) -> date:
 
 
 def read_time(text: str, field: str) -> datetime:
-    """A time with its offset, as people write it."""
+    """Parse an ISO time with its UTC offset; raise InputError, which names the field, if it is none."""
     found = read_when(text, field)
     if isinstance(found, datetime) and found.utcoffset() is not None:
         return found
@@ -162,7 +168,7 @@ def read_time(text: str, field: str) -> datetime:
 
 
 def check_range(start: object, end: object, zone: tzinfo, now: datetime) -> tuple[datetime, datetime]:
-    """The range of a backfill: two times with their zones, in order and past; a day is its midnight in this zone."""
+    """Return the checked range of a backfill: two aware times, in order and past. A date means its start in `zone`."""
     begins, ends = _moment(start, "start", zone), _moment(end, "end", zone)
     if begins.year < YEAR_MIN:
         raise InputError(field="start", value=begins.isoformat(), rule=f"the year {YEAR_MIN} or later", hint="")

@@ -1,4 +1,4 @@
-"""References to values that are not stored anywhere: only where they can be found is."""
+"""`Secret`: a reference to a value in the worker's environment; the reference is stored, the value never is."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SOURCE = re.compile("env:([A-Za-z_][A-Za-z0-9_]{0,199})")
 
 
 class Secret(AnyValue):
-    """A value that a task gets and nobody stores: `Secret("env:NAME")` is read from the worker's environment.
+    """A reference to a value that is never stored: `Secret("env:NAME")` is read from the worker's environment.
 
-    What is shown, stored and sent of it is where the value is found, never the value: a Secret does not have it.
+    A Secret does not contain the value, only its source. The source is what is displayed, stored and sent.
     """
 
     __slots__ = ("source",)
@@ -28,7 +28,7 @@ class Secret(AnyValue):
 
     def __init__(self, source: str) -> None:
         if type(source) is not str or not _SOURCE.fullmatch(source):
-            # whoever passes the value itself by mistake must not find it in the error
+            # if the secret value itself was passed by mistake, it must not appear in the error
             shown = shorten(source) if type(source) is not str or source.startswith("env:") else "***"
             hint = "Write Secret('env:NAME'), where NAME is a variable that the workers have."
             raise InputError(field="Secret", value=shown, rule="env: and the name of a variable", hint=hint)
@@ -36,7 +36,7 @@ class Secret(AnyValue):
 
     @property
     def variable(self) -> str:
-        """The variable that has the value."""
+        """The name of the environment variable that holds the value."""
         return self.source.removeprefix("env:")
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -56,23 +56,23 @@ class Secret(AnyValue):
 
 
 def keeping_secrets(function: Body) -> Body:
-    """Mark a function that gets Secrets as they are, since it hands its arguments on to tasks."""
+    """Mark a function that gets Secrets unresolved, because it passes its arguments on to tasks."""
     setattr(function, _KEEPS, True)
     return function
 
 
 def keeps_secrets(function: object) -> bool:
-    """Whether a function is marked so."""
+    """Return whether `keeping_secrets` has marked the function."""
     return hasattr(function, _KEEPS)
 
 
 def mentions_secrets(text: str | None) -> bool:
-    """Whether a text of values may name Secrets: a quick look."""
+    """Return whether encoded values may contain Secrets: a quick search, which may err to True."""
     return text is not None and '"secret"' in text
 
 
 def secrets_in(value: object) -> Iterator[Secret]:
-    """The Secrets inside plain data."""
+    """Yield the Secrets inside plain data: dicts, lists, tuples and sets."""
     if isinstance(value, Secret):
         yield value
     elif type(value) is dict:
@@ -85,7 +85,7 @@ def secrets_in(value: object) -> Iterator[Secret]:
 
 
 def revealed(value: object, value_of: Callable[[Secret], str]) -> object:
-    """Plain data with the values of its Secrets."""
+    """Return plain data with each Secret replaced by its value."""
     if isinstance(value, Secret):
         return value_of(value)
     if type(value) is dict:

@@ -1,7 +1,7 @@
 """The states of jobs, tasks and workers, and the only moves between them.
 
-The tables below are the truth: `store/transitions` applies them, and `docs/reference/states.md` is printed from
-them by `python -m aaiclick.orchestration.rules.states`.
+The tables below are the single source: `store/transitions` applies them, and
+`python -m aaiclick.orchestration.rules.states` prints `docs/reference/states.md` from them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 
 class JobStatus(StrEnum):
-    """Where a job is."""
+    """The status of a job."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -24,7 +24,7 @@ class JobStatus(StrEnum):
 
 
 class TaskStatus(StrEnum):
-    """Where a task is."""
+    """The status of a task."""
 
     PENDING = "pending"
     CLAIMED = "claimed"
@@ -38,7 +38,7 @@ class TaskStatus(StrEnum):
 
 
 class WorkerStatus(StrEnum):
-    """What a worker is doing."""
+    """The status of a worker."""
 
     ACTIVE = "active"
     IDLE = "idle"
@@ -57,18 +57,18 @@ class RunOutcome(StrEnum):
     CANCELLED = "cancelled"
     CLEARED = "cleared"
     REPAIRED = "repaired"
-    """The claim belonged to no run that goes on, and a repair removed it; no run ends so."""
+    """A repair removed a claim that no longer belonged to a run. No run ends with this outcome."""
 
 
 class RunType(StrEnum):
-    """What started a job."""
+    """Whether a schedule or a person or program started a job."""
 
     SCHEDULED = "scheduled"
     MANUAL = "manual"
 
 
 class PreservationMode(StrEnum):
-    """What becomes of a job's tables that nothing refers to: dropped at once, or kept until the job's TTL."""
+    """Whether a job's unreferenced tables are dropped at once (NONE), or kept until the job's TTL (FULL)."""
 
     NONE = "none"
     FULL = "full"
@@ -81,7 +81,7 @@ State = TypeVar("State", bound=StrEnum)
 
 
 class Move(NamedTuple, Generic[State]):
-    """A named step from any of its source states to its target."""
+    """A named transition from any of its source states to its target."""
 
     name: str
     sources: frozenset[State]
@@ -97,10 +97,10 @@ _T = TaskStatus
 _J = JobStatus
 
 COMPLETE_TASK = frozenset({_T.COMPLETED, _T.SKIPPED})
-"""What satisfies those who wait."""
+"""The statuses that satisfy dependent tasks."""
 ENDED_TASK = frozenset({*COMPLETE_TASK, _T.FAILED, _T.CANCELLED, _T.UPSTREAM_FAILED})
 FAILED_TASK = frozenset({_T.FAILED, _T.UPSTREAM_FAILED})
-"""What fails the job, if the task is critical."""
+"""The statuses of a critical task that fail its job."""
 LIVE_TASK = frozenset({_T.CLAIMED, _T.RUNNING})
 ENDED_JOB = frozenset({_J.COMPLETED, _J.FAILED, _J.CANCELLED})
 
@@ -129,10 +129,10 @@ JOB_MOVES = _moves(
 )
 
 LATE_REPORT = "late_report"
-"""The event of a report that came after its run's end."""
+"""The event of a report that arrived after its run's claim had ended."""
 
 UNMET = MappingProxyType({"expect_warned": "warned", "expect_failed": "failed"})
-"""Events of expectations that were not met, and what they meant for the body."""
+"""Events of expectations that were not met, and the outcome of each: a warning, or an error in the body."""
 
 TASK_NOTES = MappingProxyType(
     {
@@ -150,26 +150,26 @@ JOB_NOTES = MappingProxyType(
         "repair": "what was off in its counters was put right",
     }
 )
-"""Events that are no moves: they say what happened, and change no status."""
+"""Events that are not moves: they record what happened and change no status."""
 
 
 def sources(move: str) -> frozenset[TaskStatus]:
-    """The states from which a task may make the move."""
+    """Return the states from which a task may make the move."""
     return TASK_MOVES[move].sources
 
 
 def target(move: str) -> TaskStatus:
-    """The state in which the move leaves a task."""
+    """Return the state in which the move leaves a task."""
     return TASK_MOVES[move].target
 
 
 def job_sources(move: str) -> frozenset[JobStatus]:
-    """The states from which a job may make the move."""
+    """Return the states from which a job may make the move."""
     return JOB_MOVES[move].sources
 
 
 def job_target(move: str) -> JobStatus:
-    """The state in which the move leaves a job."""
+    """Return the state in which the move leaves a job."""
     return JOB_MOVES[move].target
 
 
@@ -177,7 +177,7 @@ def job_target(move: str) -> JobStatus:
 
 
 def states_markdown() -> str:
-    """The page `docs/reference/states.md`."""
+    """Return the text of `docs/reference/states.md`."""
     return "\n".join(
         [
             "# States",
@@ -211,7 +211,7 @@ def _section(states: type[State], moves: Mapping[str, Move[State]], ended: froze
     ]
     lines += ["", f"Ended: {_listed(states, ended)}.", "", "```mermaid", "stateDiagram-v2", "    [*] --> pending"]
     for move in moves.values():
-        if move.sources != frozenset(states):  # a move from everywhere would hide the rest of the diagram
+        if move.sources != frozenset(states):  # arrows from every state would clutter the diagram
             lines += [f"    {state} --> {move.target}: {move.name}" for state in states if state in move.sources]
     lines += [f"    {state} --> [*]" for state in states if state in ended]
     return [*lines, "```"]

@@ -1,7 +1,8 @@
-"""When a task or a group runs, given how what it waits for has ended; kept in counters, never by looking at all inputs.
+"""Trigger rules: whether a task or group (a node) runs, given how its inputs, the nodes before it, have ended.
 
-Four rules wait for all inputs and differ in the ends that they bear; two need one input only. `unmet`: what still holds
-the node back, 0 once it may run. `awaited`, for the rules that need one: inputs that may still meet it.
+Decisions are made from counters, so that an ending input never needs a look at all others. Four rules wait for all
+inputs and differ in the ends they accept; two need one input only. `unmet` counts what still holds the node back: at
+0 it may run. `awaited`, only for rules that need one input, counts the inputs that may still meet the rule.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class When(StrEnum):
 
 
 Trigger = When | Literal["all_completed", "all_done", "one_completed", "one_failed", "none_failed", "always"]
-"""A rule, or its name."""
+"""A trigger rule or its name."""
 
 ONE = frozenset({When.ONE_COMPLETED, When.ONE_FAILED})
 """The rules that need one input only."""
@@ -35,11 +36,11 @@ BEARS_FAILED = frozenset({When.ALL_DONE, When.ALWAYS})
 BEARS_CANCELLED = frozenset({When.NONE_FAILED, When.ALWAYS})
 
 MET, NEVER = 0, -1
-"""What `awaited` is once a rule that needs one input was met, or never will be."""
+"""Values of `awaited` once a rule that needs one input was met, or can no longer be met."""
 
 
 def check_when(when: object) -> When:
-    """The rule of this name."""
+    """Return the rule of this name, or raise InputError."""
     try:
         return When(str(when))
     except ValueError:
@@ -48,13 +49,13 @@ def check_when(when: object) -> When:
 
 
 class Standing(Enum):
-    """What a node means for those who wait for it."""
+    """The state of an input, as far as it matters to the nodes that wait for it."""
 
     OPEN = "open"
     MET = "met"
     SKIPPED = "skipped"
     FAILING = "failing"
-    """A group in which something failed, and something goes on."""
+    """A group in which a member failed while others have not ended."""
     FAILED = "failed"
     CANCELLED = "cancelled"
 
@@ -64,7 +65,7 @@ AMISS = frozenset({Standing.FAILING, Standing.FAILED, Standing.CANCELLED})
 
 
 class Fate(Enum):
-    """What comes of a node."""
+    """The decision about a node: it waits on, runs, is doomed to UPSTREAM_FAILED, or is skipped."""
 
     WAITS = "waits"
     RUNS = "runs"
@@ -74,20 +75,20 @@ class Fate(Enum):
 
 @dataclass(slots=True)
 class News:
-    """How many inputs came to which end."""
+    """The number of a node's inputs by how they ended."""
 
     complete: int = 0
     """Completed or skipped."""
     skipped: int = 0
-    """Of these, skipped."""
+    """Those of `complete` that were skipped."""
     failed: int = 0
-    """Inputs that failed: a group may go on for a while."""
+    """Inputs that failed, including groups that have not ended."""
     ended: int = 0
-    """Of these, those that have ended. A group may fail first and end later."""
+    """Those of `failed` that have ended; a group may fail first and end later."""
     cancelled: int = 0
 
     def add(self, standing: Standing) -> None:
-        """Count one input that stands like this."""
+        """Count one input of this standing."""
         self.complete += standing in (Standing.MET, Standing.SKIPPED)
         self.skipped += standing is Standing.SKIPPED
         self.failed += standing in (Standing.FAILING, Standing.FAILED)
@@ -97,17 +98,17 @@ class News:
 
 @dataclass(slots=True, frozen=True)
 class Verdict:
-    """How a node waits, and what comes of it."""
+    """The counters of a node, and its fate."""
 
     unmet: int
     awaited: int
     amiss: bool
-    """An input failed or was cancelled, of a rule that needs one."""
+    """Whether an input failed or was cancelled; only for rules that need one input."""
     fate: Fate
 
 
 def is_satisfied(when: When, standing: Standing) -> bool:
-    """Whether a rule that needs all inputs waits no more for one that stands like this."""
+    """Return whether a rule that needs all inputs no longer waits for an input of this standing."""
     if standing is Standing.FAILED:
         return when in BEARS_FAILED
     if standing is Standing.CANCELLED:
@@ -116,14 +117,14 @@ def is_satisfied(when: When, standing: Standing) -> bool:
 
 
 def is_broken(when: When, standing: Standing) -> bool:
-    """Whether a rule that needs all inputs can never be met after one that stands like this."""
+    """Return whether an input of this standing makes a rule that needs all inputs impossible to meet."""
     if standing in (Standing.FAILED, Standing.FAILING):
         return when not in BEARS_FAILED
     return standing is Standing.CANCELLED and when not in BEARS_CANCELLED
 
 
 def judge(when: When, inputs: int, news: News) -> Verdict:
-    """A node with so many inputs, of which this is known."""
+    """Judge a node with so many inputs, of which `news` have ended."""
     if when in ONE:
         return _judge_one(when, inputs, False, news)
     met = news.complete
@@ -135,16 +136,16 @@ def judge(when: When, inputs: int, news: News) -> Verdict:
 
 
 def learn(when: When, unmet: int, awaited: int, amiss: bool, news: News) -> Verdict:
-    """The same node once it was told more."""
+    """Judge a node again from its stored counters, when further inputs have ended."""
     if when in ONE:
         if awaited <= MET:
-            return Verdict(unmet, awaited, amiss, Fate.WAITS)  # decided before: what ends later changes nothing
+            return Verdict(unmet, awaited, amiss, Fate.WAITS)  # decided earlier: later ends change nothing
         return _judge_one(when, awaited, amiss, news)
     return judge(when, unmet, news)
 
 
 def decided(awaited: int, amiss: bool) -> Verdict | None:
-    """What a node whose rule needs one input was told for good; None if it still waits for that."""
+    """Return the final verdict of a node whose rule needs one input; None if it still waits."""
     if awaited > MET:
         return None
     if awaited == MET:
@@ -153,7 +154,7 @@ def decided(awaited: int, amiss: bool) -> Verdict | None:
 
 
 def _judge_one(when: When, awaited: int, amiss: bool, news: News) -> Verdict:
-    failed = news.failed or news.ended  # of a group, the end may be told before the failure
+    failed = news.failed or news.ended  # a group's end may arrive before its failure
     amiss = amiss or bool(failed or news.cancelled)
     if failed if when is When.ONE_FAILED else news.complete > news.skipped:
         return Verdict(0, MET, amiss, Fate.RUNS)

@@ -1,10 +1,11 @@
-"""The type variables of the front door: what a task or a workflow takes, and what it gives."""
+"""The type variables of the public API: parameters and results of tasks and jobs. Used by type checkers only."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # those of typing have no defaults yet; checkers know these without a package that is installed
+# The type variables of typing have no defaults yet. Checkers know typing_extensions even where it is not installed.
+if TYPE_CHECKING:
     from typing_extensions import ParamSpec, TypeVar
 
     P = ParamSpec("P", default=...)
@@ -12,7 +13,7 @@ if TYPE_CHECKING:  # those of typing have no defaults yet; checkers know these w
     Given = TypeVar("Given", default=Any, covariant=True)
 
     class AnyValue(Any):  # type: ignore[misc]  # that is what it is for
-        """What stands for a value that no checker can know: a group, a secret. It is taken where any value is."""
+        """Base of placeholders (a group, a Secret) whose value a checker cannot know: accepted where any value is."""
 else:
     from typing import ParamSpec, TypeVar
 

@@ -1,4 +1,4 @@
-"""The one validator of what comes from outside: names, keys, ids, paging, filters; and how values are shown."""
+"""Checks of input from outside (names, keys, ids, paging, filters), and safe texts of values for messages and logs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HIDDEN = re.compile(
 )
 _JOINERS = "\u200c\u200d"
 _SECRET_FIELD = re.compile(r"passw|secret|token(?! (?:id|name)$)|api_?key|credential", re.IGNORECASE)
-# A name goes on for so many characters at most: else a text like tokentokentoken… would be searched for minutes.
+# The rest of a name is limited to 100 characters: otherwise a text like tokentokentoken… would be searched for minutes.
 _SECRET_PAIR = re.compile(
     r"((?:passw|secret|token|api_?key|credential)\w{0,100}+['\"]?\s*[:=,]\s*['\"]?)[^\s,'\")}\]]+", re.IGNORECASE
 )
@@ -40,7 +40,7 @@ Status = TypeVar("Status", bound=StrEnum)
 
 
 def shorten(value: object, limit: int = 80) -> str:
-    """The value as an error message shows it: one short, harmless line, whatever its repr does."""
+    """Return the value as one short line for an error message, with secrets masked, whatever its repr does."""
     try:
         if (text := written(value)) is None:
             text = repr(value[:1000]) if isinstance(value, str | bytes) else _brief(limit).repr(value)
@@ -58,17 +58,17 @@ def _brief(limit: int) -> reprlib.Repr:
 
 
 def shown(value: object, field: str) -> str:
-    """The value shortened, or stars where the field's name says that it is a secret."""
+    """Return the value shortened, or stars if the field's name says that it is a secret."""
     return "***" if _SECRET_FIELD.search(field) else shorten(value)
 
 
 def mask_secrets(text: str) -> str:
-    """The text with passwords of URLs, tokens of ours and values that are called a secret replaced by stars."""
+    """Replace passwords in URLs, tokens of aaiclick and values of names like «secret» by stars."""
     return _SECRET_PAIR.sub(r"\1***", _OUR_TOKEN.sub(r"\1***", _URL_PASSWORD.sub(r"\1***@", text)))
 
 
 def escape_for_terminal(text: str) -> str:
-    """The text with control, ANSI, bidirectional and invisible characters written as escapes, on one line."""
+    """Escape control, ANSI, bidirectional and invisible characters and line breaks."""
     return _HIDDEN.sub(lambda found: _escaped(ord(found[0])), text)
 
 
@@ -82,7 +82,7 @@ def _escaped(code: int) -> str:
 
 
 def is_storable(text: str) -> bool:
-    """Whether every database can hold the text: no NUL, no lone surrogate."""
+    """Return whether every database can store the text: no NUL, no lone surrogate."""
     if "\0" in text:
         return False
     if text.isascii():
@@ -95,9 +95,9 @@ def is_storable(text: str) -> bool:
 
 
 def check_name(value: object, field: str = "name") -> str:
-    """A name that means the same, and looks the same, on every database and page.
+    """Return the name if it compares and displays alike on every database and page, else raise InputError.
 
-    Blanks at the ends are refused: MariaDB takes "a" and "a " for the same name, the others do not.
+    Blanks at the ends are refused: for MariaDB "a" and "a " are equal, for the others they are not.
     """
     text = _line(value, field, NAME_LENGTH_MAX)
     if not text.strip().strip(_JOINERS):
@@ -108,7 +108,7 @@ def check_name(value: object, field: str = "name") -> str:
 
 
 def check_key(value: object, field: str = "key") -> str:
-    """A client's own key of a job: the rule of names."""
+    """Check a job's idempotency key, by the rules of names."""
     return check_name(value, field)
 
 
@@ -124,7 +124,7 @@ def _line(value: object, field: str, length_max: int) -> str:
 
 
 def like_pattern(value: object, field: str = "name_like") -> tuple[str, str]:
-    r"""A LIKE pattern and its escape character: in it % and _ are wild, and all else, \ too, means itself."""
+    r"""Return a LIKE pattern and its escape character. % and _ are wildcards, all else is literal, even \."""
     return _line(value, field, PATTERN_LENGTH_MAX).replace("!", "!!"), "!"
 
 
@@ -132,12 +132,12 @@ def like_pattern(value: object, field: str = "name_like") -> tuple[str, str]:
 
 
 def check_id(value: object, field: str = "id") -> int:
-    """An id as the database can hold it: a whole number from 1 to 2**63 - 1."""
+    """Return the id if it is an int from 1 to 2**63 - 1, else raise InputError."""
     return _whole(value, field, 1, ID_MAX, "Ids are positive 63-bit numbers.")
 
 
 def check_paging(limit: object = None, offset: object = None) -> tuple[int, int]:
-    """The size and start of a page; None means the default."""
+    """Return the checked limit and offset of a page; None means the default."""
     hint = "Ask for further pages with offset."
     size = LIMIT_DEFAULT if limit is None else _whole(limit, "limit", 1, LIMIT_MAX, hint)
     start = 0 if offset is None else _whole(offset, "offset", 0, ID_MAX, "The first row has offset 0.")
@@ -153,7 +153,7 @@ def _whole(value: object, field: str, least: int, most: int, hint: str) -> int:
 
 
 def check_seconds(value: object, field: str, hint: str = "") -> float:
-    """A length of time that every clock and database can add to a date."""
+    """Return a duration that every clock and database can add to a date: above 0 and at most ten years."""
     if type(value) not in (int, float) or not 0 < value <= SECONDS_MAX:  # type: ignore[operator]
         _refuse(field, value, f"a number of seconds above 0, at most {SECONDS_MAX:.0f}", hint)
     return value  # type: ignore[return-value]
@@ -163,7 +163,7 @@ def check_seconds(value: object, field: str, hint: str = "") -> float:
 
 
 def check_status(value: object, kind: type[Status], field: str = "status") -> Status:
-    """The member that a text names, in upper or lower case."""
+    """Return the member that a text names, in upper or lower case; raise InputError if there is none."""
     known = {member.value: member for member in kind}
     if isinstance(value, kind):
         return value

@@ -1,1 +1,1 @@
-"""Who asks, and what they may: tokens, quotas, refusals."""
+"""Authentication and authorization of requests: tokens and roles, quotas per token, and counts of refusals."""

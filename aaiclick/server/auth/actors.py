@@ -1,4 +1,4 @@
-"""Who asks, what they may do, and writing down what they change."""
+"""The actor of a request, the role that a route needs, and the audit of what the actor changes."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ from aaiclick.orchestration.rules.roles import Role
 from aaiclick.server.transport.query_strings import check_query
 
 BEARER = HTTPBearer(auto_error=False, description="A token made by `aaiclick token create`.")
-"""For the document of the interface: the door has looked at the token before."""
+"""Only for the OpenAPI document: the middleware has already checked the token."""
 
 
 class Actor:
-    """Who asks: the token that opened the door."""
+    """The sender of a request: the token it was authenticated with."""
 
     def __init__(self, token: Token) -> None:
         self.token = token
 
     def changes(self, verb: str, target: str) -> AbstractAsyncContextManager[Change]:
-        """What they are about to change is written down first, and its outcome after."""
+        """Return a context manager that writes the change to the audit before the block, and its outcome after it."""
         return audited(self.token, verb, target)
 
 
 def needs(role: Role) -> Any:
-    """Let in who has this role, or one that includes it."""
+    """Return a FastAPI dependency that raises NotAllowed unless the token's role includes this one.
+
+    It also checks the query string, and returns the `Actor`.
+    """
 
     async def check(request: Request, _: Annotated[Any, Depends(BEARER)]) -> Actor:
         token: Token = request.state.token

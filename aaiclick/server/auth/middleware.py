@@ -1,4 +1,4 @@
-"""The door: who may come in, by which name the server was asked, and how much may be brought in."""
+"""The ASGI middleware of every request: head limits, Host and Origin, token, quota and body; then errors as answers."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from aaiclick.server.transport.request_heads import check_head
 from aaiclick.telemetry.fields import about
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-"""What needs no token, and tells nothing but yes or no."""
+"""Paths that need no token; their answers say only yes or no."""
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 REQUESTS_MAX, REQUESTS_EACH, REQUESTS_KEPT, REQUESTS_FEW = 200, 64, 40, 8
-"""At once: in all, of one token, the last ones, and how many a token may have to get one of those."""
+"""Concurrent requests: in all, per token, the number kept back, and how many a token may have to get one of those."""
 
 SAFE_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -44,7 +44,7 @@ log = logging.getLogger("aaiclick.server")
 
 
 class AuthMiddleware:
-    """Every request passes here, before anything of it is read."""
+    """Checks every request before a route reads it, and turns exceptions into answers."""
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str] = ()) -> None:
         self.app = app
@@ -55,15 +55,15 @@ class AuthMiddleware:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        if scope["type"] != "http":  # there are no web sockets here
+        if scope["type"] != "http":  # web sockets are not supported
             await send({"type": "websocket.close", "code": 1008})
             return
-        # the connection to the state was opened in the surroundings of the lifespan: each request has a copy of them
+        # the database connection is in the context variables of the lifespan: each request runs in a copy of these
         around: contextvars.Context = scope["app"].state.surroundings
         await asyncio.create_task(self._enter(scope, receive, send), context=around.copy())
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] == "HEAD":  # what GET would be answered with, without its body
+        if scope["method"] == "HEAD":  # answered like GET, without the body
             scope, send = {**scope, "method": "GET"}, _head_of(send)
         begun = False
 
@@ -87,13 +87,16 @@ class AuthMiddleware:
         except Exception as error:
             known = explain(error, settings().sql_url)
             if known is None:
-                path = shown_path(scope["path"])  # whatever was asked for stays in its line
+                path = shown_path(scope["path"])  # escaped, so that it cannot begin a new log line
                 log.exception("%s %s failed", scope["method"], path, extra=about(**_named(scope)))
             if not begun:
                 await (fault() if known is None else problem_of(known))(scope, receive, tell)
 
     async def _check(self, scope: Scope, receive: Receive, place: ExitStack) -> Receive:
-        """Refuse who may not come in, and who has too much under way; gives what was brought along, read."""
+        """Raise if the request is not allowed or its token has too many under way; return a `receive` with the body.
+
+        The request's place in the quota is entered into `place`.
+        """
         headers = Headers(scope=scope)
         check_head(scope)
         if scope["path"] in OPEN_PATHS:
@@ -109,7 +112,7 @@ class AuthMiddleware:
 
 
 def _head_of(send: Send) -> Send:
-    """Sends the beginning of an answer, and its end right after; whatever comes between goes nowhere."""
+    """Return a `send` that passes on the start of an answer and ends it with an empty body."""
 
     async def tell(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -120,7 +123,7 @@ def _head_of(send: Send) -> Send:
 
 
 def _named(scope: Scope) -> dict[str, str]:
-    """What a path names: the job, the task, the worker."""
+    """Return the ids in a path, such as those of the job, task or worker, for the fields of a log line."""
     return {
         name.removesuffix("_id"): escape_for_terminal(str(value))
         for name, value in scope.get("path_params", {}).items()
@@ -128,9 +131,9 @@ def _named(scope: Scope) -> dict[str, str]:
 
 
 def check_host(headers: Headers, hosts: Collection[str]) -> None:
-    """Refuse a name that is not ours (DNS rebinding), and pages of others that ask in a browser's name."""
+    """Raise NotAllowed for an unknown Host (DNS rebinding), and for requests that pages of other sites make."""
     named = headers.getlist("host")
-    host = named[0].lower() if len(named) == 1 else ""  # of two, whoever stands between might take the other one
+    host = named[0].lower() if len(named) == 1 else ""  # of two, a proxy might have used the other
     if host not in hosts and _without_port(host) not in hosts:
         hint = "Add the name to AAICLICK_SERVER_HOSTS."
         raise NotAllowed(what="This Host", cause="the server is not known by that name", hint=hint)
@@ -153,7 +156,7 @@ def _without_port(host: str) -> str:
 
 
 def bearer(headers: Headers) -> str:
-    """The token that was brought along."""
+    """Return the token of the Authorization header; raise NotAuthenticated if there is none."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token:
         raise NotAuthenticated(cause="there is none", hint=f"Send it as Authorization: Bearer TOKEN. {MAKE_ONE}")

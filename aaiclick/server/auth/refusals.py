@@ -1,4 +1,4 @@
-"""Who was refused how often: counted here, and written down now and then among what was changed."""
+"""Counts refused requests by status and actor, and writes the counts to the audit every WRITE_EVERY_S seconds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from aaiclick.orchestration.models.token import Token
 
 COUNTED = frozenset({400, 401, 403, 408, 413, 429, 431})
 KINDS_MAX = 50
-"""So many are told apart; the others are counted as one of each status."""
+"""Pairs of status and actor with a count of their own; all further actors share one count per status."""
 
 WRITE_EVERY_S = 10.0
 ENTRY_S = 3600.0
-"""Then another entry is begun."""
+"""Seconds after which a count ends, and further refusals begin a new audit entry."""
 
 NOBODY, OTHERS = "nobody", "others"
 
@@ -27,7 +27,7 @@ log = logging.getLogger("aaiclick.server")
 
 
 class Refused(NamedTuple):
-    """What is counted as one."""
+    """The key of a count."""
 
     status: int
     actor_id: int | None
@@ -43,13 +43,13 @@ class _Count:
 
 
 class Refusals:
-    """The counts of one server."""
+    """The counts of refusals of one server."""
 
     def __init__(self) -> None:
         self._counts: dict[Refused, _Count] = {}
 
     def note(self, status: int, token: Token | None) -> None:
-        """Somebody was answered so. Of strangers, everything that is wrong with what they send counts."""
+        """Count an answer if it is a refusal: the statuses of COUNTED, and without a token every 4xx."""
         if status not in COUNTED and (token is not None or not 400 <= status < 500):
             return
         kind = Refused(status, None, NOBODY) if token is None else Refused(status, token.id, token.name)
@@ -58,22 +58,22 @@ class Refusals:
         self._counts.setdefault(kind, _Count(SYSTEM_CLOCK.monotonic())).number += 1
 
     async def run(self) -> None:
-        """Write now and then, until cancelled."""
+        """Write the counts every WRITE_EVERY_S seconds, until cancelled."""
         backoff = Backoff()
         while True:
             await asyncio.sleep(WRITE_EVERY_S)
-            with backoff.told("writing down who was refused"):  # what was counted is kept
+            with backoff.told("writing down who was refused"):  # on failure the counts are kept
                 await self.write()
 
     async def end(self) -> None:
-        """Write what is left, if that can be."""
+        """Write the remaining counts at the end of the server; a failure is logged."""
         try:
             await self.write()
-        except Exception as error:  # the server ends without it
+        except Exception as error:  # it must not keep the server from ending
             log.warning("refusals were not written down: %s", error)
 
     async def write(self) -> None:
-        """One entry for each kind and hour, brought up to date."""
+        """Add or update the audit entry of each count that has grown, and drop counts older than ENTRY_S."""
         for kind, count in list(self._counts.items()):
             number = count.number
             if number > count.written:

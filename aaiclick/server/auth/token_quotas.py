@@ -1,6 +1,6 @@
-"""Places that tokens take: so many in all, so many for each, and the last ones for those who have few.
+"""Quotas of concurrent requests or streams: a limit for all, one per token, and some kept for tokens that have few.
 
-One token can neither take all of them, nor can a few of them together keep another one out.
+So neither one token nor a few together can keep another one out.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from starlette.exceptions import HTTPException
 AGAIN = {"Retry-After": "5"}
 
 PLACE = "place"
-"""In a request's state: to be closed when it becomes an answer that stays open, which has places of its own."""
+"""Key in a request's state of its place, an ExitStack: closed when the request becomes a stream, which has its own."""
 
 
 @dataclass
 class TokenQuotas:
-    """Places of one kind, and who has taken how many of them."""
+    """The places of one kind, and how many of them each token holds."""
 
     what: str
     most: int
     each: int
     kept: int
-    """The last places, for tokens that have fewer than `few`."""
+    """The number of places kept for tokens that hold fewer than `few`."""
     few: int
     taken: Counter[int] = field(default_factory=Counter)
     number: int = 0
 
     @contextmanager
     def of(self, token_id: int) -> Iterator[None]:
-        """A place for this token inside the block; refused where it has too many, or there is none."""
+        """Hold a place for this token inside the block; raise HTTPException 429 or 503 if there is none for it."""
         own = self.taken[token_id]
         if own >= self.each:
             raise HTTPException(429, f"This token has {own} {self.what} already, as many as one may have.", AGAIN)

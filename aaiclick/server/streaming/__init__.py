@@ -1,1 +1,1 @@
-"""Events that are followed: one reader for all streams."""
+"""Streams of events: answers that stay open, fed by one reader of the database for all of them."""

@@ -1,9 +1,8 @@
-"""One reader follows the events for all streams of this server: what the database is asked does not grow with them.
+"""One reader of new events for all streams of this server, so that database queries do not grow with the streams.
 
-Nobody is handed anything. The reader keeps a window of the newest events, and each stream knows up to where it has
-told: what is in the window it takes from there, what is not it reads from the database. So a stream that is taken up
-again and one that fell behind come into the window by the same comparison, without a gap and without hearing anything
-twice, and a slow one costs nobody memory.
+The reader keeps a window of the newest events. Each stream knows the id of the last event it has sent: it takes later
+ones from the window, and those before the window from the database. A resumed stream and one that fell behind thus
+reach the window by the same comparison, without gaps or repeats, and a slow stream needs no buffer.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ PAGE = 500
 
 
 class EventReader:
-    """Reads the events once, while somebody listens."""
+    """Reads new events into a window while there are listeners, and serves all streams from it."""
 
     def __init__(self) -> None:
         self.window = EventWindow(0)
@@ -34,18 +33,18 @@ class EventReader:
         self._failed = _news()
 
     async def run(self) -> None:
-        """Read while anybody listens, until cancelled."""
+        """Read while there are listeners, until cancelled."""
         while True:
             await self._wanted.wait()
             try:
                 await self._follow()
-            except Exception as error:  # told to all who wait, each of whom is cut off: they come again
+            except Exception as error:  # raised in all waiting streams, which are cut off; clients reconnect
                 self._fail(error)
                 await asyncio.sleep(LOOK_EVERY_S)
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Inside, there is somebody to read for."""
+        """Count a listener inside the block."""
         self.listeners += 1
         self._wanted.set()
         try:
@@ -56,7 +55,10 @@ class EventReader:
                 self._wanted.clear()
 
     async def next_piece(self, after: int, *, job_id: int | None = None, wait_s: float) -> EventPiece | None:
-        """What may be told behind this event, at least of that job; None if nothing comes for so long."""
+        """Return the next events after this id, or None if there are none within `wait_s` seconds.
+
+        With `job_id` the piece has at least that job's events: one from the window has those of all jobs.
+        """
         ends_at = SYSTEM_CLOCK.monotonic() + wait_s
         while (left_s := ends_at - SYSTEM_CLOCK.monotonic()) > 0:
             if after < self.window.start:
@@ -74,7 +76,10 @@ class EventReader:
         return None
 
     async def _follow(self) -> None:
-        """From the newest on: who was away while nobody listened reads what is before it from the database."""
+        """Restart the window at the newest event and read on while there are listeners.
+
+        Streams read events before the window, from the time without listeners, from the database.
+        """
         self.window = EventWindow(await newest_event())
         self._wake()
         while self.listeners:
@@ -92,7 +97,7 @@ class EventReader:
     def _fail(self, error: Exception) -> None:
         failed, self._failed = self._failed, _news()
         failed.set_exception(error)
-        failed.exception()  # nobody need have waited: who does later hears of the next failure, if there is one
+        failed.exception()  # marks the error as retrieved, as no stream may be waiting; later waits use the new future
 
 
 def _news() -> asyncio.Future[None]:
@@ -100,7 +105,7 @@ def _news() -> asyncio.Future[None]:
 
 
 async def _read(after: int, job_id: int | None = None) -> EventPiece | None:
-    """A page of events; None if there is none that may be told yet."""
+    """Return a page of events after this id; None if there is none that may be given out yet."""
     page = await read_feed(after, job_id=job_id, limit=PAGE)
     if page.cursor == after:
         return None

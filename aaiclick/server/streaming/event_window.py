@@ -1,4 +1,4 @@
-"""The newest events, as they are told, kept once for all who listen."""
+"""The newest events in the encoding of the stream, kept once for all listeners."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 BYTES_MAX = 4 * 2**20
 PIECES_MAX = 240
-"""Whoever is further behind than the window goes reads from the database."""
+"""Limits of the window; streams that are further behind read from the database."""
 
 
 class EventMessage(NamedTuple):
-    """An event in the words of a stream."""
+    """An event encoded as a server-sent event."""
 
     id: int
     job_id: int
@@ -20,7 +20,7 @@ class EventMessage(NamedTuple):
 
 
 class EventPiece:
-    """All that may be told of the events behind `after`, up to `cursor`."""
+    """Consecutive events with `after` < id <= `cursor`."""
 
     __slots__ = ("_told", "after", "cursor", "text")
 
@@ -31,19 +31,22 @@ class EventPiece:
         self.text = b"".join([*(each.text for each in told), self._moved_on(told)])
 
     def part(self, after: int, job_id: int | None) -> bytes:
-        """What somebody who has heard all up to `after` has yet to hear, of one job or of all."""
+        """Return the text of the events after this id, of one job or of all jobs if `job_id` is None."""
         if after <= self.after and job_id is None:
-            return self.text  # the same bytes for all: no copy for each
+            return self.text  # the same bytes object for all streams, without copies
         mine = [each for each in self._told if each.id > after and job_id in (None, each.job_id)]
         return b"".join([*(each.text for each in mine), self._moved_on(mine)])
 
     def _moved_on(self, told: Sequence[EventMessage]) -> bytes:
-        """Behind others' events: a client that comes again need not hear of them."""
+        """Return an id line for the cursor unless the last event carries it.
+
+        A client that reconnects with this id skips the events of other jobs.
+        """
         return b"" if told and told[-1].id == self.cursor else f"id: {self.cursor}\n\n".encode()
 
 
 class EventWindow:
-    """Pieces that join each other: all that may be told behind `start`, up to `end`."""
+    """Adjacent pieces: all events with `start` < id <= `end`."""
 
     def __init__(self, place: int) -> None:
         self.start = self.end = place
@@ -51,10 +54,10 @@ class EventWindow:
         self._bytes = 0
 
     def add(self, piece: EventPiece) -> None:
-        """The next piece; the oldest go where there are too many, or they are too large."""
+        """Append the next piece, and drop the oldest while there are more than PIECES_MAX or BYTES_MAX."""
         assert piece.after == self.end < piece.cursor, "pieces join"
         self._pieces.append(piece)
-        self._bytes += 2 * len(piece.text)  # whole, and event by event
+        self._bytes += 2 * len(piece.text)  # its text is kept twice: joined and per event
         self.end = piece.cursor
         while self._bytes > BYTES_MAX or len(self._pieces) > PIECES_MAX:
             oldest = self._pieces.popleft()
@@ -62,7 +65,10 @@ class EventWindow:
             self.start = oldest.cursor
 
     def behind(self, place: int) -> EventPiece | None:
-        """The piece that goes on behind this place; None if that has not come yet. Not for places before `start`."""
+        """Return the piece with the next events after this id; None if there are none yet.
+
+        The id must not be before `start`: the events between are no longer here.
+        """
         found = None
         for piece in reversed(self._pieces):
             if piece.cursor <= place:

@@ -1,4 +1,4 @@
-"""Answers that stay open: so many at once, so long, and not beyond the end of the server or of their token."""
+"""Streaming answers: limited in number and duration, and ended with the server or when their token is revoked."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from aaiclick.server.auth.token_quotas import PLACE, TokenQuotas
 from aaiclick.server.transport.access_log import shown_path
 
 STREAMS_MAX, STREAMS_EACH, STREAMS_KEPT, STREAMS_FEW = 200, 100, 40, 4
-"""In all, for one token, the last ones, and how many each may have to get one of those."""
+"""Open streams: in all, per token, the number kept back, and how many a token may have to get one of those."""
 
 STREAM_S_MAX = 900.0
-"""Then whoever listens comes again."""
+"""Seconds after which a stream ends; its client reconnects."""
 
 SLOW_S_MAX = 60.0
-"""So much longer an answer waits for somebody who does not read it."""
+"""Further seconds that a stream waits for a client that does not read."""
 
 TOKEN_EVERY_S = 10.0
-"""So often the token is looked at again: what is revoked or expired hears no more."""
+"""Seconds between two checks of a stream's token, which may have been revoked or have expired."""
 
 
 log = logging.getLogger("aaiclick.server")
 
 
 class Streams:
-    """Counts those that are open, looks at their tokens, and tells them when the server ends."""
+    """The open streams of one server: their quota, the checks of their tokens, and the signal that the server ends."""
 
     def __init__(self) -> None:
         self.places = TokenQuotas("answers that stay open", STREAMS_MAX, STREAMS_EACH, STREAMS_KEPT, STREAMS_FEW)
@@ -47,20 +47,20 @@ class Streams:
 
     @property
     def open(self) -> int:
-        """How many there are."""
+        """The number of open streams."""
         return self.places.number
 
     async def still_counts(self, token_id: int, now: float) -> bool:
-        """Whether a token counts. Streams look at the same times, and share one look at a token."""
+        """Return whether a token is still valid. Streams check at the same times and share one query per token."""
         turn = now // TOKEN_EVERY_S
         if (token_id, turn) not in self._looks:
             self._looks = {key: look for key, look in self._looks.items() if key[1] == turn}
             self._looks[token_id, turn] = asyncio.create_task(still_counts(token_id))
-        return await asyncio.shield(self._looks[token_id, turn])  # whoever leaves does not end it for the others
+        return await asyncio.shield(self._looks[token_id, turn])  # a cancelled stream must not end it for others
 
 
 class Stream(StreamingResponse):
-    """These parts, until they end, the time is over, the token counts no more, or the server ends."""
+    """A response of these parts, until they end, STREAM_S_MAX is over, the token is invalid or the server ends."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Stream(StreamingResponse):
         self._ending: asyncio.Future[Any] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Counted from here on, not from when it was made: whoever has left by now would be counted for ever."""
+        """Take a place only now, not at construction: if the client has left before, this is never called."""
         with self._streams.places.of(self._token.id):
             if (place := scope["state"].get(PLACE)) is not None:
                 place.close()
@@ -89,7 +89,7 @@ class Stream(StreamingResponse):
             with suppress(TimeoutError):
                 async with asyncio.timeout(STREAM_S_MAX + SLOW_S_MAX):
                     await super().__call__(scope, receive, send)
-        except Exception as error:  # whoever listens notices that the answer has no end, and comes again
+        except Exception as error:  # the client notices that the answer is incomplete, and reconnects
             known = error if isinstance(error, AaiclickError) else explain(error, settings().sql_url)
             if known is None:
                 raise
@@ -120,7 +120,7 @@ class Stream(StreamingResponse):
                 yield part
 
     async def _close(self) -> None:
-        """Nothing of it goes on unheard, however it ended."""
+        """Cancel pending work and close the generator of parts, however the stream ended."""
         waiting = [each for each in (self._next, self._ending) if each is not None]
         for each in waiting:
             each.cancel()
@@ -129,5 +129,5 @@ class Stream(StreamingResponse):
 
 
 def _next_look(now: float) -> float:
-    """The same times for all streams, however they were opened."""
+    """Return the next check time: multiples of TOKEN_EVERY_S, the same for all streams."""
     return (now // TOKEN_EVERY_S + 1) * TOKEN_EVERY_S

@@ -1,1 +1,1 @@
-"""Sockets, connections and the framing of requests: limits before anything is done."""
+"""Sockets, connections and HTTP framing: the limits that apply to a request before it is authenticated."""

@@ -1,4 +1,4 @@
-"""What the log says of a request: where it went, and of what it brought only what is certainly no secret."""
+"""Masks the addresses of requests in logs: values of unknown query parameters, and everything that looks secret."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def _plain_names() -> frozenset[str]:
 
 
 PLAIN = _plain_names()
-"""Parameters that are ours: what another one holds may be a token, however its name is written."""
+"""The query parameters of the server's routes: the value of any other may be a token, whatever its name."""
 
 
 def shown_address(address: str) -> str:
-    """An address as a log may show it."""
+    """Return an address, path and query, as a log may show it."""
     path, mark, query = address.partition("?")
     return shown_path(path) + mark + "&".join(map(_shown_pair, query.split("&")) if query else ())
 
 
 def shown_path(path: str) -> str:
-    """A path without what looks like a secret, on one line."""
+    """Return a path on one line, with secrets masked."""
     plain = _decoded(path)
     return escape_for_terminal(path if mask_secrets(plain) == plain else mask_secrets(plain))
 
@@ -43,7 +43,7 @@ def _shown_pair(pair: str) -> str:
 
 
 def _decoded(text: str) -> str:
-    """However often it was encoded."""
+    """Decode percent-encoding repeatedly, DECODED_MAX times at most: a secret may be encoded more than once."""
     for _ in range(DECODED_MAX):
         plain = unquote_plus(text)
         if plain == text:
@@ -53,10 +53,10 @@ def _decoded(text: str) -> str:
 
 
 class MaskAccess(logging.Filter):
-    """Masks the address in uvicorn's lines about requests."""
+    """Masks the address in uvicorn's access log records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Let it pass, with another address."""
+        """Mask the record's address in place, and let every record pass."""
         if isinstance(record.args, tuple) and len(record.args) == 5:
             client, method, address, *rest = record.args
             record.args = (client, method, shown_address(str(address)), *rest)
@@ -64,7 +64,7 @@ class MaskAccess(logging.Filter):
 
 
 def mask_access_log() -> None:
-    """From now on, in this process."""
+    """Add the filter to uvicorn's access log in this process, once."""
     log = logging.getLogger("uvicorn.access")
     if not any(isinstance(each, MaskAccess) for each in log.filters):
         log.addFilter(MaskAccess())

@@ -1,4 +1,4 @@
-"""Where the server listens. Whoever only opens the door for a server loads no FastAPI here."""
+"""The listening socket of the server. Does not import FastAPI, for processes that only bind the socket for a server."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PORT = 8765
 
 
 async def refuse_without_token(host: str) -> None:
-    """Beyond this machine, nobody listens before somebody has a token."""
+    """Raise InputError if the host is reachable from other machines and no valid token exists yet."""
     if not is_loopback(host) and not await has_valid_token():
         rule = "beyond this machine, the server needs a token that counts"
         raise InputError(field="--host", value=host, rule=rule, hint=f"{MAKE_ONE}, or listen on {LOOPBACK_HOST}.")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches that address."""
+    """Return whether only this machine can reach the address."""
     if host == "localhost":
         return True
     try:
@@ -31,26 +31,26 @@ def is_loopback(host: str) -> bool:
 
 
 def is_any(listening: socket.socket) -> bool:
-    """Whether it listens on all addresses of the machine."""
+    """Return whether the socket listens on all addresses of the machine."""
     host: str = listening.getsockname()[0]
     return ipaddress.ip_address(host.partition("%")[0]).is_unspecified
 
 
 def url_of(listening: socket.socket) -> str:
-    """Where it is reached."""
+    """Return the URL of a listening socket."""
     name, number = listening.getsockname()[:2]
     return f"http://[{name}]:{number}" if ":" in name else f"http://{name}:{number}"
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound; refused if the address is not ours or taken."""
+    """Return a listening TCP socket; raise InputError if the address does not exist, is taken or cannot be used."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
         rule, hint = "there is no such address", f"Listen on {LOOPBACK_HOST}, or on one that this machine has."
         raise InputError(field="--host", value=host[:80], rule=rule, hint=hint) from None
     family, kind, protocol, _, address = found[0]
-    listening = socket.socket(family, kind, protocol)  # asyncio sends at once only where it is told that this is TCP
+    listening = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY only if the protocol is given
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)

@@ -1,4 +1,4 @@
-"""Connections: how much, and for how long, whoever has not said yet who they are may send; and how each ends."""
+"""Wraps uvicorn's HTTP protocol: limits in bytes and seconds before a request is authenticated, and orderly closing."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from aaiclick.server.transport.connection_counts import KNOWN, Crowd
 from aaiclick.server.transport.request_framing import wrong_in, wrong_so_far
 
 HEAD_BYTES_MAX = 65_536
-"""Bytes of a request up to the end of its headers."""
+"""Bytes of a request's head: the request line and the headers."""
 
 HEAD_S_MAX = 10.0
-"""Seconds until it is there."""
+"""Seconds until the head is complete."""
 
 LINGER_S = 2.0
 LINGER_BYTES_MAX = 2**20
-"""Whoever is answered before all of their request was read may go on so long: else they would not hear the answer."""
+"""How long, and how much, a client answered early may go on sending: after a reset it could not read the answer."""
 
 PART_BYTES = 16_384
-"""Of a body that is understood at a time."""
+"""Bytes of a body that are parsed at a time."""
 
 UNREAD_S_MAX = 60.0
-"""Seconds that an answer waits for somebody who does not read it."""
+"""Seconds that an answer waits for a client that does not read it."""
 
 OVERHEAD = 8
-"""So many times the bytes of a body may be sent for it: in pieces, each has a length before it."""
+"""Bytes on the wire for each byte of a body: in chunked encoding each chunk has its length before it."""
 
 
 class Bounded(asyncio.Protocol):
-    """One of uvicorn's protocols, which gets only what has been looked at: whole heads that mean one thing.
+    """Mix-in for one of uvicorn's protocols: passes on only complete request heads that are checked to be unambiguous.
 
-    A request that comes before the answer to the one before it is not looked at, and its connection is closed.
+    Pipelining is not supported: if a request arrives before the previous one is answered, the connection is closed.
     """
 
     crowd: Crowd
     refused: Callable[[int], None]
-    """Hears of each answer that the application knows nothing of: its status."""
+    """Called with the status of each answer that does not come from the application."""
     cycle: Any
-    """The request that was begun last: None until its headers are there."""
+    """Uvicorn's object of the latest request; None until the first head is parsed."""
     transport: Any
     app: Any
 
@@ -61,7 +61,7 @@ class Bounded(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
 
-    # ---------------------------------------------------------------- what comes
+    # ---------------------------------------------------------------- receiving
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._socket = transport
@@ -98,9 +98,9 @@ class Bounded(asyncio.Protocol):
                 self._body_received(rest)
 
     def _body_received(self, data: bytes) -> None:
-        """Kept until somebody asks for it: nobody need understand the body of whoever is sent away."""
+        """Hold the body unparsed until the application asks for it: that of a refused request is never parsed."""
         if not self.cycle.more_body:
-            self.cycle.keep_alive = False  # a request before the answer to this one: after that we hang up
+            self.cycle.keep_alive = False  # a pipelined request: close after the answer to the first one
             return
         self._body_bytes += len(data)
         self._held += data
@@ -112,24 +112,24 @@ class Bounded(asyncio.Protocol):
             self._socket.pause_reading()
 
     def _pass_on(self) -> None:
-        """A part of the body, so small that even in pieces of one byte it takes little time."""
+        """Parse the next part of the body: so small that even chunks of one byte take little time."""
         part = bytes(self._held[:PART_BYTES])
         del self._held[:PART_BYTES]
         super().data_received(part)
         if not self._held and not self._closing:
             self._socket.resume_reading()
 
-    # ---------------------------------------------------------------- what is answered
+    # ---------------------------------------------------------------- answering
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application answer; who is answered before all was read is told that we hang up."""
+        """Run the application; add «connection: close» to an answer that begins before the whole body was parsed."""
         cycle, looked_at, self._looked_at = self.cycle, self._looked_at, False
         self.crowd.know(self, False)
         scope["state"][KNOWN] = lambda: self.crowd.know(self, True)
 
         async def ask() -> Message:
             if self._held and cycle.more_body and not cycle.body:
-                await asyncio.sleep(0)  # others have their turn between two parts
+                await asyncio.sleep(0)  # let other tasks run between two parts
                 self._pass_on()
             self._asked_for = True
             try:
@@ -144,7 +144,7 @@ class Bounded(asyncio.Protocol):
 
         if looked_at:
             await self._passes(scope, ask, tell)
-        else:  # its head came in the same breath as the body before it
+        else:  # its head arrived with the end of the previous body and was not checked
             body = _problem(400, "A request came before the answer to the one before it.")
             headers = [(b"content-type", b"application/problem+json"), (b"content-length", b"%d" % len(body))]
             self.refused(400)
@@ -152,7 +152,7 @@ class Bounded(asyncio.Protocol):
             await tell({"type": "http.response.body", "body": body})
 
     def on_response_complete(self) -> None:
-        """The next head may come, if anybody is to be listened to."""
+        """Expect the next head, if the connection stays open."""
         answered = self.cycle
         super().on_response_complete()  # type: ignore[misc]
         if self.cycle is answered and not self._closing:
@@ -162,9 +162,9 @@ class Bounded(asyncio.Protocol):
             self.crowd.wait(self)
 
     def send_400_response(self, msg: str) -> None:
-        """What uvicorn itself does not understand, in the head or the body of a request."""
+        """Refuse a head or body that uvicorn cannot parse; uvicorn calls this."""
         if self.cycle is not None and self.cycle.response_started:
-            self.hang_up()  # in the middle of an answer there is no other
+            self.hang_up()  # an answer has begun, so no other can be sent
         else:
             self._refuse(400, msg)
 
@@ -178,10 +178,10 @@ class Bounded(asyncio.Protocol):
         self.refused(status)
         self._close(linger=True)
 
-    # ---------------------------------------------------------------- how it ends
+    # ---------------------------------------------------------------- closing
 
     def _close(self, *, linger: bool = False) -> None:
-        """Close when all is sent; what is still sent to us is not listened to, for a while, and then it is over."""
+        """Close when all is sent. If the client may still be sending, discard that for LINGER_S, then hang up."""
         if self._closing:
             return
         self._closing = True
@@ -195,12 +195,12 @@ class Bounded(asyncio.Protocol):
         self._wait(LINGER_S if self._lingers else UNREAD_S_MAX, self.hang_up)
 
     def hang_up(self) -> None:
-        """Close now, whatever is under way."""
+        """Close at once, whatever is under way."""
         self._closing = True
         self._socket.abort()
 
     def shutdown(self) -> None:
-        """The server ends."""
+        """End the connection because the server stops; uvicorn calls this."""
         if self._lingers:
             self.hang_up()
         elif not self._closing:
@@ -238,21 +238,21 @@ class Bounded(asyncio.Protocol):
 
 
 class _Shared:
-    """A transport that uvicorn closes as we close it: it would do so at once, and answers would be lost."""
+    """The transport given to uvicorn: its `close` lingers, as an immediate one could lose answers."""
 
     def __init__(self, transport: Any, ours: Bounded) -> None:
         self._transport, self._ours = transport, ours
 
     def close(self) -> None:
-        """When all is sent."""
+        """Close when all is sent."""
         self._ours._close()
 
     def is_closing(self) -> bool:
-        """Whether nothing more is sent."""
+        """Return whether nothing more will be sent."""
         return self._ours._closing
 
     def write(self, data: bytes) -> None:
-        """Send, unless it has ended: nobody would hear it."""
+        """Send the data, unless the connection is closing."""
         if not self._ours._closing:
             self._transport.write(data)
 
@@ -272,6 +272,6 @@ def bounded(
     connections_max: int | None = None,
     refused: Callable[[int], None] = lambda _: None,
 ) -> type[asyncio.Protocol]:
-    """One of uvicorn's protocols, within these bounds; all of its connections are one crowd."""
+    """Return a subclass of uvicorn's protocol with these limits; its connections share one `Crowd`."""
     facts = {"crowd": Crowd(connections_max), "refused": staticmethod(refused)}
     return type("BoundedProtocol", (Bounded, protocol), facts)

@@ -1,4 +1,4 @@
-"""A socket that rests where the machine has no descriptor left."""
+"""A listening socket that pauses when the process or the machine has no file descriptors left."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from aaiclick.backoff import Backoff
 from aaiclick.clock import SYSTEM_CLOCK
 
 REST_S = 0.5
-"""The loop itself tries again after a second. Until then it is told that nobody waits: else, on some versions of
-Python, it asks and logs two thousand times in a row."""
+"""Seconds during which `accept` reports no connections after a failure; asyncio tries again after a second. Without
+the pause, some versions of Python call it and log the error two thousand times in a row."""
 
 TURN_MAX = 16
-"""So many are taken in at a time: who has to go for them has gone before the next."""
+"""Connections accepted per turn of the event loop, so that those closed to make room are gone before the next."""
 
 SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class Listener(socket.socket):
-    """A socket that listens, the same as another one."""
+    """A duplicate of a listening socket, with a limited `accept`."""
 
     _rests_until = 0.0
     _turn = 0
@@ -30,13 +30,13 @@ class Listener(socket.socket):
 
     @classmethod
     def of(cls, listening: socket.socket) -> Listener:
-        """The same socket, with a descriptor of its own: the other one is for its owner to close."""
+        """Return the same socket with a descriptor of its own: the caller still has to close the other one."""
         taken = cls(listening.family, listening.type, listening.proto, fileno=os.dup(listening.fileno()))
         taken._backoff = Backoff()
         return taken
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """The next one who waits; nobody, for a while after there was no descriptor for them."""
+        """Accept a connection. Raise BlockingIOError during a pause, or after TURN_MAX connections in one turn."""
         if SYSTEM_CLOCK.monotonic() < self._rests_until or self._turn >= TURN_MAX:
             raise BlockingIOError
         if not self._turn:
@@ -57,7 +57,7 @@ class Listener(socket.socket):
 
 
 def hear_complaints(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What the loop has to complain of goes to its own handler, but for what the `Listener` has told already."""
+    """Exception handler of the event loop: drop accept errors that `Listener` has logged, and pass on all others."""
     error = context.get("exception")
     if not (isinstance(error, OSError) and error.errno in SCARCE and "accept" in context.get("message", "")):
         loop.default_exception_handler(context)

@@ -1,6 +1,6 @@
-"""What stands behind the question mark: what nobody asks for there is refused, and nothing is said twice.
+"""Refuses unknown and repeated query parameters.
 
-Without that, `POST /tasks/1/clear?dry_run=true` would clear: `dry_run` is a field of the body.
+Otherwise `POST /tasks/1/clear?dry_run=true` would clear the task, as `dry_run` is a field of the body.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ SEE = "What is accepted is told at /api/v1/openapi.json."
 
 
 def check_query(request: Request) -> None:
-    """Refuse a name that is given twice, and any at all where the route takes none; the others check theirs."""
+    """Raise InputError for a repeated parameter, or for any if the route takes none.
+
+    Routes that take parameters refuse unknown ones themselves.
+    """
     given = request.query_params
     seen: dict[str, str] = {}
     for name, value in given.multi_items():

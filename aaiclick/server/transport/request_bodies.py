@@ -1,4 +1,4 @@
-"""What is brought along: how much of it, and that it says one thing only."""
+"""Reads request bodies: limits their size and time, and refuses JSON with repeated fields."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from aaiclick.errors import InputError, ValueTooLarge
 from aaiclick.orchestration.rules.validation import shorten
 
 BODY_ROOM_BYTES = 100_000
-"""What a body may have beside the arguments of a job."""
+"""Bytes that a body may have in addition to the limit of a job's arguments."""
 
 LENGTH_DIGITS_MAX = 18
 
 BODY_S_MAX = 60.0
-"""Seconds until a body is there, all of it."""
+"""Seconds until the whole body has arrived."""
 
 
 async def read_body(headers: Headers, receive: Receive, bytes_max: int) -> Receive:
-    """Read the body, so far as it is not too large; gives what gives it again."""
+    """Read the whole body and return a `receive` that gives it again.
+
+    Raise ValueTooLarge or HTTPException if it is too large, too late or cut off, InputError if a field is repeated.
+    """
     try:
         async with asyncio.timeout(BODY_S_MAX):
             whole = await _whole(headers, receive, bytes_max)
@@ -45,7 +48,7 @@ async def _whole(headers: Headers, receive: Receive, bytes_max: int) -> bytes:
     parts, size, more = [], 0, True
     while more:
         message = await receive()
-        if message["type"] != "http.request":  # what has come of it may look whole, and is not what was meant
+        if message["type"] != "http.request":  # a part of a body may look complete
             raise HTTPException(400, "The body was cut off.")
         part, more = message.get("body", b""), message.get("more_body", False)
         parts.append(part)
@@ -56,9 +59,9 @@ async def _whole(headers: Headers, receive: Receive, bytes_max: int) -> bytes:
 
 
 def refuse_doubles(body: bytes) -> None:
-    """Refuse JSON that gives a field twice: others may read the first, and we would silently forget it.
+    """Raise InputError for JSON with a repeated field: other programs may read the first, Python keeps the last.
 
-    What is no JSON is left to whoever reads it.
+    Malformed JSON passes: the route that parses it refuses it.
     """
     if not body:
         return

@@ -1,7 +1,7 @@
-"""Where a request ends: said in one way only, so that nobody between reads it otherwise.
+"""Refuses request heads whose end or length is ambiguous (request smuggling).
 
-What is refused here has more than one meaning among those who speak HTTP: behind one of them, the rest of such a
-request could become a request of somebody else.
+HTTP implementations read such heads differently: behind a proxy, the rest of one client's request could become the
+beginning of another client's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BARE = re.compile(rb"\r(?!\n)|(?<!\r)\n")
 
 
 def wrong_in(head: bytes) -> str:
-    """What is wrong in the lines of a request up to its empty line; nothing is an empty text."""
+    """Return what is wrong with a request's head, given without its empty line; an empty text if nothing is."""
     if _BARE.search(head):
         return "Lines end with CR LF, and have neither alone."
     first, *lines = head.split(b"\r\n")
@@ -28,7 +28,10 @@ def wrong_in(head: bytes) -> str:
 
 
 def wrong_so_far(head: bytearray, begin: int) -> str:
-    """What is wrong behind this place, before the end is there: who never sends CR LF would be waited for in vain."""
+    """Return what is wrong with an incomplete head after this place, or an empty text.
+
+    Only bare line feeds are looked for: a client that sends them never sends the CR LF that ends the head.
+    """
     return "Lines end with CR LF, and have neither alone." if _BARE_LF.search(head, begin) else ""
 
 

@@ -1,6 +1,6 @@
-"""What a request begins with: its address and its headers, so many and so long, before anything is done with them.
+"""Limits the number and length of a request's query parameters and headers before anything else reads them.
 
-What comes after may look at them more than once: whatever grows with them is bounded here.
+Later steps may read them several times; the limits here bound the cost.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HEADER_BYTES_MAX = 8_192
 
 
 def check_head(scope: Scope) -> None:
-    """Refuse more than any request of ours has."""
+    """Raise InputError if the path, the query or the headers are longer or more than any legitimate request has."""
     path, query, headers = scope.get("raw_path") or b"", scope["query_string"], scope["headers"]
     _at_most(PATH_BYTES_MAX, len(path), "bytes in the path of the address")
     _at_most(QUERY_BYTES_MAX, len(query), "bytes behind the question mark of the address")

@@ -1,1 +1,1 @@
-"""The shape of graphs, and what waits in them."""
+"""The structure of graphs of tasks and groups, and the counters of what each node waits for."""

@@ -1,7 +1,8 @@
-"""The shape of a graph: is it free of cycles, and what does each of its nodes wait for.
+"""Graphs of tasks and groups: search for cycles, and the counters with which new nodes are stored.
 
-A task is one point. A group is two, its start (its id) and its end (minus its id): what waits for a group waits for its
-end, what a group waits for holds back its start. Everything here is iterative: a chain may be ten thousand long.
+In the search a task is one point and a group two: its start (its id) and its end (minus its id). Nodes that wait for a
+group wait for its end; nodes that a group waits for hold back its start. All functions are iterative, not recursive,
+because a chain may be ten thousand nodes long.
 """
 
 from __future__ import annotations
@@ -26,33 +27,33 @@ from aaiclick.orchestration.rules.triggers import (
 
 @dataclass(slots=True)
 class Shape:
-    """Tasks and groups with the group each is in, and who (second) waits for whom (first)."""
+    """A graph: tasks and groups, each with the group that contains it, and edges (previous, following)."""
 
     tasks: dict[int, int | None] = field(default_factory=dict)
     groups: dict[int, int | None] = field(default_factory=dict)
     edges: set[tuple[int, int]] = field(default_factory=set)
     rules: dict[int, When] = field(default_factory=dict)
-    """The trigger rules of those that do not wait for everything to complete."""
+    """The trigger rules of nodes whose rule is not ALL_COMPLETED."""
 
 
 @dataclass(slots=True)
 class Stored:
-    """What the database says of the nodes that a new graph touches."""
+    """The stored state of the nodes that a new graph refers to."""
 
     standing: dict[int, Standing] = field(default_factory=dict)
     closed_groups: set[int] = field(default_factory=set)
     depth: dict[int, int] = field(default_factory=dict)
     parents: dict[int, int | None] = field(default_factory=dict)
     drowned: dict[int, int] = field(default_factory=dict)
-    """Groups that will never begin, each with what failed before them, or before groups around them."""
+    """Groups that will never begin, each with the node that failed before it or before a group around it."""
     spared: set[int] = field(default_factory=set)
-    """Groups that are not needed: they, or groups around them, were skipped."""
+    """Groups that are skipped, or inside a skipped group."""
     rules: dict[int, When] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Plan:
-    """The counters with which new nodes are stored, and what they change for those stored before."""
+    """The counters with which new nodes are stored, and the changes to counters of stored nodes."""
 
     task_unmet: dict[int, int] = field(default_factory=dict)
     group_unmet: dict[int, int] = field(default_factory=dict)
@@ -62,24 +63,24 @@ class Plan:
     met: set[tuple[int, int]] = field(default_factory=set)
     dependents: Counter[int] = field(default_factory=Counter)
     doomed: dict[int, int] = field(default_factory=dict)
-    """What will never begin, each with what failed before it."""
+    """Nodes that will never begin, each with the node that failed before it."""
     unneeded: set[int] = field(default_factory=set)
-    """What is skipped from the start."""
+    """Nodes that are skipped from the start."""
     awaited: dict[int, int] = field(default_factory=dict)
     amiss: set[int] = field(default_factory=set)
-    """For new nodes that need one input: see `rules.triggers`."""
+    """`awaited` and `amiss` of new nodes whose rule needs one input: see `rules.triggers`."""
     stored_inputs: Counter[int] = field(default_factory=Counter)
-    """Stored nodes that need one input, and get more of them; what is known of those is to be told."""
+    """The number of added inputs of stored nodes whose rule needs one; `stored_news` says how these stand."""
     stored_news: dict[int, News] = field(default_factory=dict)
     broken: dict[int, int] = field(default_factory=dict)
-    """Per node that needs one input: one that failed."""
+    """Per node whose rule needs one input: an input that failed or was cancelled."""
     stored_unmet: Counter[int] = field(default_factory=Counter)
     stored_open: Counter[int] = field(default_factory=Counter)
     empty_waited_for: set[int] = field(default_factory=set)
 
 
 def find_cycle(shape: Shape) -> list[int] | None:
-    """The ids along one cycle, the first repeated at the end, or None."""
+    """Return the ids along one cycle, with the first repeated at the end, or None."""
     follow = _successors(shape)
     waiting: Counter[int] = Counter()
     for targets in follow.values():
@@ -112,7 +113,10 @@ def _successors(shape: Shape) -> dict[int, list[int]]:
 
 
 def _walk_back(follow: Mapping[int, list[int]], stuck: Mapping[int, int]) -> list[int]:
-    """Every point that is left has a predecessor that is left: going back must come round."""
+    """Return the ids of a cycle among the points that are left.
+
+    Each of them has a predecessor among them, so walking back must come to a point twice.
+    """
     before: dict[int, int] = {}
     for point, targets in follow.items():
         if point in stuck:
@@ -134,7 +138,7 @@ def _walk_back(follow: Mapping[int, list[int]], stuck: Mapping[int, int]) -> lis
 
 
 def containment_cycle(groups: Mapping[int, int | None]) -> list[int] | None:
-    """Groups that contain each other, or None."""
+    """Return a cycle of groups that contain each other, with the first repeated at the end, or None."""
     fine: set[int] = set()
     for group in groups:
         path: dict[int, None] = {}
@@ -150,7 +154,7 @@ def containment_cycle(groups: Mapping[int, int | None]) -> list[int] | None:
 
 
 def make_plan(new: Shape, stored: Stored) -> Plan:
-    """Count what each new node waits for, given what the stored ones stand for."""
+    """Count what each new node waits for, given the stored state of the nodes that the graph refers to."""
     plan = Plan()
     _depths(new, stored, plan)
     by_depth = sorted(new.groups, key=plan.group_depth.__getitem__)
@@ -183,7 +187,7 @@ def make_plan(new: Shape, stored: Stored) -> Plan:
 
 
 def _groups_around(node: int, new: Shape, stored: Stored) -> Iterator[int]:
-    """The groups around a new node, new and stored, the nearest first."""
+    """Yield the groups around a new node, new and stored, the innermost first."""
     step = new.tasks.get(node, new.groups.get(node))
     while step is not None:
         yield step
@@ -241,11 +245,11 @@ def _count_edges(new: Shape, stored: Stored, plan: Plan) -> Counter[int]:
 
 
 _REOPENED = {Standing.MET: Standing.OPEN, Standing.FAILED: Standing.FAILING}
-"""What a group is that gets more to complete."""
+"""The standing of a complete or failed group that gets further members."""
 
 
 def _note_input(plan: Plan, inputs: dict[int, list[Standing]], edge: tuple[int, int], standing: Standing) -> None:
-    """One more input of a node that needs one; whoever is stored is told of it."""
+    """Note an input of a node whose rule needs one: for the judgement of a new node, as news of a stored one."""
     previous, following = edge
     if standing in ENDED:
         plan.met.add(edge)
@@ -259,7 +263,7 @@ def _note_input(plan: Plan, inputs: dict[int, list[Standing]], edge: tuple[int, 
 
 
 def _judge_new(plan: Plan, node: int, rule: When, standings: Iterable[Standing]) -> int:
-    """How much a new node that needs one input waits for."""
+    """Judge a new node whose rule needs one input, note its counters, and return its `unmet`."""
     news, inputs = News(), list(standings)
     for standing in inputs:
         news.add(standing)
@@ -286,7 +290,7 @@ def _standing(node: int, new: Shape, stored: Stored, plan: Plan) -> Standing:
 
 
 def ancestors(groups: Mapping[int, int | None], of: Iterable[int]) -> set[int]:
-    """These groups and all that contain them."""
+    """Return these groups and all groups that contain them."""
     found: set[int] = set()
     for group in of:
         step: int | None = group
@@ -297,12 +301,12 @@ def ancestors(groups: Mapping[int, int | None], of: Iterable[int]) -> set[int]:
 
 
 def descendants(groups: Mapping[int, int | None], of: Iterable[int]) -> set[int]:
-    """These groups and all that they contain."""
+    """Return these groups and all groups that they contain."""
     return reach(children_of(groups), of)
 
 
 def children_of(groups: Mapping[int, int | None]) -> dict[int, list[int]]:
-    """The groups directly inside each group that has any."""
+    """Return the groups directly inside each group that contains any."""
     inside: dict[int, list[int]] = {}
     for group, parent in groups.items():
         if parent is not None:
@@ -311,7 +315,7 @@ def children_of(groups: Mapping[int, int | None]) -> dict[int, list[int]]:
 
 
 def reach(children: Mapping[int, list[int]], of: Iterable[int]) -> set[int]:
-    """These and all that can be reached from them."""
+    """Return these nodes and all that can be reached from them."""
     found: set[int] = set()
     left = list(of)
     while left:

@@ -1,7 +1,7 @@
-"""What tasks and groups wait for, counted from scratch.
+"""Counts from scratch what tasks and groups wait for, for clears and repairs.
 
-The store keeps these counts as things happen; here they are worked out from what is, for what was cleared or is to be
-checked. An ending that has not been told yet (a ripple is on its way) counts as one that has not come.
+Otherwise the store updates these counters step by step. An end whose ripple has not reached a node yet counts as one
+that has not happened, because the ripple will still lower that node's counter.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from aaiclick.orchestration.rules.triggers import ONE, Fate, News, Standing, Ver
 
 @dataclass(slots=True)
 class Waits:
-    """What is known of some nodes and of all that they wait for."""
+    """What is known of some nodes and of their predecessors; the counts are derived from it."""
 
     into: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
-    """Per node: who must come before it, and whether that was complete when the dependency was made."""
+    """Per node: its predecessors, each with whether it was complete when the dependency was made."""
     complete: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
-    """What will never be complete unless someone clears it."""
+    """Nodes that failed or were cancelled: they will not complete unless they are cleared."""
     skipped: set[int] = field(default_factory=set)
-    """Of the complete tasks, those that were not needed."""
+    """Those of `complete` that were skipped."""
     cancelled: set[int] = field(default_factory=set)
-    """Of the failed tasks, those that someone stopped."""
+    """Those of `failed` that were cancelled."""
     failing: set[int] = field(default_factory=set)
-    """Of the failed groups, those in which something goes on."""
+    """Those of `failed` that are groups and have not ended."""
     rules: dict[int, When] = field(default_factory=dict)
-    """The trigger rules of those that do not wait for everything to complete."""
+    """The trigger rules of nodes whose rule is not ALL_COMPLETED."""
     kept: dict[int, Verdict] = field(default_factory=dict)
-    """What nodes were told for good, of which this is not asked anew."""
+    """Final verdicts of nodes, which are not judged again."""
     telling: dict[int, int] = field(default_factory=dict)
-    """Nodes whose end is being told to those who wait, up to which id so far."""
+    """Nodes whose end a ripple is passing on, with the id of the last dependent it has reached."""
     opening: dict[int, int] = field(default_factory=dict)
-    """Groups whose tasks are being told that they may begin, up to which id so far; 0: nobody yet."""
+    """Groups that a ripple is opening, with the id of the last member task it has reached; 0 means none yet."""
     unmet_groups: dict[int, int] = field(default_factory=dict)
     closed: set[int] = field(default_factory=set)
-    """Groups that hold back what is in them."""
+    """Groups that hold back their members."""
     drowned: dict[int, int] = field(default_factory=dict)
-    """Groups that will never begin, each with what failed."""
+    """Groups that will never begin, each with the predecessor that failed."""
     spared: set[int] = field(default_factory=set)
-    """Groups that are not needed."""
+    """Groups that are skipped."""
 
     def stand(self, node: int, standing: Standing) -> None:
-        """Note how a node stands."""
+        """Note the standing of a node."""
         if standing in (Standing.MET, Standing.SKIPPED):
             self.complete.add(node)
             if standing is Standing.SKIPPED:
@@ -57,24 +57,24 @@ class Waits:
                 self.failing.add(node)
 
     def keep(self, node: int, awaited: int, amiss: bool) -> None:
-        """Leave it at what a node was told, if its rule needs one input and that is decided."""
+        """Keep a node's stored verdict if its rule needs one input and it is final."""
         verdict = decided(awaited, amiss) if self.rules.get(node) in ONE else None
         if verdict is not None:
             self.kept[node] = verdict
 
     def hear(self, ripple_kind: str, node: int, node_type: str, after_id: int) -> None:
-        """Note what a ripple is still telling, and how far it got."""
+        """Note an unfinished ripple: whether it opens a group or passes on an end, and the last id it has reached."""
         if ripple_kind == "open":
             self.opening[node] = after_id
         elif ripple_kind in ("release", "end") or (ripple_kind == "doom" and node_type != "group"):
             self.telling[node] = after_id
 
     def unmet(self, node: int) -> int:
-        """How much of its own a node waits for."""
+        """Return how many of its own predecessors a node waits for, without the groups around it."""
         return self.verdict(node).unmet
 
     def verdict(self, node: int) -> Verdict:
-        """How a node waits for its own predecessors, and what comes of it."""
+        """Judge a node by its own predecessors, without the groups around it."""
         if node in self.kept:
             return self.kept[node]
         news = News()
@@ -95,9 +95,9 @@ class Waits:
         return Standing.OPEN
 
     def doomed_by(self, node: int, group: int | None) -> int | None:
-        """What failed that a node in this group waits for, itself or by a group around it; None if nothing did.
+        """Return the failed node that dooms a node in this group, directly or through a group around it; else None.
 
-        That counts more than not being needed, as it does for what is new.
+        Doom takes precedence over skipping, as it does for new nodes.
         """
         if group is not None and group in self.drowned:
             return self.drowned[group]
@@ -106,13 +106,13 @@ class Waits:
         return next(previous for previous, _ in self.into.get(node, ()) if previous in self.failed)
 
     def is_spared(self, node: int, group: int | None) -> bool:
-        """Whether a node in this group is not needed, itself or by a group around it."""
+        """Return whether a node in this group is skipped, by its own rule or with a group around it."""
         if self.doomed_by(node, group) is not None:
             return False
         return group in self.spared or self.verdict(node).fate is Fate.SKIPPED
 
     def count_groups(self, parents_first: Iterable[tuple[int, int | None]]) -> None:
-        """Count what these groups wait for, each given with the group around it."""
+        """Count what these groups wait for; each is given with the group around it, outer groups first."""
         for group, parent in parents_first:
             self.unmet_groups[group] = self.unmet(group) + (parent in self.closed)
             if self.unmet_groups[group] or self.opening.get(group) == 0:
@@ -124,7 +124,10 @@ class Waits:
                 self.spared.add(group)
 
     def is_gated(self, task: int, group: int | None, was: bool) -> bool:
-        """Whether its group holds a task back; while the group is telling its tasks, the task's own word counts."""
+        """Return whether its group holds a task back.
+
+        While a ripple opens the group, the task's stored gate (`was`) counts if the ripple has not reached it yet.
+        """
         if group is None:
             return False
         return group in self.closed or (was and task > self.opening.get(group, task))

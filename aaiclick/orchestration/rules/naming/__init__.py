@@ -1,1 +1,1 @@
-"""Names that are given to logs, events, hints and scripts; what untrusted ones reach."""
+"""Names of logs, event types, hints and scripts, and what entrypoints named from outside may reach."""

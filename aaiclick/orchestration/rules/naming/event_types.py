@@ -1,7 +1,7 @@
-"""What the events of tasks are called by those who speak of leases and nodes; the view `task_events` says so.
+"""Event type names of the view `task_events`, in the vocabulary of schedulers that speak of leases and nodes.
 
-Several moves may have one name there: it has a row for each event, and the move beside its name. What is not in the
-table is called as its move.
+Several moves may share one name: the view has a row for each event, with the move beside the name. A move that is not
+in the table keeps its own name.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from types import MappingProxyType
 from aaiclick.orchestration.rules.states import LATE_REPORT
 
 REASSIGNED = "reassigned"
-"""A claim, where the run before it was lost with its worker."""
+"""The name of a claim that follows a run lost with its worker."""
 
 EPOCHS_BETWEEN = 2
-"""By how much the epoch of a claim is above that of a lost run before it: the recovery raised it, and the claim."""
+"""The difference between a claim's epoch and that of a lost run before it: the recovery and the claim each add one."""
 
 EVENT_TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -35,4 +35,4 @@ EVENT_TYPES: Mapping[str, str] = MappingProxyType(
         LATE_REPORT: LATE_REPORT,
     }
 )
-"""By the move of a task's event. `lease_expired`: the end of a session ends all that it held."""
+"""The name of each move of a task's event. `recover` is `lease_expired`: a session's end ends all its claims."""

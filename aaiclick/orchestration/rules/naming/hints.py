@@ -1,10 +1,10 @@
-"""What is said on the bus. A hint may be lost, repeated or late: it says where to look, never what is there."""
+"""The hints sent on the bus. A hint may be lost, repeated or late: its receiver reads the state from the database."""
 
 READY = "ready"
-"""Some task may be claimed."""
+"""A task may be ready to be claimed."""
 
 ORDERS = "orders"
-"""A worker had better send its heartbeat now: a run of its was cancelled or cleared, or it is to drain."""
+"""A worker should send its heartbeat now: one of its runs was cancelled or cleared, or it is to drain."""
 
 ENDED = "ended"
-"""Some job has ended."""
+"""A job has ended."""

@@ -1,4 +1,4 @@
-"""The names of logs: integers only, so that none can lead anywhere else."""
+"""File names of run logs, made of integers only, so that none can point outside the log directory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _NAME = re.compile(r"([1-9][0-9]{0,18})(?:\.([0-9]{1,10}))?\.log", re.ASCII)
 
 
 def log_name(task_id: int, epoch: int | None = None) -> str:
-    """The file's name: of one attempt, or of the newest."""
+    """Return the file name of one attempt's log, or of the newest attempt's if epoch is None."""
     return f"{task_id:d}.log" if epoch is None else f"{task_id:d}.{epoch:d}.log"
 
 
 def task_of_log(name: str) -> int | None:
-    """The task whose log has this name; None if it is no such name."""
+    """Return the id of the task whose log has this name; None if it is not a log's name."""
     found = _NAME.fullmatch(name)
     return None if found is None else int(found[1])

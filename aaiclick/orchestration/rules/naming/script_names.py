@@ -1,4 +1,4 @@
-"""The script that runs: the name under which others would import it."""
+"""The module name under which workers import the script that runs as `__main__`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _runs_here: ContextVar[bool] = ContextVar("runs_here", default=False)
 
 @contextmanager
 def running_here() -> Iterator[None]:
-    """Inside, what is built runs in this process and nowhere else: functions of `__main__` can be found by name."""
+    """Declare that graphs built in the block run in this process only: functions of `__main__` can be found by name."""
     token = _runs_here.set(True)
     try:
         yield
@@ -29,13 +29,13 @@ def running_here() -> Iterator[None]:
 
 
 def runs_here() -> bool:
-    """Whether what is built here runs in this process."""
+    """Return whether the caller is inside a block of `running_here`."""
     return _runs_here.get()
 
 
 @functools.lru_cache(maxsize=16)
 def script_name(spec_name: str | None, file: str | None) -> tuple[str | None, str, str]:
-    """The module name of the script that runs, or None and why there is none."""
+    """Return the script's module name and two empty texts; or None, the cause and a hint if it cannot be imported."""
     if spec_name is not None and spec_name != "__main__":
         return spec_name, "", ""  # python -m package.module; for a package, the module is package.__main__
     if file is None:
@@ -54,6 +54,6 @@ def script_name(spec_name: str | None, file: str | None) -> tuple[str | None, st
 
 
 def running_script() -> str | None:
-    """The name of the script that runs here: it must not be imported a second time."""
+    """Return the module name of this process's script, which must not be imported again; None if it has none."""
     main = sys.modules.get("__main__")
     return script_name(getattr(getattr(main, "__spec__", None), "name", None), getattr(main, "__file__", None))[0]

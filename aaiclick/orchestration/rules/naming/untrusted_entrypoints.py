@@ -1,8 +1,8 @@
-"""Entrypoints that came from outside, and what they may name.
+"""Checks of entrypoints that came from outside (through the server), and the marks that such entrypoints carry.
 
-`@module.function` was named from outside: it stands for a decorated function of an allowed module only.
-`~module.function` was named by code that is trusted, in a job whose arguments came from outside: what it names by a
-text is judged like that. The marks travel with the tasks: whoever runs one checks again what was checked when it came.
+`@module.function` was named from outside: it may only be a decorated function of an allowed module.
+`~module.function` was named by trusted code in a job whose arguments came from outside: entrypoints that this code
+takes from texts are checked like those. The marks are stored with the tasks, and workers repeat the checks.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ MARK = "@"
 CARRIED = "~"
 OURS = "aaiclick"
 EXAMPLES = ("aaiclick.orchestration.examples",)
-"""What of ours may be run from outside. The rest is no target: some of it takes the name of a function to call."""
+"""The modules of aaiclick that may be run from outside. The rest may not: some of it calls a function given by name."""
 
 _stand_ins: ContextVar[Mapping[str, Any] | None] = ContextVar("aaiclick_stand_ins", default=None)
 _arguments: ContextVar[bool | None] = ContextVar("aaiclick_arguments_from_outside", default=None)
 _under_way: list[None] = []
-"""One for each block in this process whose arguments came from outside."""
+"""One element for each open block of `arguments_from_outside` in this process."""
 
 
 # ---------------------------------------------------------------- marks
 
 
 def is_marked(entrypoint: object) -> bool:
-    """Whether it was named from outside."""
+    """Return whether the entrypoint was named from outside."""
     return type(entrypoint) is str and entrypoint.startswith(MARK)
 
 
 def has_outside_arguments(entrypoint: str) -> bool:
-    """Whether its job came from outside, whoever named it."""
+    """Return whether the entrypoint's job came from outside, even if trusted code named the entrypoint."""
     return entrypoint.startswith((MARK, CARRIED))
 
 
 def marked(entrypoint: str) -> str:
-    """The form of an entrypoint that was named from outside."""
+    """Return the entrypoint with the mark of one named from outside."""
     return MARK + plain(entrypoint)
 
 
 def plain(entrypoint: str) -> str:
-    """The dotted name, wherever it came from."""
+    """Return the dotted name without a mark."""
     return entrypoint[1:] if type(entrypoint) is str and has_outside_arguments(entrypoint) else entrypoint
 
 
 def shown(entrypoint: str) -> str:
-    """As people see it: that somebody outside named it is worth telling."""
+    """Return the entrypoint for display: with the mark `@`, without the mark `~`."""
     return entrypoint.removeprefix(CARRIED)
 
 
@@ -59,10 +59,10 @@ def shown(entrypoint: str) -> str:
 
 
 class arguments_from_outside:
-    """Inside, texts that name functions may have come with the arguments.
+    """Context manager: texts that name functions inside the block may have come with the arguments.
 
-    On threads that a body begins as well: those know nothing of their surroundings, so whoever was not told is judged
-    while there is any such block in the process. A class, since each run is inside of one: a generator costs twice.
+    Threads started by a body do not inherit the context variable. They count as inside while any such block is open
+    in the process. A class, because every run enters one: a generator would cost twice as much.
     """
 
     __slots__ = ("_are", "_token")
@@ -82,13 +82,13 @@ class arguments_from_outside:
 
 
 def are_from_outside() -> bool:
-    """Whether the arguments of what is made here came from outside."""
+    """Return whether arguments of tasks made by the caller may have come from outside."""
     told = _arguments.get()
     return bool(_under_way) if told is None else told
 
 
 def named(entrypoint: str, prefixes: Sequence[str]) -> str:
-    """An entrypoint that a text names here: in a job that came from outside it obeys what is asked of those."""
+    """Return an entrypoint that was given as text; in a job from outside it is checked and marked."""
     if not are_from_outside() or type(entrypoint) is not str:
         return entrypoint
     check_asked(entrypoint, prefixes)
@@ -96,7 +96,7 @@ def named(entrypoint: str, prefixes: Sequence[str]) -> str:
 
 
 def carried(entrypoint: str) -> str:
-    """An entrypoint that trusted code has chosen: it tells whether its job came from outside."""
+    """Return an entrypoint that trusted code has chosen, marked with `~` in a job from outside."""
     if not are_from_outside() or type(entrypoint) is not str or has_outside_arguments(entrypoint):
         return entrypoint
     return CARRIED + entrypoint
@@ -106,17 +106,20 @@ def carried(entrypoint: str) -> str:
 
 
 def is_under(entrypoint: str, prefixes: Sequence[str]) -> bool:
-    """Whether it lies in one of these packages or modules, or is one of these functions."""
+    """Return whether the entrypoint is in one of these packages or modules, or is one of these functions."""
     return any(f"{plain(entrypoint)}.".startswith(f"{prefix}.") for prefix in prefixes)
 
 
 def allowed_for(entrypoint: str, prefixes: Sequence[str]) -> Sequence[str]:
-    """What a process allows that was told nothing: where it was submitted the name was looked at, so its package."""
+    """Return the prefixes, or the entrypoint's own package if there are none.
+
+    For a process without AAICLICK_ENTRYPOINT_PREFIXES: the name was already checked where it was submitted.
+    """
     return prefixes or (plain(entrypoint).partition(".")[0],)
 
 
 def check_asked(entrypoint: str, allowed: Sequence[str]) -> None:
-    """Refuse a name, before anything is imported, that nobody may ask for from outside."""
+    """Raise EntrypointError, before anything is imported, if the name may not be run from outside."""
     if not is_under(entrypoint, allowed):
         raise not_under(entrypoint, allowed)
     _refuse_ours(entrypoint, entrypoint)
@@ -126,7 +129,7 @@ def check_asked(entrypoint: str, allowed: Sequence[str]) -> None:
 
 
 def check_found(entrypoint: str, kind: str | None, function: Any, allowed: Sequence[str]) -> None:
-    """Refuse what was named from outside and is not decorated, or is written elsewhere than is allowed."""
+    """Raise EntrypointError if the function found is not decorated, or its code is outside the allowed modules."""
     if kind is None:
         cause, hint = "from outside, only functions marked @task or @job can be run", "Mark it."
         raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
@@ -137,7 +140,7 @@ def check_found(entrypoint: str, kind: str | None, function: Any, allowed: Seque
 
 
 def check_step(entrypoint: str, place: object) -> None:
-    """Refuse to go on, on the way to what was named from outside, through anything of its module but a class."""
+    """Raise EntrypointError if the dotted name of a marked entrypoint leads through anything but a class."""
     if is_marked(entrypoint) and not isinstance(place, type):
         way = f"its name leads through a {type(place).__name__}"
         cause = f"{way}; from outside, only functions marked @task or @job can be run"
@@ -146,10 +149,10 @@ def check_step(entrypoint: str, place: object) -> None:
 
 
 def _own_names(entrypoint: str, function: Any) -> Iterator[str]:
-    """What a function says of itself, and where the code is that it wraps and that wraps it.
+    """Yield the function's declared name, and the places of its code and of the code that it wraps.
 
-    functools.wraps lets a function tell another's name. A decorator's own code, which is made anew for each function
-    that it wraps, may be anybody's: whoever wrote the function has chosen it.
+    The declared name is not enough: functools.wraps copies another function's name. The wrapper code of a decorator,
+    which has `<locals>` in its qualified name, is left out: the function's author has chosen the decorator.
     """
     chain = list(_wrapped(function))
     if not all(isinstance(each, types.FunctionType) for each in chain):
@@ -162,7 +165,7 @@ def _own_names(entrypoint: str, function: Any) -> Iterator[str]:
 
 
 def _wrapped(function: Any) -> Iterator[Any]:
-    """A function, and what it says that it wraps, down to the last."""
+    """Yield a function and the chain of its `__wrapped__`."""
     seen: set[int] = set()
     while function is not None and id(function) not in seen:
         seen.add(id(function))
@@ -183,7 +186,7 @@ def _is_elsewhere(entrypoint: str, own: str, allowed: Sequence[str]) -> Entrypoi
 
 
 def not_under(entrypoint: str, prefixes: Sequence[str]) -> EntrypointError:
-    """What is said of an entrypoint that lies elsewhere."""
+    """Return the error for an entrypoint outside the allowed prefixes."""
     allowed = ", ".join(prefixes) or "none"
     cause, hint = f"from outside, these may be run: {allowed}", "They are set by AAICLICK_ENTRYPOINT_PREFIXES."
     return EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
@@ -194,7 +197,7 @@ def not_under(entrypoint: str, prefixes: Sequence[str]) -> EntrypointError:
 
 @contextmanager
 def standing_in(found: Mapping[str, Any]) -> Iterator[None]:
-    """Inside, these stand for their entrypoints: nothing of theirs is imported here."""
+    """Replace entrypoints by these objects inside the block, so that their modules are not imported."""
     token = _stand_ins.set(found)
     try:
         yield
@@ -203,6 +206,6 @@ def standing_in(found: Mapping[str, Any]) -> Iterator[None]:
 
 
 def stand_in_for(entrypoint: object) -> Any:
-    """What stands for an entrypoint here, or None."""
+    """Return the object that replaces an entrypoint here, or None."""
     known = _stand_ins.get()
     return known.get(entrypoint) if known and isinstance(entrypoint, str) else None

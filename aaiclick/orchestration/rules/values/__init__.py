@@ -1,1 +1,1 @@
-"""Values as JSON, exactly or refused."""
+"""Encoding of arguments and results as JSON: a value is restored exactly, or refused when it is encoded."""

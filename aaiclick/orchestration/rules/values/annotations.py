@@ -1,6 +1,6 @@
-"""JSON from outside becomes what a function's annotations promise, or is refused by name.
+"""Converts JSON arguments from outside to the types of a function's annotations, or refuses them by name.
 
-Only annotations that can be resolved and are understood count; whatever else is left as it came.
+Values with annotations that cannot be resolved, or that msgspec does not support, are left unchanged.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _NAMES: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool}
 
 
 class _Unknown(Exception):
-    """An annotation that says nothing about JSON."""
+    """An annotation whose values cannot be converted from JSON."""
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """What the parameters are annotated with; those that cannot be resolved are left out."""
+    """Return the annotations of the parameters, without those that cannot be resolved."""
     try:
         found = typing.get_type_hints(function, include_extras=True)
-    except Exception:  # names in annotations are the user's, and may be anything
+    except Exception:  # resolving an annotation runs the user's code, which may raise anything
         try:
             raw = inspect.get_annotations(function)
-        except Exception:  # a callable object, or one of the user's
+        except Exception:  # a callable object without annotations, or one that raises
             return {}
         found = {name: hint for name, hint in raw.items() if not isinstance(hint, str)}
     return {name: hint for name, hint in found.items() if name != "return"}
 
 
 def converted(hints: Mapping[str, Any], kwargs: Mapping[str, object]) -> dict[str, object]:
-    """The arguments as their annotations promise them."""
+    """Return the arguments converted to their annotations; raise InputError, which names the argument, if one fails."""
     return {name: _converted(value, hints[name], name) if name in hints else value for name, value in kwargs.items()}
 
 
@@ -54,12 +54,12 @@ def _converted(value: object, hint: Any, name: str) -> object:
         return value
     except msgspec.ValidationError as error:
         _refuse(name, value, str(error))
-    except Exception:  # msgspec does not take such an annotation
+    except Exception:  # msgspec does not support the annotation
         return _one_of(value, hint, name)
 
 
 def _one_of(value: object, hint: Any, name: str) -> object:
-    """Of several types that JSON writes alike, the first that fits."""
+    """Convert to the first type of a union that fits: msgspec refuses unions of types that JSON writes alike."""
     if typing.get_origin(hint) not in (Union, types.UnionType):
         return value
     refused: InputError | None = None
@@ -73,7 +73,7 @@ def _one_of(value: object, hint: Any, name: str) -> object:
 
 
 def _refuse(name: str, value: object, message: str) -> NoReturn:
-    rule, of_key, place = _PLACE.fullmatch(message).groups("")  # type: ignore[union-attr]  # it fits every text
+    rule, of_key, place = _PLACE.fullmatch(message).groups("")  # type: ignore[union-attr]  # it matches every text
     field = f"{'a key of ' if of_key else ''}kwargs.{name}{place}"
     text = rule.replace("`", "").split("\n")[0][:200]
     culprit = shown(_at(value, place), field)
@@ -81,7 +81,10 @@ def _refuse(name: str, value: object, message: str) -> NoReturn:
 
 
 def _at(value: Any, place: str) -> object:
-    """What stands at a place such as `.rows[1]`; the nearest around it that can be told, where keys are not named."""
+    """Return the value at a place such as `.rows[1]`, or the innermost container whose place is known.
+
+    msgspec does not name the keys of dicts in a place.
+    """
     for step in _STEP.findall(place):
         try:
             value = value[step[1:]] if step[0] == "." else value[int(step[1:-1])]
@@ -91,7 +94,7 @@ def _at(value: Any, place: str) -> object:
 
 
 def _of_class(kind: Any, value: Any) -> object:
-    """What is not known to msgspec: paths, models of pydantic, what users registered."""
+    """Convert to types that msgspec does not know: paths, pydantic models, types given to `register_type`."""
     if isinstance(kind, type) and issubclass(kind, PurePath):
         if type(value) is not str:
             raise ValueError("Expected a path as text")
@@ -99,18 +102,18 @@ def _of_class(kind: Any, value: Any) -> object:
     if isinstance(kind, type) and (how := registered(kind)) is not None:
         try:
             return how.decode(value)
-        except Exception as error:  # it is the user's code
+        except Exception as error:  # decode is the user's code
             raise ValueError(f"Expected a {how.name}: {type(error).__name__}: {shorten(str(error))}") from error
     if hasattr(kind, "__pydantic_validator__") and hasattr(kind, "model_validate"):
         try:
             return kind.model_validate(value)
-        except ValueError as error:  # of pydantic, or of the user's code
+        except ValueError as error:  # from pydantic or from a validator of the user
             raise ValueError(_first_of(error)) from error
     raise _Unknown
 
 
 def _first_of(error: Any) -> str:
-    """What pydantic says of the first field that it refuses: its own first line only counts them."""
+    """Return pydantic's message about the first refused field: the first line of its text only counts errors."""
     if not hasattr(error, "errors"):
         return f"{type(error).__name__}: {error}"
     first = error.errors(include_url=False)[0]
@@ -122,7 +125,7 @@ def _first_of(error: Any) -> str:
 
 
 def spec_of(hint: Any) -> Spec | None:
-    """An annotation as JSON, if it is made of what JSON has; None for others."""
+    """Return an annotation as JSON, if it is made of JSON's own types; None for others."""
     if hint in (Any, object):
         return ["any"]
     if hint in (None, type(None)):
@@ -147,7 +150,7 @@ def _with(kind: str, hints: tuple[Any, ...]) -> Spec | None:
 
 
 def hint_of(spec: Spec) -> Any:
-    """The annotation of such a JSON."""
+    """Return the annotation that `spec_of` wrote as this JSON."""
     kind, *rest = spec
     if kind in _NAMES:
         return _NAMES[kind]
@@ -155,7 +158,7 @@ def hint_of(spec: Spec) -> Any:
         return Literal[tuple(rest)]
     parts = [hint_of(each) for each in rest]
     if kind == "union":
-        return Union[tuple(parts)]  # noqa: UP007 of as many as there are
+        return Union[tuple(parts)]  # noqa: UP007 (any number of types)
     if kind == "list":
         return list[parts[0]]  # type: ignore[valid-type]
     if kind == "dict":

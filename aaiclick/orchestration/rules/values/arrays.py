@@ -1,4 +1,7 @@
-"""Numbers and arrays of numpy, exactly: dtype, shape, order and every byte. numpy is used only where it is loaded."""
+"""Exact encoding of numpy arrays and scalars: dtype, shape, memory order and every byte.
+
+Encoding does not import numpy: a value can only be of numpy if numpy is loaded.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,18 @@ _NUMBER_BYTES_MAX = 8
 
 
 def is_array(value: object) -> bool:
-    """Whether it is an array or a scalar of numpy itself; a subclass of an array is something else."""
+    """Return whether the value is a numpy scalar or exactly an ndarray; instances of its subclasses do not count."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and (type(value) is numpy.ndarray or isinstance(value, numpy.generic))
 
 
 def is_row(value: Any) -> TypeGuard[Iterable[object]]:
-    """Whether it is an array of numpy with something to go through."""
+    """Return whether the value is a numpy array that can be iterated: not a scalar, not of zero dimensions."""
     return is_array(value) and value.ndim > 0
 
 
 def number_in(value: Any) -> object:
-    """The plain value of a number of numpy, or the text of one that Python has none for; None for anything else."""
+    """Return the Python value of a numpy scalar, or its text if Python has no such type; None for anything else."""
     if not is_array(value) or value.ndim > 0 or value.dtype.kind in "VO":
         return None
     item = str(value) if value.dtype.kind in "mM" else value.item()
@@ -37,8 +40,8 @@ def number_in(value: Any) -> object:
 
 
 def lower_array(walk: Walk, value: Any) -> object:
-    """The bytes of an array as text, a number as it is; marked with the dtype."""
-    import numpy  # here: it is loaded, since the value is of it
+    """Lower an array to its bytes as text, a scalar to a number where that is exact; marked with the dtype."""
+    import numpy  # already loaded, as the value is of numpy
 
     form = _form(numpy, value.dtype)
     if isinstance(value, numpy.generic):
@@ -50,7 +53,7 @@ def lower_array(walk: Walk, value: Any) -> object:
 
 
 def _form(numpy: Any, dtype: Any) -> object:
-    """What the dtype is written as: a text, or a list of fields."""
+    """Return the stored form of a dtype: a text, or a list of fields; raise Unreadable if it cannot be restored."""
     if dtype.hasobject or dtype.kind not in _KINDS:
         rule = f"an array of {dtype} has no bytes of its own"
         raise Unreadable(rule, "Pass a list, or an array of numbers, texts or times.")
@@ -67,7 +70,7 @@ def _form(numpy: Any, dtype: Any) -> object:
 
 def _lower_scalar(walk: Walk, value: Any, form: object) -> object:
     dtype = value.dtype
-    if dtype.kind in "SU":  # its bytes would end at the last that is not NUL
+    if dtype.kind in "SU":  # numpy drops trailing NULs of such scalars
         plain = b"" + value if dtype.kind == "S" else str.__add__("", value)
         lowered: object = walk.items([plain])
     elif dtype.kind in "biuf" and dtype.itemsize <= _NUMBER_BYTES_MAX and value == value:
@@ -84,7 +87,7 @@ def _dtype(numpy: Any, form: object) -> Any:
 
 
 def _tuples(form: object) -> object:
-    """Fields as numpy writes them: JSON has made lists of its tuples."""
+    """Turn the lists of a dtype's fields back into numpy's tuples, which JSON cannot represent."""
     if not isinstance(form, list):
         return form
     return [tuple(_part(part, place) for place, part in enumerate(field)) for field in form]
@@ -97,7 +100,7 @@ def _part(part: object, place: int) -> object:
 
 
 def build_array(text: str, form: object, shape: list[int], order: str) -> object:
-    """The array, with memory of its own."""
+    """Return the array, with memory of its own."""
     import numpy  # here, to keep start-up light
 
     data, dtype = bytearray(base64.b64decode(text, validate=True)), _known(numpy, form)
@@ -112,7 +115,7 @@ def _order(order: str) -> Any:
 
 
 def build_scalar(lowered: Any, form: object) -> object:
-    """The number, text or time."""
+    """Return the numpy scalar."""
     import numpy  # here, to keep start-up light
 
     dtype = _known(numpy, form)
@@ -122,7 +125,7 @@ def build_scalar(lowered: Any, form: object) -> object:
 
 
 def _known(numpy: Any, form: object) -> Any:
-    """The dtype; one of Python objects is never made, whatever a stored text says."""
+    """Return the dtype; raise Unreadable for dtypes of Python objects, which a forged text might name."""
     dtype = _dtype(numpy, form)
     if dtype.hasobject or dtype.kind not in _KINDS:
         raise Unreadable(f"an array of {dtype} has no bytes of its own")

@@ -1,7 +1,7 @@
-"""Classes by name, `module:qualname`: how a stored value says what it is, and how the class is found again.
+"""Names of classes in stored values, `module:qualname`, and the lookup of a class by its name.
 
-Only what stands under its own name is found: a stored text cannot reach through one module into another, and nothing
-that is found is called.
+Only a class under its own module and name is found: a stored text cannot reach through one module into another. The
+lookup calls nothing that it finds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from aaiclick.orchestration.rules.naming.script_names import MAIN, running_scrip
 
 
 class Unreadable(ValueError):
-    """A stored value cannot be made again here: why, and what to do."""
+    """A class or a stored value cannot be found or restored here: the reason, and a hint."""
 
     def __init__(self, rule: str, hint: str = "") -> None:
         super().__init__(rule)
@@ -22,11 +22,11 @@ class Unreadable(ValueError):
 
 
 class NotLoaded(Exception):
-    """The module of a class is not imported here, and must not be."""
+    """The module of a class is not imported in this process, and must not be."""
 
 
 def name_of(cls: type) -> str:
-    """The name under which a worker finds the class; Unreadable if it would find none, or another."""
+    """Return the name under which a worker finds the class; raise Unreadable if it would find none, or another."""
     if "<locals>" in cls.__qualname__:
         raise Unreadable("its type is defined inside a function", "Define the class at the top level of a module.")
     module = cls.__module__
@@ -44,7 +44,7 @@ def name_of(cls: type) -> str:
 
 
 def find_class(name: object, *, importing: bool = True) -> type:
-    """The class of a name; its module is imported, or NotLoaded is raised where it must not be."""
+    """Return the class of this name; import its module, or without `importing` raise NotLoaded if it is not loaded."""
     module_name, colon, qualname = name.partition(":") if isinstance(name, str) else ("", "", "")
     if not colon or not qualname:
         raise Unreadable(f"{name!r} names no type")

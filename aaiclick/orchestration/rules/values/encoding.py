@@ -1,8 +1,8 @@
-"""Values travel exactly, or are refused with the place named.
+"""Encodes arguments and results as JSON text and decodes them exactly; refuses others, naming the place in the value.
 
 A value is stored in an envelope: `{"object_type": "pyobj", "value": <JSON>, "marks": [[path, kind, payload?], …]}`.
-A mark says how the JSON at its path becomes the value again, so that a user's data is never searched for markers: a
-dict that looks like an envelope stays a dict. The text belongs into a text column: JSONB would turn 1e16 into an int.
+A mark says how to restore the value from the JSON at its path. User data is therefore never searched for markers: a
+dict that looks like an envelope stays a dict. Store the text in a text column: JSONB would turn 1e16 into an int.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from aaiclick.orchestration.rules.values.registry import find_registered
 from aaiclick.orchestration.rules.values.walk import DEPTH_MAX as DEPTH_MAX
 from aaiclick.orchestration.rules.values.walk import SIZE_SETTING, Mark, Walk
 
-NODE_BYTES = 64  # to name a task or a group
+NODE_BYTES = 64  # the size of a reference to a task or group, which does not count against limits
 
 Resolve = Callable[[str, object], object]
 
 
 class Reference(NamedTuple):
-    """What stands for a task, group, object or view where a text is decoded without a resolver."""
+    """Stands for a task, group, Object or View in values that are decoded without a resolver."""
 
     kind: str
     payload: object
@@ -42,7 +42,10 @@ _dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=Fal
 def encode_value(
     value: object, *, path: str = "value", bytes_max: int, mark: Mark | None = None, setting: str = SIZE_SETTING
 ) -> str:
-    """The JSON text of one value; `mark` is asked about what is not plain, and names it by (kind, payload)."""
+    """Return the JSON text of one value.
+
+    `mark` is called with values of unknown types: it returns (kind, payload) for references such as tasks, else None.
+    """
     if value is None:
         return "null"
     envelope = _envelope(value, path, bytes_max, mark, setting)
@@ -57,7 +60,7 @@ def encode_kwargs(
     references: bool = False,
     setting: str = SIZE_SETTING,
 ) -> str:
-    """The JSON text of keyword arguments, each in its envelope; `references` lets dicts stand for Objects and Views."""
+    """Return the JSON text of keyword arguments, each in an envelope; `references` permits reference dicts."""
     envelopes: dict[str, object] = {}
     for name, value in kwargs.items():
         if type(name) is not str or not is_storable(name):
@@ -76,7 +79,7 @@ def encode_kwargs(
 
 
 def _within(text: str, path: str, bytes_max: int, envelopes: Iterable[object], setting: str) -> str:
-    """The text, if it is not too large; tasks and groups that it names weigh nothing, however many they are."""
+    """Return the text, or raise ValueTooLarge; references to tasks and groups do not count, however many there are."""
     size = len(text) if text.isascii() else len(text.encode())
     if size > bytes_max:
         size -= NODE_BYTES * sum(map(_nodes_in, envelopes))
@@ -102,7 +105,7 @@ def _envelope(value: object, path: str, bytes_max: int, mark: Mark | None, setti
 
 
 def reference_in(value: object) -> tuple[str, dict[str, Any]] | None:
-    """What an Object or a View is marked with; None for anything else."""
+    """Return the mark (kind, payload) of an Object or View; None for anything else."""
     refer = getattr(type(value), "__aaiclick_reference__", None)
     if refer is None:
         return None
@@ -114,16 +117,16 @@ def reference_in(value: object) -> tuple[str, dict[str, Any]] | None:
 
 
 def decode_value(text: str, resolve: Resolve | None = None, *, importing: bool = True) -> object:
-    """The value of a text; `resolve` turns what was marked by the caller into what it stands for.
+    """Return the value of an encoded text; `resolve` returns what a mark of the caller's `mark` stands for.
 
-    Without `importing`, nothing of the user's is imported: what is of classes that are not loaded stays Sealed.
+    Without `importing`, no module of the user is imported: values of classes that are not loaded become Sealed.
     """
     envelope = json.loads(text)
     return None if envelope is None else _open(envelope, resolve or Reference, importing)
 
 
 def decode_kwargs(text: str, resolve: Resolve | None = None, *, importing: bool = True) -> dict[str, object]:
-    """The keyword arguments of a text."""
+    """Return the keyword arguments of an encoded text; see `decode_value`."""
     return {name: _open(envelope, resolve or Reference, importing) for name, envelope in json.loads(text).items()}
 
 
@@ -162,7 +165,7 @@ def _built(build: Callable[..., object], lowered: Any, payload: list[Any], path:
 
 
 def _is_loaded(kind: str, payload: list[Any]) -> bool:
-    """Whether a value can be made without importing anything, so far as can be seen."""
+    """Return whether a value's class can be found without importing its module."""
     try:
         if kind == "type":
             find_registered(*payload, importing=False)

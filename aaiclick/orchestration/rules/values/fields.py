@@ -1,7 +1,8 @@
-"""Values of classes with fields: enums, dataclasses, named tuples, models of pydantic and msgspec; exactly as they are.
+"""Exact encoding of enums, dataclasses, named tuples, msgspec Structs and pydantic models.
 
-A value is lowered to a dict of its fields, or to its name, and marked with its class. It is made again without calling
-its class, so that it is what it was: nothing is checked, computed or filled in a second time.
+A value is lowered to a dict of its fields, or an enum member to its name, and marked with its class. It is restored
+without validation and without computed or default values, so that it equals the original. A Struct's `__post_init__`
+does run, and its fields are set again afterwards.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ _HEAP_TYPE = 1 << 9  # of a class made by Python code
 
 
 def lower_class(walk: Walk, value: Any) -> object:
-    """The value in plain form, marked with its class; Unreadable where its kind is not known or its class not found."""
+    """Lower a value of a class and mark it with the class.
+
+    Raise LookupError if the kind of class is not supported, Unreadable if the class cannot be found by its name.
+    """
     cls = type(value)
     for is_kind, lower in _LOWER:
         if is_kind(cls):
@@ -38,7 +42,7 @@ def lower_class(walk: Walk, value: Any) -> object:
 
 
 def fields_of(value: Any) -> dict[str, object] | None:
-    """The fields of a value by their names, as they are shown; None for what has none."""
+    """Return the fields of a dataclass, Struct or pydantic model by name, for display; None for other values."""
     cls = type(value)
     if _is_dataclass(cls) or isinstance(value, Failed):
         return {each.name: getattr(value, each.name, None) for each in dataclasses.fields(value) if each.repr}
@@ -52,7 +56,7 @@ def fields_of(value: Any) -> dict[str, object] | None:
 
 
 def unsealed(kind: str, payload: Sequence[Any], lowered: Any) -> object:
-    """What is stored of a value, as one of its class would be shown."""
+    """Return the stored form of a value as a value of its class would be displayed; its class need not be loaded."""
     if kind == "enum":
         return payload[1] if len(payload) > 1 else lowered
     if kind not in ("dataclass", "struct", "model"):
@@ -82,7 +86,7 @@ def _lower_enum(walk: Walk, value: Enum, name: str) -> object:
 
 
 def _fingerprint(value: object) -> list[object]:
-    """What shows whether a member still has its value: the value, or how it is written; nothing if that varies."""
+    """Return what shows whether a member's value has changed: the value, or its repr, or nothing if that varies."""
     if value is None or type(value) in (bool, int, str):
         if type(value) is not str or is_storable(value):
             return [value] if type(value) is not int or abs(value) < 2**63 else [hex(value)]
@@ -95,7 +99,7 @@ def _fingerprint(value: object) -> list[object]:
 
 
 def build_enum(name: str, cls_name: str, *fingerprint: object) -> object:
-    """The member of that name, if it still has its value."""
+    """Return the member of that name; raise Unreadable if it is gone or its value has changed."""
     cls = _found(cls_name, _is_enum, "enum")
     member = cls.__members__.get(name)
     if member is None:
@@ -108,7 +112,7 @@ def build_enum(name: str, cls_name: str, *fingerprint: object) -> object:
 
 
 def build_flag(value: int, cls_name: str, names: Sequence[str]) -> object:
-    """The combination of members, if these still have their bits."""
+    """Return the combination of members; raise Unreadable if the bits now belong to other members."""
     cls = _found(cls_name, lambda cls: issubclass(cls, Flag), "flag")
     try:
         found = cls(value)
@@ -126,7 +130,7 @@ def build_flag(value: int, cls_name: str, names: Sequence[str]) -> object:
 def _lower_fields(
     walk: Walk, kind: str, name: str, declared: Sequence[str], present: Mapping[str, object], **facts: object
 ) -> dict[str, object]:
-    """Fields and other attributes as one dict; the mark says which are no fields, and which fields have no value."""
+    """Lower fields and other attributes as one dict; the mark lists the non-fields and the fields without a value."""
     known = frozenset(declared)
     if extra := [each for each in present if each not in known]:
         facts["extra"] = extra
@@ -138,7 +142,7 @@ def _lower_fields(
 
 
 def _check_fields(name: str, declared: Sequence[str], stored: Mapping[str, object], facts: Mapping[str, Any]) -> None:
-    """Refuse a value whose class has other fields now."""
+    """Raise Unreadable if the class's fields are no longer those of the stored value."""
     expected = [each for each in declared if each not in facts.get("unset", ())]
     extra = facts.get("extra", ())
     for field in stored:
@@ -150,7 +154,7 @@ def _check_fields(name: str, declared: Sequence[str], stored: Mapping[str, objec
 
 
 def _attributes(value: object) -> Iterator[tuple[str, object]]:
-    """What an instance has, in its dict and in its slots; caches of properties are no part of it."""
+    """Yield the attributes of an instance, from its slots and its dict, without values of cached properties."""
     cls = type(value)
     for base in reversed(cls.__mro__):
         slots = base.__dict__.get("__slots__", ())
@@ -172,8 +176,8 @@ def _class_attribute(cls: type, name: str) -> object:
 
 
 def _is_dataclass(cls: type) -> bool:
-    """Whether it is one of the user's, made of nothing but fields: a list with fields has more in it."""
-    if cls is Failed:  # a body may hand on what it was given
+    """Return whether this is a user's dataclass without built-in bases: a subclass of list holds more than fields."""
+    if cls is Failed:  # a body may return or pass on a Failed that it was given
         return True
     if not dataclasses.is_dataclass(cls) or cls.__module__.startswith("aaiclick."):
         return False
@@ -192,7 +196,7 @@ def _lower_dataclass(walk: Walk, value: Any, name: str) -> object:
 
 
 def build_dataclass(stored: dict[str, object], name: str, facts: Mapping[str, Any] | None = None) -> object:
-    """The value with these fields; neither `__init__` nor `__post_init__` is called."""
+    """Return an instance with these attributes; neither `__init__` nor `__post_init__` is called."""
     cls = _found(name, _is_dataclass, "dataclass")
     _check_fields(name, _field_names(cls), stored, facts or {})
     made = object.__new__(cls)
@@ -218,7 +222,7 @@ def _lower_named_tuple(walk: Walk, value: Any, name: str) -> object:
 
 
 def build_named_tuple(items: list[object], name: str, fields: list[str]) -> object:
-    """The named tuple, if it has the same fields still."""
+    """Return the named tuple; raise Unreadable if its class has other fields now."""
     cls: Any = _found(name, _is_named_tuple, "named tuple")
     if list(cls._fields) != fields or len(items) != len(fields):
         gone = [each for each in fields if each not in cls._fields] or list(cls._fields)
@@ -246,7 +250,7 @@ def _lower_struct(walk: Walk, value: Any, name: str) -> object:
 
 
 def build_struct(stored: dict[str, object], name: str, facts: Mapping[str, Any] | None = None) -> object:
-    """The Struct with these fields: what its `__post_init__` may change is set again."""
+    """Return the Struct with these fields; they are set again after `__post_init__`, which may change them."""
     cls: Any = _found(name, _is_struct, "Struct")
     facts = facts or {}
     _check_fields(name, cls.__struct_fields__, stored, facts)
@@ -279,7 +283,7 @@ def _lower_model(walk: Walk, value: Any, name: str) -> object:
 
 
 def build_model(stored: dict[str, object], name: str, facts: Mapping[str, Any]) -> object:
-    """The model with these fields; it is not validated a second time."""
+    """Return the model with these fields; it is not validated again."""
     cls: Any = _found(name, _is_model, "pydantic model")
     _check_fields(name, list(cls.__pydantic_fields__), stored, facts)
     parts = {fact: {each: stored[each] for each in facts[fact]} for fact in ("more", "private") if fact in facts}
@@ -294,7 +298,7 @@ def build_model(stored: dict[str, object], name: str, facts: Mapping[str, Any]) 
 
 
 def _found(name: str, is_kind: Any, kind: str) -> Any:
-    """The class, if it is of that kind still: nothing else is ever made."""
+    """Return the class; raise Unreadable if it is not of that kind, so that no other class is ever instantiated."""
     cls = find_class(name)
     if not is_kind(cls):
         raise Unreadable(f"{name} is no {kind} here", "Run again what made the value.")

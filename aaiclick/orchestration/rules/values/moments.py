@@ -1,4 +1,4 @@
-"""Datetimes and times as text, exact with their zone and fold."""
+"""Exact encoding of datetimes and times as text, with their zone and fold."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class UnknownZone(ValueError):
-    """The time zone cannot be written, or is not known here."""
+    """The time zone cannot be encoded, or is not known on this machine."""
 
 
 def write_moment(value: datetime | time) -> tuple[str, dict[str, object]]:
-    """The ISO text, and the facts that it cannot say.
+    """Return the ISO text, and the facts that it cannot hold.
 
-    A zone that is among the facts is not in the text, which then is the time that a clock shows there. Offsets with
-    microseconds are facts too: `fromisoformat` takes an offset of a few microseconds for UTC.
+    If the zone is among the facts, the text is the local time without an offset. Offsets with microseconds are facts
+    too: `fromisoformat` reads an offset of a few microseconds as UTC.
     """
     facts = _zone_facts(value.tzinfo)
     text = (value.replace(tzinfo=None) if facts else value).isoformat()
@@ -49,12 +49,12 @@ def _zone_facts(zone: object) -> dict[str, object]:
 
 
 def read_datetime(text: str, facts: Mapping[str, Any] = _NOTHING) -> datetime:
-    """The datetime of such a text."""
+    """Return the datetime of a text and facts from `write_moment`."""
     return _with_facts(datetime.fromisoformat(text), facts)
 
 
 def read_time(text: str, facts: Mapping[str, Any] = _NOTHING) -> time:
-    """The time of such a text."""
+    """Return the time of a text and facts from `write_moment`."""
     return _with_facts(time.fromisoformat(text), facts)
 
 

@@ -1,4 +1,4 @@
-"""The plain kinds of values beyond JSON: how each becomes JSON with a mark, and a value again."""
+"""Built-in and standard library types that JSON lacks: LOWER encodes a value as JSON with a mark, BUILD restores it."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from aaiclick.orchestration.rules.values.registry import find_registered
 if TYPE_CHECKING:
     from aaiclick.orchestration.rules.values.walk import Walk
 
-# Python itself refuses to read or write longer decimal texts than its limit, which can be set as low as 640 digits.
+# Python limits the length of decimal texts that it reads or writes; the limit can be set as low as 640 digits.
 _INT_MAX = 2**2048
 
 _NAN = struct.pack(">d", math.nan)
 _SIMPLE = {type(None), bool, int, float, str}
 _TEXT = {str}
-_FEW = 12  # that many are looked at one by one sooner
+_FEW = 12  # up to this many, checking the values one by one is faster
 
 
 class Sealed:
-    """A value whose class is not loaded where it was read: what is stored of it, which is written as it was."""
+    """A decoded value whose class is not loaded in this process: its stored form, encoded again unchanged."""
 
     __slots__ = ("kind", "lowered", "payload")
 
@@ -54,7 +54,7 @@ class Sealed:
 
 
 def is_plain(value: object) -> bool:
-    """Whether JSON says the value by itself."""
+    """Return whether JSON represents the value without a mark."""
     kind = type(value)
     if kind is str:
         return is_storable(value)  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ def is_plain(value: object) -> bool:
 
 
 def is_simple(values: list[Any]) -> bool:
-    """Whether JSON says all of these by itself: without a look at each, where they are many numbers."""
+    """Return whether JSON represents all of these without a mark; a fast check of long lists, False for short ones."""
     if len(values) <= _FEW:
         return False
     kinds = set(map(type, values))
@@ -89,12 +89,12 @@ def _base64(data: bytes | bytearray) -> str:
 
 
 def _lower_text(walk: Walk, value: str) -> str:
-    """Text with NUL or lone surrogates, which not every database can hold."""
+    """Lower text with NUL or lone surrogates, which not every database can store."""
     return _lower_marked(walk, "str", _base64(value.encode("utf-8", "surrogatepass")))
 
 
 def _lower_float(walk: Walk, value: float) -> str:
-    """Infinities, and NaN with all of its bits."""
+    """Lower an infinity, or a NaN with its exact bits."""
     bits = struct.pack(">d", value)
     return _lower_marked(walk, "float", repr(value) if value == value or bits == _NAN else bits.hex())
 
@@ -123,13 +123,13 @@ def _lower_set(walk: Walk, value: Any) -> list[object]:
 
 
 def ordered(values: Any) -> list[object]:
-    """The set as a list, sorted where that is safe: the same set then gives the same text in every process."""
+    """Return the set as a list, sorted if its types allow: equal sets then give the same text in every process."""
     kinds = set(map(type, values))
     return sorted(values) if len(kinds) == 1 and kinds <= {int, str, bytes, float, date} else list(values)
 
 
 def has_text_keys(value: dict[Any, Any]) -> bool:
-    """Whether JSON can write all keys."""
+    """Return whether JSON can represent all keys."""
     return set(map(type, value)) <= _TEXT and is_storable("".join(value))
 
 
@@ -198,7 +198,7 @@ def _lower_secret(walk: Walk, value: Secret) -> str:
 
 
 LOWER: dict[type, Callable[[Walk, Any], object]] = {
-    str: _lower_text,  # what JSON can say by itself never comes here
+    str: _lower_text,  # only values for which is_plain is False
     float: _lower_float,
     int: lambda walk, value: _lower_marked(walk, "int", hex(value)),
     list: _lower_sequence,
@@ -265,7 +265,7 @@ def _build_registered(lowered: object, name: str, home: str | None = None) -> ob
     found = find_registered(name, home)
     try:
         return found.decode(lowered)
-    except Exception as error:  # it is the user's code
+    except Exception as error:  # decode is the user's code
         rule = f"the decode of {name} raised {type(error).__name__}: {error}"
         raise Unreadable(rule, "Mend what was given to register_type.") from error
 
@@ -307,4 +307,4 @@ BUILD: dict[str, Callable[..., object]] = {
 }
 
 OF_CLASSES = frozenset({"enum", "flag", "dataclass", "namedtuple", "struct", "model", "type"})
-"""Those that name a class, whose module may have to be imported."""
+"""Marks that name a class, whose module may have to be imported."""

@@ -1,4 +1,4 @@
-"""What a stored value refers to, read without opening it: tasks, groups, Objects, Views and blobs."""
+"""Reads from an encoded value, without decoding it, the tasks, groups, Objects, Views and blobs it refers to."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ REMEMBERED_MAX = 2_048
 
 
 def mentions_objects(text: str | None) -> bool:
-    """Whether a text of values may refer to tables, as Objects, Views or blobs do: a quick look."""
+    """Return whether an encoded text may refer to Objects, Views or blobs: a quick search, which may err to True."""
     return text is not None and ('"object"' in text or '"view"' in text or '"blob"' in text)
 
 
 def marks_of(text: str) -> Sequence[tuple[str, object]]:
-    """What the text of a value or of kwargs refers to, as (kind, payload): tasks, groups, objects, views, blobs."""
+    """Return what an encoded value or encoded kwargs refer to, as (kind, payload).
+
+    Kinds are task, group, object, view and blob.
+    """
     if not ('"marks"' in text or mentions_objects(text)):
         return ()
     return _marks_again(text) if len(text) <= REMEMBERED_CHARS else _marks(text)
@@ -41,4 +44,4 @@ def _marks(text: str) -> Sequence[tuple[str, object]]:
 
 
 _marks_again = lru_cache(maxsize=REMEMBERED_MAX)(_marks)
-"""Whoever claims, narrows, runs and reports a task asks about the same short texts."""
+"""Cached: claiming, narrowing, running and reporting a task each ask about the same short texts."""

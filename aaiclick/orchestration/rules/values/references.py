@@ -1,4 +1,4 @@
-"""Dicts that stand for Objects, Views and values in the top-level kwargs that Python code gives."""
+"""Reference dicts, `{"object_type": …}`: they stand for Objects, Views or values in top-level kwargs of Python code."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from aaiclick.orchestration.rules.validation import ID_MAX, check_id, check_name
 
 
 def is_reference(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether a value has the form of a reference."""
+    """Return whether a value has the form of a reference dict."""
     return type(value) is dict and type(kind := value.get("object_type")) is str and kind in _FIELDS
 
 
 def check_reference(given: dict[str, Any], path: str) -> dict[str, Any]:
-    """The reference with every field checked, in its present form: `table_id` was the name of `table`."""
+    """Return the reference with all fields checked; the older field name `table_id` becomes `table`.
+
+    Raise InputError for malformed ones, and for references to Objects and Views in jobs that came from outside.
+    """
     kind = given["object_type"]
     fields = {name: value for name, value in given.items() if name != "object_type"}
     needed = "value"
     if kind != "pyobj":
-        if are_from_outside():  # a condition is SQL, and the dict may have come with the arguments
+        if are_from_outside():  # a View's conditions are SQL, and the dict may have come with the arguments
             _refuse(path, given, f"in a job that came from outside, a dict does not stand for the {kind} itself")
         needed = "table"
         fields = {name: value for name, value in fields.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Why a value of some type cannot travel, and what to pass instead."""
+"""The messages for types that cannot be encoded: why not, and what to pass instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-# a datetime is a date too: the nearer type comes first
+# a bool is an int and a datetime is a date: the subclass comes first
 _PLAIN = (
     str,
     bool,
@@ -43,7 +43,7 @@ _TABULAR = {"numpy", "pandas", "polars", "pyarrow"}
 
 
 def why_not(kind: type) -> tuple[str, str]:
-    """The rule that refuses a type, and the way out."""
+    """Return the rule that refuses the type, and a hint what to pass instead."""
     for plain in _PLAIN:
         if issubclass(kind, plain):
             return (

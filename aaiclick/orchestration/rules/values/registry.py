@@ -1,4 +1,4 @@
-"""Types that users have taught to travel: `register_type`."""
+"""The types that users have registered with `register_type`, so that their values can be encoded and decoded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Registered(NamedTuple):
-    """How one type travels."""
+    """A registered type: the name stored with its values, and the functions that encode and decode them."""
 
     name: str
     cls: type
@@ -29,11 +29,12 @@ _by_name: dict[str, Registered] = {}
 def register_type(
     cls: type[T], *, name: str | None = None, encode: Callable[[T], object], decode: Callable[[Any], T]
 ) -> type[T]:
-    """Let values of exactly this type travel: `encode` gives what stands for one, and `decode` makes it again.
+    """Register how values of exactly this type are encoded and decoded, so that they can be arguments and results.
 
-    What `encode` gives may be anything that travels. The name is stored with each value, so it must not change; without
-    one it is `module:qualname`. Register at the top level of the module that defines the class, or of one that the
-    tasks import: a worker imports the class's module when it meets the name.
+    `encode` may return any value that can itself be encoded, and `decode` restores the original from it. The name is
+    stored with each value, so it must not change; the default is `module:qualname`. Register at the top level of the
+    module that defines the class, or of one that the tasks import: a worker that meets the name imports the class's
+    module.
     """
     if not isinstance(cls, type):
         raise InputError(field="cls", value=shorten(cls), rule="it must be a class", hint="")
@@ -56,17 +57,17 @@ def register_type(
 
 
 def _is_same(one: type, other: type) -> bool:
-    """Whether it is the same class, or what a module defines anew when it is loaded again."""
+    """Return whether the classes are the same, or one is the other's redefinition after a reload of their module."""
     return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
 
 
 def registered(cls: type) -> Registered | None:
-    """How a type travels, if someone has said so."""
+    """Return the registration of exactly this type, or None."""
     return _by_type.get(cls)
 
 
 def home_of(cls: type) -> str | None:
-    """What to import to find the type registered; None if its class cannot be named."""
+    """Return the class name whose import registers the type; None if the class cannot be found by a name."""
     try:
         return name_of(cls)
     except Unreadable:
@@ -74,7 +75,10 @@ def home_of(cls: type) -> str | None:
 
 
 def find_registered(name: object, home: object, *, importing: bool = True) -> Registered:
-    """What is registered under a name; the module of its class is imported if there is nothing yet."""
+    """Return the registration of this name; import the class's module (`home`) first if there is none yet.
+
+    Raise Unreadable if there still is none; without `importing`, NotLoaded if that module is not imported.
+    """
     if name not in _by_name and home is not None:
         try:
             find_class(home, importing=importing)

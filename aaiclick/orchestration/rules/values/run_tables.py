@@ -1,4 +1,4 @@
-"""The tables of runs: how they are called, and which of them a text of values names."""
+"""Names of the tables that runs make, and of temporary tables; which of them an encoded value refers to."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ _TEMPORARY = re.compile(r"c[1-9][0-9]{0,18}_[1-9][0-9]{0,9}", re.ASCII)
 
 
 def run_prefix(maker: int, epoch: int) -> str:
-    """What the names of a run's tables begin with; `maker` is its task, or the job that a table was given to."""
+    """Return the prefix of a run's table names; `maker` is the id of its task, or of the job that owns the table."""
     return f"t{maker}_{epoch}"
 
 
 def run_table(maker: int, epoch: int, number: int) -> str:
-    """The name of one of a run's tables."""
+    """Return the name of one of a run's tables."""
     return f"{run_prefix(maker, epoch)}_{number}"
 
 
 def is_run_table(table: object) -> TypeGuard[str]:
-    """Whether a name is of exactly that form: all other tables have lives of their own."""
+    """Return whether this is the name of a run's table; the lifetime of all other tables is managed elsewhere."""
     return isinstance(table, str) and _FORM.fullmatch(table) is not None
 
 
 def maker_of(table: str) -> int:
-    """Who made a table of a run: its task, or what it was given to."""
+    """Return the `maker` in the name of a run's table: its task, or the job that owns it."""
     return int(table[1:].partition("_")[0])
 
 
 def tables_named(text: str | None) -> frozenset[str]:
-    """The tables of runs that a text of values refers to."""
+    """Return the tables of runs that an encoded text refers to."""
     if text is None or not mentions_objects(text):
         return frozenset()
     return _run_tables_again(text) if len(text) <= REMEMBERED_CHARS else _run_tables(text)
@@ -53,11 +53,11 @@ def _run_tables(text: str) -> frozenset[str]:
 
 
 _run_tables_again = lru_cache(maxsize=REMEMBERED_MAX)(_run_tables)
-"""Whoever reports a task and whoever claims those that wait for it asks about the same short texts."""
+"""Cached: reporting a task and claiming its dependents ask about the same short texts."""
 
 
 def temporary_tables_named(text: str | None) -> set[str]:
-    """The tables of a `data_context` outside of runs that a text of values refers to."""
+    """Return the tables, made by a `data_context` outside of runs, that an encoded text refers to."""
     return {table for table in _named(text) if isinstance(table, str) and _TEMPORARY.fullmatch(table)}
 
 
@@ -68,7 +68,7 @@ def _named(text: str | None) -> Iterator[object]:
 
 
 def with_tables(text: str, names: Mapping[str, str]) -> str:
-    """The text of arguments, with references to other tables instead of these."""
+    """Return the text of arguments with table names replaced as `names` maps them."""
     envelopes: dict[str, Any] = json.loads(text)
     for envelope in envelopes.values():
         _rename(envelope, names)
@@ -76,7 +76,7 @@ def with_tables(text: str, names: Mapping[str, str]) -> str:
 
 
 def value_with_tables(text: str, names: Mapping[str, str]) -> str:
-    """The text of one value, with references to other tables instead of these."""
+    """Return the text of one value with table names replaced as `names` maps them."""
     envelope: dict[str, Any] = json.loads(text)
     _rename(envelope, names)
     return _written(envelope)

@@ -1,4 +1,4 @@
-"""Values as people and programs outside are shown them: plain JSON, bounded, with secrets masked."""
+"""Values for display to people and API clients: plain JSON of limited size, with secrets masked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from aaiclick.telemetry.masks import STARS, mask_text
 T = TypeVar("T")
 
 ARGUMENT_LENGTH_MAX = 500
-"""Characters of one argument."""
+"""Characters of one argument that are displayed."""
 
 ARGUMENTS_MAX = 50
 
@@ -35,16 +35,16 @@ DEPTH_MAX = 50
 
 
 class ShownValue(NamedTuple):
-    """A value as JSON has it; of one that is too large, the beginning of its JSON as a text."""
+    """A value as JSON; if it is too large, `complete` is False and the value is the beginning of its JSON text."""
 
     value: Any
     complete: bool
     size: int
-    """How many characters its JSON has, or has at least."""
+    """The length of its JSON in characters; a lower bound if it is not complete."""
 
 
 def show_value(value: object, length_max: int = RESULT_BYTES_MAX) -> ShownValue:
-    """The value, or the beginning of it."""
+    """Return the value as plain JSON, or the beginning of its JSON text."""
     plain = _Plain(length_max)
     found = plain(value)
     text = json.dumps(found, ensure_ascii=False)
@@ -54,7 +54,7 @@ def show_value(value: object, length_max: int = RESULT_BYTES_MAX) -> ShownValue:
 
 
 def show_arguments(arguments: Mapping[str, object], length_max: int = ARGUMENT_LENGTH_MAX) -> dict[str, Any]:
-    """Arguments by their names: each short, and stars for those whose names say that they are secrets."""
+    """Return arguments by name, each cut to `length_max`; stars for those whose names say that they are secrets."""
     found: dict[str, Any] = {}
     for name, value in list(arguments.items())[:ARGUMENTS_MAX]:
         if shown("", name) == STARS and not isinstance(value, Secret):
@@ -68,19 +68,19 @@ def show_arguments(arguments: Mapping[str, object], length_max: int = ARGUMENT_L
 
 
 def show_stored_arguments(kwargs_json: str) -> dict[str, Any]:
-    """Arguments of a task from their stored form: what it waits for and Objects by their ids, nothing opened for it."""
+    """Return a task's stored arguments for display; references are shown by id, and no user module is imported."""
     return show_arguments(decode_kwargs(kwargs_json, _named, importing=False))
 
 
 def _named(kind: str, payload: Any) -> dict[str, object]:
-    """What stands for something that is not here."""
+    """Return the displayed form of a reference."""
     return {"object_type": kind, **payload} if isinstance(payload, dict) else {f"{kind}_id": str(payload)}
 
 
 class _Plain:
-    """Makes a value plain, up to so many parts and characters of each: what is not shown is not looked at.
+    """Converts a value to plain JSON up to a limit of parts and characters; parts beyond it are not visited.
 
-    It is written as it would be given from outside, the same whether its class is loaded here or not.
+    The result has the form in which a client would pass the value, whether or not its class is loaded here.
     """
 
     def __init__(self, most: int) -> None:
@@ -118,7 +118,7 @@ class _Plain:
         if depth and (how := registered(type(value))) is not None:
             try:
                 return self(how.encode(value), depth - 1)
-            except Exception as error:  # it is the user's code
+            except Exception as error:  # encode is the user's code
                 return self._text(f"<{how.name}, whose encode raised {type(error).__name__}>")
         item = number_in(value)
         return self._text(shorten(value, ARGUMENT_LENGTH_MAX)) if item is None else self(item, depth)
@@ -134,14 +134,14 @@ class _Plain:
         return STARS if is_secret else self(value, depth - 1)
 
     def _text(self, text: str) -> str:
-        """Storable everywhere, and without what must appear nowhere."""
+        """Return the text with secrets masked, and with NUL and lone surrogates escaped."""
         masked = mask_secrets(mask_text(text[: 20 * self.most]))
         self.left -= len(masked)
         return masked.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode()
 
 
 def _in_text(value: object, most: int) -> str | None:
-    """The text that stands for the value in JSON."""
+    """Return the text that represents the value in JSON; None if it has none."""
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, Decimal | UUID | PurePath):

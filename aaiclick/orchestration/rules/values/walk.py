@@ -1,4 +1,4 @@
-"""One walk over a value, which makes plain JSON of it and marks what JSON cannot say."""
+"""`Walk`: encodes a value as plain JSON, with marks for the parts that JSON cannot represent."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Mark = Callable[[object], tuple[str, object] | None]
 
 
 class Walk:
-    """One walk over a value.
+    """The state of one walk over a value.
 
-    Marks come from the inside out, so that decoding can apply them in order. `room` is a lower bound of the bytes left:
-    a small value that refers to its parts again and again cannot explode.
+    Inner marks come before outer ones, so that decoding can apply them in order. `room` is an upper bound of the bytes
+    left: a small value that contains the same parts many times is refused before its encoding has grown.
     """
 
     __slots__ = ("bytes_max", "closed", "depth", "hashed", "label", "mark", "marks", "path", "room", "root", "setting")
@@ -37,7 +37,7 @@ class Walk:
         self.marks: list[list[object]] = []
         self.depth = self.hashed = 0
         self.closed = 0
-        """Inside of how many values that nobody looks into: a Secret there would not be found."""
+        """The number of enclosing values in which `secrets_in` does not search: a Secret there is refused."""
 
     def lower(self, value: object) -> object:
         if is_plain(value):
@@ -118,7 +118,7 @@ class Walk:
         return None
 
     def of_class(self, value: object) -> object:
-        """A value of a class: registered, of numpy, or one whose fields say all about it."""
+        """Lower a value whose type is registered, or of numpy, or fully described by its fields."""
         self.closed += 1
         try:
             if (how := registered(type(value))) is not None:
@@ -136,7 +136,7 @@ class Walk:
     def registered(self, value: object, how: Registered) -> object:
         try:
             stand_in = how.encode(value)
-        except Exception as error:  # it is the user's code
+        except Exception as error:  # encode is the user's code
             rule = f"the encode of {how.name} raised {type(error).__name__}: {shorten(str(error))}"
             self.refuse(value, rule, "Mend what was given to register_type.")
         self.enter(0)
@@ -146,7 +146,7 @@ class Walk:
         return lowered
 
     def sealed(self, value: Sealed) -> object:
-        """What was not opened here is written as it was."""
+        """Write a value that was not decoded in this process as it was stored."""
         lowered = self.lower(value.lowered)
         self.note(value.kind, *value.payload)
         return lowered
@@ -169,7 +169,7 @@ class Walk:
 
 
 def _steps(root: object, path: list[str | int]) -> Iterator[tuple[str, object]]:
-    """The way to a place inside a value: each step as a person writes it, and what it leads to."""
+    """Yield the steps to a place inside a value: the text of each step, and the value it leads to."""
     node: Any = root
     steps = iter(path)
     for step in steps:
@@ -185,7 +185,7 @@ def _steps(root: object, path: list[str | int]) -> Iterator[tuple[str, object]]:
 
 
 def _at(node: Any, step: str | int) -> object:
-    """What a step leads to; the node itself where only what stands for it has such a place."""
+    """Return the value a step leads to; the node itself if the step exists only in its encoded form."""
     try:
         return node[step] if isinstance(node, dict | list | tuple) or not isinstance(step, str) else getattr(node, step)
     except (LookupError, TypeError, AttributeError):
