@@ -105,7 +105,6 @@ OTHER_NAMES = {
     "min_horizontal": "least(*values)",
     "sum_horizontal": "the sign: a + b",
     "concat_list": "the sign: a + b",
-    "qcut": "cut(edges), at quantiles that were asked before",
     "md5": "hash()",
     "sha256": "hash()",
     "crc32": "hash()",

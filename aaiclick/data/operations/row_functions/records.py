@@ -137,7 +137,7 @@ RECORDS = {
     "json": made(
         json,
         "what stands at a path of a text in JSON, as `str`, `int`, `float`, `bool` or a `list` of one; without a type, "
-        "its text. None if there is nothing; what is of another type, or no JSON, is refused",
+        "its text. None, or an empty list, if there is nothing; what is of another type, or no JSON, is refused",
         _TEXT,
         'json("$.a.b[0]", int)',
         "[1, None]",
