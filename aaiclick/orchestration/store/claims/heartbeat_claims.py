@@ -22,9 +22,10 @@ async def claimed_by(session: Session, worker_id: int) -> dict[tuple[int, int], 
 async def unknown_holders(
     session: Session, worker_id: int, known_call: int, held: Sequence[Held]
 ) -> list[tuple[int, int]]:
-    """Return runs that hold tables since a claim call whose answer the worker never got; it knows those to `known_call`.
+    """Return runs that hold tables since their claim, and that the worker does not list: it never got the claim.
 
-    Giving back such a claim frees the tables too, unless the claim was taken away before: these runs are then left.
+    The worker knows the answers of its claim calls up to `known_call`. Giving back an unknown claim frees its tables
+    too; these are left where the claim was taken away before that.
     """
     ref = table_run_refs.c
     called = ref.claim_call.between(1, known_call)
@@ -44,7 +45,7 @@ async def lost_runs(session: Session, lost: Sequence[Held]) -> dict[tuple[int, i
 
 
 async def start_runs(session: Session, worker_id: int, started: Sequence[Held]) -> None:
-    """Move these tasks from CLAIMED to RUNNING. Only long runs get there: short ones end before a heartbeat lists them."""
+    """Move these tasks from CLAIMED to RUNNING. Short runs never get there: they end before a heartbeat lists them."""
     said = {run.task_id: run for run in started}
     rows = await lock_claims(session, worker_id, {task: run.epoch for task, run in said.items()})
     fresh = [row for row in rows if row.status == TaskStatus.CLAIMED]

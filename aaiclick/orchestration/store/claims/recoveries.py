@@ -30,7 +30,7 @@ async def recover_claims(session: Session, losses_max: int, limit: int = AT_ONCE
     """Take up to `limit` claims from sessions that are not live; return their number.
 
     It looks for such claims, not for sessions that just ended: a claim that was committed late is found too. A task
-    whose loss is the one of number `losses_max`, or a later one, is given up.
+    is given up when it has been lost `losses_max` times.
     """
     orphans = await _orphans(session, limit)
     free = await _unlocked(session, sorted(orphans))

@@ -91,7 +91,7 @@ async def _fail(
 ) -> list[EndedTask]:
     """Fail these runs, and retry or give up their tasks; return the tasks that are given up.
 
-    All moves are in one transaction, since the worker is alive and nothing of the run is left to clean up.
+    The clean-up needs no transaction of its own, since the worker is alive.
     """
     said = {failure.task_id: failure for failure in failures}
     rows = await lock_claims(session, worker_id, {task: failure.epoch for task, failure in said.items()})

@@ -176,7 +176,7 @@ class _Clearing:
         self.groups = await lock_groups(self.session, sorted(self.downstream.touched))
 
     async def _unqueue(self, ids: Sequence[int]) -> None:
-        """Empty the queue of them: before the tasks are locked, as a claim would, and after, for those ready since."""
+        """Delete queue rows: before the tasks are locked, as a claim would, and again after, for those ready since."""
         await leave_queue(self.session, self.session.any_of(tasks.c.id, ids))
 
     async def _take_ripples(self) -> list[Row[Any]]:

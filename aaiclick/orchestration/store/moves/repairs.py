@@ -227,7 +227,7 @@ class _Repair:
             await spread(session, self.job_id, Targets(doomed=set(doomed), unneeded=spared, causes=causes))
 
     async def _mend_end(self, status: str, move: str, now: datetime) -> None:
-        """End a job without open tasks; reactivate a completed one that has some; cancel those of any other ended job."""
+        """End a job without open tasks; reactivate a completed one with some; cancel those of other ended jobs."""
         if status == JobStatus.COMPLETED:
             await move_job(self.session, "reactivate", self.job_id, now, {"completed_at": None})
         elif status in ENDED_JOB:
