@@ -95,7 +95,7 @@ class Database:
             connection = await self._take()
             try:
                 yield connection
-            except AaiclickError:  # raised by our own code: the connection works, and `_begun` rolled back
+            except AaiclickError:  # raised by aaiclick: the connection works, and `_begun` rolled back
                 await self._keep(connection)
                 raise
             except BaseException as error:

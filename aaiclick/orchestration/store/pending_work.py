@@ -59,7 +59,7 @@ EXPIRED_SESSIONS = Question(_expired_sessions)
 """Sessions past their end that were not ended yet."""
 
 CLAIMS_OF_NOBODY = Question(_claims_of_nobody)
-"""Claims whose worker is unknown, or its session ended."""
+"""Claims whose worker is unknown, or whose session has ended."""
 
 RIPPLES = Question(_some_ripples)
 """Ripples that were left for later transactions."""

@@ -140,7 +140,7 @@ async def _clear(session: Session, job_id: int, roots: Sequence[int], dry_run: b
         downstream.held |= held & downstream.parents.keys()  # the nodes that they waited for may be removed by now
     if cleared.task_ids and not dry_run:
         if await session.scalar(select(jobs.c.status).where(jobs.c.id == job_id)) in ENDED_JOB:
-            downstream.stale = downstream.ruled  # an early end of the job did not update them
+            downstream.stale = downstream.ruled  # an early end of the job may not have updated them
         clearing = _Clearing(session, job_id, downstream)
         await clearing.lock()
         await clearing.look()
