@@ -88,7 +88,8 @@ class Database:
         """Yield a connection that commits each statement by itself.
 
         Callers queue here when every connection is in use; SQLAlchemy's pool cannot see the connections kept idle
-        here. At the end the connection is kept for the next caller if it is still usable, and closed otherwise.
+        here. At the end the connection is kept for the next caller; it is closed if it may be unusable, as after a
+        failed statement, or if enough are kept.
         """
         await self._enter()
         try:

@@ -283,7 +283,7 @@ class _Clearing:
     async def _reserved_for(self) -> int:
         """Return the worker for which the tasks are reserved; 0 for all.
 
-        A job that has ended loses its reservation, as by a `job_test`, if the worker's row still exists.
+        A job that has ended loses its reservation, as that of a `job_test`, if the worker's row still exists.
         """
         kept = await self.session.first(select(jobs.c.reserved_for, jobs.c.status).where(jobs.c.id == self.job_id))
         assert kept is not None, "a job whose graph is locked exists"
