@@ -1,6 +1,7 @@
-"""The one place where claims end, for whatever reason: nobody else deletes from `claims`.
+"""The ends of claims: no other module deletes rows of `claims`.
 
-Every end passes `free_held`, so that what is held with a claim is freed in the transaction that ends it.
+Every function here that ends claims calls `free_held`, so that what a run held with its claim is freed in the
+transaction that ends the claim.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 
 async def complete_claims(session: Session, worker_id: int, done: Sequence[Done]) -> list[EndedTask]:
-    """Complete the runs that pass the fence; return what moved.
+    """Complete the runs whose fence holds; return the tasks that moved to COMPLETED.
 
-    This is the hot path: the dialect deletes the claims with the statements that move their tasks.
+    This is the hot path: the dialect deletes the claims along with the statements that move the tasks.
     """
     ended = await session.dialect.complete_claims(session, worker_id, done)
     epochs = {item.task_id: item.epoch for item in done}
@@ -32,7 +33,10 @@ async def complete_claims(session: Session, worker_id: int, done: Sequence[Done]
 
 
 async def end_claims(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Write the history of these runs, which ended otherwise, and delete their claims. Their tasks are locked."""
+    """Write the history of runs that ended without completing, and delete their claims.
+
+    `rows` are rows of `runs`, as `transitions.run_row` makes them. The caller has locked the tasks.
+    """
     if not rows:
         return
     ended = [EndedClaim(row["worker_id"], row["task_id"], row["epoch"], RunOutcome(row["outcome"])) for row in rows]
@@ -42,7 +46,7 @@ async def end_claims(session: Session, rows: Sequence[dict[str, Any]]) -> None:
 
 
 class LiveClaim(NamedTuple):
-    """A row of `claims` as its task says that it should be."""
+    """A live claim: read from `claims`, or derived from the row of its task, which says what should be there."""
 
     worker_id: int
     task_id: int
@@ -52,7 +56,7 @@ class LiveClaim(NamedTuple):
 async def mend_claims(
     session: Session, task_ids: Sequence[int], due: set[LiveClaim]
 ) -> tuple[set[LiveClaim], set[LiveClaim]]:
-    """Let these (locked) tasks have the claims that are due and no others; return those removed, and those added."""
+    """Make the claims of these tasks, which the caller has locked, equal to `due`; return (removed, added)."""
     chosen = select(*(claims.c[name] for name in LiveClaim._fields)).where(session.any_of(claims.c.task_id, task_ids))
     found = {LiveClaim._make(row) for row in await session.rows(chosen)}
     ended = [EndedClaim(*claim, RunOutcome.REPAIRED) for claim in sorted(found - due)]
@@ -63,10 +67,10 @@ async def mend_claims(
 
 
 async def free_held(session: Session, ended: Sequence[EndedClaim]) -> None:
-    """Free what was held with these claims, as far as the reason of their end allows.
+    """Free what runs held with these claims, as far as the reason of each end allows.
 
-    The tables of a run whose body may go on become references of the run itself. The rows of `claims` are still there,
-    but for completions.
+    The body of a run whose claim was taken away may go on: the tables that it uses become references of the run
+    itself. The rows of `claims` still exist at this point, except those of completed runs.
     """
     await keep_held(session, ended)
 

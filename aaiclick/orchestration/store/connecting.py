@@ -1,4 +1,7 @@
-"""One connection of its own, outside any pool, and its failures in our words."""
+"""Single connections outside any pool, and the translation of driver errors into errors of aaiclick.
+
+Migrations and checks of the schema use `connect`; `Database` uses `in_our_words` for the connections that it keeps.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 SQLITE_WAIT_S = 60
-"""How long to wait for a SQLite file that another process is writing to."""
+"""Seconds to wait for a SQLite file that another process is writing to."""
 
 _EXTRAS = {"asyncpg": ("PostgreSQL", "postgres"), "asyncmy": ("MariaDB", "mariadb")}
 
@@ -44,9 +47,9 @@ _creating_file = threading.Lock()
 
 @asynccontextmanager
 async def connect(url: str, *, write: bool) -> AsyncIterator[AsyncConnection]:
-    """A connection that is closed at the end; what was not committed is undone.
+    """Yield a connection that is closed at the end; what was not committed is rolled back.
 
-    With `write`, every transaction on SQLite takes the file's write lock at its beginning.
+    With `write`, every transaction on SQLite begins by taking the file's write lock.
     """
     refuse_foreign(url)
     with in_our_words(url):
@@ -59,7 +62,7 @@ async def connect(url: str, *, write: bool) -> AsyncIterator[AsyncConnection]:
 
 
 def _engine(url: str, *, begin: str) -> AsyncEngine:
-    from sqlalchemy.ext.asyncio import create_async_engine  # it loads the mapper too, which most never need
+    from sqlalchemy.ext.asyncio import create_async_engine  # imported here: it loads the ORM mapper too
 
     if sqlite_file(url) is None:
         return create_async_engine(url, poolclass=NullPool)
@@ -67,7 +70,7 @@ def _engine(url: str, *, begin: str) -> AsyncEngine:
         url, poolclass=NullPool, connect_args={"timeout": SQLITE_WAIT_S, "isolation_level": None}
     )
 
-    # the driver's own transactions would leave out DDL
+    # a transaction that the driver begins by itself would leave out DDL
     @event.listens_for(engine.sync_engine, "begin")
     def begin_ourselves(connection: Connection) -> None:
         connection.exec_driver_sql(begin)
@@ -77,7 +80,10 @@ def _engine(url: str, *, begin: str) -> AsyncEngine:
 
 @contextmanager
 def in_our_words(url: str) -> Iterator[None]:
-    """Turn a driver's report that the database cannot be used into an error that names it and says what to do."""
+    """Raise an error that names the database and says what to do, where a driver reports that it cannot be used.
+
+    Errors of aaiclick, and those that `explain` does not know, pass unchanged.
+    """
     try:
         yield
     except AaiclickError:
@@ -90,7 +96,10 @@ def in_our_words(url: str) -> Iterator[None]:
 
 
 def explain(error: Exception, url: str) -> AaiclickError | None:
-    """The error in our words; None if it does not speak of a database that is missing, unreachable or damaged."""
+    """Return the error of aaiclick that explains a driver's error.
+
+    None unless it means that the driver is missing, or that the database is missing, unreachable or unusable.
+    """
     if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS:
         return missing_driver(url, error)
     file = sqlite_file(url)
@@ -104,14 +113,14 @@ def explain(error: Exception, url: str) -> AaiclickError | None:
 
 
 def missing_driver(url: str, error: ModuleNotFoundError) -> MissingExtra:
-    """What to install for this kind of database."""
+    """Return the error that says what to install for this kind of database."""
     name = error.name or "?"
     what, extra = _EXTRAS.get(name, (f"The database at {mask_url(url)}", "all"))
     return MissingExtra(what=what, package=name, extra=extra)
 
 
 def _has_no_connection(error: DBAPIError) -> bool:
-    """Whether it failed to connect, or lost the connection, rather than over a statement."""
+    """Return whether connecting failed or the connection was lost, as opposed to a statement that failed."""
     return error.connection_invalidated or error.statement is None
 
 
@@ -125,7 +134,7 @@ def _explain_sqlite(error: Exception, file: Path) -> DatabaseFileError | None:
     reported = error.orig if isinstance(error, DBAPIError) else error
     name = str(getattr(reported, "sqlite_errorname", ""))
     for known, (what, hint) in _SQLITE_CAUSES.items():
-        if name.startswith(known):  # SQLite refines them: SQLITE_READONLY_DIRECTORY, SQLITE_IOERR_READ, …
+        if name.startswith(known):  # extended codes begin alike: SQLITE_READONLY_DIRECTORY, SQLITE_IOERR_READ, …
             return DatabaseFileError(path=str(file), cause=what, hint=hint)
     return None
 
@@ -140,7 +149,7 @@ def _explain_path(error: OSError, file: Path) -> DatabaseFileError | None:
 
 
 def refuse_foreign(url: str) -> None:
-    """Refuse a local root, or a SQLite file with its neighbours, that another user owns or may write."""
+    """Raise if another user owns or may write the local root, the SQLite file, its side files or its directories."""
     check_root()
     file = sqlite_file(url)
     if file is None:
@@ -153,9 +162,13 @@ def refuse_foreign(url: str) -> None:
 
 
 def create_file(file: Path) -> None:
-    """Make a missing SQLite file, empty and readable by its owner only, with the directories above it."""
+    """Create a missing SQLite file, empty and readable by its owner only, and the directories above it.
+
+    Raise DatabaseFileError if the path is not a file.
+    """
     _create_directories(file.parent)
-    # whoever closes the file outside of SQLite ends the locks of the whole process on it: never while one uses it
+    # Closing a descriptor of the file outside of SQLite ends all locks of the process on it. So a file that exists is
+    # never opened here, and one thread at a time looks.
     with _creating_file:
         if not file.exists():
             os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))

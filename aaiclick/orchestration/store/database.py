@@ -1,4 +1,4 @@
-"""The connection to the state: an engine, its dialect, and transactions that are tried again when they may pass."""
+"""The database of the state: its connections, its dialect, and transactions that are retried if they may succeed."""
 
 from __future__ import annotations
 
@@ -25,41 +25,44 @@ T = TypeVar("T")
 
 ROLLBACK_S_MAX = GOODBYE_S_MAX = 5.0
 GOODBYE_S = 0.2
-"""So long a caller that has failed waits for its connection to end; the rest of a longer goodbye goes on beside."""
+"""Seconds that a caller waits for a connection to close; a slower close goes on in the background."""
 
 ROOM_S_MAX = 30.0
-"""So long a caller waits while all connections that this process may open are in use."""
+"""Seconds that a caller waits while all connections that this process may open are in use."""
 
 TRIES = 10
-"""How often a transaction that met a deadlock is tried before the caller hears of it."""
+"""How often a transaction is tried before a transient failure, such as a deadlock, is raised to the caller."""
 
 
 class Database:
-    """The state's database. One for each event loop: connections belong to the loop that made them."""
+    """The database that holds the state. Each event loop has its own: connections belong to their loop."""
 
     def __init__(self, url: str, engine: Engine, dialect: Dialect) -> None:
         self.url = url
         self.engine = engine
         self.dialect = dialect
         self.started_jobs: set[int] = set()
-        """Jobs known to have left PENDING, to which none returns: a claim need not look again."""
+        """Jobs known to have left PENDING. No job returns to PENDING, so a claim need not check these again."""
         self.installation = ""
-        """What the installation is called, once someone has asked."""
+        """The name of the installation; empty until it was read."""
         self.on_hints: Callable[[Iterable[str]], None] = _unheard
-        """Told after each commit what others may want to know of it."""
+        """Called after a commit with the hints of its session, if it has any."""
         self.on_answer: list[Callable[[], None]] = []
-        """Called after each read and each transaction that the database has answered."""
+        """Called after each `read`, `write_one` and `transact` that succeeded."""
         self._writer = asyncio.Lock()
         self._idle_max = settings().sql_pool_size
         self._room_max = self._idle_max + settings().sql_max_overflow
         self._room = asyncio.Semaphore(self._room_max)
         self._idle: list[Connection] = []
-        """Connections at hand. There is no other pool: one that is closed is closed."""
+        """Open connections that no caller uses. No other pool keeps any: what is closed here is closed."""
         self._ending: set[asyncio.Task[None]] = set()
 
     @classmethod
     async def open(cls, url: str, *, check: bool = True) -> Database:
-        """Connect; refuse a schema that is not ours or not this version's."""
+        """Connect, and create a missing SQLite file first.
+
+        With `check`, raise SchemaError unless the schema is the one that this code needs.
+        """
         dialect = dialect_of(url)
         await ensure_local(url)
         with in_our_words(url):
@@ -82,17 +85,18 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """A connection that commits each statement by itself.
+        """Yield a connection that commits each statement by itself.
 
-        Who comes when all are in use waits here. Whatever happens to it, the connection is at hand and fit for the
-        next caller afterwards, or it is gone: nobody else keeps any.
+        Callers queue here when every connection is in use; SQLAlchemy's pool cannot see the connections kept idle
+        here. At the end the connection is kept for the next caller; it is closed if it may be unusable, as after a
+        failed statement, or if enough are kept.
         """
         await self._enter()
         try:
             connection = await self._take()
             try:
                 yield connection
-            except AaiclickError:  # a refusal of ours: the database has answered, and what was begun is undone
+            except AaiclickError:  # raised by aaiclick: the connection works, and `_begun` rolled back
                 await self._keep(connection)
                 raise
             except BaseException as error:
@@ -126,9 +130,9 @@ class Database:
             return await self._connect()
 
     async def _keep(self, connection: Connection) -> None:
-        """For the next caller; those beyond the pool's size were opened for a moment, and go.
+        """Keep the connection for the next caller; close it if enough are kept already, or if it is lost.
 
-        So does one that is lost though the caller said nothing: it may go on without what it asked.
+        It may be lost although the caller raised nothing: a caller may go on without the answer to its statement.
         """
         if len(self._idle) < self._idle_max and not self._is_lost(connection):
             self._idle.append(connection)
@@ -136,7 +140,10 @@ class Database:
             await self._drop(connection)
 
     async def _drop(self, connection: Connection) -> None:
-        """Where the server has ended one, it has ended those that are idle too, and each would cost a call."""
+        """Close the connection; if it is lost, close the idle ones too.
+
+        A server that ended this one has ended those as well, and each would cost a caller a failed statement.
+        """
         dropped = [connection]
         if self._is_lost(connection):
             dropped += self._idle
@@ -144,9 +151,9 @@ class Database:
         await self._end(dropped)
 
     async def _end(self, connections: Iterable[Connection]) -> None:
-        """End all of them, also if the caller is told again that it is over.
+        """Close these connections, even if the caller is cancelled once more meanwhile.
 
-        The line may be silent: whoever has given up on it has waited long enough.
+        It waits for GOODBYE_S only: closing takes long where the network is silent, and the caller has waited already.
         """
         ending = asyncio.create_task(_discard(connections))
         self._ending.add(ending)
@@ -166,9 +173,9 @@ class Database:
         return connection
 
     async def read(self, work: Callable[[Session], Awaitable[T]], *, stale_ok: bool = False) -> T:
-        """Run statements that only read, each seeing what is committed by then; its session refuses to write.
+        """Run statements that only read; each sees what is committed when it runs. The session refuses to write.
 
-        `stale_ok`: the caller can do with what was committed a little while ago, as a replica would have it.
+        `stale_ok`: slightly old data will do, such as that of a replica. It changes nothing yet.
         """
         async with self.connection() as connection:
             answer = await work(Session(connection, self.dialect, reads_only=True))
@@ -176,14 +183,14 @@ class Database:
         return answer
 
     async def write_one(self, work: Callable[[Session], Awaitable[T]]) -> T:
-        """Run a write whose first statement does all that must happen together: each statement commits by itself.
+        """Run a write without a transaction: each statement commits by itself.
 
-        Again if the database says that it may pass then.
+        The first statement has to do all that must happen together. After a transient failure, `work` is run again.
         """
         return await self._insist(work, self._not_begun)
 
     async def transact(self, work: Callable[[Session], Awaitable[T]]) -> T:
-        """Run `work` in one transaction, all of it again if the database says that it may pass then."""
+        """Run `work` in one transaction; after a transient failure, run all of it again in a new one."""
         return await self._insist(work, self._transaction)
 
     async def _insist(
@@ -230,12 +237,12 @@ class Database:
             yield Session(connection, self.dialect)
             await self.dialect.command(connection, "COMMIT")
         except BaseException as error:
-            if self.dialect.one_writer or isinstance(error, AaiclickError):  # else it goes, and all that was begun
+            if self.dialect.one_writer or isinstance(error, AaiclickError):  # else `connection` closes it
                 await asyncio.shield(self._rollback(connection))
             raise
 
     async def _rollback(self, connection: Connection) -> None:
-        """A connection that cannot even roll back, in a while, is thrown away."""
+        """Roll back; invalidate the connection if that fails, or takes longer than ROLLBACK_S_MAX."""
         try:
             async with asyncio.timeout(ROLLBACK_S_MAX):
                 await self.dialect.command(connection, "ROLLBACK")
@@ -244,11 +251,11 @@ class Database:
 
 
 def _unheard(hints: Iterable[str]) -> None:
-    """Nobody listens."""
+    """Ignore the hints: nobody listens for them."""
 
 
 async def _discard(connections: Iterable[Connection]) -> None:
-    """Who knows what state they are in: the next ones are new."""
+    """Close connections whose state is unknown."""
     await asyncio.gather(*map(_throw_away, connections))
 
 
@@ -257,5 +264,5 @@ async def _throw_away(connection: Connection) -> None:
         async with asyncio.timeout(GOODBYE_S_MAX):
             await connection.invalidate()
         await connection.close()
-    except Exception as error:  # of a connection that nobody will use again
+    except Exception as error:  # harmless: the connection is not used again
         log.debug("a connection did not end in order: %s", one_line(error))

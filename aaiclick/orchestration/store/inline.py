@@ -1,8 +1,8 @@
 """SQLite on the event loop's own thread.
 
-A statement takes some microseconds: to send each to another thread and back, as aiosqlite must, costs ten times that.
-What could take long is the wait for another process's write lock, which the dialect does with pauses that do not block,
-and a bulk insert, which it does on a thread.
+A statement takes some microseconds; sending each to another thread and back, as aiosqlite must, costs ten times that.
+Two things could take long: waiting for another process's write lock, which the dialect does with pauses that do not
+block the loop, and a bulk insert, which it does on a thread.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
 
 class InlineConnection:
-    """A connection with the verbs of SQLAlchemy's AsyncConnection that answers at once."""
+    """A synchronous SQLAlchemy connection with the methods of AsyncConnection, which run in the caller's thread."""
 
     def __init__(self, connection: Connection) -> None:
         self.sync_connection: Connection | None = connection
@@ -64,11 +64,11 @@ class InlineConnection:
 
 
 class InlineEngine:
-    """An engine whose connections answer at once."""
+    """An engine whose connections are InlineConnections."""
 
     def __init__(self, url: str) -> None:
         plain = make_url(url).set(drivername="sqlite")
-        # a file has no pool: whoever waited for it here would stop the loop in which others give back
+        # no pool for a file: waiting for a connection would block the loop in which others return theirs
         unpooled = {"poolclass": NullPool} if plain.database else {}
         self.sync_engine = create_engine(
             plain,

@@ -1,4 +1,4 @@
-"""Rows that may be there already: an answer that was lost is asked for again."""
+"""Inserts of rows that may exist already, as after a call whose answer was lost and which is repeated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aaiclick.orchestration.store.session import Session
 
 
 async def insert_missing(session: Session, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert those of these rows whose keys are not there."""
+    """Insert the rows whose keys are not in the table yet."""
     if rows:
         await session.run_many(_statement(session.dialect.name, table), rows)
 
@@ -21,9 +21,9 @@ async def insert_missing(session: Session, table: Table, rows: Sequence[Mapping[
 async def copy_missing(
     session: Session, table: Table, chosen: Callable[[], Select[Any]], values: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Insert what is chosen with each of these values, where the keys are not there; columns are named as the table's.
+    """Insert the rows that the query `chosen` selects for each of `values`, except those whose keys exist already.
 
-    Nothing of it travels.
+    The query names its columns as the table does. The rows are copied in the database and never sent to this process.
     """
     if values:
         await session.run_many(_copying(session.dialect.name, table, chosen), values)
@@ -39,7 +39,7 @@ def _copying(dialect: str, table: Table, chosen: Callable[[], Select[Any]]) -> I
 @cache
 def _statement(dialect: str, table: Table) -> Insert:
     if dialect == "postgresql":
-        from sqlalchemy.dialects import postgresql  # only who keeps the state there pays for loading it
+        from sqlalchemy.dialects import postgresql  # imported here: slow to load, and used for this database only
 
         return postgresql.insert(table).on_conflict_do_nothing()
     if dialect == "sqlite":

@@ -1,4 +1,7 @@
-"""What there is to do for whoever leads, in one question."""
+"""The reconcilers' questions about pending work, and the one statement that asks all of them for the leader.
+
+`control/reconcilers` says which reconciler has which question.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from aaiclick.orchestration.store.tables import claims, delayed, jobs, ripples, 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one reconciler asks of the state: whether there is something to do now, when there will be, or both."""
+    """What one reconciler asks: whether there is work now (`is_there`), when there will be (`next_at`), or both."""
 
     is_there: Callable[[Dialect], ColumnElement[bool]] | None = None
     next_at: Callable[[], ScalarSelect[Any]] | None = None
@@ -53,36 +56,38 @@ def _next_delayed() -> ScalarSelect[Any]:
 
 
 EXPIRED_SESSIONS = Question(_expired_sessions)
-"""Sessions whose time is up."""
+"""Sessions past their end that were not ended yet."""
 
 CLAIMS_OF_NOBODY = Question(_claims_of_nobody)
-"""Claims whose session is not live."""
+"""Claims whose worker is unknown, or whose session has ended."""
 
 RIPPLES = Question(_some_ripples)
-"""Endings that were not told downstream yet."""
+"""Ripples that were left for later transactions."""
 
 LIMITED_JOBS = Question(_limited_jobs)
-"""Jobs with a time limit that run."""
+"""Running jobs with a time limit, whether it has passed or not."""
 
 RESERVED_JOBS = Question(_reserved_jobs)
-"""Jobs that someone keeps for himself."""
+"""Open jobs that are reserved for a worker, as by `job_test`."""
 
 DELAYED_TASKS = Question(next_at=_next_delayed)
-"""Tasks that wait for their time."""
+"""Tasks that wait for their `run_after`."""
 
 SCHEDULES = Question(lambda _: firing.question(), firing.next_time)
-"""Schedules whose time has come, times that wait for an earlier run, backfills."""
+"""Schedules that are due, times that wait for an earlier run, backfills."""
 
 STRAYS = Question(lambda _: table_drops.strays())
-"""References to tables of runs whose worker is gone."""
+"""References to tables that belong to runs whose worker is gone."""
 
 LOOSE_TABLES = Question(lambda _: table_drops.loose_tables())
-"""Tables to look at, or to drop."""
+"""Tables that may have to be dropped, or are being dropped."""
 
 
 async def look_for_work(session: Session, questions: Mapping[str, Question]) -> dict[str, float]:
-    """Ask all of it in one statement; gives in how many seconds there is something to do, by the names of those that
-    know of something: 0 for now."""
+    """Ask all questions in one statement; return, by name, the seconds until there is work: 0 for now.
+
+    Questions that know of no work are left out.
+    """
     dialect = session.dialect
     there = {name: asked.is_there(dialect) for name, asked in questions.items() if asked.is_there is not None}
     times = {name: asked.next_at() for name, asked in questions.items() if asked.next_at is not None}

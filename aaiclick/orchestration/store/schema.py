@@ -1,4 +1,4 @@
-"""Which schema a database has, whether this code can use it, and how it gets there."""
+"""The schema of a database: which version it has, whether this code can use it, how it is created and migrated."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from aaiclick.backoff import one_line
 from aaiclick.errors import Conflict, InputError, SchemaError
 from aaiclick.orchestration.store.connecting import connect, create_file, explain, in_our_words, refuse_foreign
 from aaiclick.orchestration.store.connecting import missing_driver as missing_driver
-from aaiclick.orchestration.store.definitions import access_tables as access_tables  # its tables join the others
-from aaiclick.orchestration.store.definitions import fleet_tables as fleet_tables  # its table joins them too
-from aaiclick.orchestration.store.definitions import task_events as task_events  # its view joins them too
+from aaiclick.orchestration.store.definitions import access_tables as access_tables  # registers its tables
+from aaiclick.orchestration.store.definitions import fleet_tables as fleet_tables  # registers its table
+from aaiclick.orchestration.store.definitions import task_events as task_events  # registers its view
 from aaiclick.orchestration.store.inline import InlineConnection
-from aaiclick.orchestration.store.leases import reconcilers as reconcilers  # its table joins them too
+from aaiclick.orchestration.store.leases import reconcilers as reconcilers  # registers its table
 from aaiclick.orchestration.store.tables import metadata
 from aaiclick.urls import mask_url, sqlite_file
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 _STEPS = Path(__file__).parent / "migrations"
 
 REVISIONS = tuple(sorted(step.name[:4] for step in (_STEPS / "versions").glob("[0-9]*.py")))
-"""All versions of the schema, oldest first, read from the names of the files: Alembic is slow to import."""
+"""All versions of the schema, oldest first, read from the names of the files: importing Alembic is slow."""
 
 HEAD = REVISIONS[-1]
 """The version that this code needs."""
 
 VERSION_TABLE = "aaiclick_schema"
-"""Not Alembic's `alembic_version`: another tool in the same database may have one."""
+"""Not Alembic's default, `alembic_version`: another tool in the same database may have a table of that name."""
 
 LOCK_WAIT_S = 300.0
 LOCK_POLL_S = 0.1
@@ -52,7 +52,7 @@ _version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), pr
 _version_read = select(_version.c.version_num)
 
 _TRY_LOCK = {
-    "postgresql": "SELECT pg_try_advisory_lock(4702111234474983745)",  # any number that no one else would take
+    "postgresql": "SELECT pg_try_advisory_lock(4702111234474983745)",  # arbitrary, and unlikely to be used by others
     "mysql": f"SELECT GET_LOCK(CONCAT('{VERSION_TABLE}.', MD5(DATABASE())), 0)",
     "mariadb": f"SELECT GET_LOCK(CONCAT('{VERSION_TABLE}.', MD5(DATABASE())), 0)",
 }
@@ -68,12 +68,12 @@ class State:
     """The rows of the version table; None if there is no such table."""
 
     tables: frozenset[str]
-    """Those of our tables that are there."""
+    """The tables of aaiclick that exist."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a state means."""
+    """What a state means, in words for the error message, and what the user can do about it."""
 
     kind: Literal["current", "empty", "half", "older", "newer", "foreign", "damaged"]
     found: str
@@ -88,7 +88,7 @@ NO_DATABASE = State(versions=None, tables=frozenset())
 
 
 def judge(state: State) -> Verdict:
-    """Whether the schema is the one that this code needs, and if not, why."""
+    """Return whether the schema is the one that this code needs, and if not, why."""
     if state.versions is None:
         return _judge_unversioned(state.tables)
     if not state.versions:
@@ -122,20 +122,20 @@ def _list(names: frozenset[str] | set[str]) -> str:
 
 
 def look(connection: Connection) -> State:
-    """Read the version and which of our tables are there."""
+    """Read the version table, and which tables of aaiclick exist."""
     names = set(inspect(connection).get_table_names())
     versions = tuple(connection.scalars(_version_read)) if VERSION_TABLE in names else None
     return State(versions, frozenset(names & metadata.tables.keys()))
 
 
 async def current(url: str) -> str | None:
-    """The version of the database's schema; None if it has none."""
+    """Return the version of the database's schema; None if it has none."""
     versions = (await _state(url)).versions
     return ", ".join(versions) if versions else None
 
 
 async def check(url: str) -> None:
-    """Refuse a schema that is missing, older, newer, half made, damaged or not ours."""
+    """Raise SchemaError if the schema is missing, older, newer, half made, damaged or not aaiclick's."""
     _refuse(url, judge(await _state(url)))
 
 
@@ -149,7 +149,10 @@ async def _state(url: str) -> State:
 
 
 async def require_current(connection: AsyncConnection | InlineConnection) -> None:
-    """Refuse any schema but the one that this code needs, at the price of one small query."""
+    """Raise SchemaError unless the schema's version is the one that this code needs.
+
+    In the good case it costs one small query: unlike `check`, it does not look for the tables.
+    """
     url = connection.engine.url.render_as_string(hide_password=False)
     with in_our_words(url):
         try:
@@ -158,7 +161,7 @@ async def require_current(connection: AsyncConnection | InlineConnection) -> Non
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise
-        await connection.rollback()  # PostgreSQL answers nothing after a failed statement
+        await connection.rollback()  # PostgreSQL may refuse all others after a failed statement
         _refuse(url, judge(await connection.run_sync(look)))
 
 
@@ -168,10 +171,10 @@ def _refuse(url: str, verdict: Verdict) -> None:
 
 
 async def ensure_local(url: str) -> bool:
-    """Make the SQLite file that is missing, with its schema; True if it was made now.
+    """Create a missing or empty SQLite file with its schema; return True if this call created the schema.
 
-    A file that is there, and any other database, is left as it is: whoever opens it calls `require_current`. Two
-    processes may do this at once: the schema appears in one transaction, under the file's write lock.
+    Any other file or database is left alone: the caller that opens it calls `require_current`. Two processes may do
+    this at once: the schema is created in one transaction, under the file's write lock.
     """
     refuse_foreign(url)
     file = sqlite_file(url)
@@ -188,7 +191,10 @@ async def ensure_local(url: str) -> bool:
 
 
 def create_at_once(connection: Connection) -> bool:
-    """The newest schema at once, not step by step: a test proves that it is the same."""
+    """Create the newest schema directly, without the migrations; return False if the database is not empty.
+
+    A test proves that both ways give the same schema.
+    """
     if judge(look(connection)).kind != "empty":
         return False
     metadata.create_all(connection, checkfirst=False)
@@ -198,13 +204,13 @@ def create_at_once(connection: Connection) -> bool:
 
 
 async def upgrade(url: str, revision: str = "head") -> None:
-    """Bring the database to this version of the schema; one that is there already stays as it is.
+    """Migrate the database to this version of the schema; one that has the newest version is left alone.
 
-    Whoever calls this while another migrates the same database waits. On PostgreSQL and SQLite it happens in one
-    transaction; on MariaDB, a run that was cut off is taken up by the next.
+    While another process migrates the same database, this waits, at most LOCK_WAIT_S on a server. On PostgreSQL and
+    SQLite all steps are one transaction; on MariaDB, the next run continues one that was cut off.
     """
     _check_revision(revision)
-    # Alembic keeps its state in module variables: one run at a time, in a thread that no event loop interleaves
+    # Alembic keeps its state in module variables: one run at a time, in a thread where no other coroutine runs
     await asyncio.to_thread(_run_alone, _upgrade(url, revision))
 
 
@@ -239,14 +245,14 @@ async def _upgrade(url: str, revision: str) -> None:
 async def _lock(connection: AsyncConnection, url: str) -> None:
     """Keep other migrations of this database out until the connection closes.
 
-    SQLite needs nothing: its transaction begins with the write lock.
+    SQLite needs no such lock: its transaction begins with the write lock.
     """
     try_lock = _TRY_LOCK.get(connection.dialect.name)
     if try_lock is None:
         return
     for _ in range(int(LOCK_WAIT_S / LOCK_POLL_S)):
         taken = await connection.scalar(text(try_lock))
-        await connection.commit()  # what is read next must not come from a snapshot that is older than the lock
+        await connection.commit()  # later reads must not use a snapshot that is older than the lock
         if taken:
             return
         await asyncio.sleep(LOCK_POLL_S)
@@ -256,24 +262,24 @@ async def _lock(connection: AsyncConnection, url: str) -> None:
 
 def _run_steps(connection: Connection, revision: str) -> None:
     if connection.dialect.name in ("mysql", "mariadb"):
-        connection.exec_driver_sql("SET sql_notes = 0")  # the driver logs «already exists», which is meant here
-    _version.create(connection, checkfirst=True)  # left empty, it tells that the first step did not finish
+        connection.exec_driver_sql("SET sql_notes = 0")  # else the driver logs «already exists», which is expected here
+    _version.create(connection, checkfirst=True)  # while it is empty, the first step has not finished
     _alembic_upgrade(revision, connection.dialect.name, connection=connection)
 
 
 def sql(url: str, revision: str = "head") -> str:
-    """The SQL that `upgrade` would run on an empty database; `from:to` gives what lies between two versions."""
+    """Return the SQL that `upgrade` would run on an empty database; `from:to` gives the steps between two versions."""
     for part in revision.split(":", 1):
         _check_revision(part)
     kind = make_url(url).get_backend_name()
     with _alembic:
         written = _alembic_upgrade(revision, "mariadb" if kind == "mysql" else kind)
-    return written.replace(f"CONSTRAINT {VERSION_TABLE}_pkc ", "")  # a name that we do not give
+    return written.replace(f"CONSTRAINT {VERSION_TABLE}_pkc ", "")  # `_version` leaves this constraint without a name
 
 
 def _alembic_upgrade(revision: str, dialect_name: str, connection: Connection | None = None) -> str:
-    """Run the steps on the connection, or return them as SQL if there is none."""
-    # imported here: it takes a third of a second, and most who read a schema's version never migrate
+    """Run the migrations on the connection; without one, return them as SQL."""
+    # imported here: it takes a third of a second, and most callers of this module never migrate
     from alembic import command
     from alembic.config import Config
 

@@ -1,4 +1,7 @@
-"""What store functions take: one open transaction, or a connection that only reads. They never commit."""
+"""The session that store functions take: an open transaction, or a connection whose statements commit one by one.
+
+Store functions never commit; `Database` does.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _built: dict[tuple[Callable[[Dialect], Any], str], Any] = {}
 
 
 class Session:
-    """One open transaction on one connection; or statements that only read, each by itself."""
+    """One open transaction on one connection; or a connection without one, for reads or for a single write."""
 
     __slots__ = ("connection", "dialect", "hints", "reads_only")
 
@@ -25,13 +28,13 @@ class Session:
         self.dialect = dialect
         self.reads_only = reads_only
         self.hints: set[str] = set()
-        """What others may want to hear of once this is committed; see `bus`."""
+        """Hints that are sent after the commit; see `bus`."""
 
     @property
     def writing(self) -> Connection:
-        """The connection, for a statement that writes: refused where only reads are meant to come.
+        """Return the connection for a statement that writes; refused in a session that only reads.
 
-        What only reads may be answered by a replica one day, and a write there would be lost or refused.
+        Reads may be answered by a replica one day, where a write would be lost or refused.
         """
         if self.reads_only:
             raise AssertionError("a session that only reads was handed a write: use transact, or write_one")
@@ -41,7 +44,7 @@ class Session:
         return self.writing if self.reads_only and getattr(statement, "is_dml", False) else self.connection
 
     def built(self, build: Callable[[Dialect], S]) -> S:
-        """A statement that is built once for each dialect: building costs more than SQLite needs to run it."""
+        """Return the statement, built once per dialect: building it takes longer than SQLite takes to run it."""
         key = (build, self.dialect.name)
         if key not in _built:
             _built[key] = build(self.dialect)
@@ -58,7 +61,7 @@ class Session:
         return (await self._for(statement).execute(statement)).scalar()
 
     async def run(self, statement: Executable, values: Mapping[str, Any] | None = None) -> int:
-        """Execute a write; gives the number of rows it changed."""
+        """Execute a write; return the number of rows that it changed."""
         result = await self.writing.execute(statement, values)
         return int(result.rowcount)
 
@@ -71,7 +74,7 @@ class Session:
             await self.dialect.insert_rows(self, table, rows)
 
     async def now(self) -> datetime:
-        """The database's time, at this instant."""
+        """Return the database's time at this instant, not at the start of the transaction."""
         moment: datetime = await self.scalar(select(self.dialect.now()))
         return moment
 

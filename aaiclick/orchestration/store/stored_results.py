@@ -1,4 +1,4 @@
-"""Reading results: those that a text names, and those that they name in turn."""
+"""Reads results of tasks: those that a text refers to, and those that these refer to in turn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NODES = ("task", "group")
 
 @dataclass(slots=True)
 class FoundResults:
-    """Results by task; the tasks of each group, in the order in which they were made; the outputs of groups."""
+    """Results by task; the tasks of each group, in the order of their ids; the output task of groups that have one."""
 
     texts: dict[int, str | None] = field(default_factory=dict)
     members: dict[int, list[int]] = field(default_factory=dict)
@@ -30,9 +30,10 @@ class FoundResults:
 async def read_named(
     session: Session, texts: Iterable[str], *, but_not: Collection[int] = (), failures: bool = False
 ) -> FoundResults:
-    """The results that these texts name, a wave at a time until none names another that is not known yet.
+    """Return the results that these texts refer to, directly or through other results.
 
-    Those of tasks in `but_not` are left out. With `failures`, what became of those that will have none takes its place.
+    Each round reads the results that the previous one named, until no new ones are named. Those of tasks in `but_not`
+    are left out. With `failures`, a description of the failure takes the place of a result that will never come.
     """
     found = FoundResults()
     left = list(texts)
@@ -64,7 +65,7 @@ def _results(dialect: Dialect) -> Select[Any]:
 
 
 async def _read_group(session: Session, group: int, found: FoundResults) -> list[int]:
-    """What a group stands for: its output, or the tasks inside it; nothing if it is gone."""
+    """Note what a group stands for, and return it: its output task, or the tasks inside it; nothing if it is gone."""
     row = await session.first(session.built(_group), {"group": group})
     if row is None:
         return []
@@ -80,9 +81,9 @@ def _group(_: Dialect) -> Select[Any]:
 
 
 async def _inside(session: Session, job_id: int, group: int) -> list[int]:
-    """The tasks in a group, at any depth, in the order in which they were made.
+    """Return the tasks in a group, at any depth, in the order of their ids.
 
-    Those that others inside have made while they ran are part of what these returned, or not wanted.
+    Tasks made by runs of other tasks inside are left out: they are part of what these returned, or not wanted.
     """
     rows = await session.rows(session.built(_parents), {"job": job_id})
     inside = descendants({row.id: row.parent_group_id for row in rows}, [group])
@@ -101,16 +102,16 @@ def _members(dialect: Dialect) -> Select[Any]:
 
 
 Nodes = set[tuple[str, int]]
-"""Tasks and groups, each with its kind."""
+"""Tasks and groups, as (kind, id)."""
 
 
 async def returned_by(
     session: Session, nodes: Nodes, parents: Mapping[int, int | None]
 ) -> dict[int, dict[tuple[str, int], set[int]]]:
-    """For each of these that stands for the results of tasks which returned others: those, and what they returned.
+    """Return, for each of these nodes, the tasks and groups that its tasks returned, and that those returned in turn.
 
-    Each comes with the groups around it; `parents` are the groups of the job. What is inside of a group that is there
-    as well is left out: who waits for the group waits for that.
+    Each comes with the groups around it; `parents` are all groups of the job. Nodes inside a group that is among them,
+    or inside the node itself, are left out: a dependency on the group covers them. Nodes that lead to none are absent.
     """
     reading = _Returns(session, parents)
     left, known = set(nodes), set(nodes)
@@ -122,17 +123,17 @@ async def returned_by(
 
 
 class _Returns:
-    """What tasks returned, and where all of it is; each is read once."""
+    """Reads what tasks returned, and the groups around it; each node is read once."""
 
     def __init__(self, session: Session, parents: Mapping[int, int | None]) -> None:
         self.session = session
         self.children = children_of(parents)
         self.parents = dict(parents)
-        """Of each group, and of the tasks that were read: the group around it."""
+        """The group around each group of the job, and around each task that was read."""
         self.named: dict[int, Nodes] = {}
 
     async def read(self, nodes: Nodes) -> Nodes:
-        """Read what these returned, or the tasks in them; gives that."""
+        """Read what these tasks, or the tasks in these groups, returned; return that."""
         facts, ids = (tasks.c.id, tasks.c.group_id, tasks.c.result), [node for kind, node in nodes if kind == "task"]
         if ids:
             rows = await self.session.rows(select(*facts).where(self.session.any_of(tasks.c.id, sorted(ids))))
@@ -142,14 +143,14 @@ class _Returns:
         if inside:
             among = self.session.any_of(tasks.c.group_id, sorted(set().union(*inside.values())))
             text = cast(tasks.c.result, Text)
-            naming = or_(*(text.contains(f'"{kind}",') for kind in NODES))  # a quick look
+            naming = or_(*(text.contains(f'"{kind}",') for kind in NODES))  # a cheap filter: the texts are parsed below
             rows = await self.session.rows(select(*facts).where(among, naming))
             for group, around in inside.items():
                 self.named[group] = set().union(*(_nodes_in(row.result) for row in rows if row.group_id in around))
         return set().union(*(self.named.get(node, ()) for _, node in nodes))
 
     def reached(self, start: tuple[str, int]) -> dict[tuple[str, int], set[int]]:
-        """All that one of them leads to, each with the groups around it."""
+        """Return all nodes that one leads to, each with the groups around it; see `returned_by` for those left out."""
         found: Nodes = set()
         left = [start]
         while left:
@@ -166,6 +167,6 @@ class _Returns:
 
 
 def _nodes_in(text: str | None) -> Nodes:
-    """The tasks and groups that the text of a result names."""
+    """Return the tasks and groups that the text of a result refers to."""
     marks = () if text is None else marks_of(text)
     return {(kind, node) for kind, node in marks if kind in NODES and isinstance(node, int)}

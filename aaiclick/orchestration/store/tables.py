@@ -1,6 +1,6 @@
-"""The tables. Wide rows that change seldom, and narrow ones (`ready`, `claims`, `delayed`) that change all the time.
+"""The tables: wide ones that change seldom, and narrow ones (`ready`, `claims`, `delayed`) that change all the time.
 
-No foreign key leads from a hot row to its job: it would lock the job row at every claim (pitfall T36).
+No foreign key leads from a hot row to its job: it would lock the job's row at every claim (pitfall T36).
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ jobs = table(
     known("ix_jobs_backfill", "backfill_id", "status"),
     postgres=HOT,
 )
-"""`arguments`: what the workflow was called with, for people: shortened and masked."""
+"""`arguments`: the arguments of the workflow, for people to read: shortened and masked."""
 
 graph_locks = table("graph_locks", key("job_id"), postgres=HOT)
-"""One row a job: whoever changes a committed graph holds it, so that two changes cannot close a cycle together."""
+"""One row per job. Whoever changes a stored graph locks it: else two changes could close a cycle together."""
 
 gone_jobs = table("gone_jobs", key("job_id"))
-"""Jobs that are gone, and of which tasks, runs and edges are still to be removed, some at a time."""
+"""Deleted jobs whose tasks, runs and edges are still to be deleted, in batches."""
 
 groups = table(
     "groups",
@@ -138,7 +138,7 @@ dependencies = table(
     Index("ix_dependencies_next", "next_id"),
     Index("ix_dependencies_job", "job_id"),
 )
-"""`met`: the previous had completed when the edge was made, so no counter waits for it."""
+"""`met`: the end of the previous node was counted when the edge was made, so no counter waits for it."""
 
 ready = table(
     "ready",
@@ -150,7 +150,7 @@ ready = table(
     postgres=BUSY,
     with_rowid=False,
 )
-"""The tasks that may be claimed now, of each lane in the order in which they will be: rank is minus the priority."""
+"""The tasks that may be claimed now. The key is the order of claims in each lane; `rank` is minus the priority."""
 
 delayed = table(
     "delayed",
@@ -159,7 +159,7 @@ delayed = table(
     postgres=BUSY,
     with_rowid=False,
 )
-"""Tasks that would be ready but for their `run_after`."""
+"""Tasks that would be ready if their `run_after` had passed."""
 
 claims = table(
     "claims",
@@ -170,7 +170,7 @@ claims = table(
     postgres=BUSY,
     with_rowid=False,
 )
-"""Live claims: one row for each task that is claimed or running, with the number of the call that claimed it."""
+"""Live claims: one row per claimed or running task. `claim_call`: the number of the call that claimed it."""
 
 ripples = table(
     "ripples",
@@ -183,7 +183,7 @@ ripples = table(
     Column("cause_id", Id),
     Index("ix_ripples_job", "job_id"),
 )
-"""What an ending still has to tell downstream, where it was too much for one transaction."""
+"""What follows downstream from the end of a task or group, where it was too much for one transaction."""
 
 runs = table(
     "runs",
@@ -201,7 +201,7 @@ runs = table(
     flag("late"),
     Column("report_digest", String(64)),
 )
-"""The history of attempts, one row for each run that ended; the one under way is in its task's own row.
+"""The history of attempts: one row per run that ended. A run that still goes on is in the row of its task.
 
 `late`: its worker reported after the claim was taken away. `report_digest`: of a report that could not be stored.
 """
@@ -246,7 +246,7 @@ terms = table(
     Column("expires_at", UtcTime, nullable=False),
     postgres=HOT,
 )
-"""Who leads, until when. It saves work and guards nothing: whatever a leader writes is conditional (pitfall T16)."""
+"""The leader, and until when. A term saves work and guards nothing: all writes of a leader are conditional (T16)."""
 
 registered_jobs = table(
     "registered_jobs",
@@ -285,7 +285,7 @@ fires = table(
     Index("ix_fires_job", "job_id"),
     with_rowid=False,
 )
-"""What became of each time of a schedule; `job_id` is its latest run. The key lets one time run once at a time."""
+"""What became of each time of a schedule; `job_id` is its latest run. The key keeps it from running twice at once."""
 
 backfills = table(
     "backfills",
@@ -309,14 +309,14 @@ backfills = table(
     Index("ix_backfills_status", "status", "id"),
     Index("ix_backfills_registered", "registered_job_id", "id"),
 )
-"""Ranges of past times that are being run; all before `next_at` is done with."""
+"""Ranges of past times of a schedule that are run; all times before `next_at` are dealt with."""
 
 machine_ids = table(
     "machine_ids",
     Column("machine_id", Integer, primary_key=True, autoincrement=False),
     Column("high_water_ms", BigInteger, nullable=False),
 )
-"""Up to which time ids may have been made with each machine id (pitfall T19)."""
+"""Per machine id, the time (ms) up to which ids may have been made with it (pitfall T19)."""
 
 table_context_refs = table(
     "table_context_refs",
@@ -332,10 +332,10 @@ table_context_refs = table(
     postgres=HOT,
     with_rowid=False,
 )
-"""The object tables that orchestration knows, each written down before it is made.
+"""The ClickHouse tables of Objects that orchestration knows; each is recorded before it is made.
 
-`context_id` is the task that makes it, or the job it was given to. Whoever adds a reference to a table that it does not
-hold already locks this row first, and whoever drops it does so too, and marks it `dropping`: from then on it is gone.
+`context_id`: the task that makes it, or the job it was given to. To add a reference to a table that it does not hold,
+or to drop it, a transaction locks this row first. A row that is `dropping` counts as gone.
 """
 
 table_run_refs = table(
@@ -351,9 +351,10 @@ table_run_refs = table(
     postgres=HOT,
     with_rowid=False,
 )
-"""Which run makes which table, or goes on using it without its claim, until its worker says that the body is dead.
+"""Tables that a run makes, or goes on using without its claim, until its worker says that the body is dead.
 
-Then it is `freed`, which asks for a look. `claim_call`: which call had made that claim; 0 if the body asked.
+The row is `freed` then, and the leader looks at the table. `claim_call`: the call that made the claim; 0 if the body
+asked for the table.
 """
 
 table_pin_refs = table(
@@ -366,7 +367,7 @@ table_pin_refs = table(
     postgres=HOT,
     with_rowid=False,
 )
-"""Which task still needs which table, until it is `freed`, which asks whoever leads to look.
+"""Tables that a task still needs. Once the row is `freed` it does not, and the leader looks at the table.
 
 Where `task_id` is the job's own id, the job's result names the table.
 """
@@ -376,7 +377,7 @@ installation = table(
     Column("slot", Integer, primary_key=True, autoincrement=False),
     Column("id", String(32), nullable=False),
 )
-"""One row: the random name of this installation, which its tables in ClickHouse carry in their comments."""
+"""One row: the random name of this installation, which is in the comments of its tables in ClickHouse."""
 
 metrics = table(
     "metrics",
@@ -385,7 +386,7 @@ metrics = table(
     Column("number", BigInteger, nullable=False),
     Column("seconds", Double, nullable=False),
 )
-"""What was counted from the events so far; the row `horizon` says up to which of them."""
+"""Counters and histograms made from the events so far; the row `horizon` says up to which event."""
 
 job_metrics = table(
     "job_metrics",
@@ -395,4 +396,4 @@ job_metrics = table(
     Column("number", BigInteger, nullable=False),
     Column("seconds", Double, nullable=False),
 )
-"""What of it belongs to jobs of these names."""
+"""The part of `metrics` that belongs to jobs of one name, for a bounded number of names."""

@@ -1,7 +1,7 @@
-"""The one module that writes a status column, with its event in the same transaction.
+"""The only module that changes the status of tasks and jobs; the event is written in the same transaction.
 
 Every move is guarded by its source states. The two hot moves, claim and complete, are statements of the dialects,
-called from `claims` and `claim_ends`; the caller has locked the rows for all the others.
+called from `claims/claiming` and `claim_ends`. For all other moves of tasks, the caller has locked the rows.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LOCKED = (
 
 
 async def lock_tasks(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
-    """Lock these tasks, in the order of their ids, and read them as they are now."""
+    """Lock these tasks in the order of their ids; return their rows as they are under the lock."""
     if not ids:
         return []
     return await session.rows(session.built(_lock), {"ids": session.dialect.pack(sorted(ids))})
@@ -61,7 +61,7 @@ def _lock(dialect: Dialect) -> Select[Any]:
 
 
 async def lock_groups(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
-    """Lock these groups, children before parents, and read them as they are now."""
+    """Lock these groups, children before parents; return their rows as they are under the lock."""
     if not ids:
         return []
     return await session.rows(session.built(_lock_groups), {"ids": session.dialect.pack(sorted(ids))})
@@ -75,7 +75,7 @@ def _lock_groups(dialect: Dialect) -> Select[Any]:
 async def move_tasks(
     session: Session, move: str, locked: Sequence[Row[Any]], now: datetime, values: Mapping[str, Any] | None = None
 ) -> list[Row[Any]]:
-    """Apply one move to the rows whose state allows it; gives those as they were before."""
+    """Apply one move to the locked rows whose status allows it; return these rows as they were before."""
     rule = TASK_MOVES[move]
     moved = [row for row in locked if row.status in rule.sources]
     if not moved:
@@ -92,7 +92,10 @@ async def move_tasks(
 async def move_each(
     session: Session, moves: Sequence[str], changes: Sequence[tuple[Row[Any], Mapping[str, Any]]], now: datetime
 ) -> None:
-    """Apply a chain of moves to rows that each get values of their own; an event is written for every link."""
+    """Apply a chain of moves to rows that each get values of their own; write an event for every move of the chain.
+
+    The status of each row must allow the first move.
+    """
     target = TASK_MOVES[moves[-1]].target
     for row, values in changes:
         if row.status not in TASK_MOVES[moves[0]].sources:
@@ -103,7 +106,7 @@ async def move_each(
 
 
 def task_event(row: Any, move: str, status: str, now: datetime, detail: str | None = None) -> dict[str, Any]:
-    """The ledger row of one task's move."""
+    """Return the row of `events` for one task's move."""
     return {
         "job_id": row.job_id,
         "task_id": row.id,
@@ -119,7 +122,7 @@ def task_event(row: Any, move: str, status: str, now: datetime, detail: str | No
 def run_row(
     row: Any, outcome: RunOutcome, now: datetime, error: str | None = None, trace: str | None = None
 ) -> dict[str, Any]:
-    """The history row of a run that ended."""
+    """Return the row of `runs` for a run that ended."""
     return {
         "task_id": row.id,
         "epoch": row.epoch,
@@ -138,14 +141,14 @@ def run_row(
 async def doom_tasks(
     session: Session, locked: Sequence[Row[Any]], now: datetime, cause_id: int, error: str
 ) -> list[EndedTask]:
-    """PENDING → UPSTREAM_FAILED: what these tasks wait for will never come, because that task failed."""
+    """Move tasks from PENDING to UPSTREAM_FAILED, since the task `cause_id` failed; return those that moved."""
     facts = {"completed_at": now, "cause_id": cause_id, "error": error}
     moved = await move_tasks(session, "doom", locked, now, facts)
     return [ended_task(row, TaskStatus.UPSTREAM_FAILED) for row in moved]
 
 
 async def skip_tasks(session: Session, locked: Sequence[Row[Any]], now: datetime) -> list[EndedTask]:
-    """PENDING → SKIPPED: these tasks are not needed."""
+    """Move tasks that are not needed from PENDING to SKIPPED; return those that moved."""
     moved = await move_tasks(session, "skip", locked, now, {"completed_at": now})
     return [ended_task(row, TaskStatus.SKIPPED) for row in moved]
 
@@ -165,7 +168,7 @@ async def move_job(
     values: Mapping[str, Any] | None = None,
     detail: str | None = None,
 ) -> bool:
-    """Apply one move to a job whose state allows it, with a detail for the ledger; says whether it did."""
+    """Apply one move to a job if its status allows it; return whether it did. `detail` goes into the event."""
     rule = JOB_MOVES[move]
     changed = await session.run(
         update(jobs)
@@ -178,12 +181,12 @@ async def move_job(
 
 
 async def note_repair(session: Session, job_id: int, status: str, now: datetime, detail: str) -> None:
-    """Write into the ledger what was put right in a job, which changes no status by itself."""
+    """Write an event that says what was repaired in a job; it changes no status."""
     await session.insert(events, [_job_event(job_id, "repair", status, now, detail)])
 
 
 async def note_growth(session: Session, job_id: int, status: str, count: int) -> None:
-    """Write into the ledger how many tasks were added to a job, which changes no status: metrics count them there."""
+    """Write an event that says how many tasks were added to a job; metrics count them by it. It changes no status."""
     if count:
         await session.insert(events, [_job_event(job_id, "grow", status, await session.now(), str(count))])
 
@@ -202,7 +205,7 @@ def _job_event(job_id: int, move: str, status: str, now: datetime, detail: str |
 
 
 async def start_jobs(session: Session, job_ids: Sequence[int]) -> None:
-    """PENDING → RUNNING for those of these jobs that have not begun."""
+    """Move those of these jobs that are PENDING to RUNNING."""
     waiting = await session.rows(
         select(jobs.c.id).where(session.any_of(jobs.c.id, sorted(job_ids)), jobs.c.status == JobStatus.PENDING)
     )
@@ -217,7 +220,7 @@ def _all_complete(job: Row[Any]) -> bool:
 
 
 STOP = "stop"
-"""The kind of ripple that ends a job which is to fail fast."""
+"""The kind of ripple that ends a `fail_fast` job after a critical failure."""
 
 COUNTS = ("total_tasks", "open_tasks", "completed_tasks", "failed_tasks", "failed_critical", "skipped_tasks")
 _AFTER = tuple(jobs.c[name] for name in (*COUNTS, "status", "fail_fast"))
@@ -232,7 +235,10 @@ _COUNTED = select(*_AFTER).where(jobs.c.id == bindparam("job"))
 
 
 async def job_outcome(session: Session, job_id: int, failed_critical: int, all_completed: bool) -> str:
-    """How a job ends whose tasks have all ended. Of a cancelled job, a part may have been cleared and run again."""
+    """Return the move that ends a job whose tasks have all ended: `fail`, `complete` or `cancel`.
+
+    `cancel` if tasks are still CANCELLED: of a cancelled job, only a part may have been cleared and run again.
+    """
     if failed_critical:
         return "fail"
     if all_completed:
@@ -242,9 +248,10 @@ async def job_outcome(session: Session, job_id: int, failed_critical: int, all_c
 
 
 async def count_in_job(session: Session, job_id: int, counts: Mapping[str, int], error: str | None) -> bool:
-    """Add to a job's counters, last of all locks; whoever brings its open tasks to zero ends it, exactly once.
+    """Add to a job's counters, and end the job when its open tasks reach zero; `error` is stored unless it has one.
 
-    Says whether the rest of the job is to be stopped: that needs locks that come before the job's, so a ripple does it.
+    The job's row must be the last lock of the transaction. Return whether a STOP ripple was left to end the rest of a
+    `fail_fast` job: that needs locks that come before the job's row.
     """
     values = {"job": job_id, "first_error": error} | {f"more_{name}": counts.get(name, 0) for name in COUNTS}
     if session.dialect.update_returning:
@@ -257,7 +264,7 @@ async def count_in_job(session: Session, job_id: int, counts: Mapping[str, int],
     if row.open_tasks == 0:
         now = await session.now()
         move = await job_outcome(session, job_id, row.failed_critical, _all_complete(row))
-        if row.status == JobStatus.PENDING and move == "complete":  # nothing of it was needed
+        if row.status == JobStatus.PENDING and move == "complete":  # all tasks were skipped: no claim has started it
             await move_job(session, "start", job_id, now, {"started_at": now})
         await move_job(session, move, job_id, now, {"completed_at": now})
         session.hints.add(ENDED)

@@ -1,4 +1,4 @@
-"""Workers and their sessions."""
+"""The table `workers`: registration of workers, and their sessions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aaiclick.orchestration.store.tables import workers
 async def add_worker(
     session: Session, *, hostname: str, pid: int, name: str | None, session_s: float, concurrency: int
 ) -> Worker:
-    """Register a worker; its session ends after `session_s` of the database's time unless renewed."""
+    """Register a worker; its session ends `session_s` seconds later by the database's clock, unless it is renewed."""
     now = await session.now()
     worker = Worker(
         id=new_id(),
@@ -38,9 +38,10 @@ async def add_worker(
 async def renew_session(
     session: Session, worker_id: int, session_s: float, *, completed: int = 0, failed: int = 0, unreported_s: int = 0
 ) -> Orders:
-    """Keep the session alive and add to its counts; the times are the database's, whatever the worker thinks.
+    """Renew the session and add to the worker's counters; return orders, with `alive=False` if the session has ended.
 
-    A session that is past its end and that no sweep has ended is alive: nobody has taken anything from it.
+    All times are the database's, whatever the worker's clock says. A session past its end that no sweep has ended yet
+    counts as alive: nothing has been taken from its worker.
     """
     renewal = (
         update(workers)
@@ -63,7 +64,7 @@ async def renew_session(
 
 
 async def drain_worker(session: Session, worker_id: int) -> WorkerStatus | None:
-    """Ask a worker to finish what it runs and to leave; gives what it was before, None if there is none."""
+    """Order a worker to finish its runs and leave; return its status before, None if there is no such worker."""
     row = await session.first(select(workers.c.status).where(workers.c.id == worker_id).with_for_update())
     if row is None:
         return None
@@ -77,7 +78,7 @@ async def drain_worker(session: Session, worker_id: int) -> WorkerStatus | None:
 
 
 async def stop_worker(session: Session, worker_id: int) -> bool:
-    """End the session; False if it was over, or never was."""
+    """End the worker's session; return False if it had ended before, or there is no such worker."""
     changed = await session.run(
         update(workers)
         .where(workers.c.id == worker_id, workers.c.status != WorkerStatus.STOPPED)
@@ -87,7 +88,7 @@ async def stop_worker(session: Session, worker_id: int) -> bool:
 
 
 async def expire_sessions(session: Session) -> int:
-    """End the sessions whose time is up; gives their number. An ended session is never alive again."""
+    """End the sessions past their end; return their number. An ended session never becomes live again."""
     now = await session.now()
     return await session.run(
         update(workers)
@@ -104,7 +105,7 @@ async def get_worker(session: Session, worker_id: int) -> Worker | None:
 async def list_workers(
     session: Session, status: WorkerStatus | None, limit: int | None = None, before: int | None = None
 ) -> Sequence[Worker]:
-    """Newest first; `before` is the last one of the page before."""
+    """Return workers, newest first; `before` is the id of the last worker on the previous page."""
     choice = select(workers).order_by(workers.c.started_at.desc(), workers.c.id.desc()).limit(limit)
     if before is not None:
         choice = choice.where(*await older_than(session, workers, workers.c.started_at, before))

@@ -1,1 +1,1 @@
-"""Claims: begun, reported, recovered."""
+"""Claims of tasks: how they are made, reported, given back and recovered."""

@@ -1,4 +1,4 @@
-"""Claiming: take what is ready, in order, a batch at a time."""
+"""Claiming: take ready tasks in order, a batch at a time."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from aaiclick.orchestration.store.transitions import start_jobs
 _registering = Backoff()
 
 BEARABLE_S = 0.005
-"""A claim that took no longer than this is not worth a shortcut."""
+"""If a look at the front takes no longer than this, no shortcut is needed."""
 
 
 @dataclass(slots=True)
 class QueueFront:
-    """Where to begin looking in one lane of the ready queue.
+    """Where a claim starts to look in one lane of the ready queue.
 
-    At its front, which gives the exact order. Only where rows that were taken stay in the way for a while (PostgreSQL,
-    until vacuum; for hours if someone holds an old snapshot) and looking at the front has become slow, a claim begins
-    behind the last one that was taken, and looks at the front for a twentieth of the time only.
+    Normally at the front, which gives the exact order. It starts behind the last row that was taken only where deleted
+    rows stay in the way for a while (PostgreSQL, until vacuum; for hours if a transaction holds an old snapshot) and
+    looking at the front has become slow. Looks at the front then take at most a twentieth of the time.
     """
 
     last: ReadyKey | None = None
@@ -35,14 +35,14 @@ class QueueFront:
     looked_at: float = float("-inf")
 
     def begin(self, now: float) -> ReadyKey | None:
-        """The key behind which to look, or None for the front."""
+        """Return the key behind which to look, or None for the front."""
         cost_s = min(self.costs_s, default=0.0)
         if cost_s <= BEARABLE_S or now - self.looked_at >= 20 * cost_s:
             return None
         return self.last
 
     def learn(self, after: ReadyKey | None, taken: ReadyKey | None, now: float, cost_s: float) -> None:
-        """Note what a claim found and what it cost; `after` is where it began."""
+        """Note the last row that a claim took and what it cost; `after` is where it started."""
         if taken is not None:
             self.last = taken
         if after is None:
@@ -66,9 +66,9 @@ async def claim_tasks(
 ) -> list[Claim]:
     """Claim up to `limit` tasks of one lane: by priority, then oldest job, then task. A job's first claim starts it.
 
-    The bodies of the first `begins` are about to begin. Refused with SessionOver if the worker's session is not live.
-    The first tables that they may make are registered with them. `on_taken` is called in between: that takes a while
-    too, and says nothing of the queue.
+    The first `begins` of them are noted as begun, since their bodies start at once. Raise SessionOver if the worker's
+    session is not live. The first table that each run may make is registered along with its claim; `on_taken` is
+    called before that, since it takes time that says nothing about the queue.
     """
     asked = {"worker_id": worker_id, "reserved_for": reserved_for, "lane": lane, "call": call}
     taken = await session.dialect.claim_ready(session, **asked, limit=limit, after=after, begins=begins)
@@ -76,11 +76,11 @@ async def claim_tasks(
         left = {"limit": limit - len(taken), "begins": max(0, begins - len(taken))}
         try:
             taken += await session.dialect.claim_ready(session, **asked, **left, after=None)
-        except SessionOver:  # its time came in between: what was taken before is its own
+        except SessionOver:  # the session ended in between: what was taken before is the worker's
             if not taken:
                 raise
         except Exception as error:
-            # what was taken is committed by now: tried again as a whole, it would be left with nobody
+            # what was taken is committed already: if all of this were retried, no worker would learn of it
             if not (taken and session.dialect.claims_at_once and session.dialect.is_transient(error)):
                 raise
     on_taken()
@@ -98,9 +98,9 @@ async def claim_tasks(
 
 
 async def _registered(session: Session, worker_id: int, taken: Sequence[ClaimedTask], found: FoundResults) -> set[int]:
-    """Those whose first table is known now; the others ask for themselves.
+    """Return the tasks whose first table is registered now; the runs of the others ask for theirs.
 
-    Where what was taken is committed by then, an error must not lose it: it would be given back, and fail again.
+    Where the claims are committed already, an error must not lose them: they would be given back, and fail again.
     """
     try:
         known = await register_first(session, worker_id, taken, found)

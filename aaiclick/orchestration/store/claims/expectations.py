@@ -1,4 +1,4 @@
-"""What bodies expected of their data and did not find: events beside the end of the run that looked."""
+"""Unmet expectations: what bodies expected of their data and did not find, kept as events beside the run's end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from aaiclick.orchestration.store.tables import events, tasks
 from aaiclick.orchestration.store.transitions import task_event
 
 NOTED_MAX = 100
-"""Expectations of one run that leave an event."""
+"""Maximum number of events that one run leaves."""
 
 
 class _Noted(NamedTuple):
-    """What an event is made of."""
+    """What `task_event` reads to make an event."""
 
     id: int
     job_id: int
@@ -29,7 +29,7 @@ class _Noted(NamedTuple):
 async def note_unmet(
     session: Session, worker_id: int, reports: Sequence[Report], accepted: Collection[tuple[int, int]]
 ) -> None:
-    """Write down what these runs expected and did not find, as far as their reports count."""
+    """Write events for the unmet expectations of those runs whose reports were accepted."""
     noted = {(each.task_id, each.epoch): each for each in reversed(reports) if each.unmet}
     noted = {run: report for run, report in noted.items() if run in accepted}
     if not noted:
@@ -47,7 +47,7 @@ async def note_unmet(
 
 
 async def read_unmet(session: Session, job_id: int, task_id: int | None, limit: int) -> Sequence[Row[Any]]:
-    """The newest of what the tasks of a job, or one of them, expected and did not find; the oldest first."""
+    """Return the newest `limit` unmet expectations of a job, or of one of its tasks; the oldest come first."""
     asked = select(events).where(events.c.job_id == job_id, events.c.move.in_(sorted(UNMET)))
     if task_id is not None:
         asked = asked.where(events.c.task_id == task_id)

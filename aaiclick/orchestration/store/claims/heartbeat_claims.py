@@ -1,4 +1,4 @@
-"""What a worker says it holds, compared with what the state says."""
+"""What the database says about the runs that a worker lists in its heartbeat."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aaiclick.orchestration.store.transitions import move_each
 
 
 async def claimed_by(session: Session, worker_id: int) -> dict[tuple[int, int], int]:
-    """The worker's live claims, each with the number of the call that made it."""
+    """Return the worker's live claims as (task, epoch), each with the number of the call that made it."""
     rows = await session.rows(select(claims).where(claims.c.worker_id == worker_id))
     return {(row.task_id, row.epoch): row.claim_call for row in rows}
 
@@ -22,9 +22,10 @@ async def claimed_by(session: Session, worker_id: int) -> dict[tuple[int, int], 
 async def unknown_holders(
     session: Session, worker_id: int, known_call: int, held: Sequence[Held]
 ) -> list[tuple[int, int]]:
-    """Runs that hold tables since their claim, whose answer the worker never got.
+    """Return runs that hold tables since their claim, and that the worker does not list: it never got the claim.
 
-    Their claims are given back, and that lets go of the tables too, unless someone took the claims away before.
+    The worker knows the answers of its claim calls up to `known_call`. Giving back an unknown claim frees its tables
+    too; these are left where the claim was taken away before that.
     """
     ref = table_run_refs.c
     called = ref.claim_call.between(1, known_call)
@@ -34,7 +35,7 @@ async def unknown_holders(
 
 
 async def lost_runs(session: Session, lost: Sequence[Held]) -> dict[tuple[int, int], Stop]:
-    """Why these runs are no longer their worker's."""
+    """Return why each of these runs is no longer its worker's: cancelled, or lost."""
     if not lost:
         return {}
     which = session.any_of(tasks.c.id, sorted({run.task_id for run in lost}))
@@ -44,7 +45,7 @@ async def lost_runs(session: Session, lost: Sequence[Held]) -> dict[tuple[int, i
 
 
 async def start_runs(session: Session, worker_id: int, started: Sequence[Held]) -> None:
-    """CLAIMED → RUNNING for these: what takes long is seen to run, what does not is never told apart."""
+    """Move these tasks from CLAIMED to RUNNING. Short runs never get there: they end before a heartbeat lists them."""
     said = {run.task_id: run for run in started}
     rows = await lock_claims(session, worker_id, {task: run.epoch for task, run in said.items()})
     fresh = [row for row in rows if row.status == TaskStatus.CLAIMED]

@@ -1,4 +1,4 @@
-"""Lanes: each set of needs that tasks have of whoever runs them gets a number, once and for ever."""
+"""Lanes: each set of needs that tasks have of their worker gets a number, which never changes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from aaiclick.orchestration.store.session import Session
 
 
 async def intern_lanes(session: Session, needs: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the lane of each of these needs; those that are new get one. To need nothing is the plain lane.
+    """Return the lane of each of these needs; new needs get a new lane, and empty ones the plain lane.
 
-    Whoever interns the same needs at the same time waits for this commit. A transaction that holds other locks should
-    therefore not do it: a row that nobody uses harms nobody, so that it can be made in a transaction before.
+    A transaction that interns the same new needs waits until this one ends. One that holds other locks should therefore
+    not call this. The row can be made in an earlier transaction: a lane that no task uses does no harm.
     """
     texts = [canonical(each) if each else "" for each in needs]
     digests = {text: hashlib.sha256(text.encode()).hexdigest() for text in texts if text}
     known = await _read_known(session, digests.values())
     new = [{"digest": digest, "needs": text} for text, digest in digests.items() if digest not in known]
     if new:
-        await insert_missing(session, lanes, sorted(new, key=lambda row: row["digest"]))  # in order: no deadlock
+        await insert_missing(session, lanes, sorted(new, key=lambda row: row["digest"]))  # in one order: no deadlock
         known = await _read_known(session, digests.values())
     return [known[digests[text]] if text else PLAIN for text in texts]
 

@@ -1,8 +1,8 @@
-"""Sessions that ended, and what they held.
+"""Recovery of claims whose session has ended, and of jobs that a `job_test` abandoned.
 
-The one road back: a run whose worker is gone passes through PENDING_CLEANUP to PENDING, or to FAILED if that happened
-too often. Only a run that had begun can be lost: a claim made after its session's end, or whose body was never known to
-begin, counts as nothing. Whoever walks it, and however many at once, every step is conditional.
+A task whose worker is gone passes through PENDING_CLEANUP to PENDING, or to FAILED if that happened too often. Only a
+run that had begun counts as lost: a claim that was made after the session's end, or whose body is not known to have
+begun, does not count. Every step is conditional, so any number of processes may do this at once.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from aaiclick.orchestration.store.tables import claims, jobs, tasks, workers
 from aaiclick.orchestration.store.transitions import ended_task, lock_tasks, move_each, run_row
 
 AT_ONCE = 500
-"""How many runs one transaction brings back."""
+"""Maximum number of claims that one transaction recovers."""
 
 
 async def recover_claims(session: Session, losses_max: int, limit: int = AT_ONCE) -> int:
-    """Take up to `limit` live claims from sessions that are not live; gives their number.
+    """Take up to `limit` claims from sessions that are not live; return their number.
 
-    It asks for such claims, not for sessions that just ended: a claim that was committed late is found too.
+    It looks for such claims, not for sessions that just ended: a claim that was committed late is found too. A task
+    is given up when it has been lost `losses_max` times.
     """
     orphans = await _orphans(session, limit)
     free = await _unlocked(session, sorted(orphans))
@@ -67,7 +68,7 @@ async def recover_claims(session: Session, losses_max: int, limit: int = AT_ONCE
 
 
 class Orphan(NamedTuple):
-    """A claim that no live session stands behind, and when its session ended, if anybody knows."""
+    """A claim without a live session, and when that session ended; None if the worker's row is gone."""
 
     epoch: int
     worker_id: int
@@ -75,13 +76,13 @@ class Orphan(NamedTuple):
 
 
 def counts_as_loss(row: Any, session_end: datetime | None) -> bool:
-    """Whether a run is lost with its worker: its body had begun, under a claim made before the session's end."""
+    """Return whether a run counts as lost: its body had begun, under a claim made before the session's end."""
     made_in_time = session_end is not None and row.claimed_at < session_end
     return made_in_time and (row.status == TaskStatus.RUNNING or row.started_at is not None)
 
 
 async def _orphans(session: Session, limit: int) -> dict[int, Orphan]:
-    """Tasks with their claims, where no live session stands behind these."""
+    """Return up to `limit` claims without a live session, by task."""
     found = await session.rows(
         select(claims.c.task_id, claims.c.epoch, claims.c.worker_id, workers.c.expires_at)
         .outerjoin(workers, workers.c.id == claims.c.worker_id)
@@ -92,13 +93,15 @@ async def _orphans(session: Session, limit: int) -> dict[int, Orphan]:
 
 
 def holds_claims() -> ColumnElement[bool]:
-    """Whether a worker has claims that are still to be taken from it."""
+    """Return the condition that a row of `workers` still has claims, which are to be recovered before it may go."""
     return exists().where(claims.c.worker_id == workers.c.id)
 
 
 async def _unlocked(session: Session, ids: list[int]) -> list[int]:
-    """Those that nobody holds: a worker that was stopped in the middle of a transaction may hold some for long, and
-    the others need not wait for it."""
+    """Lock and return those of these tasks that no other transaction has locked.
+
+    A worker that was paused within a transaction may hold locks for long; the other tasks need not wait for it.
+    """
     if not ids:
         return []
     which = session.any_of(tasks.c.id, ids)
@@ -120,12 +123,12 @@ def _cause(row: Row[Any], losses: int | None) -> str:
 
 
 async def abandoned_jobs(session: Session) -> list[int]:
-    """Jobs that a `job_test` kept for itself, and that it will never end."""
+    """Return open jobs that are reserved for a worker whose session ended: its `job_test` will never end them."""
     return [row.id for row in await session.rows(_ABANDONED)]
 
 
 async def abandon_job(session: Session, job_id: int) -> bool:
-    """Cancel such a job, unless someone else has taken it meanwhile."""
+    """Cancel such a job; return False if it was ended, or reserved for another worker, meanwhile."""
     await lock_graph(session, job_id)
     if await session.first(_ABANDONED.where(jobs.c.id == job_id)) is None:
         return False

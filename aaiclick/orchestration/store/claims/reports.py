@@ -1,4 +1,4 @@
-"""What runs report: completed, failed, given back. Each report counts only while its fence holds."""
+"""Reports of runs: completed, failed or given back. A report counts only while its fence holds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ AReport = TypeVar("AReport", Done, Failure)
 async def take_reports(
     session: Session, worker_id: int, reports: Sequence[Report], draw: Callable[[], float]
 ) -> Receipt:
-    """Write what these runs came to, with all that follows from it, in this one transaction."""
+    """Write the outcomes of these runs, with all that follows from them, in this one transaction.
+
+    `draw` gives random numbers from 0 to 1, for the jitter of retry delays.
+    """
     done = _newest([report for report in reports if isinstance(report, Done)])
     failures = _newest([report for report in reports if isinstance(report, Failure)])
     ended: list[EndedTask] = []
@@ -58,7 +61,7 @@ async def take_reports(
 
 
 def _newest(reports: Sequence[AReport]) -> Sequence[AReport]:
-    """Of several runs of one task, the newest: no other can be live. Of what one run says, the first."""
+    """Return one report per task: of its newest run, since no other can be live; of several of one run, the first."""
     newest = {report.task_id: report for report in reports}
     if len(newest) == len(reports):
         return reports
@@ -70,7 +73,7 @@ def _newest(reports: Sequence[AReport]) -> Sequence[AReport]:
 
 
 async def lock_claims(session: Session, worker_id: int, epochs: dict[int, int]) -> list[Row[Any]]:
-    """Lock these tasks and keep those whose fence holds: this epoch, this worker, still live."""
+    """Lock these tasks; return those whose fence holds: this epoch, this worker, still live."""
     return [
         row
         for row in await lock_tasks(session, sorted(epochs))
@@ -86,7 +89,10 @@ async def _fail(
     receipt: Receipt,
     errors: dict[int, str],
 ) -> list[EndedTask]:
-    """Fail, clean up, and try again or give up: one commit, since the worker is alive."""
+    """Fail these runs, and retry or give up their tasks; return the tasks that are given up.
+
+    The clean-up needs no transaction of its own, since the worker is alive.
+    """
     said = {failure.task_id: failure for failure in failures}
     rows = await lock_claims(session, worker_id, {task: failure.epoch for task, failure in said.items()})
     if not rows:
@@ -133,7 +139,7 @@ def _another_attempt(row: Row[Any], failure: Failure, now: datetime, delay_s: fl
 
 
 def _counted(row: Row[Any], failure: Failure) -> dict[str, int]:
-    """Crashes are counted apart, so that a task that kills its process is given up after a few of them."""
+    """Return the counter that grows: crashes count apart, and a task that kills its process is given up after a few."""
     return {"crash_count": row.crash_count + 1} if failure.crashed else {"attempt": row.attempt + 1}
 
 
@@ -162,9 +168,12 @@ async def _queue_again(session: Session, again: Sequence[tuple[Row[Any], dict[st
 
 
 async def release_claims(session: Session, worker_id: int, epochs: dict[int, int]) -> set[int]:
-    """Give these tasks back, as if they had not been claimed, for others to take at once: no body of theirs goes on."""
+    """Give these tasks back as if they had not been claimed, for others to take at once; return those whose fence held.
+
+    The caller knows that no body of theirs goes on.
+    """
     rows = await lock_claims(session, worker_id, epochs)
-    await free_runs(session, list(epochs.items()))  # also of those that someone has taken away meanwhile
+    await free_runs(session, list(epochs.items()))  # also of claims that were taken away meanwhile
     if not rows:
         return set()
     now = await session.now()

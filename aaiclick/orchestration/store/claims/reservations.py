@@ -1,4 +1,4 @@
-"""Keeping a job for one worker."""
+"""Reservation of a job for one worker."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from aaiclick.orchestration.store.transitions import lock_tasks
 
 
 async def reserve_job(session: Session, job_id: int, worker_id: int) -> None:
-    """Reserve what is left of a job for one worker: nobody else claims its tasks.
+    """Reserve the open tasks of a job for one worker: no other worker may claim them.
 
-    What is claimed moves too: when it is given back, or tried again, it is the owner's.
+    Tasks that are claimed by now are reserved too: if they are given back or retried, only this worker may claim them.
     """
     await lock_graph(session, job_id)
     unfinished = (tasks.c.job_id == job_id, tasks.c.status.not_in(sorted(ENDED_TASK)))

@@ -1,7 +1,7 @@
-"""Reports that change nothing: of runs that have told what they came to, or that were taken from their workers.
+"""Reports that change nothing: of runs that have reported before, or whose claims were taken away.
 
-One that says what is stored is answered as the first time, one that says something else is a conflict. Of a run that
-ended otherwise it is late: that leaves one event, however often and by however many it is told.
+A repeated report that says what is stored is accepted again; one that says something else is a conflict. The report of
+a run that ended otherwise is late: it leaves one event, however often it is sent.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from aaiclick.orchestration.store.tables import events, jobs, runs, tasks
 from aaiclick.orchestration.store.transitions import task_event
 
 TOLD = frozenset({RunOutcome.COMPLETED, RunOutcome.FAILED, RunOutcome.CRASHED})
-"""How runs end whose workers said so; the claims of all others were taken away or given back."""
+"""Outcomes that workers reported; in all other cases the claim was taken away or given back."""
 
 
 @dataclass(slots=True, frozen=True)
 class Refused(Failure):
-    """What is stored in place of a report that cannot be."""
+    """A failure that is stored in place of `report`, which the database refused or the graph cannot take."""
 
     report: Report | None = None
 
 
 async def answer_stale(session: Session, worker_id: int, reports: Sequence[Report], receipt: Receipt) -> None:
-    """Add to the receipt what is to be said to those of these reports that did not count just now.
+    """Add to the receipt the answers to those of these reports that did not count just now.
 
-    Rows of `runs` are locked after all others, in the order of their keys, and only those of runs that are late.
+    Rows of `runs` are locked after all others, in the order of their keys, and only those of late runs.
     """
     left = _left(reports, receipt.accepted)
     ended = await _read_ended(session, worker_id, left)
@@ -51,7 +51,7 @@ async def answer_stale(session: Session, worker_id: int, reports: Sequence[Repor
 
 
 async def answer_lost(session: Session, worker_id: int, done: Done) -> Receipt:
-    """A run that made tasks and is not its task's any more: none of them is stored, and what it held is let go."""
+    """Answer a run that made tasks but lost its claim: its tasks are not stored, and the tables it held are freed."""
     receipt = Receipt()
     await settle_tables(session, [done], ())
     await answer_stale(session, worker_id, [done], receipt)
@@ -63,7 +63,7 @@ def _key(report: Report) -> Key:
 
 
 def _left(reports: Sequence[Report], accepted: set[Key]) -> list[Report]:
-    """Those that did not count; and all that were told of a run, if these are several: they may differ."""
+    """Return the reports that did not count, and all reports of a run that has several: they may differ."""
     often = Counter(map(_key, reports))
     return [report for report in reports if _key(report) not in accepted or often[_key(report)] > 1]
 
@@ -72,7 +72,7 @@ def _left(reports: Sequence[Report], accepted: set[Key]) -> list[Report]:
 
 
 async def _read_ended(session: Session, worker_id: int, reports: Sequence[Report]) -> dict[Key, Row[Any]]:
-    """What is known of the ends of these runs, as far as they were this worker's."""
+    """Return the history rows of those of these runs that were this worker's."""
     keys = {_key(report) for report in reports}
     values = {
         "ids": session.dialect.pack(sorted({task for task, _ in keys})),
@@ -84,7 +84,7 @@ async def _read_ended(session: Session, worker_id: int, reports: Sequence[Report
 
 
 def _ended(dialect: Dialect) -> Select[Any]:
-    """The result is that of the task's last run: it is told with that one alone."""
+    """Select ended runs with their tasks and jobs. The result of a task is selected with its last run only."""
     last = tasks.c.epoch == runs.c.epoch
     facts = (runs.c.outcome, runs.c.error, runs.c.traceback, runs.c.report_digest, runs.c.late)
     of_task = (tasks.c.job_id, tasks.c.status, last.label("is_last"), case((last, tasks.c.result)).label("result"))
@@ -102,7 +102,7 @@ def _ended(dialect: Dialect) -> Select[Any]:
 
 
 async def _read_made(session: Session, rows: Sequence[Row[Any]]) -> dict[Key, set[int]]:
-    """The tasks that these runs made."""
+    """Return the ids of the tasks that each of these runs made."""
     made: dict[Key, set[int]] = {(row.task_id, row.epoch): set() for row in rows}
     if made:
         facts = select(tasks.c.parent_task_id, tasks.c.parent_epoch, tasks.c.id)
@@ -116,12 +116,12 @@ async def _read_made(session: Session, rows: Sequence[Row[Any]]) -> dict[Key, se
 
 
 def _is_kept(row: Row[Any]) -> bool:
-    """Whether the run's result is there to compare with: the task was not cleared, and its job is not gone."""
+    """Return whether the run's result is still stored: the task was not cleared, and its job is not gone."""
     return bool(row.is_last) and row.kept_job is not None
 
 
 def _is_same(report: Report, row: Row[Any], made: Mapping[Key, set[int]]) -> bool:
-    """Whether the report says what the run's first one said, as far as that is known."""
+    """Return whether a report says what the first report of its run said, as far as that is known."""
     if row.report_digest is not None:
         return bool(row.report_digest == digest_of(report))
     if row.outcome != _outcome(report):
@@ -139,12 +139,12 @@ def _outcome(report: Report) -> str:
 
 
 def _original(report: Report) -> Report:
-    """What the worker said."""
+    """Return the report as the worker sent it."""
     return report.report if isinstance(report, Refused) and report.report is not None else report
 
 
 def digest_of(report: Report) -> str:
-    """By which a report is known again that could not be stored as it was."""
+    """Return the digest by which a report that could not be stored is recognized when it is repeated."""
     said = _original(report)
     what = (said.result_json, said.children) if isinstance(said, Done) else (said.error, said.traceback)
     return hashlib.sha256(repr((str(_outcome(said)), *what)).encode("utf-8", "backslashreplace")).hexdigest()
@@ -154,7 +154,7 @@ def digest_of(report: Report) -> str:
 
 
 class _Late(NamedTuple):
-    """What the event of a late report is made of."""
+    """What `task_event` reads to make the event of a late report."""
 
     id: int
     job_id: int
@@ -163,8 +163,10 @@ class _Late(NamedTuple):
 
 
 def _is_news(row: Row[Any] | None) -> bool:
-    """Whether a run ended otherwise and nobody has noted that it reported all the same; of jobs that are gone nothing
-    is written."""
+    """Return whether a late report is to be noted: the run ended otherwise, and no late report was noted before.
+
+    Nothing is written about jobs that are gone.
+    """
     return row is not None and row.outcome not in TOLD and not row.late and row.kept_job is not None
 
 
@@ -182,7 +184,7 @@ async def _note_late(session: Session, worker_id: int, late: Mapping[Key, tuple[
 
 
 async def _mark(session: Session, keys: Sequence[Key]) -> list[Key]:
-    """Mark these runs; gives those that nobody had marked: whoever tells the same at this instant waits here."""
+    """Mark these runs as late; return those that were not marked. A transaction that marks the same ones waits here."""
     marked: list[Key] = []
     run = tuple_(runs.c.task_id, runs.c.epoch)
     for batch in in_batches(keys):

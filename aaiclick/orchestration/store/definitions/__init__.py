@@ -1,1 +1,1 @@
-"""How tables are defined, and the tables beside those of jobs."""
+"""Column types and helpers for table definitions, and the tables that do not belong to jobs."""

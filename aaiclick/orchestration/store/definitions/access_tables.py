@@ -1,4 +1,4 @@
-"""The tables of those who come in from outside: their tokens, and what they changed."""
+"""The tables of access from outside: tokens, and the audit of changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ tokens = table(
     Column("revoked_at", UtcTime),
     Column("last_used_at", UtcTime),
 )
-"""Of a secret only its SHA-256 is kept: it is 256 random bits, which no one finds by guessing."""
+"""`digest`: the SHA-256 of the secret, which is not stored. It has 256 random bits, so it cannot be guessed."""
 
 audit = table(
     "audit",
@@ -31,4 +31,4 @@ audit = table(
     Column("outcome", LongText),
     Index("ix_audit_target", "target", "id"),
 )
-"""Written before a change is made, and once more with its outcome: nothing changes without a trace."""
+"""Written before a change is made, and updated with its outcome: no change goes unrecorded."""

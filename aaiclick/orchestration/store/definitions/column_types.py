@@ -11,13 +11,13 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 Id = BigInteger().with_variant(Integer, "sqlite")
-"""A snowflake. INTEGER on SQLite is 64 bits wide and makes the primary key the row id."""
+"""A snowflake id. On SQLite, INTEGER is 64 bits wide, and as a primary key it is the row id."""
 
 SQLITE_TIME = "%Y-%m-%d %H:%M:%S.%f"
 
 
 class _MariadbLongText(UserDefinedType[str]):
-    """MariaDB's LONGTEXT, without all that SQLAlchemy knows of MariaDB, which takes a while to load."""
+    """MariaDB's LONGTEXT, without importing SQLAlchemy's dialect of MariaDB, which is slow to load."""
 
     cache_ok = True
 
@@ -29,7 +29,7 @@ LongText = Text().with_variant(_MariadbLongText(), "mysql", "mariadb")
 
 
 class _PostgresJson(UserDefinedType[str]):
-    """PostgreSQL's `json`: checked by the server, and unlike `jsonb` it keeps the order of keys."""
+    """PostgreSQL's `json`: the server checks it and, unlike `jsonb`, keeps the order of keys."""
 
     cache_ok = True
 
@@ -38,7 +38,7 @@ class _PostgresJson(UserDefinedType[str]):
 
 
 class JsonText(TypeDecorator[str]):
-    """JSON as the text that we encoded: what is read back is what was written, to the letter."""
+    """JSON as text: what is read back is what was written, to the letter."""
 
     impl = Text
     cache_ok = True
@@ -52,7 +52,7 @@ class JsonText(TypeDecorator[str]):
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """An aware UTC time with microseconds."""
+    """A datetime in UTC with its zone set, to the microsecond. Naive datetimes are refused."""
 
     impl = String
     cache_ok = True
@@ -61,7 +61,7 @@ class UtcTime(TypeDecorator[datetime]):
         if dialect.name == "postgresql":
             return DateTime(timezone=True)
         if dialect.name in ("mysql", "mariadb"):
-            from sqlalchemy.dialects import mysql  # only who keeps the state there pays for loading it
+            from sqlalchemy.dialects import mysql  # imported here: slow to load, and used for MariaDB only
 
             return mysql.DATETIME(fsp=6)
         return String(26)
@@ -88,7 +88,7 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 class ReadAs(Computed):
-    """Another name of a column, for whoever reads it in SQL; PostgreSQL has to store it."""
+    """Another name of a column, for people who query the table in SQL; PostgreSQL has to store it."""
 
     inherit_cache = True
 

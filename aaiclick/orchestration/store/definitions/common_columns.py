@@ -1,4 +1,4 @@
-"""How tables are defined: columns that many have, and what is said to one database alone."""
+"""Helpers for table definitions: common columns, and options for single databases."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ BUSY = {
     "autovacuum_vacuum_cost_delay": 0,
 }
 HOT = {"fillfactor": 50, **BUSY}
-"""For rows that are updated: room on the page lets PostgreSQL leave the indexes alone."""
+"""For tables whose rows are updated: free space on the page spares PostgreSQL the update of the indexes."""
 
 _INNODB = {"engine": "InnoDB", "charset": "utf8mb4", "collate": "utf8mb4_nopad_bin"}
-"""Names compare exactly on all three: MariaDB's default collation ignores case, accents and trailing blanks."""
+"""Names compare exactly on all three databases; MariaDB's default collation ignores case, accents, trailing blanks."""
 
 _said: list[tuple[Table | Index, dict[str, dict[str, Any]]]] = []
-"""What is said to one database alone."""
+"""Tables and indexes with their options, by database and option; see `_say`."""
 
 
 def table(name: str, *items: SchemaItem, postgres: dict[str, float] | None = None, with_rowid: bool = True) -> Table:
@@ -34,14 +34,14 @@ def table(name: str, *items: SchemaItem, postgres: dict[str, float] | None = Non
 
 
 def few(name: str, flag: str) -> Index:
-    """The rows whose flag is set, which are few: where a database can, the others are not in the index."""
+    """Define an index of the few rows whose flag is set. MariaDB takes all rows: it has no partial indexes."""
     made = Index(name, flag)
     _said.append((made, {"postgresql": {"where": text(flag)}, "sqlite": {"where": text(f"{flag} = 1")}}))
     return made
 
 
 def known(name: str, column: str, *more: str) -> Index:
-    """The rows that have a value there, which are few: where a database can, the others are not in the index."""
+    """Define an index of the few rows that have a value there. MariaDB takes all rows: it has no partial indexes."""
     made = Index(name, column, *more)
     have = {"where": text(f"{column} IS NOT NULL")}
     _said.append((made, {"postgresql": have, "sqlite": have}))
@@ -50,7 +50,10 @@ def known(name: str, column: str, *more: str) -> Index:
 
 @event.listens_for(metadata, "before_create")
 def _say(_: MetaData, connection: Connection, **__: Any) -> None:
-    """Now that tables are made: given with the tables, it would make SQLAlchemy load all databases in every process."""
+    """Set the options of this database when tables are created.
+
+    Given with the definitions, they would make SQLAlchemy load the dialects of all databases in every process.
+    """
     name = connection.dialect.name
     for item, options in _said:
         for option, value in options.get(name, {}).items():

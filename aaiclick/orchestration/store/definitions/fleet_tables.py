@@ -1,4 +1,4 @@
-"""The tables of who may run what."""
+"""The table of lanes: which worker may run which task."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ lanes = table(
     Column("needs", LongText, nullable=False),
     Index("ix_lanes_digest", "digest", unique=True),
 )
-"""What tasks need of whoever runs them: a row for each set of needs, which never changes. Lane 0 has none."""
+"""One row for each set of needs that tasks have of workers; it never changes. Lane 0, for no needs, has no row."""

@@ -1,7 +1,7 @@
 """The view `task_events`: the events of tasks, under other names.
 
-Each row is one event, with one look-up of a run by its key where that is a claim. So whoever asks for a job, or for the
-newest rows, reads these and no others.
+Each row is one event; for a claim, one run is looked up by its key. A query for one job, or for the newest rows, reads
+only these.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ FROM events e LEFT JOIN runs lost ON e.move = 'claim' AND lost.task_id = e.task_
 WHERE e.task_id IS NOT NULL"""
 
 CREATE, CREATE_ON_MARIADB = "CREATE VIEW", "CREATE OR REPLACE SQL SECURITY INVOKER VIEW"
-"""MariaDB may have to repeat it; and whoever reads there does so by rights of its own, not by those of who made it."""
+"""On MariaDB it may have to be repeated; and the view has the rights of its reader there, not those of its creator."""
 
 
 def create_view(dialect_name: str) -> str:
-    """The statement that makes the view."""
+    """Return the statement that creates the view."""
     names = [f"WHEN e.move = '{move}' THEN '{name}'" for move, name in EVENT_TYPES.items()]
     return _VIEW.format(
         create=CREATE_ON_MARIADB if dialect_name in ("mysql", "mariadb") else CREATE,

@@ -1,1 +1,1 @@
-"""Graphs, as they are inserted and as they grow."""
+"""Graphs of jobs: how they are inserted, and how they grow later."""

@@ -1,7 +1,7 @@
-"""A run that made tasks: they appear with its completion, in one fenced transaction, or not at all.
+"""The completion of runs that made tasks: these are inserted in the same fenced transaction, or not at all.
 
-Whoever waits for the run's task waits for what it returned as well: each gets an edge from it, or from one group around
-it where there would be too many.
+A node that waits for the run's task also waits for what the run returned: it gets an edge from each returned node, or
+from one group around these if there would be too many edges.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from aaiclick.orchestration.store.tables import dependencies, groups, tasks
 from aaiclick.orchestration.store.transitions import note_growth
 
 EDGES_MAX = 200
-"""More edges than this from what was returned to those who wait are led through one group."""
+"""If there were more edges than this from returned to waiting nodes, one group is put around the returned ones."""
 
 
 async def complete_with_children(session: Session, worker_id: int, dones: Sequence[Done]) -> Receipt:
-    """Complete runs of one job that made tasks, with all of them.
+    """Complete runs of one job that made tasks, and insert these tasks.
 
-    Raises ClaimLost if one of them is not its task's any more.
+    Raise ClaimLost if the fence of one of the runs does not hold.
     """
     growing = {done.task_id: done for done in dones}
     parents = await _lock_parents_graph(session, growing)
@@ -81,9 +81,9 @@ async def complete_with_children(session: Session, worker_id: int, dones: Sequen
 
 
 async def _lock_parents_graph(session: Session, growing: Mapping[int, Done]) -> dict[int, Row[Any]]:
-    """Lock the graph of the job whose tasks grow; gives those tasks, as they are before their own locks.
+    """Lock the graph of the job; return the rows of these tasks, which are not locked themselves yet.
 
-    They are read once the graph is locked: who had it may have made them give the job's result.
+    They are read after the graph is locked: the transaction that held the lock may have set their `kept`.
     """
     mine = session.any_of(tasks.c.id, sorted(growing))
     job_ids = {row.job_id for row in await session.rows(select(tasks.c.job_id).where(mine).distinct())}
@@ -102,7 +102,7 @@ async def _lock_parents_graph(session: Session, growing: Mapping[int, Done]) -> 
 async def _submission(
     session: Session, growing: Mapping[int, Done], parents: Mapping[int, Row[Any]]
 ) -> tuple[Submission, set[int]]:
-    """All that the runs made, with edges from what they returned to those who wait for them; and who these are."""
+    """Return all that the runs made, with edges from what they returned to the waiting nodes; and the ids of these."""
     waiting = await _waiting_for(session, list(growing))
     (job_id,) = {parent.job_id for parent in parents.values()}
     whole = Submission(job_id)
@@ -128,7 +128,10 @@ async def _submission(
 
 
 async def _own_waiting(session: Session, children: Children) -> dict[int, list[tuple[int, str]]]:
-    """Whom the run itself made to wait for what is stored, and for what that returned: its own task may be there."""
+    """Return, by stored node, the nodes that the run itself made wait for it.
+
+    They count also as waiting for what the stored nodes returned. The run's own task may be one of these nodes.
+    """
     made = {task.id for task in children.tasks} | {group.id for group in children.groups}
     own: dict[int, list[tuple[int, str]]] = {}
     named: set[tuple[str, int]] = set()
@@ -146,7 +149,7 @@ async def _own_waiting(session: Session, children: Children) -> dict[int, list[t
 async def _groups(
     session: Session, job_id: int, group_id: int | None, children: Children, told: Sequence[tuple[int, str]]
 ) -> dict[int, int | None]:
-    """Where the groups are that were made; and those of the job, if it may matter who is inside of which."""
+    """Return the group around each new group, and around each group of the job if it may matter what contains what."""
     inside = {group.id: group.parent_group_id for group in children.groups}
     if any(kind == "group" for _, kind in told) or not _is_inside(children, group_id, inside):
         inside |= await _parents(session, job_id)
@@ -154,7 +157,7 @@ async def _groups(
 
 
 async def _parents(session: Session, job_id: int) -> dict[int, int | None]:
-    """All groups of the job, each with the group around it."""
+    """Return all groups of the job, each with the group around it."""
     facts = select(groups.c.id, groups.c.parent_group_id).where(groups.c.job_id == job_id)
     return {row.id: row.parent_group_id for row in await session.rows(facts)}
 
@@ -164,15 +167,15 @@ def _lost(done: Done) -> ClaimLost:
 
 
 class _Growth(Extension):
-    """An extension of the job by one of its own runs; the job's row is counted with the completion."""
+    """An extension of the job by its own runs; the job's counters are changed with the completion."""
 
     __slots__ = ()
 
     async def count_in_job(self, count: int) -> None:
-        """Left to `settle`, which locks the job last."""
+        """Do nothing: `settle` counts, and locks the job last."""
 
     async def arguments_of_those_who_wait(self) -> dict[int, str]:
-        """Of the tasks to which the run returned something that was there before: that may be complete."""
+        """Return the arguments of stored tasks that get an edge from a stored node, which may be complete already."""
         late = {edge.next.id for edge in self.submission.edges if not self._is_new(edge.previous.id)}
         waiting = sorted(late & self.old_tasks.keys())
         if not waiting:
@@ -181,9 +184,9 @@ class _Growth(Extension):
         return {row.id: row.kwargs for row in await self.session.rows(select(tasks.c.id, tasks.c.kwargs).where(*which))}
 
     async def find_queued(self) -> None:
-        """Nothing of those who wait for a run that has not completed: they are in no queue, nor is what they hold back.
+        """Find the queued tasks that will wait for more: only stored nodes that the run itself made wait can be queued.
 
-        What the run itself made to wait, of what is stored, may be.
+        Nodes that wait for a run which has not completed are not in the queue, nor is what they hold back.
         """
         others = self.held_groups - self.told
         inside = descendants(self.parents, others)
@@ -191,9 +194,10 @@ class _Growth(Extension):
         self.unqueued = (self.held_tasks - self.told) | await tasks_inside(self.session, inside)
 
     def may_close_a_cycle(self) -> bool:
-        """Not where nothing new waits for what is stored: those who wait for a run cannot be waited for by it.
+        """Return whether the stored graph has to be searched for cycles.
 
-        Nor where what is new is in the groups of the task that made it.
+        It has not if no edge starts at a stored node, the only stored nodes that wait for more are those that wait for
+        the runs anyway, and all that is new is in no other stored groups than those around the task that made it.
         """
         if any(not self._is_new(edge.previous.id) for edge in self.submission.edges):
             return True
@@ -211,7 +215,7 @@ class _Growth(Extension):
 
 
 async def _waiting_for(session: Session, nodes: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
-    """Who waits for each of these."""
+    """Return the nodes that wait for each of these."""
     rows = await session.rows(
         select(dependencies.c.previous_id, dependencies.c.next_id, dependencies.c.next_type).where(
             session.any_of(dependencies.c.previous_id, nodes)
@@ -230,9 +234,9 @@ async def _around(
     inside: Mapping[int, int | None],
     own: Mapping[int, list[tuple[int, str]]],
 ) -> list[tuple[int, str]]:
-    """Who waits for the groups around the run's task, if something was returned that is not inside of them.
+    """Return the nodes that wait for groups around the run's task, if something returned is outside of its group.
 
-    They would not wait for that.
+    Without an edge from that, they would not wait for it.
     """
     if _is_inside(children, parent.group_id, inside):
         return []
@@ -242,7 +246,7 @@ async def _around(
 
 
 def _is_inside(children: Children, group_id: int | None, inside: Mapping[int, int | None]) -> bool:
-    """Whether all that was returned is in this group, at any depth, as far as groups are known."""
+    """Return whether all that was returned is in this group, at any depth, as far as groups are known."""
     if group_id is None:
         return True
     made = {task.id: task.group_id for task in children.tasks}
@@ -251,12 +255,12 @@ def _is_inside(children: Children, group_id: int | None, inside: Mapping[int, in
 
 
 def _chain(inside: Mapping[int, int | None], group_id: int | None) -> set[int]:
-    """This group and all around it."""
+    """Return this group and all groups around it."""
     return set() if group_id is None else ancestors(inside, [group_id])
 
 
 def _gathered(children: Children, waiting: Sequence[tuple[int, str]], group_id: int | None, name: str) -> Children:
-    """With a group around those that were returned and are in no group of their own, if there are many."""
+    """Put a new group around the returned nodes directly in group `group_id`, if there would be too many edges."""
     loose = {task.id for task in children.tasks if task.group_id == group_id}
     loose |= {group.id for group in children.groups if group.parent_group_id == group_id}
     inside = {node for _, node in children.returned if node in loose}
@@ -280,7 +284,7 @@ def _edges(
     waiting: Sequence[tuple[int, str]],
     inside: Mapping[int, int | None],
 ) -> list[Edge]:
-    """From all that was returned to all who wait, but not to what it is inside of."""
+    """Return the edges from each returned node to each waiting one, except to groups that contain it."""
     nodes: dict[int, Node] = {node.id: node for node in (*submission.tasks, *submission.groups)}
     ends = {node: nodes.get(node) or stored_node(kind, node) for node, kind in waiting}
     edges: list[Edge] = []

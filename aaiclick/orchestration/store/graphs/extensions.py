@@ -1,7 +1,7 @@
-"""More of a graph that is stored already, and may be running.
+"""Extension of a graph that is stored already, and may be running.
 
-The order of locks: the graph's own row (two changes could close a cycle together), the queue rows of tasks that will
-have to wait longer, tasks by id, groups with children first, the job last.
+Locks are taken in this order: the graph's row (else two changes could close a cycle together), the queue rows of tasks
+that will have to wait longer, tasks by id, groups with children first, the job last.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from aaiclick.orchestration.store.transitions import lock_groups, lock_tasks, no
 
 
 async def extend_job(session: Session, submission: Submission) -> Plan:
-    """Add tasks, groups and edges to a job that exists.
+    """Add tasks, groups and edges to a stored job.
 
-    It works on a copy: the caller's submission is still whole if the transaction has to be tried again.
+    It works on a copy: the caller's submission still has all its edges if the transaction has to be retried.
     """
     extension = Extension(session, replace(submission), shape_of(submission))
     await extension.lock()
@@ -56,14 +56,14 @@ async def extend_job(session: Session, submission: Submission) -> Plan:
 
 @dataclass(slots=True)
 class Extension:
-    """What is added, and what it touches of what is stored."""
+    """One extension of a graph: what is added, and the stored rows that it touches."""
 
     session: Session
     submission: Submission
     shape: Shape
     parents: dict[int, int | None] = field(default_factory=dict)
     closed: set[int] = field(default_factory=set)
-    """Groups that waited for something when the graph was locked; one that did not cannot begin to."""
+    """Groups that waited for something when the graph was locked; no other group can begin to wait meanwhile."""
     names: dict[int, str] = field(default_factory=dict)
     old_tasks: dict[int, Row[Any]] = field(default_factory=dict)
     old_groups: dict[int, Row[Any]] = field(default_factory=dict)
@@ -72,21 +72,21 @@ class Extension:
     held_groups: set[int] = field(default_factory=set)
     """Stored groups that will wait for something more."""
     inside: set[int] = field(default_factory=set)
-    """The held groups with all groups in them."""
+    """The held groups, with all groups inside them."""
     unqueued: set[int] = field(default_factory=set)
-    """The tasks that left the queue for now: the held ones and those inside held groups."""
+    """The tasks that are taken out of the queue for now: the held ones and those inside held groups."""
     joined: set[int] = field(default_factory=set)
     """Stored groups that get new members."""
     guards: Sequence[Row[Any]] = ()
-    """The edges that hold back the joined groups that wait, or groups around them."""
+    """The edges to joined groups that wait, and to groups around these."""
     openings: dict[int, Row[Any]] = field(default_factory=dict)
-    """Ripples that are still telling the tasks and groups of a group that they may begin."""
+    """Per group, the OPEN ripple that is still telling its tasks and groups that they may begin."""
     grown_by: frozenset[int] = frozenset()
-    """The tasks whose runs made all this, if runs did: they are locked too."""
+    """The tasks whose runs made what is added, if runs did: they are locked too."""
     told: frozenset[int] = frozenset()
-    """Who waits for those runs by now."""
+    """The nodes that wait for those runs."""
     kept: frozenset[int] = frozenset()
-    """Stored tasks that the job's result comes to name: locked too, so that one that completes knows it."""
+    """Stored tasks that the job's result comes to refer to: locked too, so that one that completes sees its `kept`."""
 
     @property
     def job_id(self) -> int:
@@ -98,7 +98,7 @@ class Extension:
     # ------------------------------------------------------------ lock
 
     async def lock(self) -> None:
-        """Lock all that the new nodes and edges touch."""
+        """Lock all stored rows that the new nodes and edges touch, except the job's."""
         await self._lock_graph()
         await follow_results(self.session, self.submission, self.shape, self.parents)
         stored = {edge.next.id: edge.next.kind for edge in self.submission.edges if not self._is_new(edge.next.id)}
@@ -114,7 +114,7 @@ class Extension:
         await self._lock_openings()
 
     async def find_queued(self) -> None:
-        """What will wait for more may be in the queue by now, and so may be all that is inside of it."""
+        """Find the tasks that will wait for more and may be in the queue: held ones, and all inside held groups."""
         self.inside = descendants(self.parents, self.held_groups)
         self.unqueued = self.held_tasks | await tasks_inside(self.session, self.inside)
 
@@ -134,7 +134,7 @@ class Extension:
         self.names = {group.id: f"group {group.name!r}" for group in found} | names_of(self.submission)
 
     async def _unqueue(self) -> None:
-        """Once before the tasks are locked, as a claim would, and once after, for what became ready in between."""
+        """Delete queue rows: before the tasks are locked, as a claim would, and again after, for those ready since."""
         if self.unqueued:
             await leave_queue(self.session, self.session.any_of(tasks.c.id, sorted(self.unqueued)))
 
@@ -149,7 +149,7 @@ class Extension:
             )
 
     async def _lock_openings(self) -> None:
-        """Nobody may go on telling a group's tasks that they begin while we say that they wait."""
+        """Lock the OPEN ripples of touched groups: no step of them may tell tasks to begin that are to wait."""
         touched = sorted(self.joined | self.inside)
         if touched:
             found = await self.session.rows(
@@ -184,7 +184,7 @@ class Extension:
     # ------------------------------------------------------------ look
 
     async def look(self) -> None:
-        """Read what is stored around it, now that nobody can change it, and refuse what cannot be."""
+        """Read the stored graph around the extension, which is locked; raise if the extension is not possible."""
         await drop_known_edges(self.session, self.submission, self.shape)
         refuse_unknown(self.submission, self.shape, set(self.old_tasks) | set(self.old_groups))
         whole = Shape(dict(self.shape.tasks), dict(self.shape.groups), set(self.shape.edges))
@@ -193,7 +193,7 @@ class Extension:
         refuse_cycles(whole, self.names)
 
     def may_close_a_cycle(self) -> bool:
-        """Whether what is stored has to be looked at."""
+        """Return whether the stored graph has to be searched for cycles."""
         return bool(self.held_tasks or self.held_groups or (self.joined and self.shape.edges))
 
     async def _add_stored_shape(self, whole: Shape) -> None:
@@ -224,7 +224,7 @@ class Extension:
         return stored
 
     def _find_drowned(self, stored: Stored) -> None:
-        """Which groups that get new members never will begin, or are not needed."""
+        """Find the joined groups that will never begin (`drowned`), or are not needed (`spared`)."""
         broken: dict[int, int] = {}
         for guard in self.guards:
             rule, standing = stored.rules.get(guard.next_id, When.ALL_COMPLETED), stored.standing[guard.previous_id]
@@ -241,13 +241,13 @@ class Extension:
                 stored.spared.add(group)
 
     def _is_untold(self, group: int) -> bool:
-        """Whether the group may begin, and none of its tasks and groups has been told yet."""
+        """Return whether the group may begin, but none of its tasks and groups has been told yet."""
         return group in self.openings and self.openings[group].after_id == 0
 
     # ------------------------------------------------------------ write
 
     async def write(self) -> Plan:
-        """Store what is new, change the counters of what it touches, and the job last."""
+        """Insert the new rows, and change the counters of the stored rows that they touch, the job's last."""
         session = self.session
         plan = make_plan(self.shape, self._stored())
         await _note_empty(session, plan, self.parents)
@@ -271,7 +271,7 @@ class Extension:
         return plan
 
     async def _hold_back(self, plan: Plan) -> None:
-        """Stored tasks and groups wait for more; what a group's gate holds back waits with it."""
+        """Let stored tasks and groups wait for more; the members of groups that close are gated."""
         raised = {node: plan.stored_unmet[node] for node in self.held_tasks if plan.stored_unmet[node]}
         asked = {node for node in self.held_tasks if plan.stored_inputs[node]}
         for node in raised.keys() | asked:
@@ -289,7 +289,7 @@ class Extension:
         await make_ready(self.session, sorted(self.unqueued))
 
     async def _close_groups(self, plan: Plan) -> tuple[Counter[int], set[int]]:
-        """How much more the held groups and those inside wait for, and the tasks whose gate closes."""
+        """Return by how much the `unmet_count` of groups grows, and the tasks whose gate closes."""
         closing = Counter({node: plan.stored_unmet[node] for node in self.held_groups if plan.stored_unmet[node]})
         more: Counter[int] = Counter()
         gated: set[int] = set()
@@ -309,7 +309,7 @@ class Extension:
         return more, gated
 
     async def _reopen(self, plan: Plan) -> None:
-        """Stored groups get more to complete; one that has ended may only do so while nobody waits for it."""
+        """Add to the open members of stored groups; one that is over is only reopened while nothing waits for it."""
         for column in (groups.c.open_count, groups.c.unended_count):
             left = Counter(plan.stored_open)
             added: Counter[int] = Counter()
@@ -326,7 +326,7 @@ class Extension:
             await shift(self.session, column, added)
 
     async def count_in_job(self, count: int) -> None:
-        """Add to the job's counters, last of all."""
+        """Add to the job's counters, after all other locks; raise JobEnded if the job has ended."""
         locked = select(jobs.c.status).where(jobs.c.id == self.job_id).with_for_update(key_share=True)
         row = await self.session.first(locked)
         if row is None:
@@ -339,7 +339,10 @@ class Extension:
 
 
 async def told_by(plan: Plan, extension: Extension) -> Targets:
-    """What will never run, is not needed, or gets inputs that have ended: to be told once the job has counted it."""
+    """Return what is told to nodes that will never run, are not needed, or get inputs that have ended.
+
+    They are told after the job has counted the new tasks.
+    """
     around = extension.shape.groups.keys() | extension.old_groups.keys()
     failed = plan.doomed | {node: plan.broken[node] for node in plan.stored_news if node in plan.broken}
     causes = await find_causes(extension.session, extension.job_id, failed)
@@ -347,14 +350,14 @@ async def told_by(plan: Plan, extension: Extension) -> Targets:
 
 
 async def _count_inputs(extension: Extension, plan: Plan) -> None:
-    """Stored tasks and groups that need one input get more of them, unless one has come already."""
+    """Add to the `awaited_count` of stored nodes whose rule needs one input, unless that is decided already."""
     for table, old in ((tasks, extension.old_tasks), (groups, extension.old_groups)):
         waiting = {node for node in plan.stored_inputs if node in old and old[node].awaited_count > MET}
         await shift(extension.session, table.c.awaited_count, {node: plan.stored_inputs[node] for node in waiting})
 
 
 async def tasks_inside(session: Session, inside: set[int]) -> set[int]:
-    """The tasks directly in these groups."""
+    """Return the tasks directly in these groups."""
     if not inside:
         return set()
     which = session.any_of(tasks.c.group_id, sorted(inside))
@@ -362,7 +365,7 @@ async def tasks_inside(session: Session, inside: set[int]) -> set[int]:
 
 
 async def _note_empty(session: Session, plan: Plan, parents: dict[int, int | None]) -> None:
-    """Note stored groups that are waited for, and count as complete because nothing was ever in them."""
+    """Note stored groups that new edges start from, and that count as complete because they have no tasks."""
     for group in {previous for previous, _ in plan.met} & parents.keys():
         inside = session.any_of(tasks.c.group_id, sorted(descendants(parents, [group])))
         if await session.scalar(select(tasks.c.id).where(inside).limit(1)) is None:
@@ -370,7 +373,7 @@ async def _note_empty(session: Session, plan: Plan, parents: dict[int, int | Non
 
 
 def _members_to_gate(extension: Extension, group: int) -> list[int]:
-    """The tasks directly in this group; refused if one has begun."""
+    """Return the tasks directly in this group; raise AlreadyStarted if one has begun."""
     members = [row for row in extension.old_tasks.values() if row.group_id == group]
     for row in members:
         if row.status != TaskStatus.PENDING:
@@ -380,9 +383,10 @@ def _members_to_gate(extension: Extension, group: int) -> list[int]:
 
 
 def _may_wait(task: Row[Any], *, grown: bool) -> bool:
-    """Who waits for a run that grows has not begun; if it failed or was cancelled, it may be cleared later.
+    """Return whether a stored task may get another input; `grown`: it waits for a run that made the input.
 
-    One that needs one input may have begun: what comes later changes nothing for it.
+    A task that waits for such a run has not begun; if it failed or was cancelled, it may be cleared later. One whose
+    rule needs one input may have begun: what comes later changes nothing for it.
     """
     if task.status == TaskStatus.PENDING:
         return True

@@ -1,4 +1,4 @@
-"""Adding to a job's graph: everything in one transaction, or nothing."""
+"""Inserts of new jobs and of their graphs: everything in one transaction, or nothing."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from aaiclick.orchestration.store.tables import dependencies, groups, ready, tas
 from aaiclick.orchestration.store.transitions import move_job
 
 PATH_MAX = 16
-"""How many steps of a cycle an error shows."""
+"""Maximum number of steps of a cycle that an error shows."""
 
 
 def shape_of(submission: Submission) -> Shape:
-    """The bare shape of what is submitted; equal edges are one."""
+    """Return the shape of a submission; equal edges count once."""
     return Shape(
         tasks={task.id: task.group_id for task in submission.tasks},
         groups={group.id: group.parent_group_id for group in submission.groups},
@@ -45,11 +45,11 @@ def shape_of(submission: Submission) -> Shape:
 
 
 def refuse_cycles(shape: Shape, names: dict[int, str]) -> None:
-    """Raise if these wait for each other, or contain each other."""
+    """Raise CircularDependencyError if nodes wait for each other, or groups contain each other."""
     cycle = containment_cycle(shape.groups) or find_cycle(shape)
     if cycle is not None:
         steps = [names.get(node, str(node)) for node in cycle]
-        if len(set(steps)) < len(set(cycle)):  # equal names say nothing
+        if len(set(steps)) < len(set(cycle)):  # nodes of equal names are told apart by their ids
             steps = [f"{step} ({node})" for step, node in zip(steps, cycle, strict=True)]
         if len(steps) > PATH_MAX:
             half = PATH_MAX // 2
@@ -58,7 +58,7 @@ def refuse_cycles(shape: Shape, names: dict[int, str]) -> None:
 
 
 def names_of(submission: Submission) -> dict[int, str]:
-    """How to speak of the nodes of this submission."""
+    """Return the names by which errors mention the nodes of this submission."""
     nodes = [*submission.tasks, *submission.groups]
     nodes += [end for edge in submission.edges for end in (edge.previous, edge.next)]
     return {node.id: str(node) for node in nodes}
@@ -79,7 +79,7 @@ async def add_job(session: Session, submission: Submission) -> Plan:
     await insert_graph(session, submission, plan, now, submission.new_job.reserved_for)
     given = {task.id: task.kwargs_json for task in submission.tasks if mentions_objects(task.kwargs_json)}
     if (returned := submission.new_job.result_json) is not None and mentions_objects(returned):
-        given[submission.job_id] = returned  # a pin of the job's own id is its result's
+        given[submission.job_id] = returned  # pins with the job's own id are those of its result
     await pin_inputs(session, given)
     told = told_of(plan, shape.groups, {})
     if told:
@@ -92,7 +92,7 @@ async def add_job(session: Session, submission: Submission) -> Plan:
 
 
 async def insert_graph(session: Session, submission: Submission, plan: Plan, now: datetime, reserved_for: int) -> None:
-    """Store new tasks, groups and edges, and put what waits for nothing into the queue."""
+    """Insert new tasks, groups and edges; tasks that wait for nothing enter the queue."""
     for task in submission.tasks:
         task.reserved_for = reserved_for
     await session.insert(
@@ -111,7 +111,10 @@ async def insert_graph(session: Session, submission: Submission, plan: Plan, now
 
 
 def keep_results(submission: Submission, named: Iterable[tuple[str, object]]) -> None:
-    """Note which of these tasks give the job's result, which names these tasks and groups: their tables are kept."""
+    """Set `kept` on the tasks of the submission whose results are part of the job's result: their tables are kept.
+
+    `named` are the tasks and groups that the job's result refers to, as (kind, id).
+    """
     parents = {group.id: group.parent_group_id for group in submission.groups}
     outputs = {group.id: group.output_task_id for group in submission.groups}
     kept: set[object] = set()
@@ -130,14 +133,14 @@ def keep_results(submission: Submission, named: Iterable[tuple[str, object]]) ->
 
 
 def refuse_too_many(total: int) -> None:
-    """Raise if a job would have more tasks than it may."""
+    """Raise TooManyTasks if a job would have more tasks than the settings allow."""
     limit = settings().job_tasks_max
     if total > limit:
         raise TooManyTasks(what="The job would have", limit=limit, setting="AAICLICK_JOB_TASKS_MAX")
 
 
 def refuse_unknown(submission: Submission, shape: Shape, known: set[int]) -> None:
-    """Raise if something refers to an id that no one holds."""
+    """Raise UnknownNode if something refers to an id that is neither in `shape` nor in `known`."""
     for node in (*submission.tasks, *submission.groups):
         group = node._group_id
         if group is not None and group not in shape.groups and group not in known:

@@ -1,4 +1,4 @@
-"""A job's result that names tasks which were there before: their tables are kept as those of new ones are."""
+"""Stored tasks that a job's result comes to refer to: their tables are kept, as those of new tasks are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aaiclick.orchestration.store.tables import tasks
 
 
 def returned_stored(done: Done) -> bool:
-    """Whether a run returned something that it has not made."""
+    """Return whether a run returned a task or group that it has not made."""
     if done.children is None:
         return False
     made = {task.id for task in done.children.tasks} | {group.id for group in done.children.groups}
@@ -24,9 +24,9 @@ def returned_stored(done: Done) -> bool:
 
 
 async def named_by(session: Session, dones: Sequence[Done]) -> frozenset[int]:
-    """The stored tasks that these results name, themselves or by way of others.
+    """Return the tasks that these results refer to, directly or through other results.
 
-    The caller has locked the graph: nobody returns tasks meanwhile, so that no more come to be named.
+    The caller has locked the graph: no run returns tasks meanwhile, so no more tasks can come to be named.
     """
     if not dones:
         return frozenset()
@@ -35,9 +35,9 @@ async def named_by(session: Session, dones: Sequence[Done]) -> frozenset[int]:
 
 
 async def keep_stored(session: Session, job_id: int, dones: Sequence[Done], named: Collection[int]) -> None:
-    """Keep the tables of these tasks, which are locked: of those that are complete now, of others when they are.
+    """Set `kept` on these locked tasks, and pin the tables of complete ones; the others pin theirs when they complete.
 
-    Refused if tables of those that are complete are gone: the job would have a result that nobody can read.
+    Raise InputsGone if tables of complete tasks are gone: the job would have a result that nobody can read.
     """
     for batch in in_batches(sorted(named)):
         await session.run(update(tasks).where(tasks.c.id.in_(batch), tasks.c.kept.is_(False)).values(kept=True))

@@ -1,6 +1,6 @@
-"""Edges that are added to a stored graph: which follow from others, which are there already, which come too late.
+"""Edges that are added to a stored graph: those that follow from others, are stored already, or come too late.
 
-The graph is locked by the caller.
+The caller has locked the graph.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from aaiclick.orchestration.store.tables import dependencies
 async def follow_results(
     session: Session, submission: Submission, shape: Shape, parents: Mapping[int, int | None]
 ) -> None:
-    """Whoever is to wait for a task that completed and returned tasks waits for these: their results are its own.
+    """Add edges: a node that is to wait for a task also waits for the tasks and groups which that one returned.
 
-    So does who waits for a group in which such a task is. Nothing waits for what is inside of it. Nobody can return
-    tasks meanwhile: that takes the graph's lock too.
+    Their results are part of its result. The same holds for a group with such a task inside. No group waits for what
+    is inside itself. No run can return tasks meanwhile, since that takes the graph's lock too.
     """
     ends = {(edge.previous.kind, edge.previous.id) for edge in submission.edges}
     stored = {(kind, node) for kind, node in ends if node not in shape.tasks and node not in shape.groups}
@@ -42,7 +42,7 @@ async def follow_results(
 
 
 async def drop_known_edges(session: Session, submission: Submission, shape: Shape) -> None:
-    """An edge that is stored already is not stored again."""
+    """Remove from the submission the edges that are stored already."""
     new = shape.tasks.keys() | shape.groups.keys()
     pairs = [pair for pair in shape.edges if not new & set(pair)]
     if not pairs:
@@ -59,7 +59,7 @@ async def drop_known_edges(session: Session, submission: Submission, shape: Shap
 
 
 def too_late(submission: Submission, names: Mapping[int, str], node: int, status: str) -> AlreadyStarted:
-    """Why a node that has begun cannot wait for more."""
+    """Return the error that says why a node that has begun cannot wait for more."""
     previous = [str(edge.previous) for edge in submission.edges if edge.next.id == node]
     wanted = ", ".join(previous[:3]) or "what a group around it is to wait for"
     return AlreadyStarted(what=names.get(node, str(node)), previous=wanted, status=status)

@@ -1,4 +1,4 @@
-"""New rows, from what people built in memory."""
+"""The rows of new jobs, tasks, groups and edges, made from the models that users build in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aaiclick.orchestration.store.tables import events, graph_locks, jobs
 
 
 async def insert_job(session: Session, submission: Submission, now: datetime) -> None:
-    """Store a new job with its counters as they will be once its graph is stored."""
+    """Insert a new job, its graph's lock and its event; its counters include the graph that is inserted next."""
     job = submission.new_job
     assert job is not None
     row = {column.name: getattr(job, column.name) for column in jobs.columns if column.name != "result"}
@@ -27,12 +27,11 @@ async def insert_job(session: Session, submission: Submission, now: datetime) ->
 
 
 def _created(job_id: int, count: int, now: datetime) -> dict[str, Any]:
-    """With the number of its tasks: metrics are counted from events."""
+    """Return the event of a new job, with the number of its tasks: metrics are counted from events."""
     return {"job_id": job_id, "move": "create", "status": "pending", "at": now, "detail": str(count)}
 
 
 def task_row(task: Task, plan: Plan, job_id: int, now: datetime) -> dict[str, Any]:
-    """The row of a new task."""
     return {
         "id": task.id,
         "job_id": job_id,
@@ -64,7 +63,6 @@ def task_row(task: Task, plan: Plan, job_id: int, now: datetime) -> dict[str, An
 
 
 def group_row(group: Group, plan: Plan, job_id: int, now: datetime) -> dict[str, Any]:
-    """The row of a new group."""
     return {
         "id": group.id,
         "job_id": job_id,
@@ -85,7 +83,7 @@ def group_row(group: Group, plan: Plan, job_id: int, now: datetime) -> dict[str,
 
 
 def edge_rows(submission: Submission, plan: Plan) -> list[dict[str, Any]]:
-    """The rows of the new edges; equal ones are one."""
+    """Return the rows of the new edges; equal edges get one row."""
     edges = {(edge.previous.id, edge.next.id): edge for edge in submission.edges}
     return [
         {
@@ -101,6 +99,6 @@ def edge_rows(submission: Submission, plan: Plan) -> list[dict[str, Any]]:
 
 
 def ready_row(task: Task, job_id: int) -> dict[str, Any]:
-    """The place in the queue of a task that waits for nothing."""
+    """Return the row of `ready` of a task that waits for nothing."""
     place = {"reserved_for": task.reserved_for, "lane": task.lane, "rank": -task.priority}
     return place | {"job_id": job_id, "task_id": task.id}

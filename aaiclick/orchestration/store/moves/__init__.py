@@ -1,1 +1,1 @@
-"""Moves of the states, and what follows from them."""
+"""Moves of tasks, groups and jobs, and what follows from them in the rest of the graph."""

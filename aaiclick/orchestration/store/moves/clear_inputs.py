@@ -1,4 +1,4 @@
-"""The inputs of what runs again: tables that came from elsewhere must still be there (pitfall T14)."""
+"""The inputs of cleared tasks: tables that other tasks made must still exist when these run again (pitfall T14)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ LOST = "They cannot be made again: no task of this job that is left made them."
 async def find_to_clear(
     session: Session, job_id: int, roots: Sequence[int], *, upstream: bool, dry_run: bool
 ) -> Downstream:
-    """These tasks with all that waits for them. Tables that they need from elsewhere stay until the transaction ends.
+    """Find these tasks with everything downstream; lock the tables that they need from others, so that none is dropped.
 
-    Where some are gone it is refused; or with `upstream`, those who made them run again too, as far up as it takes.
+    Raise InputsGone if some of these are gone; with `upstream`, add the tasks that made them, as far up as it takes,
+    and raise only for tables whose maker is gone. A dry run locks nothing.
     """
     wanted = list(roots)
     while True:
@@ -42,7 +43,7 @@ async def find_to_clear(
 
 
 async def _arguments(session: Session, task_ids: Sequence[int]) -> dict[int, str]:
-    """The arguments of those that may refer to tables."""
+    """Return the kwargs of those of these tasks whose arguments may refer to tables."""
     if not task_ids:
         return {}
     mentions = (cast(tasks.c.kwargs, Text).like(f'%"{kind}"%') for kind in ("object", "view", "blob"))
@@ -55,16 +56,17 @@ async def _arguments(session: Session, task_ids: Sequence[int]) -> dict[int, str
 
 
 async def _makers(session: Session, job_id: int, tables: Iterable[str]) -> set[int]:
-    """The tasks of the job that made these tables, as far as they are there."""
+    """Return the tasks of the job that made these tables and still exist."""
     which = session.any_of(tasks.c.id, sorted({maker_of(table) for table in tables}))
     rows = await session.rows(select(tasks.c.id).where(which, tasks.c.job_id == job_id))
     return {row.id for row in rows}
 
 
 async def pin_again(session: Session, job_id: int, cleared: Collection[int]) -> None:
-    """The tasks that were cleared need what they needed; what their runs had made, nobody needs any more.
+    """Pin what the cleared tasks need again, and end the job's pins on what their earlier runs made.
 
-    First all their pins end, and then what is complete is read: a result that comes in between pins for itself.
+    All their pins end first, and completed results are read after that: a result that arrives in between adds its pins
+    itself.
     """
     await free_pins(session, sorted(cleared))
     await pin(session, await tables_needed(session, await _arguments(session, sorted(cleared)), anew=cleared))
@@ -72,7 +74,7 @@ async def pin_again(session: Session, job_id: int, cleared: Collection[int]) -> 
 
 
 async def _free_old_results(session: Session, job_id: int) -> None:
-    """The job's result names no table any more that was made by a run that does not count."""
+    """End the job's pins on tables that neither its result nor that of a completed `kept` task names."""
     kept = select(table_pin_refs.c.table_name).where(table_pin_refs.c.task_id == job_id, ~table_pin_refs.c.freed)
     pinned = {row.table_name for row in await session.rows(kept)}
     if not pinned:

@@ -1,9 +1,9 @@
-"""Running again what has run: tasks go back to PENDING with everything downstream of them.
+"""Clearing: tasks go back to PENDING with everything downstream of them, to run again.
 
-The order of locks is everyone's: the graph's own row, ripples, the queue, tasks by id, groups with children first, the
-job last. Only what is written is locked. The rest is read as committed, after the locks: whoever is completing a
-predecessor that is not ours has moved it, and must lock our rows next to tell them, so what we do not see yet will be
-told after us, and counts as not told.
+Locks are taken in the usual order: the graph's row, ripples, the queue, tasks by id, groups with children first, the
+job last. Only rows that are written are locked. The rest is read as committed, after the locks: a transaction that
+completes a predecessor outside of the cleared tasks must lock the rows that are locked here to update their counters. A
+completion that is not visible yet is therefore counted after this transaction, and counts as not complete here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _RESET: dict[str, Any] = {
     **dict.fromkeys(("worker_id", "claimed_at", "started_at", "completed_at", "run_after"), null()),
     **dict.fromkeys(("result", "error", "log_path", "cause_id"), null()),
 }
-"""As if it had never run: the epoch refuses whoever still runs it, the generation says that this is another time."""
+"""Resets a task as if it had never run. The epoch fences off a run that still goes on; the generation counts clears."""
 
 _COUNTED = ("unmet_count", "open_count", "failed_count", "unended_count", "awaited_count", "amiss")
 _SET_GROUP = (
@@ -70,7 +70,10 @@ _SET_GROUP = (
 
 @dataclass(slots=True)
 class Cleared:
-    """What was cleared, the tasks that were asked for first. `rippling`: there is more to do downstream."""
+    """The result of a clear: the tasks that were asked for come first.
+
+    `reactivated`: the job had ended, and runs again. `rippling`: ripples were left, which are still to be worked off.
+    """
 
     job_id: int
     task_ids: list[int] = field(default_factory=list)
@@ -81,9 +84,10 @@ class Cleared:
 async def clear_tasks(
     session: Session, task_ids: Sequence[int], *, dry_run: bool = False, upstream: bool = False
 ) -> Cleared:
-    """Clear these tasks of one job, whatever they are doing, with everything downstream of them.
+    """Clear these tasks of one job, whatever their status, with everything downstream of them.
 
-    With `upstream`, also those that made tables which are needed again and are gone.
+    With `upstream`, also clear the tasks that made tables which are needed again and are gone. A dry run changes
+    nothing. Raise NotFound if a task, or its job, is gone.
     """
     which = session.any_of(tasks.c.id, sorted(task_ids))
     found = {row.id: row.job_id for row in await session.rows(select(tasks.c.id, tasks.c.job_id).where(which))}
@@ -101,7 +105,7 @@ async def clear_tasks(
 async def retry_failed_tasks(
     session: Session, job_id: int, *, dry_run: bool = False, upstream: bool = False
 ) -> Cleared:
-    """Clear the tasks of a job that failed, with everything downstream; of a job that failed also what it cancelled."""
+    """Clear the FAILED tasks of a job with everything downstream; if the job is FAILED, also its CANCELLED tasks."""
     if not dry_run:
         await lock_graph(session, job_id)
     status = await session.scalar(select(jobs.c.status).where(jobs.c.id == job_id))
@@ -113,7 +117,7 @@ async def retry_failed_tasks(
 
 
 async def replay(session: Session, task_id: int) -> Cleared:
-    """Clear a task that was given up, with everything downstream; refused for any other."""
+    """Clear a FAILED task with everything downstream; raise Conflict for a task in any other status."""
     job_id = await session.scalar(select(tasks.c.job_id).where(tasks.c.id == task_id))
     if job_id is None:
         raise NotFound(what="task", field="id", value=task_id, hint="")
@@ -133,10 +137,10 @@ async def _clear(session: Session, job_id: int, roots: Sequence[int], dry_run: b
         await remove_made(session, job_id, downstream)
         held = downstream.held
         downstream = await find_downstream(session, job_id, cleared.task_ids)
-        downstream.held |= held & downstream.parents.keys()  # what they waited for may be gone by now
+        downstream.held |= held & downstream.parents.keys()  # the nodes that they waited for may be removed by now
     if cleared.task_ids and not dry_run:
         if await session.scalar(select(jobs.c.status).where(jobs.c.id == job_id)) in ENDED_JOB:
-            downstream.stale = downstream.ruled  # who ended it may have told nobody
+            downstream.stale = downstream.ruled  # an early end of the job may not have updated them
         clearing = _Clearing(session, job_id, downstream)
         await clearing.lock()
         await clearing.look()
@@ -146,7 +150,7 @@ async def _clear(session: Session, job_id: int, roots: Sequence[int], dry_run: b
 
 @dataclass(slots=True)
 class _Clearing:
-    """What is cleared, and what that touches."""
+    """The rows that one clear changes, and the counters that they get."""
 
     session: Session
     job_id: int
@@ -162,7 +166,7 @@ class _Clearing:
     # ------------------------------------------------------------ lock
 
     async def lock(self) -> None:
-        """Lock all that will be written but the job."""
+        """Lock all rows that will be written, except the job's."""
         ids = sorted(self.downstream.tasks)
         await self._take_ripples()
         await self._unqueue(ids)
@@ -172,13 +176,13 @@ class _Clearing:
         self.groups = await lock_groups(self.session, sorted(self.downstream.touched))
 
     async def _unqueue(self, ids: Sequence[int]) -> None:
-        """Once before the tasks are locked, as a claim would, and once after, for what became ready in between."""
+        """Delete queue rows: before the tasks are locked, as a claim would, and again after, for those ready since."""
         await leave_queue(self.session, self.session.any_of(tasks.c.id, ids))
 
     async def _take_ripples(self) -> list[Row[Any]]:
-        """Remove what is still being told of endings that do not count any more; gives the ripples that stay.
+        """Delete the ripples of endings that no longer count; return the other ripples of the job.
 
-        Whoever such a ripple has not reached is cleared too, and counted anew.
+        Nodes that a deleted ripple had not reached yet are cleared too, and counted from scratch.
         """
         found = await self.session.rows(select(ripples).where(ripples.c.job_id == self.job_id).order_by(ripples.c.id))
         stale = [row.id for row in found if self._is_stale(row)]
@@ -194,9 +198,9 @@ class _Clearing:
     # ------------------------------------------------------------ look
 
     async def look(self) -> None:
-        """Read what the cleared tasks and the touched groups wait for; then what is still being told of that.
+        """Read what the cleared tasks and the touched groups wait for; then the ripples about these inputs.
 
-        In this order: what is complete in the first answer has its ripple in the second.
+        The order matters: an input that is complete in the first answer has its pending ripple in the second.
         """
         touched = [row.id for row in self.groups]
         self.waits.into = await read_edges_into(self.session, [*self.downstream.tasks, *touched])
@@ -214,14 +218,14 @@ class _Clearing:
             if row.trigger_rule != When.ALL_COMPLETED
         }
         for row in self.groups:
-            if row.id not in self.downstream.held:  # none of its inputs is cleared: what it was told stands
+            if row.id not in self.downstream.held:  # none of its inputs is cleared: its verdict stands
                 self.waits.keep(row.id, row.awaited_count, row.amiss)
         for ripple in await self._take_ripples():
             self.waits.hear(ripple.kind, ripple.node_id, ripple.node_type, ripple.after_id)
         self.waits.count_groups((row.id, row.parent_group_id) for row in reversed(self.groups))
 
     def _count_children(self) -> None:
-        """The groups' children that have to complete again, or have not failed any more, from the bottom up."""
+        """Count the open, failed and unended children that each group will have, from the bottom up."""
         opened: Counter[int | None] = Counter()
         mended: Counter[int | None] = Counter()
         revived: Counter[int | None] = Counter()
@@ -240,7 +244,7 @@ class _Clearing:
     # ------------------------------------------------------------ write
 
     async def write(self, cleared: Cleared) -> None:
-        """Reset the tasks, set the counters, reactivate the job; and doom again what waits for other failures."""
+        """Reset the tasks, set the counters, reactivate the job; doom or skip again what other inputs doom or skip."""
         now = await self.session.now()
         reserved_for = await self._reserved_for()
         await self._reset_tasks(now, reserved_for)
@@ -277,7 +281,10 @@ class _Clearing:
         await session.run(update(dependencies).where(again, dependencies.c.met.is_(True)).values(met=False))
 
     async def _reserved_for(self) -> int:
-        """For whom the job is reserved; one that a `job_test` kept for itself, and that ended, is everyone's."""
+        """Return the worker for which the tasks are reserved; 0 for all.
+
+        A job that has ended loses its reservation, as that of a `job_test`, if the worker's row still exists.
+        """
         kept = await self.session.first(select(jobs.c.reserved_for, jobs.c.status).where(jobs.c.id == self.job_id))
         assert kept is not None, "a job whose graph is locked exists"
         if kept.status not in ENDED_JOB:
@@ -286,7 +293,7 @@ class _Clearing:
         return int(kept.reserved_for) if owner is None else 0
 
     async def _open_gates(self) -> None:
-        """What is in groups that were not told that they may begin, and has ended, is held back no more."""
+        """In groups that turn out to be open, ungate the tasks that have ended; the cleared ones have been reset."""
         closed = {row.id for row in self.groups if row.unmet_count and row.id in self.downstream.stale}
         if opened := sorted(closed - self.waits.closed):
             which = (self.session.any_of(tasks.c.group_id, opened), tasks.c.gated.is_(True))
@@ -314,7 +321,7 @@ class _Clearing:
         await self.session.run_many(_SET_GROUP, changed)
 
     async def _write_job(self, now: datetime, reserved_for: int) -> bool:
-        """Correct its counters, and let it run again if it had ended; its time begins anew."""
+        """Correct the job's counters; if it had ended, let it run again from now on, and return True."""
         job = await self.session.first(
             select(jobs.c.status, jobs.c.failed_critical, jobs.c.started_at, jobs.c.completed_at)
             .where(jobs.c.id == self.job_id)
@@ -334,7 +341,7 @@ class _Clearing:
         return False
 
     def _less(self) -> Counter[str]:
-        """By how much each of the job's counters falls."""
+        """Return by how much each of the job's counters falls."""
         less: Counter[str] = Counter()
         for row in self.rows:
             less["open_tasks"] -= row.status in ENDED_TASK
@@ -346,7 +353,7 @@ class _Clearing:
 
 
 def _took(job: Row[Any]) -> str | None:
-    """The seconds that the run of a job took which is forgotten now, for the ledger: metrics count them there."""
+    """Return the seconds from the job's start to its end, for the event: metrics read them there. None if unknown."""
     if job.started_at is None or job.completed_at is None:
         return None
     return f"{(job.completed_at - job.started_at).total_seconds():.6f}"

@@ -1,4 +1,4 @@
-"""Adding to the counters of many tasks or groups at once, and locking those that their gates hold back."""
+"""Additions to counters of many tasks or groups at once; locks of tasks that a gate holds back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aaiclick.orchestration.store.tables import groups, tasks
 
 
 async def lock_gated(session: Session, ids: Sequence[int]) -> list[int]:
-    """Those of these tasks that their group's gate holds back, locked."""
+    """Lock those of these tasks that the gate of their group holds back; return their ids."""
     if not ids:
         return []
     rows = await session.rows(
@@ -26,7 +26,7 @@ async def lock_gated(session: Session, ids: Sequence[int]) -> list[int]:
 
 
 async def shift(session: Session, column: Column[Any], by: Mapping[int, int]) -> None:
-    """Add to a counter of these rows: one statement for each size of the step."""
+    """Add to a counter of the rows in `by`, each its own amount, with one statement per distinct amount."""
     sizes: dict[int, list[int]] = {}
     for node, count in by.items():
         sizes.setdefault(count, []).append(node)

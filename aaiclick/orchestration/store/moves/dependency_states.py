@@ -1,4 +1,4 @@
-"""What must come before some nodes, and how that stands."""
+"""The inputs of tasks and groups: their edges, their standings, and the trigger rules that weigh them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aaiclick.orchestration.store.tables import dependencies, groups, tasks
 
 
 async def read_edges_into(session: Session, nodes: Sequence[int]) -> dict[int, list[tuple[int, bool]]]:
-    """Per node, its predecessors, each with whether it was complete when the dependency was made."""
+    """Return the predecessors of each of these nodes, each with `met` of its edge; nodes without any are absent."""
     into: dict[int, list[tuple[int, bool]]] = {}
     rows = await session.rows(
         select(dependencies.c.previous_id, dependencies.c.next_id, dependencies.c.met).where(
@@ -27,7 +27,7 @@ async def read_edges_into(session: Session, nodes: Sequence[int]) -> dict[int, l
 
 
 def task_standing(status: str) -> Standing:
-    """What a task of this status means for those who wait for it."""
+    """Return what a task of this status means for nodes that wait for it."""
     return _STANDINGS.get(TaskStatus(status), Standing.OPEN)
 
 
@@ -41,7 +41,7 @@ _STANDINGS = {
 
 
 def group_standing(group: Row[Any]) -> Standing:
-    """What a group means for those who wait for it: one with a cancelled task in it has failed."""
+    """Return what a group means for nodes that wait for it; one with a cancelled task inside counts as failed."""
     if not group.open_count:
         return Standing.MET
     if not group.failed_count:
@@ -50,7 +50,7 @@ def group_standing(group: Row[Any]) -> Standing:
 
 
 async def read_standings(session: Session, nodes: Iterable[int]) -> dict[int, Standing]:
-    """How these tasks and groups stand, of those that are not open."""
+    """Return the standings of these tasks and groups; those that are OPEN are absent."""
     ids = sorted(nodes)
     if not ids:
         return {}
@@ -70,7 +70,7 @@ async def read_standings(session: Session, nodes: Iterable[int]) -> dict[int, St
 
 
 async def read_rules(session: Session, nodes: Iterable[int]) -> dict[int, When]:
-    """The trigger rules of these tasks and groups, of those that do not wait for everything to complete."""
+    """Return the trigger rules of these tasks and groups; those with ALL_COMPLETED are absent."""
     ids = sorted(nodes)
     rules: dict[int, When] = {}
     for table in (tasks, groups) if ids else ():

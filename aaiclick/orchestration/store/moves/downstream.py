@@ -1,4 +1,4 @@
-"""Who has to run again when some tasks do: everything downstream of them, through groups at any depth."""
+"""Everything downstream of some tasks, through groups at any depth: what has to run again when these do."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, groups, tasks
 
 WAVES_ASKED = 12
-"""How many waves are asked for one by one; a graph that is deeper is read as a whole."""
+"""How many waves are read one by one; for a deeper graph, the whole job is read at once."""
 
 
 @dataclass(slots=True)
 class Downstream:
-    """Tasks, nearest first, each with its group; and the groups that this touches."""
+    """The tasks to clear, nearest first, each with its group; and the groups that are affected."""
 
     parents: dict[int, int | None]
     """All groups of the job, each with the group around it."""
     tasks: dict[int, int | None] = field(default_factory=dict)
     reopened: set[int] = field(default_factory=set)
-    """Groups with such a task inside, at any depth: they will not be complete."""
+    """Groups with such a task inside, at any depth: they will be open again."""
     held: set[int] = field(default_factory=set)
-    """Groups that wait for such a task or group, with all groups in them."""
+    """Groups that wait for such a task or a reopened group, with all groups inside them."""
     ruled: set[int] = field(default_factory=set)
-    """Groups with a rule of their own, with all groups in them."""
+    """Groups with another trigger rule than ALL_COMPLETED, with all groups inside them."""
     stale: set[int] = field(default_factory=set)
-    """Groups that may not have been told of all that they wait for."""
+    """Groups whose counters may lack inputs that have ended; set by the caller."""
     made: set[int] = field(default_factory=set)
-    """Of the tasks, those that runs of others of them have made: they will be made anew."""
+    """Those of `tasks` that runs of others of them made: they are removed, and the new runs make new ones."""
     made_groups: set[int] = field(default_factory=set)
-    """Groups that such runs have made, with all groups in them."""
+    """Groups that such runs made, with all groups inside them."""
 
     @property
     def lasting(self) -> list[int]:
-        """The tasks that stay, nearest first."""
+        """Return the tasks that are not removed, nearest first."""
         return [task for task in self.tasks if task not in self.made]
 
     @property
     def touched(self) -> set[int]:
-        """All groups whose counters this may change, with those around them."""
+        """Return the groups whose counters may change, with those around them."""
         return self.reopened | ancestors(self.parents, self.held | self.stale)
 
 
 async def find_downstream(session: Session, job_id: int, roots: Iterable[int]) -> Downstream:
-    """These tasks of the job with all that waits for them; the graph is locked, or may change meanwhile."""
+    """Return these tasks of the job with everything downstream. Unless its graph is locked, it may change meanwhile."""
     facts = (groups.c.id, groups.c.parent_group_id, groups.c.parent_task_id, groups.c.trigger_rule)
     found = await session.rows(select(*facts).where(groups.c.job_id == job_id))
     downstream = Downstream({row.id: row.parent_group_id for row in found})
@@ -79,7 +79,7 @@ def _known(ids: Iterable[int | None]) -> set[int]:
 
 
 class _Graph:
-    """Answers for a wave at a time; after a few of them it reads the rest of the job at once."""
+    """Reads the graph for one wave at a time; after WAVES_ASKED waves it reads the whole job at once."""
 
     def __init__(self, session: Session, job_id: int) -> None:
         self.session = session
@@ -95,7 +95,7 @@ class _Graph:
         return self.waves > WAVES_ASKED
 
     async def following(self, nodes: Sequence[int]) -> dict[int, str]:
-        """What waits for these, each with its kind."""
+        """Return the nodes that wait for these, each with its kind."""
         self.waves += 1
         if self.is_whole:
             if not self.group_of:
@@ -109,19 +109,19 @@ class _Graph:
         return {row.next_id: row.next_type for row in rows}
 
     async def tasks(self, ids: Sequence[int]) -> dict[int, int | None]:
-        """These tasks, each with its group."""
+        """Return these tasks, each with its group."""
         if self.is_whole:
             return {task: self.group_of[task] for task in ids}
         return await self._groups_of(self.session.any_of(tasks.c.id, ids)) if ids else {}
 
     async def members(self, of: Sequence[int]) -> dict[int, int | None]:
-        """The tasks directly in these groups."""
+        """Return the tasks directly in these groups, each with its group."""
         if self.is_whole:
             return {task: group for group in of for task in self.tasks_of.get(group, ())}
         return await self._groups_of(self.session.any_of(tasks.c.group_id, of)) if of else {}
 
     async def made_by(self, parents: Sequence[int]) -> dict[int, int | None]:
-        """The tasks that runs of these have made."""
+        """Return the tasks that runs of these tasks made, each with its group."""
         if self.is_whole:
             return {task: self.group_of[task] for parent in parents for task in self.made_of.get(parent, ())}
         return await self._groups_of(self.session.any_of(tasks.c.parent_task_id, parents)) if parents else {}

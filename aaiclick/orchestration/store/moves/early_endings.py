@@ -1,6 +1,6 @@
-"""Ending a job before its tasks have: cancelled by someone, out of time, or failing fast.
+"""The end of a job that has open tasks: it was cancelled, exceeded its time limit, or fails fast.
 
-The order of locks is everyone's: the graph's own row, the queue, tasks by id, groups with children first, the job last.
+Locks are taken in the usual order: the graph's row, the queue, tasks by id, groups with children first, the job last.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from aaiclick.orchestration.store.tables import graph_locks, groups, jobs, rippl
 from aaiclick.orchestration.store.transitions import lock_groups, lock_tasks, move_job, move_tasks, run_row
 
 COUNTING = ("release", "open")
-"""Kinds of ripples that outlive the job's end: counters stay exact, so that its tasks can be cleared."""
+"""Kinds of ripples that outlive the job's end: they keep the counters exact, so that its tasks can be cleared."""
 
 
 async def cancel_job(session: Session, job_id: int) -> bool:
-    """End everything of this job that has not ended; False if there is no such job, or it ended before."""
+    """Cancel a job with all its open tasks; return False if there is no such job, or it had ended before."""
     status = await session.scalar(select(jobs.c.status).where(jobs.c.id == job_id))
     if status is None or status in ENDED_JOB:
         return False
@@ -30,7 +30,7 @@ async def cancel_job(session: Session, job_id: int) -> bool:
 
 
 async def stop_job(session: Session, job_id: int) -> bool:
-    """Fail a job that is to fail fast, unless what had failed was cleared meanwhile."""
+    """Fail a `fail_fast` job; return False if its failed tasks were cleared meanwhile, or it has ended."""
     await lock_graph(session, job_id)
     job = await session.first(select(jobs.c.fail_fast, jobs.c.failed_critical).where(jobs.c.id == job_id))
     if job is None or not (job.fail_fast and job.failed_critical):
@@ -39,15 +39,15 @@ async def stop_job(session: Session, job_id: int) -> bool:
 
 
 async def lock_graph(session: Session, job_id: int) -> bool:
-    """Let nobody add tasks or groups meanwhile; False if there is no such job."""
+    """Lock the job's graph, so that no other transaction changes it; return False if there is no such job."""
     locked = select(graph_locks.c.job_id).where(graph_locks.c.job_id == job_id).with_for_update()
     return await session.first(locked) is not None
 
 
 async def end_job(session: Session, job_id: int, move: str, error: str | None = None) -> bool:
-    """End a job whose graph is locked, and everything of it that has not ended; False if it ended before.
+    """End a job whose graph is locked, with all its open tasks; return False if it had ended before.
 
-    Looking again once the job's row is ours finds whatever came before.
+    The tasks are cancelled once more after the job's row is locked: this finds what was committed until then.
     """
     await cancel_tasks(session, job_id)
     now = await session.now()
@@ -62,7 +62,7 @@ async def end_job(session: Session, job_id: int, move: str, error: str | None = 
 
 
 async def cancel_tasks(session: Session, job_id: int) -> None:
-    """End all of a job's tasks that have not ended; the job's own row is left to the caller."""
+    """Cancel all open tasks of a job, and recount its groups; the job's own row is left to the caller."""
     unfinished = (tasks.c.job_id == job_id, tasks.c.status.not_in(sorted(ENDED_TASK)))
     ids = [row.id for row in await session.rows(select(tasks.c.id).where(*unfinished))]
     if not ids:
@@ -83,7 +83,7 @@ async def cancel_tasks(session: Session, job_id: int) -> None:
 
 
 async def recount_groups(session: Session, job_id: int) -> None:
-    """Set the groups' counters from what their tasks are now, children before parents."""
+    """Set the groups' counters from the statuses of their tasks, children before parents."""
     found = await session.rows(select(groups.c.id).where(groups.c.job_id == job_id))
     if not found:
         return

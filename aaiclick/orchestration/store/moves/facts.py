@@ -1,4 +1,4 @@
-"""What has ended, whom it concerns, and what the jobs will learn of it: the plain facts that ripples work with."""
+"""The data that ripples work with: what has ended, which nodes that concerns, and what is added to the jobs' rows."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import tasks
 
 RELEASE, DOOM, END, OPEN, DROWN, SPARE = "release", "doom", "end", "open", "drown", "spare"
-"""Kinds: what is told to those who wait for it (it is complete; it failed; a group that failed before has ended), and
-what a group tells its own tasks (they may begin; they never will; they are not needed).
+"""Kinds of ripples. Nodes that wait for a node are told that it is complete, that it failed, or that a group which had
+failed has now ended; members of a group are told that they may begin, that they never will, or are not needed.
 
-One more, `transitions.STOP`, ends a whole job."""
+One more kind, `transitions.STOP`, ends a whole job."""
 
 
 @dataclass(slots=True)
 class Sources:
-    """What has ended or opened, by kind, each with the number of those it concerns where that is known."""
+    """The nodes that ended, with how many nodes wait for each, and the groups whose members are to be told; by kind."""
 
     release: dict[int, int] = field(default_factory=dict)
     skipped: set[int] = field(default_factory=set)
-    """Of the released, tasks that were skipped."""
+    """Those of `release` that are skipped tasks."""
     doom: dict[int, int] = field(default_factory=dict)
     failing: set[int] = field(default_factory=set)
-    """Of the doomed, groups: they have failed, and may go on."""
+    """Those of `doom` that are groups: they have failed, and tasks inside may still run."""
     end: dict[int, int] = field(default_factory=dict)
     open: set[int] = field(default_factory=set)
     drown: set[int] = field(default_factory=set)
     spare: set[int] = field(default_factory=set)
     opened: Counter[int] = field(default_factory=Counter)
-    """Per group: children that are complete now."""
+    """Per group: the number of children that completed now."""
     failed: Counter[int] = field(default_factory=Counter)
-    """Per group: children that failed now."""
+    """Per group: the number of children that failed now."""
     finished: Counter[int] = field(default_factory=Counter)
-    """Per group: children that ended now."""
+    """Per group: the number of children that ended now."""
 
     def __bool__(self) -> bool:
         told = self.release or self.doom or self.end
@@ -52,42 +52,42 @@ class Sources:
 
 @dataclass(slots=True)
 class Targets:
-    """Who is concerned, tasks and groups alike."""
+    """The nodes that are concerned, tasks and groups alike, and what each is told."""
 
     complete: Counter[int] = field(default_factory=Counter)
-    """Inputs that are complete now."""
+    """Per node: the number of inputs that are complete now."""
     skipped: Counter[int] = field(default_factory=Counter)
-    """Of these, those that were skipped."""
+    """How many of these were skipped."""
     failed: set[int] = field(default_factory=set)
-    """Who is told that an input failed."""
+    """Nodes of which an input failed."""
     ended: Counter[int] = field(default_factory=Counter)
-    """Inputs that failed and have ended now."""
+    """Per node: the number of inputs that failed and have ended now."""
     groups: set[int] = field(default_factory=set)
-    """Which of all these are groups."""
+    """Those of all these nodes that are groups."""
     cancelled: Counter[int] = field(default_factory=Counter)
-    """Inputs that were cancelled: a new input may have been, before."""
+    """Per node: the number of inputs that were cancelled; only an input that is added now can be, from before."""
     ungated: set[int] = field(default_factory=set)
-    """What its group, or the group around it, does not hold back any more."""
+    """Nodes that the group around them no longer holds back."""
     doomed: set[int] = field(default_factory=set)
-    """Tasks that never will run, whatever their rule."""
+    """Tasks that will never run, whatever their trigger rule."""
     unneeded: set[int] = field(default_factory=set)
-    """Tasks that are skipped, whatever their rule."""
+    """Tasks that are skipped, whatever their trigger rule."""
     drowned: set[int] = field(default_factory=set)
     spared: set[int] = field(default_factory=set)
-    """Groups, likewise."""
+    """`drowned` and `spared`: groups all of whose members are to be doomed, or skipped."""
     causes: dict[int, int] = field(default_factory=dict)
-    """Per node that is doomed or drowned: the task whose failure it was, where that is known from before."""
+    """Per doomed or drowned node: the task whose failure caused it, where that is known from before."""
 
     def __bool__(self) -> bool:
         told = self.complete or self.failed or self.ended or self.cancelled or self.ungated
         return bool(told or self.doomed or self.unneeded or self.drowned or self.spared)
 
     def told(self) -> set[int]:
-        """All that hear of inputs or gates."""
+        """Return the nodes that are told of an input or of their gate."""
         return self.complete.keys() | self.failed | self.ended.keys() | self.cancelled.keys() | self.ungated
 
     def tell(self, node: int, kind: str, source: str, *, skipped: bool = False, failing: bool = False) -> None:
-        """Let a node know of the end of one input; `failing`: it is a group that may go on."""
+        """Note the end of one input of a node; `failing`: the input is a group that failed and may go on."""
         if kind == "group":
             self.groups.add(node)
         if source == RELEASE:
@@ -101,12 +101,12 @@ class Targets:
             self.ended[node] += 1
 
     def news(self, node: int) -> News:
-        """What a node is told of its inputs."""
+        """Return what a node is told of its inputs."""
         failed = node in self.failed
         return News(self.complete[node], self.skipped[node], int(failed), self.ended[node], self.cancelled[node])
 
     def add(self, other: Targets) -> None:
-        """These and others together."""
+        """Add the other targets to these."""
         for name in ("complete", "skipped", "ended", "cancelled"):
             getattr(self, name).update(getattr(other, name))
         for name in ("failed", "groups", "ungated", "doomed", "unneeded", "drowned", "spared", "causes"):
@@ -115,18 +115,18 @@ class Targets:
 
 @dataclass(slots=True)
 class Tally:
-    """What the jobs' rows will learn, once, at the end."""
+    """What one transaction adds to the jobs' rows, once, at its end."""
 
     counts: dict[int, Counter[str]] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
     job_of: dict[int, int] = field(default_factory=dict)
     cause_of: dict[int, int] = field(default_factory=dict)
-    """Per task or group that failed, or never will begin: the task whose failure it was."""
+    """Per task or group that failed or will never begin: the task whose failure caused it."""
     left: int = 0
-    """How many more tasks this transaction may ready or doom."""
+    """How many more nodes this transaction may tell; the rest is postponed."""
 
     def blame(self, node: int | None, cause: int) -> None:
-        """Note whose failure it was; the first counts."""
+        """Note the task whose failure is the cause; the first one counts."""
         if node is not None:
             self.cause_of.setdefault(node, cause)
 
@@ -144,11 +144,11 @@ class Tally:
                 counts["failed_critical"] += count if critical else 0
 
 
-# ---------------------------------------------------------------- what is too much for now
+# ---------------------------------------------------------------- postponed ripples
 
 
 async def postpone(session: Session, sources: Sources, tally: Tally) -> list[dict[str, Any]]:
-    """Take out of the sources what would exceed this transaction's share."""
+    """Take out of the sources what exceeds this transaction's limit; return it as rows of `ripples`."""
     rows: list[dict[str, Any]] = []
     for kind, nodes in ((RELEASE, sources.release), (DOOM, sources.doom), (END, sources.end)):
         for node, count in sorted(nodes.items(), key=lambda item: item[1]):
@@ -188,7 +188,7 @@ def _ripple(kind: str, node: int, tally: Tally, failing: bool) -> dict[str, Any]
 
 
 def told_of(plan: Plan, around: Collection[int], causes: dict[int, int]) -> Targets:
-    """What a new part of a graph has to know at once; `around`: which of its nodes are groups."""
+    """Return what the nodes of a plan are told at once; `around`: the ids of groups among them."""
     targets = Targets(causes=causes)
     for node in plan.doomed:
         (targets.drowned if node in around else targets.doomed).add(node)

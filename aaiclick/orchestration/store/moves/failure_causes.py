@@ -1,7 +1,7 @@
-"""Which task's failure it was that keeps others from ever beginning, and how that is told.
+"""The task whose failure keeps others from ever running, and the error messages that name it.
 
-Whoever ends a task hands the cause on, from wave to wave. Only where an old failure meets something new, as when a
-graph grows or is cleared, it is looked up.
+Ripples pass the cause on from wave to wave. It is looked up only where an old failure meets something new, as when a
+graph grows or is cleared.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, groups, tasks
 
 SAID_MAX = 500
-"""How much of an error is told of those that it kept from beginning."""
+"""How many characters of an error are quoted in the errors of the tasks that it doomed."""
 
 _AMISS = sorted({*FAILED_TASK, TaskStatus.CANCELLED})
 
 
 async def find_causes(session: Session, job_id: int, failed: Mapping[int, int]) -> dict[int, int]:
-    """The cause for each of these nodes, given with the task or group before it that failed."""
+    """Return the task that caused the failure of each node; `failed` gives the task or group before it that failed.
+
+    For a group without a failed task inside, the cause is the group itself.
+    """
     before = sorted(set(failed.values()))
     if not before:
         return {}
@@ -42,7 +45,7 @@ async def find_causes(session: Session, job_id: int, failed: Mapping[int, int]) 
 
 
 async def _find_inside(session: Session, inside: Iterable[int]) -> int | None:
-    """The first failure in these groups."""
+    """Return the cause of the first failure in these groups; None if nothing in them failed."""
     which = (session.any_of(tasks.c.group_id, sorted(inside)), tasks.c.status.in_(_AMISS))
     first = select(tasks.c.id, tasks.c.cause_id).where(*which).order_by(tasks.c.completed_at, tasks.c.id).limit(1)
     row = await session.first(first)
@@ -50,7 +53,7 @@ async def _find_inside(session: Session, inside: Iterable[int]) -> int | None:
 
 
 async def find_causes_before(session: Session, nodes: Iterable[int]) -> dict[int, int]:
-    """The cause for each of these nodes: a failure among what it waits for."""
+    """Return the cause for each of these nodes from a failure among its inputs; the node itself if none failed."""
     causes: dict[int, int] = {}
     for node in nodes:
         edges = dependencies.c.next_id == node
@@ -69,7 +72,7 @@ async def find_causes_before(session: Session, nodes: Iterable[int]) -> dict[int
 
 
 async def explain(session: Session, causes: Iterable[int]) -> dict[int, str]:
-    """In words, what became of these tasks."""
+    """Say in words what became of each of these tasks."""
     facts = (tasks.c.id, tasks.c.name, tasks.c.status, tasks.c.error)
     found = await session.rows(select(*facts).where(session.any_of(tasks.c.id, sorted(set(causes)))))
     said = {row.id: _said(row) for row in found}
@@ -87,13 +90,13 @@ def _said(row: Row[Any]) -> str:
 
 
 def error_of(cause: str, name: str | None = None) -> str:
-    """What is told of a task that never ran; a job's error names the task."""
+    """Return the error of a task that never ran; with its name, the error of its job."""
     task = "The task" if name is None else f"Task {name!r}"
     return f"{UpstreamFailed.__name__}: {UpstreamFailed(task=task, cause=cause)}"
 
 
 async def first_errors(session: Session, doomed: Sequence[Row[Any]], said: Mapping[int, str]) -> dict[int, str]:
-    """Per job, the error of the first critical task of these, each with the words about its cause."""
+    """Return, per job, the error for the first critical task of these; `said` says in words what caused each."""
     first: dict[int, int] = {}
     for row in doomed:
         if row.critical:
@@ -106,7 +109,7 @@ async def first_errors(session: Session, doomed: Sequence[Row[Any]], said: Mappi
 
 
 async def error_left(session: Session, job_id: int) -> str | None:
-    """The error of the first critical task of a job that failed, or never ran."""
+    """Return the error of the first critical task of a job that failed, or was doomed; None if there is none."""
     which = (tasks.c.job_id == job_id, tasks.c.status.in_(sorted(FAILED_TASK)), tasks.c.critical.is_(True))
     facts = (tasks.c.name, tasks.c.status, tasks.c.error, tasks.c.cause_id)
     first = select(*facts).where(*which).order_by(tasks.c.completed_at, tasks.c.status, tasks.c.id).limit(1)

@@ -1,6 +1,6 @@
-"""The ready queue: who enters and who leaves it, other than by a claim.
+"""The ready queue and the delayed tasks: how tasks enter and leave them, other than by a claim.
 
-A claim locks the queue's row before the task's, and so does whoever takes tasks out of the queue.
+A claim locks a row of `ready` before the task's row, and so does every function that takes tasks out of the queue.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aaiclick.orchestration.store.tables import delayed, ready, tasks
 
 
 async def make_ready(session: Session, ids: Sequence[int]) -> None:
-    """Put into the queue those of these (locked) tasks that nothing holds back."""
+    """Insert into the queue those of these (locked) tasks that are PENDING and wait for nothing."""
     if ids and await session.run(session.built(_enter_queue), {"ids": session.dialect.pack(sorted(ids))}):
         session.hints.add(READY)
 
@@ -34,7 +34,7 @@ def _enter_queue(dialect: Dialect) -> Insert:
 
 
 async def leave_queue(session: Session, which: Any) -> None:
-    """Remove tasks from the ready queue, without touching their own rows."""
+    """Delete the rows of `ready` of the tasks that match `which`; the rows of the tasks are not locked."""
     found = await session.rows(
         select(tasks.c.reserved_for, tasks.c.lane, tasks.c.priority, tasks.c.job_id, tasks.c.id).where(
             which, tasks.c.status == TaskStatus.PENDING
@@ -49,9 +49,9 @@ async def leave_queue(session: Session, which: Any) -> None:
 
 
 async def leave_delay(session: Session, ids: Iterable[int]) -> None:
-    """Remove tasks from those that wait for a time.
+    """Delete the rows of `delayed` of these tasks.
 
-    By the whole key: to look for the tasks alone, MariaDB would wait for every row that someone has locked.
+    The rows are found by their whole key: by the task alone, MariaDB would wait for every row that is locked.
     """
     wanted: Sequence[int] = sorted(ids)
     if not wanted:
@@ -66,8 +66,8 @@ _LEAVE_DELAY = delete(delayed).where(delayed.c.run_after == bindparam("at"), del
 
 
 async def promote_due(session: Session, limit: int = 1000) -> int:
-    """Put delayed tasks whose time has come into the queue; gives their number."""
-    now = await session.now()  # a value: a function that gives another time for each row could use no index
+    """Move up to `limit` delayed tasks that are due into the queue; return their number."""
+    now = await session.now()  # as a value: a function that is called for each row could use no index
     due = await session.rows(
         select(delayed.c.run_after, delayed.c.task_id)
         .where(delayed.c.run_after <= now)
@@ -86,7 +86,7 @@ async def promote_due(session: Session, limit: int = 1000) -> int:
 
 
 async def lock_pending(session: Session, ids: Sequence[int]) -> list[int]:
-    """Lock those of these tasks that are still pending."""
+    """Lock those of these tasks that are still PENDING; return their ids."""
     found = await session.rows(
         select(tasks.c.id)
         .where(session.any_of(tasks.c.id, ids), tasks.c.status == TaskStatus.PENDING)
@@ -97,6 +97,6 @@ async def lock_pending(session: Session, ids: Sequence[int]) -> list[int]:
 
 
 async def seconds_to_next_due(session: Session) -> float | None:
-    """How long until the next delayed task is due; None when there is none."""
+    """Return the seconds until the next delayed task is due; None if there is none."""
     due = await session.scalar(select(delayed.c.run_after).order_by(delayed.c.run_after).limit(1))
     return None if due is None else max(0.0, (due - await session.now()).total_seconds())

@@ -1,4 +1,4 @@
-"""Where a task stands when it is not ended: in the queue, among the delayed, or in somebody's hands."""
+"""Repair of the rows of `ready`, `delayed` and `claims` that belong to the tasks of a job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _DELAYED = ("run_after", "task_id")
 
 
 async def repair_queue(session: Session, job_id: int, ids: Sequence[int]) -> list[str]:
-    """Put these (locked) tasks, all of one job, where they belong, and nowhere else; says in words what was off."""
+    """Make `ready`, `delayed` and `claims` agree with these tasks, all of one job; return in words what was wrong.
+
+    The caller has locked the tasks.
+    """
     if not ids:
         return []
     read = (tasks.c.id, tasks.c.job_id, tasks.c.status, tasks.c.unmet_count, tasks.c.run_after)

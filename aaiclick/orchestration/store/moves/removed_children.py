@@ -1,7 +1,7 @@
-"""Removing what runs have made whose tasks are to run again: the next run makes its own.
+"""Removal of the tasks and groups that a run made, when its task is cleared: the next run makes its own.
 
-What is removed leaves no trace in the graph but its events and the history of its runs. It leaves the rest as if it had
-never been there, so that clearing goes on from that.
+Only the events and the run history of removed tasks stay. The rest of the graph is left as if they had never been
+there, so that clearing can go on from that.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from aaiclick.orchestration.store.transitions import COUNTS, lock_tasks, run_row
 
 
 async def remove_made(session: Session, job_id: int, downstream: Downstream) -> None:
-    """Remove the tasks and groups that tasks downstream have made; the graph is locked.
+    """Delete the tasks and groups that runs of the cleared tasks made; the caller has locked the graph.
 
-    The order of locks is everyone's: all that clearing will lock later is locked here.
+    To keep the usual order of locks, all tasks that clearing locks later are locked here.
     """
     gone = sorted(downstream.made)
     nodes = [*gone, *sorted(downstream.made_groups)]
@@ -60,7 +60,7 @@ async def remove_made(session: Session, job_id: int, downstream: Downstream) -> 
 
 
 async def _end_runs(session: Session, locked: Sequence[Row[Any]]) -> None:
-    """Take the claims of those that run, and write down that all of them were removed."""
+    """End the claims of the live tasks, and write an event for the removal of each task."""
     now = await session.now()
     live = [row for row in locked if row.status in LIVE_TASK]
     await end_claims(session, [run_row(row, RunOutcome.CLEARED, now) for row in live])
@@ -70,7 +70,7 @@ async def _end_runs(session: Session, locked: Sequence[Row[Any]]) -> None:
 
 
 async def _cut_edges(session: Session, nodes: Sequence[int]) -> None:
-    """Delete the edges of what goes; those at the other ends wait for less, or are waited for by fewer."""
+    """Delete the edges from and to removed nodes, and correct the counters of the nodes at their other ends."""
     touching = or_(
         session.any_of(dependencies.c.previous_id, nodes),
         session.any_of(dependencies.c.next_id, nodes),
@@ -82,7 +82,7 @@ async def _cut_edges(session: Session, nodes: Sequence[int]) -> None:
         if edge.previous_id not in gone:
             fewer[edge.previous_type][edge.previous_id] -= 1
         elif edge.next_id not in gone and edge.next_type == "group" and not edge.met:
-            open_edges.append(edge)  # a task at that end is cleared, and counted anew
+            open_edges.append(edge)  # a task at that end is cleared, and counted from scratch
     await session.run(delete(dependencies).where(touching))
     for kind, table in (("task", tasks), ("group", groups)):
         if fewer[kind]:
@@ -91,7 +91,7 @@ async def _cut_edges(session: Session, nodes: Sequence[int]) -> None:
 
 
 async def _wait_for_less(session: Session, edges: Sequence[Row[Any]]) -> None:
-    """Groups that wait for what goes, and were not told that it completed."""
+    """Lower the `unmet_count` of groups that wait for removed nodes which were not complete."""
     if not edges:
         return
     previous = sorted({edge.previous_id for edge in edges})
@@ -106,14 +106,14 @@ async def _wait_for_less(session: Session, edges: Sequence[Row[Any]]) -> None:
             select(groups.c.id).where(session.any_of(groups.c.id, previous), groups.c.open_count == 0)
         )
     }
-    ruled = await read_rules(session, {edge.next_id for edge in edges})  # these are counted anew with their tasks
+    ruled = await read_rules(session, {edge.next_id for edge in edges})  # counted from scratch with their tasks
     open_edges = [edge for edge in edges if edge.previous_id not in complete and edge.next_id not in ruled]
     less = Counter(edge.next_id for edge in open_edges)
     await shift(session, groups.c.unmet_count, {group: -count for group, count in less.items()})
 
 
 def _counted(rows: Sequence[Row[Any]]) -> Counter[str]:
-    """How much of the job's counters these tasks are."""
+    """Return what these tasks contribute to each of the job's counters."""
     counts: Counter[str] = Counter(total_tasks=len(rows))
     for row in rows:
         counts["open_tasks"] += row.status not in ENDED_TASK

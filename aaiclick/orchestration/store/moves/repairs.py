@@ -1,7 +1,7 @@
-"""Recounting a job from scratch, and putting right what is off.
+"""Recounts a job from scratch, and corrects what is wrong.
 
-Nothing should ever be: every transaction keeps the counts. This is for what no transaction of ours did, and the words
-it gives are worth reading. It locks the whole job, in everyone's order, so that what it counts is what is.
+Nothing should ever be wrong: every transaction keeps the counters. This is for changes that did not come from aaiclick,
+and each finding is worth reading. Ripples, tasks, groups and the job are locked, so that the counts are exact.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from aaiclick.orchestration.store.tables import claims, delayed, dependencies, g
 from aaiclick.orchestration.store.transitions import job_outcome, lock_groups, lock_tasks, move_job, note_repair
 
 WORDS_MAX = 200
-"""How many findings an event tells; there may be one for each task."""
+"""Maximum number of findings in an event; there may be one for each task."""
 
 
 async def stuck_jobs(session: Session, limit: int) -> list[int]:
-    """Jobs that have not ended, and in which nothing is ready, delayed, claimed or on its way: they never will.
+    """Return open jobs in which nothing is ready, delayed, claimed or left as a ripple: they would never end.
 
-    The claims are read once; of a job without any, its tasks up to the first that is ready or delayed.
+    The claims are read once; of a job without any, its tasks are read up to the first that is ready or delayed.
     """
     queued = select(ready.c.task_id).where(
         ready.c.reserved_for == tasks.c.reserved_for,
@@ -65,7 +65,7 @@ async def stuck_jobs(session: Session, limit: int) -> list[int]:
 
 
 async def repair_job(session: Session, job_id: int) -> list[str]:
-    """Recount a job and put right what is off; says in words what was. An empty list if all was well."""
+    """Recount a job and correct what is wrong; return the findings in words, none if all was well."""
     if not await lock_graph(session, job_id):
         return []
     repair = _Repair(session, job_id)
@@ -93,7 +93,7 @@ class _Repair:
     # ------------------------------------------------------------ lock and look
 
     async def lock(self) -> None:
-        """All of it but the job."""
+        """Lock the ripples, tasks and groups of the job."""
         mine = ripples.c.job_id == self.job_id
         await self.session.rows(select(ripples.c.id).where(mine).order_by(ripples.c.id).with_for_update())
         self.tasks = await lock_tasks(self.session, await self._ids(tasks))
@@ -103,7 +103,7 @@ class _Repair:
         return [row.id for row in await self.session.rows(select(table.c.id).where(table.c.job_id == self.job_id))]
 
     async def look(self) -> None:
-        """What is complete, what failed, and what everything waits for."""
+        """Read the job's graph; count anew what is complete, what failed, and what each node waits for."""
         waits = self.waits
         self.edges = await self.session.rows(select(dependencies).where(dependencies.c.job_id == self.job_id))
         self.ripples = await self.session.rows(select(ripples).where(ripples.c.job_id == self.job_id))
@@ -136,7 +136,7 @@ class _Repair:
     # ------------------------------------------------------------ mend
 
     async def mend(self) -> None:
-        """Nodes and edges first, then where their tasks stand in line, then the job."""
+        """Correct the edges and the counters of nodes, then the queue and the claims, then the job."""
         await self._mend_edges()
         dependents = Counter(edge.previous_id for edge in self.edges)
         await self._set(tasks, self.tasks, dict(self._task_counts(dependents)))
@@ -145,7 +145,7 @@ class _Repair:
         await self._mend_job()
 
     async def _mend_edges(self) -> None:
-        """What is marked as met would not be told to those who wait for it."""
+        """Unmark edges that are `met` by mistake: the nodes that wait would never be told of these inputs."""
         wrong = [edge for edge in self.edges if edge.met and not self._may_be_met(edge)]
         for edge in wrong:
             ends = (dependencies.c.previous_id == edge.previous_id, dependencies.c.next_id == edge.next_id)
@@ -153,7 +153,7 @@ class _Repair:
             self.words.append(f"the dependency of {edge.next_id} on {edge.previous_id} was marked as met")
 
     def _may_be_met(self, edge: Row[Any]) -> bool:
-        """What is complete; or has ended, for those that need not have it complete."""
+        """Return whether the previous node is complete, or has ended and the next one has a rule of its own."""
         waits = self.waits
         ended = edge.previous_id in waits.failed - waits.failing and edge.next_id in waits.rules
         return ended or edge.previous_id in waits.complete
@@ -180,14 +180,17 @@ class _Repair:
             )
 
     def _inputs(self, row: Row[Any], gated: bool, matters: bool) -> dict[str, int]:
-        """What it waits for. Of what ended by other hands, as by a cancel, the rarer rules keep their last word."""
+        """Return the counters of what a node waits for; they are left alone if it has ended, under a rule of its own.
+
+        Something else than its inputs may have ended such a node, as a cancel does.
+        """
         if row.id in self.waits.rules and not matters:
             return {}
         verdict = self.waits.verdict(row.id)
         return {"unmet_count": verdict.unmet + gated, "awaited_count": verdict.awaited, "amiss": verdict.amiss}
 
     async def _set(self, table: Table, rows: Sequence[Row[Any]], counts: Mapping[int, dict[str, int]]) -> None:
-        """Write the counts that are not what they should be."""
+        """Write the counters that differ from `counts`, and add each to the findings."""
         for row in rows:
             wrong = {name: count for name, count in counts[row.id].items() if getattr(row, name) != count}
             if wrong:
@@ -198,7 +201,7 @@ class _Repair:
     # ------------------------------------------------------------ the job
 
     async def _mend_job(self) -> None:
-        """Its counters; then what was doomed and not told; then its end."""
+        """Correct the job's counters and its status; then doom and skip the tasks that had not been told."""
         session, now = self.session, await self.session.now()
         mine = jobs.c.id == self.job_id
         job = await session.first(select(jobs).where(mine).with_for_update(key_share=True))
@@ -224,7 +227,7 @@ class _Repair:
             await spread(session, self.job_id, Targets(doomed=set(doomed), unneeded=spared, causes=causes))
 
     async def _mend_end(self, status: str, move: str, now: datetime) -> None:
-        """A job ends with its last task; and what was stopped stays stopped."""
+        """End a job without open tasks; reactivate a completed one with some; cancel those of other ended jobs."""
         if status == JobStatus.COMPLETED:
             await move_job(self.session, "reactivate", self.job_id, now, {"completed_at": None})
         elif status in ENDED_JOB:
@@ -251,14 +254,14 @@ class _Repair:
         }
 
     def _spared(self) -> set[int]:
-        """Tasks that are not needed, unless that is on its way to them."""
+        """Return the PENDING tasks that are not needed; none while a ripple may yet tell them."""
         if any(ripple.kind == SPARE for ripple in self.ripples):
             return set()
         waiting = [task for task in self.tasks if task.status == TaskStatus.PENDING]
         return {task.id for task in waiting if self.waits.is_spared(task.id, task.group_id)}
 
     def _doomed(self) -> dict[int, int]:
-        """Tasks that wait in vain, each with what failed, unless that is on its way to them."""
+        """Return the PENDING tasks that wait in vain, each with what failed; none while a ripple may yet tell them."""
         if any(ripple.kind in (DOOM, DROWN) for ripple in self.ripples):
             return {}
         waiting = [task for task in self.tasks if task.status == TaskStatus.PENDING]

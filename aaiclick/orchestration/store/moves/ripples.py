@@ -1,8 +1,8 @@
-"""What an ending means for the rest of the graph: counters fall, tasks become ready, doom spreads, groups and jobs end.
+"""What follows from the end of tasks: counters fall, tasks become ready, are doomed or skipped, groups and jobs end.
 
-It works in waves, each a few statements whatever its width: look who waits for what has just ended (the ended rows are
-locked by now, so no edge can be added unseen), lock those, write their counters, and go on with what ended thereby.
-What would be too much for one transaction is left as rows of `ripples`, and worked off in bounded steps.
+It works in waves, each a few statements whatever its width: find the nodes that wait for what has just ended (the ended
+rows are locked by now, so no edge can be added unseen), lock them, write their counters, and go on with what ended by
+that. What is too much for one transaction is left as rows of `ripples`, and worked off in bounded steps.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from aaiclick.orchestration.store.tables import dependencies, groups, ripples, t
 from aaiclick.orchestration.store.transitions import STOP, count_in_job, doom_tasks, lock_groups, lock_tasks, skip_tasks
 
 STEP = 2_000
-"""How many tasks one transaction may ready or doom."""
+"""How many nodes one transaction may tell; more are left to ripples."""
 
 
 async def settle(
@@ -48,10 +48,10 @@ async def settle(
     more: Mapping[int, Counter[str]] | None = None,
     told: Mapping[int, Targets] | None = None,
 ) -> bool:
-    """Tell the graph that these tasks ended; says whether ripples were left for later.
+    """Propagate the end of these tasks through the graph; return whether ripples were left for later.
 
-    `more` is added to the counters of these jobs in the same stroke, and what others are told is counted in it: a job
-    must not be without open tasks in between.
+    `more` is added to the counters of these jobs in the same update, with what follows from `told`, which is told to
+    other nodes: a job must not be without open tasks in between.
     """
     tally = Tally(errors=errors or {}, left=STEP)
     for job_id, counts in (more or {}).items():
@@ -64,7 +64,7 @@ async def settle(
 
 
 async def spread(session: Session, job_id: int, targets: Targets) -> bool:
-    """Let these know what they are told, with all that follows from it; says whether ripples were left for later."""
+    """Tell these nodes of the job what concerns them, with all that follows; return whether ripples were left."""
     tally = Tally(left=STEP)
     tally.job_of = dict.fromkeys(targets.drowned | targets.spared | targets.told(), job_id)
     return await _spread(session, Sources(), targets, tally)
@@ -107,11 +107,11 @@ async def _spread(session: Session, sources: Sources, targets: Targets, tally: T
     return rippling
 
 
-# ---------------------------------------------------------------- what was too much for then
+# ---------------------------------------------------------------- postponed ripples
 
 
 async def work_one_ripple(session: Session, job_id: int | None = None) -> bool:
-    """Take the next step of one postponed ripple; False when none is left (or others work on all of them)."""
+    """Do the next step of one postponed ripple; return False if none is left, or others have locked all of them."""
     choice = select(ripples).order_by(ripples.c.id).limit(1).with_for_update(skip_locked=True)
     if job_id is not None:
         choice = choice.where(ripples.c.job_id == job_id)
@@ -137,7 +137,7 @@ async def work_one_ripple(session: Session, job_id: int | None = None) -> bool:
 
 
 async def _step(session: Session, ripple: Row[Any]) -> tuple[Targets, int | None]:
-    """The next STEP of those concerned, and where to go on, None at the end."""
+    """Return the next STEP nodes that a ripple concerns, and the id after which to go on, None at the end."""
     targets = Targets()
     if ripple.kind in (RELEASE, DOOM, END):
         rows = await session.rows(
@@ -168,7 +168,7 @@ async def _step(session: Session, ripple: Row[Any]) -> tuple[Targets, int | None
 
 
 async def _is_skipped(session: Session, node: int) -> bool:
-    """Whether what is complete is a task that was not needed."""
+    """Return whether the node is a task that was skipped."""
     return bool(await session.scalar(select(tasks.c.status).where(tasks.c.id == node)) == TaskStatus.SKIPPED)
 
 
@@ -176,7 +176,7 @@ async def _is_skipped(session: Session, node: int) -> bool:
 
 
 async def _look(session: Session, sources: Sources, targets: Targets, tally: Tally) -> None:
-    """Find who is concerned by what has ended."""
+    """Add to the targets the nodes that are concerned by the sources."""
     ended = {*sources.release, *sources.doom, *sources.end}
     if ended:
         for row in await session.rows(session.built(_waiting), {"ids": session.dialect.pack(sorted(ended))}):
@@ -203,14 +203,14 @@ async def _look(session: Session, sources: Sources, targets: Targets, tally: Tal
 
 
 def _waiting(dialect: Dialect) -> Select[Any]:
-    """Who waits for these."""
+    """Select the unmet edges from these nodes to those that wait."""
     read = ("previous_id", "next_id", "next_type", "job_id")
     unmet = dependencies.c.met.is_(False)
     return select(*(dependencies.c[name] for name in read)).where(dialect.in_ids(dependencies.c.previous_id), unmet)
 
 
 async def _enter(session: Session, inside: Sequence[int], targets: Targets, source: str) -> Sequence[Row[Any]]:
-    """Concern the groups directly inside these."""
+    """Add the groups directly inside these to the targets; return them."""
     children = await session.rows(
         select(groups.c.id, groups.c.job_id, groups.c.parent_group_id).where(
             session.any_of(groups.c.parent_group_id, inside)
@@ -226,7 +226,7 @@ async def _enter(session: Session, inside: Sequence[int], targets: Targets, sour
 
 
 async def _members(session: Session, ids: Sequence[int], targets: Targets, source: str) -> None:
-    """Concern these tasks of a group: those that its gate holds back, or all of them when they never will run."""
+    """Add these members of a group to the targets: of an OPEN only those that its gate holds back, else all of them."""
     if source == OPEN:
         targets.ungated.update(await lock_gated(session, ids))
     else:
@@ -237,7 +237,7 @@ async def _members(session: Session, ids: Sequence[int], targets: Targets, sourc
 
 
 async def _write(session: Session, sources: Sources, targets: Targets, tally: Tally) -> Sources:
-    """Lock and change those concerned, tasks before groups; gives what ended thereby."""
+    """Lock and change the targets, tasks before groups; return what ended or opened by that."""
     told = targets.told()
     following = await _write_tasks(session, told - targets.groups, targets, tally)
     following.drown |= targets.drowned
@@ -287,7 +287,7 @@ _FATES = (Fate.DOOMED, Fate.SKIPPED)
 
 
 async def _end(rows: Sequence[Row[Any]], doomed: set[int], session: Session, tally: Tally) -> Sources:
-    """End these tasks, which never will run, or are not needed."""
+    """Doom or skip these locked tasks; return what that means for others."""
     if not rows:
         return Sources()
     await leave_delay(session, [row.id for row in rows if row.run_after is not None])
@@ -300,7 +300,7 @@ async def _end(rows: Sequence[Row[Any]], doomed: set[int], session: Session, tal
 
 
 async def _doom(session: Session, rows: Sequence[Row[Any]], tally: Tally) -> list[EndedTask]:
-    """End these tasks, each with the word of what failed; a job without an error gets that of the first critical."""
+    """Doom these tasks, with errors that name the cause; a job without an error gets that of its first critical one."""
     by_cause: dict[int, list[Row[Any]]] = {}
     waiting = [row for row in rows if row.status in TASK_MOVES["doom"].sources]
     await _find_blame(session, [row.id for row in waiting], tally)
@@ -357,7 +357,7 @@ async def _write_groups(
 
 
 async def _tell_group(session: Session, row: Row[Any], targets: Targets, tally: Tally, following: Sources) -> int:
-    """What a group is told of its inputs, and of the group around it; gives by how much it waits for less."""
+    """Tell a group of its inputs and of the group around it; return by how much its `unmet_count` falls."""
     gate = row.id in targets.ungated
     if row.trigger_rule == When.ALL_COMPLETED:
         if row.id in targets.failed:
@@ -382,7 +382,7 @@ async def _tell_group(session: Session, row: Row[Any], targets: Targets, tally: 
 
 
 async def _find_blame(session: Session, nodes: Sequence[int], tally: Tally) -> None:
-    """Where an earlier failure is to blame, which was not the end of the node then."""
+    """Look up causes that are unknown: failures of earlier transactions that did not doom the node at the time."""
     unknown = [node for node in nodes if node not in tally.cause_of]
     if unknown:
         tally.cause_of |= await find_causes_before(session, unknown)

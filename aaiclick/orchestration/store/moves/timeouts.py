@@ -1,4 +1,4 @@
-"""Jobs that ran longer than they may."""
+"""Time limits of jobs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from aaiclick.orchestration.store.tables import jobs
 
 
 async def fail_overdue_jobs(session: Session, job_id: int | None = None) -> list[int]:
-    """Fail one running job whose time is over, with all that has not ended of it; an empty list if there is none.
+    """Fail one running job that has exceeded its time limit, with its open tasks; return its id in a list, or [].
 
-    Its time begins with its first claim, and anew when something of it is cleared after its end. One job a
-    transaction: the caller asks again until nothing is overdue.
+    The time runs from the job's first claim, and anew from a clear after the job's end. One job per transaction: the
+    caller repeats this until nothing is overdue. With `job_id`, only this job is looked at.
     """
     running = _limited(session).where(jobs.c.status == JobStatus.RUNNING)
     if job_id is not None:
@@ -29,7 +29,7 @@ async def fail_overdue_jobs(session: Session, job_id: int | None = None) -> list
 
 
 def _limited(session: Session) -> Select[Any]:
-    """Running jobs that have a limit, with the time it is."""
+    """Select the jobs that have a time limit, with the database's time."""
     columns = (jobs.c.id, jobs.c.status, jobs.c.started_at, jobs.c.timeout_s, session.dialect.now().label("now"))
     return select(*columns).where(jobs.c.timeout_s.is_not(None)).order_by(jobs.c.id)
 
@@ -43,7 +43,7 @@ def _is_overdue(job: Row[Any]) -> bool:
 
 
 async def _fail(session: Session, job_id: int) -> bool:
-    """Look again under the lock: it may have ended meanwhile, and been cleared."""
+    """Fail the job if it is still overdue under the graph's lock: it may have ended or been cleared meanwhile."""
     await lock_graph(session, job_id)
     job = await session.first(_limited(session).where(jobs.c.id == job_id))
     if job is None or not _is_overdue(job):
