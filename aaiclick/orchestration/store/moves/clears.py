@@ -41,7 +41,7 @@ from aaiclick.orchestration.store.moves.queue import leave_delay, leave_queue, m
 from aaiclick.orchestration.store.moves.removed_children import remove_made
 from aaiclick.orchestration.store.moves.ripples import spread
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import dependencies, groups, jobs, ripples, tasks, workers
+from aaiclick.orchestration.store.tables import dependencies, groups, jobs, ripples, tasks
 from aaiclick.orchestration.store.transitions import (
     COUNTS,
     lock_groups,
@@ -283,14 +283,11 @@ class _Clearing:
     async def _reserved_for(self) -> int:
         """Return the worker for which the tasks are reserved; 0 for all.
 
-        A job that has ended loses its reservation, as that of a `job_test`, if the worker's row still exists.
+        A job that has ended loses its reservation: the `job_test` that made it has ended too.
         """
         kept = await self.session.first(select(jobs.c.reserved_for, jobs.c.status).where(jobs.c.id == self.job_id))
         assert kept is not None, "a job whose graph is locked exists"
-        if kept.status not in ENDED_JOB:
-            return int(kept.reserved_for)
-        owner = await self.session.scalar(select(workers.c.id).where(workers.c.id == kept.reserved_for))
-        return int(kept.reserved_for) if owner is None else 0
+        return 0 if kept.status in ENDED_JOB else int(kept.reserved_for)
 
     async def _open_gates(self) -> None:
         """In groups that turn out to be open, ungate the tasks that have ended; the cleared ones have been reset."""

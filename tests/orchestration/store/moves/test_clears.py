@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from aaiclick.errors import NotFound
 from aaiclick.orchestration.models import Group, JobStatus
 from aaiclick.orchestration.rules.naming.hints import ENDED, ORDERS, READY
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store.moves.clears import retry_failed_tasks
-from aaiclick.orchestration.store.tables import claims, dependencies, events, runs, tasks
+from aaiclick.orchestration.store.tables import claims, dependencies, events, runs, tasks, workers
 from tests.support.band import band, filled, member
 from tests.support.clearing import chain, clear, finish
 from tests.support.contents import contents
@@ -300,6 +300,18 @@ async def test_what_a_test_run_kept_for_itself_is_everyones_after_a_clear(band: 
     await band.complete(*(await band.claim(reserved_for=band.worker)))
     await clear(band, task)
     assert [claim.name for claim in await band.claim()] == ["a"]
+
+
+async def test_so_it_is_when_the_worker_of_the_test_run_was_pruned(band: Orchestra) -> None:
+    job = await band.submit(task := make("a"))
+    await band.coordinator.reserve(job.id, band.worker)
+    await band.complete(*(await band.claim(reserved_for=band.worker)))
+    other = await band.coordinator.register(hostname="elsewhere", pid=2)
+    pruned = delete(workers).where(workers.c.id == band.worker)
+    await band.database.transact(lambda session: session.run(pruned))
+    await clear(band, task)
+    claimed = await band.coordinator.claim(other.id, limit=1)
+    assert [claim.name for claim in claimed] == ["a"]
 
 
 # ---------------------------------------------------------------- retry
