@@ -49,3 +49,8 @@ def test_what_parts_took_is_told_and_remembered(
         ["30.00", "CPU", "seconds", "of", "all", "parts,", "without", "servers", "of", "databases"],
     ]
     assert json.loads(shares.TIMES.read_text()) == {"test_1.py": 7.0, "test_2.py": 14.0}
+
+
+def test_the_long_files_are_there() -> None:
+    files = json.loads(shares.LONG_FILES.read_text())
+    assert [name for name in files if not Path(shares.ROOT, name).is_file()] == []

@@ -159,7 +159,7 @@ async def test_a_table_that_is_known_since_the_claim_is_not_asked_for(
     local: Any, monkeypatch: pytest.MonkeyPatch, registered: bool, asked: list[Any]
 ) -> None:
     services = Asked()
-    monkeypatch.setattr(module, "current_desk", lambda: services)
+    monkeypatch.setattr(module, "current_services", lambda: services)
     text = '{"x": {"object_type": "object", "table": "t3_1_1"}}'
     run = RunData(replace(claim(), kwargs_json=text, registered=registered, installation="known"))
     made = await (await run.context()).create_object_from_value([1])
@@ -171,7 +171,7 @@ async def test_a_table_that_is_known_since_the_claim_is_not_asked_for(
 
 
 async def test_a_run_that_opened_nothing_says_so_if_names_were_held_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "current_desk", lambda: Asked())
+    monkeypatch.setattr(module, "current_services", lambda: Asked())
     done = Done(11, 2)
     assert RunData(replace(claim(), registered=True)).sign(done).made == ()
     assert RunData(claim()).sign(done).made is None
