@@ -41,7 +41,7 @@ class Walk:
         self.held: dict[int, Claim] = {}
         self.stale: list[Claim] = []
         self.job = new_job(f"seed {seed}")
-        self.reserved_for = 0
+        self.reserved_for = self.reservations = 0
         self.log: list[str] = []
         self.outcomes: Counter[str] = Counter()
         self.rippled = False
@@ -122,6 +122,7 @@ class Walk:
             self.took(graph)
 
     async def claim(self) -> None:
+        self.reserved_for = (await self.stage.job(self.job)).reserved_for  # a job that had ended is nobody's again
         claims = await self.stage.claim(self.dice.choice([1, 2, 5]), reserved_for=self.reserved_for)
         self.log.append(f"claim {[claim.name for claim in claims]}")
         assert {claim.task_id for claim in claims} <= self.model.ready()
@@ -172,8 +173,8 @@ class Walk:
 
     async def reserve(self) -> None:
         self.log.append("reserve")
-        self.reserved_for += 1
-        await self.stage.coordinator.reserve(self.job.id, self.reserved_for)
+        self.reservations += 1
+        await self.stage.coordinator.reserve(self.job.id, self.reservations)
 
     async def cancel(self) -> None:
         if self.dice.random() < 0.1:

@@ -154,6 +154,7 @@ async def test_the_hot_statements_look_up_their_own_rows_and_compare_none_with_e
     await stage.submit(*(make(f"t{number}") for number in range(1000)))
     async with stage.database.connection() as connection:
         driver = driver_of(connection)
+        await driver.execute("ANALYZE tasks")  # else the plan depends on whether autovacuum looked at the empty table
         await driver.execute("SET plan_cache_mode = force_generic_plan")
         await driver.execute(f"PREPARE looked_at AS {sql}")
         plan = await driver.fetch(f"EXPLAIN EXECUTE looked_at ({', '.join(['NULL'] * len(numbers))})")
