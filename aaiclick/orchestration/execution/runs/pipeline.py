@@ -25,7 +25,7 @@ from aaiclick.orchestration.execution.runs.run_data import (
 )
 from aaiclick.orchestration.execution.runs.run_secrets import hands_on_secrets, mask_values, may_name_secrets, reveal
 from aaiclick.orchestration.execution.runs.run_staging import completed, new_staging
-from aaiclick.orchestration.gathering import Staging, staged_in
+from aaiclick.orchestration.gathering import staged_in
 from aaiclick.orchestration.models import Claim, Failure, Report
 from aaiclick.orchestration.results.task_results import Results
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import arguments_from_outside, has_outside_arguments
@@ -110,22 +110,17 @@ async def run_through(claim: Claim, caller: Caller) -> Report:
     with arguments_from_outside(has_outside_arguments(claim.entrypoint)):
         try:
             with caller:
-                report = await _until_closed(run, caller)
+                try:
+                    report = await _judged(run, caller)
+                    run.stage = Stage.CLOSE
+                finally:
+                    if run.data.is_open:
+                        await caller.finish(run.data.end())
         except BaseException as error:
             if run.stage is not Stage.CLOSE or caller.is_own(error):
                 raise
             report = failure_of(claim, error)
     return run.data.sign(report)
-
-
-async def _until_closed(run: PipelineRun, caller: Caller) -> Report:
-    try:
-        report = await _judged(run, caller)
-        run.stage = Stage.CLOSE
-        return report
-    finally:
-        if run.data.is_open:
-            await caller.finish(run.data.end())
 
 
 async def _judged(run: PipelineRun, caller: Caller) -> Report:
@@ -140,19 +135,27 @@ async def _judged(run: PipelineRun, caller: Caller) -> Report:
 
 
 async def _through(run: PipelineRun, caller: Caller) -> Report:
-    claim = run.claim
+    """Go through the stages up to the report. They share one coroutine: more of them cost every run."""
+    claim, data = run.claim, run.data
     if refers_to_objects(claim):
-        run.opened = await caller.wait(run.data.open_arguments())
+        run.opened = await caller.wait(data.open_arguments())
     run.stage = Stage.PREPARE
     run.function, run.kwargs = prepare(claim, run.opened)
     run.stage = Stage.CALL
     staging = new_staging(claim)
-    with staged_in(staging), provided_by(run.data.context):
-        await _call(run, caller)
+    with staged_in(staging), provided_by(data.context):
+        if wanting_objects(run.function):  # arguments of parameters that are annotated as Objects become Objects
+            run.kwargs = await caller.wait(data.convert(run.function, run.kwargs))
+        run.value = await caller.call(run)
         run.stage = Stage.LOWER
-        await _lower(run, caller)
+        if type(run.value) not in PLAIN and holds_data(run.value):
+            run.value = await caller.wait(data.lower(run.value))
         run.stage = Stage.COMPLETE
-        return await _complete(run, caller, staging)
+        report = completed(claim, run.value, staging)
+        run.value = None  # it may be large, and is in the report
+        if is_heavy(report):  # too large for the database: to ClickHouse
+            report = await caller.wait(data.lighten(report))
+        return data.hand_on(report)
 
 
 def _failed(run: PipelineRun, caller: Caller, error: BaseException) -> Failure:
@@ -197,27 +200,3 @@ def _arguments(claim: Claim, opened: Opened, *, importing: bool = True) -> dict[
         return results.resolve(kind, payload)
 
     return decode_kwargs(claim.kwargs_json, resolve, importing=importing)
-
-
-# ---------------------------------------------------------------- call, lower, complete
-
-
-async def _call(run: PipelineRun, caller: Caller) -> None:
-    """Call the body. Arguments of parameters annotated as Objects are converted to Objects first."""
-    if wanting_objects(run.function):
-        run.kwargs = await caller.wait(run.data.convert(run.function, run.kwargs))
-    run.value = await caller.call(run)
-
-
-async def _lower(run: PipelineRun, caller: Caller) -> None:
-    if type(run.value) not in PLAIN and holds_data(run.value):
-        run.value = await caller.wait(run.data.lower(run.value))
-
-
-async def _complete(run: PipelineRun, caller: Caller, staging: Staging) -> Report:
-    """Make the report. Values too large for the database go to ClickHouse; tables in the report outlive the run."""
-    report = completed(run.claim, run.value, staging)
-    run.value = None  # it may be large, and is in the report
-    if is_heavy(report):
-        report = await caller.wait(run.data.lighten(report))
-    return run.data.hand_on(report)
