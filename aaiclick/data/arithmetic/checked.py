@@ -157,8 +157,8 @@ def floor_divided(kinds: Sequence[Kind]) -> Worded | None:
     if _are_decimals(kinds):
         digits, scale = _side_by_side(kinds)
         return _of_decimals(FLOOR, kinds, digits + scale, scale, None)
-    if any(map(is_float, kinds)):
-        return Worded(remainders.FLOOR, like(named(64, True), *kinds) if None not in kinds else None)
+    if _beside_a_float(kinds):
+        return Worded(_as_floats(remainders.FLOOR, kinds), like(named(64, True), *kinds) if None not in kinds else None)
     return Worded(FLOOR)
 
 
@@ -173,9 +173,22 @@ def remainder(kinds: Sequence[Kind]) -> Worded | None:
     if _are_decimals(kinds):
         digits, scale = _side_by_side(kinds)
         return _of_decimals(REMAINDER, kinds, digits + 1, scale, scale)
-    if any(map(is_float, kinds)):
-        return Worded(remainders.REMAINDER, like(FLOAT, *kinds) if None not in kinds else None)
+    if _beside_a_float(kinds):
+        return Worded(_as_floats(remainders.REMAINDER, kinds), like(FLOAT, *kinds) if None not in kinds else None)
     return Worded(REMAINDER)
+
+
+def _beside_a_float(kinds: Sequence[Kind]) -> bool:
+    """Return whether one is a float, and the others are numbers or of a type that is not known."""
+    return any(map(is_float, kinds)) and all(k is None or is_float(k) or is_whole(k) or is_decimal(k) for k in kinds)
+
+
+def _as_floats(text: str, kinds: Sequence[Kind]) -> str:
+    """Return the SQL with its operands as floats. What turns out to be a text or a time is refused by ClickHouse."""
+    for place, kind in enumerate(kinds):
+        operand = f"{{{place}}}"
+        text = text.replace(operand, f"toFloat64({operand})" if kind is not None else f"({operand} * toFloat64(1))")
+    return text
 
 
 # ---------------------------------------------------------------- decimals

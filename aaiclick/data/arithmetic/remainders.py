@@ -36,7 +36,7 @@ def _with_rest(answer: str) -> str:
     found = _named("s", f"[{_SCALE}]", _SCALED)
     found = _named("r", f"[{found}]", answer)
     found = _named("q", "[trunc(a / b)]", found)
-    return _named("a, b", "[toFloat64({0})], [toFloat64({1})]", found)
+    return _named("a, b", "[{0}], [{1}]", found)
 
 
 _OTHER_SIGN = "(r != 0 AND (r < 0) != (b < 0))"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 from fractions import Fraction
 from random import Random
 
 import pytest
 
-from aaiclick.data import Context, col
-from aaiclick.errors import DataRefused
+from aaiclick.data import Context, col, raw
+from aaiclick.errors import AaiclickError, DataRefused
 
 EDGES = [0.1, -0.1, 1 / 3, 0.5, -2.0, 7.0, 1e300, -1e300, 5e-324, 1.7e308, 2.2e-308, math.inf, -math.inf, -0.0]
 
@@ -85,3 +86,20 @@ async def test_a_remainder_within_a_remainder_is_still_a_short_query(context: Co
     for step in (5.5, 3.3, 2.2, 1.1):
         nested = nested % step  # type: ignore[assignment]
     assert await nested.data() == [7.25 % 5.5 % 3.3 % 2.2 % 1.1]
+
+
+@pytest.mark.parametrize("sign", ["//", "%"])
+@pytest.mark.parametrize("other", ["t", "d", "raw"])
+async def test_what_is_no_number_is_refused(context: Context, sign: str, other: str) -> None:
+    """Not converted: the text `2` is no 2, and a day is no number of days."""
+    made = await context.create_object_from_value({"a": [7.5], "t": ["2"], "d": [date(1970, 1, 3)]})
+    operand = raw("t || ''") if other == "raw" else col(other)
+    for a, b in ((col("a"), operand), (operand, col("a"))):
+        with pytest.raises(AaiclickError):
+            await made.select(v=a % b if sign == "%" else a // b).data()
+
+
+async def test_a_number_of_a_type_that_is_not_known(context: Context) -> None:
+    made = await context.create_object_from_value({"a": [5.0, -0.0], "b": [-1 / 3, 3.0]})
+    found = await made.select(r=col("a") % raw("identity(b)"), f=raw("identity(a)") // col("b")).data()
+    assert repr(found) == repr({"r": [5.0 % (-1 / 3), 0.0], "f": [-16, 0]})
