@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ROOMS = ("orchestration", "data")
+_ROOMS = ("orchestration", "executors", "data")
 _SHARED = {"Context": "orchestration"}
 """Names that both packages export: `aaiclick` re-exports the one of the package given here."""
 

@@ -24,7 +24,7 @@ AGAIN_S = 60.0
 """Seconds between two log lines about a failure that lasts."""
 
 CALM_S = 10.0
-"""A failure that returns within so many seconds after a success counts as the same: no new log line before AGAIN_S."""
+"""A failure that returns within this many seconds after a success counts as the same: no log line before AGAIN_S."""
 
 SAID_MAX = 300
 """Characters of a cause that are logged: some drivers quote the whole statement."""
@@ -162,8 +162,13 @@ def _is_numbered(args: tuple[object, ...]) -> bool:
     return len(args) == 2 and isinstance(args[0], int) and isinstance(args[1], str)
 
 
-async def insist(what: str, call: Callable[[], Awaitable[T]], clock: Clock) -> T:
-    """Call until it succeeds and return the answer; a call that takes longer than CALL_S_MAX is made again."""
+async def insist(
+    what: str, call: Callable[[], Awaitable[T]], clock: Clock, *, but: tuple[type[Exception], ...] = ()
+) -> T:
+    """Call until it succeeds and return the answer; a call that takes longer than CALL_S_MAX is made again.
+
+    Errors of the types in `but` are raised.
+    """
     import asyncio  # callers of this have it loaded; modules that need only `said` are spared its import
 
     trouble = Backoff(clock)
@@ -171,6 +176,8 @@ async def insist(what: str, call: Callable[[], Awaitable[T]], clock: Clock) -> T
         try:
             async with asyncio.timeout(CALL_S_MAX):
                 answer = await call()
+        except but:
+            raise
         except Exception as error:
             trouble.met(what, error)
             await clock.sleep(trouble.pause_s)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,21 +11,39 @@ from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import quote
 
-from aaiclick.config_docs import BY_NAME, Setting
+from aaiclick.config_docs import BY_NAME
+from aaiclick.config_setting import Setting
+from aaiclick.config_values import (
+    PreservationMode,
+    read_absolute,
+    read_addresses,
+    read_host,
+    read_hosts,
+    read_identifiers,
+    read_log_store,
+    read_not_empty,
+    read_number,
+    read_one_of,
+    read_plain,
+    read_prefixes,
+    read_preservation_mode,
+    read_quoted,
+    read_server,
+    read_servers,
+    read_web_address,
+)
 from aaiclick.errors import ConfigError, ConfigErrors
 from aaiclick.urls import Place, did_you_mean, mask_url, read_ch_url, read_sql_url, shown, sqlite_file, sqlite_url
 from aaiclick.urls import read_cluster as cluster_name
 
 __all__ = ["PreservationMode", "Settings", "mask_url", "reset_settings", "settings"]
 
-PreservationMode = Literal["none", "full"]
 LogFormat = Literal["text", "json"]
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 OUR_PREFIX = "AAICLICK_"
-SESSION_S = 30.0
+SESSION_S, BEATS_PER_SESSION = 30.0, 3
 LOGS = Path("/var/log/aaiclick")
-BEATS_PER_SESSION = 3
 
 T = TypeVar("T")
 
@@ -37,9 +54,15 @@ class Settings:
 
     local_root: Path
     sql_url: str = field(repr=False)
+    api_url: str
+    coordinator_urls: tuple[str, ...]
+    api_token: str = field(repr=False)
+    api_cert: Path | None
     ch_url: str = field(repr=False)
+    node_ch_url: str = field(repr=False)
     ch_cluster: str
     log_dir: Path
+    log_store: str
     default_preservation_mode: PreservationMode
     beat_every_s: float
     session_s: float
@@ -53,6 +76,7 @@ class Settings:
     child_tasks_max: int
     child_growth_mb: int
     log_bytes_max: int
+    log_spool_mb: int
     sql_pool_size: int
     sql_max_overflow: int
     value_bytes_max: int
@@ -61,6 +85,7 @@ class Settings:
     job_tasks_max: int
     machine_id: int | None
     job_ttl_s: float
+    cache_ttl_s: float | None
     event_ttl_s: float
     history_ttl_s: float | None
     log_ttl_s: float | None
@@ -74,6 +99,9 @@ class Settings:
     oplog: bool
     nan_to_null: bool
     entrypoint_prefixes: tuple[str, ...]
+    executors: tuple[str, ...]
+    rest_allow: tuple[str, ...]
+    server_url: str
     server_hosts: tuple[str, ...]
     mcp_write: bool
     log_format: LogFormat
@@ -137,9 +165,7 @@ class _Reader:
 
     def take(self, name: str, read: Callable[[Setting, str], T]) -> T | None:
         """Return the variable's value as `read` converts it; None if it is unset or wrong."""
-        if name not in self.env:
-            return None
-        return self.attempt(lambda: read(BY_NAME[name], _plain(name, self.env[name])))
+        return self.attempt(lambda: read(BY_NAME[name], read_plain(name, self.env[name]))) if name in self.env else None
 
     def attempt(self, read: Callable[[], T]) -> T | None:
         """Return what `read` returns; if it raises ConfigError, note the error and return None."""
@@ -151,7 +177,7 @@ class _Reader:
 
     def number(self, name: str) -> float | None:
         """Return a number within the setting's range; None if it is unset or wrong."""
-        return self.take(name, _number)
+        return self.take(name, read_number)
 
     def whole(self, name: str) -> int:
         """Return a whole number, or the setting's default."""
@@ -165,14 +191,14 @@ class _Reader:
 
     def text(self, name: str) -> str:
         """Return a text that is not empty, or the setting's default."""
-        return self.take(name, _text) or BY_NAME[name].default
+        return self.take(name, read_not_empty) or BY_NAME[name].default
 
     def address(self, name: str, read: Callable[[str, str, Place], str]) -> str | None:
         return self.take(name, lambda setting, text: read(name, text, functools.partial(self.place, setting)))
 
     def place(self, setting: Setting, text: str) -> Path:
         """Return an absolute path; a leading `~` is replaced by HOME."""
-        return _absolute(setting, _text(setting, text), self.env)
+        return read_absolute(setting, read_not_empty(setting, text), self.env)
 
     def refuse_what_is_wrong(self) -> None:
         """Raise one error for all collected errors, if there are any."""
@@ -185,16 +211,20 @@ class _Reader:
 
 def _settings(reader: _Reader) -> Settings:
     beat_every_s, session_s = _beat_and_session(reader)
-    root = _local_root(reader)
-    sql_url, ch_url = _sql_url(reader, root), _ch_url(reader, root)
-    machine_id = reader.number("AAICLICK_MACHINE_ID")
+    root, sql_url, ch_url = _stores(reader)
     return Settings(
         local_root=root,
         sql_url=sql_url,
+        api_url=reader.take("AAICLICK_API_URL", read_server) or "",
+        coordinator_urls=reader.take("AAICLICK_COORDINATOR_URL", read_servers) or (),
+        api_token=reader.take("AAICLICK_API_TOKEN", read_not_empty) or "",
+        api_cert=reader.take("AAICLICK_API_CERT", reader.place),
         ch_url=ch_url,
+        node_ch_url=reader.address("AAICLICK_NODE_CH_URL", read_ch_url) or "",
         ch_cluster=reader.take("AAICLICK_CH_CLUSTER", lambda each, text: cluster_name(each.name, text, ch_url)) or "",
         log_dir=_log_dir(reader, root, local=sql_url.startswith("sqlite") and ch_url.startswith("chdb:")),
-        default_preservation_mode=reader.take("AAICLICK_DEFAULT_PRESERVATION_MODE", _preservation_mode) or "none",
+        log_store=reader.take("AAICLICK_LOG_STORE", lambda each, text: read_log_store(each, text, reader.env)) or "",
+        default_preservation_mode=reader.take("AAICLICK_DEFAULT_PRESERVATION_MODE", read_preservation_mode) or "none",
         beat_every_s=beat_every_s,
         session_s=session_s,
         task_timeout_s=reader.number("WORKER_TASK_TIMEOUT"),
@@ -207,14 +237,16 @@ def _settings(reader: _Reader) -> Settings:
         child_tasks_max=reader.whole("AAICLICK_CHILD_TASKS_MAX"),
         child_growth_mb=reader.whole("AAICLICK_CHILD_GROWTH_MB"),
         log_bytes_max=reader.whole("AAICLICK_LOG_BYTES_MAX"),
+        log_spool_mb=reader.whole("AAICLICK_LOG_SPOOL_MB"),
         sql_pool_size=reader.whole("AAICLICK_SQL_POOL_SIZE"),
         sql_max_overflow=reader.whole("AAICLICK_SQL_MAX_OVERFLOW"),
         value_bytes_max=reader.whole("AAICLICK_VALUE_BYTES_MAX"),
         blob_bytes_max=reader.whole("AAICLICK_BLOB_BYTES_MAX"),
         task_children_max=reader.whole("AAICLICK_TASK_CHILDREN_MAX"),
         job_tasks_max=reader.whole("AAICLICK_JOB_TASKS_MAX"),
-        machine_id=None if machine_id is None else int(machine_id),
+        machine_id=reader.take("AAICLICK_MACHINE_ID", lambda each, text: int(read_number(each, text))),
         job_ttl_s=reader.seconds("AAICLICK_JOB_TTL"),
+        cache_ttl_s=reader.seconds("AAICLICK_CACHE_TTL") or None,
         event_ttl_s=reader.seconds("AAICLICK_EVENT_TTL"),
         history_ttl_s=reader.seconds("AAICLICK_HISTORY_TTL") or None,
         log_ttl_s=reader.seconds("AAICLICK_LOG_TTL") or None,
@@ -227,19 +259,28 @@ def _settings(reader: _Reader) -> Settings:
         gateway_files=bool(reader.whole("AAICLICK_GATEWAY_FILES")),
         oplog=bool(reader.whole("AAICLICK_OPLOG")),
         nan_to_null=bool(reader.whole("AAICLICK_NAN_TO_NULL")),
-        entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", _dotted_names) or (),
-        server_hosts=reader.take("AAICLICK_SERVER_HOSTS", _hosts) or (),
+        entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", read_prefixes) or (),
+        executors=reader.take("AAICLICK_EXECUTORS", read_identifiers) or (),
+        rest_allow=reader.take("AAICLICK_REST_ALLOW", read_addresses) or (),
+        server_url=reader.take("AAICLICK_SERVER_URL", read_web_address) or "",
+        server_hosts=reader.take("AAICLICK_SERVER_HOSTS", read_hosts) or (),
         mcp_write=bool(reader.whole("AAICLICK_MCP_WRITE")),
-        log_format="json" if reader.take("AAICLICK_LOG_FORMAT", _one_of("text", "json")) == "json" else "text",
-        log_level=(reader.take("AAICLICK_LOG_LEVEL", _one_of(*LOG_LEVELS)) or "warning").upper(),
+        log_format="json" if reader.take("AAICLICK_LOG_FORMAT", read_one_of("text", "json")) == "json" else "text",
+        log_level=(reader.take("AAICLICK_LOG_LEVEL", read_one_of(*LOG_LEVELS)) or "warning").upper(),
         otel=bool(reader.whole("AAICLICK_OTEL")),
     )
+
+
+def _stores(reader: _Reader) -> tuple[Path, str, str]:
+    """Return the local root, and the URLs of the state and of the data, which by default are below it."""
+    root = _local_root(reader)
+    return root, _sql_url(reader, root), _ch_url(reader, root)
 
 
 def _local_root(reader: _Reader) -> Path:
     setting = BY_NAME["AAICLICK_LOCAL_ROOT"]
     given = reader.env.get(setting.name, setting.default)
-    return reader.attempt(lambda: reader.place(setting, _plain(setting.name, given))) or Path("/")
+    return reader.attempt(lambda: reader.place(setting, read_plain(setting.name, given))) or Path("/")
 
 
 def _sql_url(reader: _Reader, root: Path) -> str:
@@ -254,8 +295,8 @@ def _sql_url(reader: _Reader, root: Path) -> str:
 def _postgres_url(reader: _Reader) -> str:
     """Return the URL that the POSTGRES_* variables describe."""
     user, password = quote(reader.text("POSTGRES_USER"), safe=""), reader.env.get("POSTGRES_PASSWORD", "")
-    host, port = reader.take("POSTGRES_HOST", _host) or "", reader.whole("POSTGRES_PORT")
-    login = f"{user}:{reader.take('POSTGRES_PASSWORD', _quoted)}" if password else user
+    host, port = reader.take("POSTGRES_HOST", read_host) or "", reader.whole("POSTGRES_PORT")
+    login = f"{user}:{reader.take('POSTGRES_PASSWORD', read_quoted)}" if password else user
     database = quote(reader.text("POSTGRES_DB"), safe="")
     if host.startswith("/"):
         return f"postgresql+asyncpg://{login}@/{database}?host={quote(host)}&port={port}"
@@ -263,7 +304,9 @@ def _postgres_url(reader: _Reader) -> str:
 
 
 def _ch_url(reader: _Reader, root: Path) -> str:
-    return reader.address("AAICLICK_CH_URL", read_ch_url) or f"chdb://{root / 'chdb_data'}"
+    given = reader.address("AAICLICK_CH_URL", read_ch_url)
+    elsewhere = "coordinator://servers" if "AAICLICK_COORDINATOR_URL" in reader.env else ""
+    return given or elsewhere or f"chdb://{root / 'chdb_data'}"
 
 
 def _log_dir(reader: _Reader, root: Path, *, local: bool) -> Path:
@@ -291,98 +334,6 @@ def _beat_and_session(reader: _Reader) -> tuple[float, float]:
         hint = "Beat more often, or raise AAICLICK_SESSION_SECONDS."
         reader.wrong.append(ConfigError(setting="WORKER_HEARTBEAT_INTERVAL", value=f"{beat:g}", rule=rule, hint=hint))
     return beat, session
-
-
-def _plain(name: str, value: str) -> str:
-    """Return the value stripped; refuse characters that cannot be printed. A password is returned unchanged."""
-    if name == "POSTGRES_PASSWORD":
-        return value
-    if not value.strip().isprintable():
-        raise _refused(BY_NAME[name], value, "it holds control characters or bytes that are not UTF-8")
-    return value.strip()
-
-
-def _text(setting: Setting, text: str) -> str:
-    if not text:
-        raise _refused(setting, text, f"it is empty; it must be {setting.rule}")
-    return text
-
-
-def _quoted(setting: Setting, text: str) -> str:
-    try:
-        return quote(text, safe="")
-    except UnicodeEncodeError:
-        raise _refused(setting, "***", "it holds bytes that are not UTF-8") from None
-
-
-def _host(setting: Setting, text: str) -> str:
-    """Return the host as a URL writes it: an IPv6 address in brackets."""
-    if re.fullmatch("[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*", text):
-        return f"[{text}]"
-    if not re.fullmatch("[A-Za-z0-9._-]+|/.*", text):
-        raise _refused(setting, text, f"it must be {setting.rule}")
-    return text
-
-
-def _dotted_names(setting: Setting, text: str) -> tuple[str, ...]:
-    names = _listed(text)
-    if not all(part.isidentifier() for name in names for part in name.split(".")):
-        raise _refused(setting, text, f"it must be {setting.rule}")
-    return names
-
-
-def _hosts(setting: Setting, text: str) -> tuple[str, ...]:
-    names = _listed(text)
-    if not all(re.fullmatch(r"[A-Za-z0-9._-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?", name) for name in names):
-        raise _refused(setting, text, f"it must be {setting.rule}")
-    return tuple(name.lower() for name in names)
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(name for part in text.split(",") if (name := part.strip()))
-
-
-def _number(setting: Setting, text: str) -> float:
-    pattern = "[0-9]{1,15}" if setting.whole else "[0-9]{1,15}(?:[.][0-9]{1,9})?"
-    low, high = setting.low or 0, setting.high or 0
-    if not re.fullmatch(pattern, text) or not low <= float(text) <= high:
-        raise _refused(setting, text, f"it must be {setting.rule}")
-    return float(text)
-
-
-def _one_of(*choices: str) -> Callable[[Setting, str], str]:
-    def read(setting: Setting, text: str) -> str:
-        if text.lower() not in choices:
-            raise _refused(setting, text, f"it must be {setting.rule}")
-        return text.lower()
-
-    return read
-
-
-def _preservation_mode(setting: Setting, text: str) -> PreservationMode:
-    if text.lower() not in ("none", "full"):
-        raise _refused(setting, text, f"it must be {setting.rule}")
-    return "full" if text.lower() == "full" else "none"
-
-
-def _absolute(setting: Setting, text: str, env: Mapping[str, str]) -> Path:
-    """Return the absolute path, so that a later change of the current directory does not move it."""
-    if text.startswith("~"):
-        home = env.get("HOME", "")
-        if text[1:2] not in ("", "/"):
-            raise _refused(setting, text, "~ stands for your own home only", "Write the whole path.")
-        if not home.startswith("/"):
-            raise _refused(setting, text, "HOME is not set", f"Set HOME, or set {setting.name} to a whole path.")
-        text = home + text[1:]
-    try:
-        return Path(os.path.abspath(text))
-    except OSError:
-        raise _refused(setting, text, "the current directory does not exist", "Write the whole path.") from None
-
-
-def _refused(setting: Setting, text: str, rule: str, hint: str = "") -> ConfigError:
-    hint = hint or f"Unset it for the default ({setting.default})."
-    return ConfigError(setting=setting.name, value=shown(mask_url(text)), rule=rule, hint=hint)
 
 
 def _warn_about_unknown(env: Mapping[str, str]) -> None:

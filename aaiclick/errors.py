@@ -6,7 +6,12 @@ The docstring of a class is the template of its message. The keyword arguments f
 from __future__ import annotations
 
 import string
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+if TYPE_CHECKING:
+    from typing import Self
+
+Kind = TypeVar("Kind", bound="AaiclickError")
 
 
 class AaiclickError(Exception):
@@ -21,7 +26,14 @@ class AaiclickError(Exception):
             setattr(self, name, value)
         super().__init__(self._message())
 
+    @classmethod
+    def retold(cls, message: str, **facts: Any) -> Self:
+        """Return an error of this kind with the message that another process made for it."""
+        return _rebuild(cls, facts | {"retold": message})
+
     def _message(self) -> str:
+        if "retold" in self.facts:
+            return str(self.facts["retold"])
         kind = type(self)
         words = kind.__doc__ or " ".join([f"{kind.__name__}:", *(f"{name}={{{name}}}" for name in self.facts)])  # -OO
         return _Facts().vformat(" ".join(words.split()), (), self.facts).strip()
@@ -35,8 +47,11 @@ class AaiclickError(Exception):
         return (_rebuild, (type(self), self.facts))
 
 
-def _rebuild(kind: type[AaiclickError], facts: dict[str, Any]) -> AaiclickError:
-    return kind(**facts)
+def _rebuild(kind: type[Kind], facts: dict[str, Any]) -> Kind:
+    """Return an error with these facts, also of a kind whose constructor takes other arguments."""
+    error = kind.__new__(kind)
+    AaiclickError.__init__(error, **facts)
+    return error
 
 
 class _Facts(string.Formatter):
@@ -63,10 +78,46 @@ class BackendUnreachable(AaiclickError):
     exit_code = 6
 
 
-class WorkerStuck(AaiclickError):
-    """Worker {worker_id} could not report for {seconds} s what its tasks came to, though its heartbeats arrived.
+class CoordinatorUnreachable(BackendUnreachable):
+    """Cannot reach the coordinator at {url}: {cause}. Check that its server runs, and the address and the token."""
 
-    It ends, and others run these tasks again. What kept it from reporting is in its log.
+
+class LogsUnreachable(BackendUnreachable):
+    """Cannot reach the logs in {place}: {cause}. Check that the store answers, and AAICLICK_LOG_STORE."""
+
+
+class ProtocolRefused(AaiclickError):
+    """The coordinator at {url} does not speak version {version} of the protocol for workers. {told}"""
+
+
+class NoDatabase(AaiclickError):
+    """{call} needs the database of the state, and this process has none: AAICLICK_COORDINATOR_URL is set. {hint}"""
+
+
+class ServerUnreachable(BackendUnreachable):
+    """Cannot reach the server at {url}: {cause}. Check that it runs and that the address is right."""
+
+
+class ServerBusy(AaiclickError):
+    """The server at {url} is busy: {cause} Try again later."""
+
+    exit_code = 6
+
+
+class ServerFault(AaiclickError):
+    """The server at {url} did not answer as it should: {cause}. {hint}"""
+
+    exit_code = 6
+
+
+class NotFromAfar(AaiclickError):
+    """{what} does not work through a server: {cause}. {hint}"""
+
+
+class WorkerStuck(AaiclickError):
+    """Worker {worker_id} could not report the results of its tasks for {seconds} s, although its heartbeats arrived.
+
+    It ends, and other workers run these tasks again. Its log says why it could not report.
     """
 
     exit_code = 6
@@ -109,8 +160,12 @@ class Conflict(AaiclickError, ValueError):
     exit_code = 5
 
 
+class IdempotencyConflict(Conflict):
+    """{what} cannot be submitted with key {key!r}: {cause}. {hint}"""
+
+
 class NotAuthenticated(AaiclickError):
-    """This needs a token that counts: {cause}. {hint}"""
+    """This needs a valid token: {cause}. {hint}"""
 
     exit_code = 4
 
@@ -122,7 +177,7 @@ class NotAllowed(AaiclickError):
 
 
 class ValueNotPortable(AaiclickError, TypeError):
-    """{path}: {value} cannot travel: {rule}. {hint}"""
+    """{path}: {value} cannot be passed between tasks: {rule}. {hint}"""
 
 
 class ValueTooLarge(AaiclickError, ValueError):
@@ -151,7 +206,7 @@ class CrossJobDependency(GraphError):
 
 
 class UnknownNode(GraphError):
-    """{where} names {kind} {node_id}, which no one holds. Apply it first, or with this."""
+    """{where} names {kind} {node_id}, which does not exist. Apply it first, or together with this."""
 
 
 class JobEnded(Conflict):
@@ -178,7 +233,8 @@ class TooManyTasks(AaiclickError):
 
 
 class NotYetThere(Conflict):
-    """Task {task_id} was made by the task that asks, and begins when that has completed. Pass it to another task."""
+    """Task {task_id} was made by the task that asks for it, and begins when that task has completed. Pass it to another
+    task."""
 
 
 class EntrypointError(AaiclickError):
@@ -196,7 +252,7 @@ class ClaimLost(AaiclickError):
 
 
 class SessionOver(Conflict):
-    """The session of worker {worker_id} is over ({cause}): it is given no tasks. Register again, for a new session."""
+    """The session of worker {worker_id} is over ({cause}): it gets no tasks. Register again for a new session."""
 
     swept: bool
     """Whether the session was ended, not only expired: a heartbeat can no longer renew it."""
@@ -210,6 +266,29 @@ class TaskCrashed(AaiclickError):
     """The process that ran the task died: {cause}. {hint}"""
 
 
+class TaskSkipped(AaiclickError):
+    """{reason}"""
+
+    def __init__(self, reason: str = "The task was skipped.", **facts: object) -> None:
+        super().__init__(reason=reason, **facts)
+
+
+class CommandFailed(AaiclickError):
+    """The command {command} {cause}. {hint}"""
+
+
+class CommandFailedForGood(CommandFailed):
+    """The command {command} {cause}. {hint}"""
+
+
+class RequestFailed(AaiclickError):
+    """{method} {url} failed: {cause}. {hint}"""
+
+
+class RequestFailedForGood(RequestFailed):
+    """{method} {url} failed: {cause}. {hint}"""
+
+
 class UpstreamFailed(AaiclickError):
     """{task} never ran: {cause}"""
 
@@ -219,7 +298,7 @@ class VariableUnusable(AaiclickError):
 
 
 class ValueExposed(AaiclickError):
-    """{what} holds the value of a Secret or the password of a database: it would be stored. {hint}"""
+    """{what} contains the value of a Secret or the password of a database, which would be stored. {hint}"""
 
 
 class RunningLoop(AaiclickError, RuntimeError):
@@ -263,7 +342,8 @@ class ExpectationFailed(AaiclickError):
     exit_code = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), {"broken": self.facts.get("broken")}))  # `found` stays with its context
+        kept = {name: value for name, value in self.facts.items() if name != "found"}  # it stays with its context
+        return (_rebuild, (type(self), kept))
 
 
 class NotAligned(AaiclickError, ValueError):

@@ -21,7 +21,7 @@ class Fault(NamedTuple):
 
     @property
     def hint(self) -> str:
-        return f"To mend it: {self.command}"
+        return f"To fix it: {self.command}"
 
 
 def fault_of(place: Path) -> Fault | None:
@@ -43,7 +43,7 @@ def fault_of(place: Path) -> Fault | None:
         cause = f"it belongs to {_user(found.st_uid)}, and this process runs as {_user(us)}"
         return Fault(cause, f"chown {deep}{us} {target}")
     if found.st_mode & stat.S_IWOTH:
-        return Fault("every user may write it", f"chmod {deep}o-w {target}")
+        return Fault("every user can write to it", f"chmod {deep}o-w {target}")
     if found.st_mode & stat.S_IWGRP and found.st_gid not in {os.getegid(), *os.getgroups()}:
         cause = f"the group {found.st_gid} may write it, and this process is not in that group"
         return Fault(cause, f"chmod {deep}g-w {target}")
@@ -63,7 +63,7 @@ def fault_around(directory: Path) -> Fault | None:
             continue
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
             target = os.path.realpath(place)
-            return Fault(f"every user may write the directory {target}", f"chmod o-w {shlex.quote(target)}")
+            return Fault(f"every user can write to the directory {target}", f"chmod o-w {shlex.quote(target)}")
     return None
 
 

@@ -199,7 +199,7 @@ _NO_GRANT = Grant(0, 0, 0)
 
 def _base(ms: int, machine_id: int) -> int:
     if ms > LAST_MS:
-        hint = "Set the clock of this machine right."
+        hint = "Correct the clock of this machine."
         raise IdsExhausted(cause=f"Ids end with the year {_time(LAST_MS).year}, and the clock is beyond it", hint=hint)
     return (ms - EPOCH_MS) << 22 | machine_id << 12
 
@@ -264,10 +264,10 @@ def source_for(config: Settings) -> IdSource:
         return OfferedGrants()
     if config.sqlite_file.parent == config.local_root:
         ensure_root()
-    return LocalSlots(_slots_directory(config.sqlite_file))
+    return LocalSlots(slots_directory(config.sqlite_file))
 
 
-def _slots_directory(database: Path) -> Path:
+def slots_directory(database: Path) -> Path:
     """Return the directory of slots beside the database file, whose symbolic links are resolved."""
     real = database.resolve()
     return real.with_name(f"{real.name}.machine_ids")
@@ -326,7 +326,7 @@ def use_slots_of(database: Path) -> None:
 
     AAICLICK_MACHINE_ID takes precedence.
     """
-    directory = _slots_directory(database)
+    directory = slots_directory(database)
     held = _maker.source
     if settings().machine_id is None and not (isinstance(held, LocalSlots) and held.directory == directory):
         _maker.switch(LocalSlots(directory))
@@ -339,7 +339,7 @@ def offer_grant(grant: Grant) -> None:
     grants [max(W, now), end) by its own clock. If W is far ahead of now, all machine ids are in use and it grants none.
     """
     if grant.machine_id not in ALLOTTED_MACHINE_IDS or not EPOCH_MS <= grant.from_ms < grant.until_ms <= LAST_MS:
-        raise InputError(field="grant", value=grant, rule="no window of an allotted machine id", hint="")
+        raise InputError(field="grant", value=grant, rule="it is not a window of an allotted machine id", hint="")
     if settings().machine_id is not None:
         return
     source = _maker.source
@@ -377,7 +377,7 @@ def parse_id(value: object, field: str = "id") -> int:
     if isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= ID_MAX:
         return number
     rule = f"an id is a whole number from 1 to {ID_MAX}, in plain digits"
-    raise InputError(field=field, value=_shown(value), rule=rule, hint="Copy it from a list.")
+    raise InputError(field=field, value=_shown(value), rule=rule, hint="Copy the id from a list.")
 
 
 def _shown(value: object) -> str:

@@ -107,17 +107,19 @@ def read_ch_url(setting: str, text: str, place: Place) -> str:
         hint = did_you_mean(scheme, ("chdb", "clickhouse")) or f"Write for example {CH_EXAMPLES}."
         raise _refused(setting, text, "it begins with neither chdb nor clickhouse", hint)
     if not rest.strip("/"):
-        raise _refused(setting, text, "it names no directory", "Write chdb://path/to/directory.")
+        raise _refused(setting, text, "it does not name a directory", "Write chdb://path/to/directory.")
     if rest.startswith(":memory:"):
-        raise _refused(setting, text, "data in memory would end with its process", "Write chdb://path/to/directory.")
+        raise _refused(
+            setting, text, "data in memory would be lost with its process", "Write chdb://path/to/directory."
+        )
     return f"chdb://{place(rest)}"
 
 
 def read_cluster(setting: str, text: str, ch_url: str) -> str:
     """Return the name of a ClickHouse cluster; raise ConfigError if it is malformed or the data is in chdb."""
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", text):
-        hint = "Unset it, if there is one server, or none."
-        raise _refused(setting, text, "a cluster's name has letters, digits, _ . and -", hint)
+        hint = "Unset it if there is only one server, or none."
+        raise _refused(setting, text, "a cluster's name may have letters, digits, _ . and -", hint)
     if not ch_url.startswith("clickhouse://"):
         rule, hint = "the embedded engine is no cluster", "Name a server: AAICLICK_CH_URL=clickhouse://…, or unset it."
         raise _refused(setting, text, rule, hint)
@@ -162,7 +164,7 @@ def _sqlite(setting: str, text: str, rest: str, place: Place) -> str:
         rule = "a SQLite file has no host: three slashes, then its path"
         raise _refused(setting, text, rule, "Write sqlite+aiosqlite:///path/to/file.db.")
     if path.endswith("/"):
-        raise _refused(setting, text, "it names no file", "Write sqlite+aiosqlite:///path/to/file.db.")
+        raise _refused(setting, text, "it does not name a file", "Write sqlite+aiosqlite:///path/to/file.db.")
     return sqlite_url(place(unquote(path[1:]))) + mark + query
 
 
@@ -174,12 +176,12 @@ def _check_server(setting: str, text: str, rest: str, examples: str) -> None:
         hint = "Write special characters of the password as %XX (@ is %40, / is %2F)."
         raise _refused(setting, text, rule, hint)
     if not (parts["host"] or parts["database"]):
-        raise _refused(setting, text, "it names no host and no database", f"Write for example {examples}.")
+        raise _refused(setting, text, "it names neither a host nor a database", f"Write for example {examples}.")
     port = parts["port"]
     if port is not None and not (re.fullmatch("[0-9]{1,5}", port) and 1 <= int(port) <= 65535):
         raise _refused(setting, text, "its port is not a number from 1 to 65535", f"Write for example {examples}.")
     if not parts["database"]:
-        raise _refused(setting, text, "it names no database", "Add /name after the host.")
+        raise _refused(setting, text, "it does not name a database", "Add /name after the host.")
     if "/" in parts["database"]:
         raise _refused(setting, text, "its database has a slash in its name", "Write one name after the host.")
 

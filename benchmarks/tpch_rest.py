@@ -1,8 +1,9 @@
 """The other fourteen queries of TPC-H with our verbs, and all twenty-two by their number.
 
 Where the standard asks row by row (a correlated subquery), the verbs say it for all rows at once: EXISTS is a semi
-join (or `isin`, where there are few), NOT EXISTS an anti join, a total for each row a join with groups. «Another
-supplier of the same order» (Q21) is a question to groups, too: the least and the greatest of its suppliers are two.
+join (or `isin`, where there are few), NOT EXISTS an anti join (or `~isin`), a total for each row a join with groups or
+a window. «Another supplier of the same order» (Q21) is a question to groups, too: the least and the greatest of its
+suppliers are two.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def q2(t: Tables) -> Frame:
     offers = t["partsupp"].join(suppliers, on={"ps_suppkey": "s_suppkey"})
     parts = t["part"].where(col("p_size") == 15, col("p_type").endswith("BRASS"))
     wanted = offers.join(parts[["p_partkey", "p_mfgr"]], on={"ps_partkey": "p_partkey"})
-    least = wanted.group_by("ps_partkey").agg(least=col("ps_supplycost").min())
-    cheapest = wanted.join(least, on={"ps_partkey": "ps_partkey", "ps_supplycost": "least"})
+    least = col("ps_supplycost").min().over("ps_partkey")
+    cheapest = wanted.with_columns(least=least).where(col("ps_supplycost") == col("least"))
     names = ("s_acctbal", "s_name", "n_name", "ps_partkey", "p_mfgr", "s_address", "s_phone", "s_comment")
     ordered = cheapest.order_by("s_acctbal", "n_name", "s_name", "ps_partkey", descending=[True, False, False, False])
     return ordered.limit(100)[list(names)]
@@ -160,11 +161,11 @@ def q20(t: Tables) -> Frame:
     shipped = t["lineitem"].where(col("l_shipdate") >= date(1994, 1, 1), col("l_shipdate") < date(1995, 1, 1))
     half = shipped.group_by("l_partkey", "l_suppkey").agg(quantity=col("l_quantity").sum())
     offers = t["partsupp"].join(forest, on={"ps_partkey": "p_partkey"}, how="semi")
-    much = offers.join(half, on={"ps_partkey": "l_partkey", "ps_suppkey": "l_suppkey"})
-    much = much.where(col("ps_availqty") * 2 > col("quantity"))
+    both = half.join(offers, on={"l_partkey": "ps_partkey", "l_suppkey": "ps_suppkey"})
+    much = both.where(col("ps_availqty") * 2 > col("quantity"))
     canada = t["nation"].where(col("n_name") == "CANADA")
     suppliers = t["supplier"].join(canada, on={"s_nationkey": "n_nationkey"}, how="semi")
-    found = suppliers.join(much, on={"s_suppkey": "ps_suppkey"}, how="semi")
+    found = suppliers.join(much, on={"s_suppkey": "l_suppkey"}, how="semi")
     return found.order_by("s_name")[["s_name", "s_address"]]
 
 
@@ -193,7 +194,7 @@ def q22(t: Tables) -> Frame:
     known = t["customer"].with_columns(cntrycode=code)
     known = known.where(col("cntrycode").isin(["13", "31", "23", "29", "30", "18", "17"]))
     usual = known.where(col("c_acctbal") > 0)["c_acctbal"].mean()
-    rich = known.where(col("c_acctbal") > usual).join(t["orders"], on={"c_custkey": "o_custkey"}, how="anti")
+    rich = known.where(col("c_acctbal") > usual, ~col("c_custkey").isin(t["orders"]["o_custkey"]))
     totals = rich.group_by("cntrycode").agg(numcust="count", totacctbal=col("c_acctbal").sum())
     return totals.order_by("cntrycode")
 

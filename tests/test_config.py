@@ -253,3 +253,23 @@ def test_a_deleted_current_directory_matters_only_to_relative_paths(tmp_path: Pa
 def test_printing_the_settings_shows_no_password():
     found = read(AAICLICK_SQL_URL="postgresql://u:hush@h/d", AAICLICK_CH_URL="clickhouse://u:hush@h/d")
     assert "hush" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [("s3://our-logs/a/b/", "s3://our-logs/a/b"), ("s3://our-logs", "s3://our-logs"), ("/mnt//logs/", "/mnt/logs")],
+)
+def test_logs_are_kept_in_a_directory_or_a_bucket(value: str, found: str) -> None:
+    assert Settings.from_env({"HOME": "/h", "AAICLICK_LOG_STORE": value}).log_store == found
+
+
+@pytest.mark.parametrize("value", ["", "s3:", "s3://", "s3://X", "s3://a/b", "s3://our-logs?x=1", "s3://key@our-logs"])
+def test_what_is_no_bucket_is_refused(value: str) -> None:
+    with pytest.raises(ConfigError, match="AAICLICK_LOG_STORE"):
+        Settings.from_env({"HOME": "/h", "AAICLICK_LOG_STORE": value})
+
+
+def test_who_asks_a_server_and_has_no_clickhouse_opens_no_engine() -> None:
+    asks = {"HOME": "/h", "AAICLICK_COORDINATOR_URL": "http://there:1"}
+    assert Settings.from_env(asks).ch_url == "coordinator://servers"
+    assert Settings.from_env(asks | {"AAICLICK_CH_URL": "clickhouse://a@b:1/c"}).ch_url == "clickhouse://a@b:1/c"

@@ -17,6 +17,11 @@ TREE = [kind for kind in vars(errors).values() if isinstance(kind, type) and iss
 EXIT_CODES = {
     "ExpectationFailed": 1,
     "BackendUnreachable": 6,
+    "CoordinatorUnreachable": 6,
+    "ServerUnreachable": 6,
+    "ServerBusy": 6,
+    "ServerFault": 6,
+    "LogsUnreachable": 6,
     "DataUnreachable": 6,
     "EngineUnavailable": 6,
     "ObjectNotFound": 3,
@@ -27,6 +32,7 @@ EXIT_CODES = {
     "NotAuthenticated": 4,
     "NotAllowed": 4,
     "Conflict": 5,
+    "IdempotencyConflict": 5,
     "JobEnded": 5,
     "AlreadyStarted": 5,
     "GroupComplete": 5,
@@ -39,7 +45,7 @@ EXIT_CODES = {
 
 
 def facts_of(kind: type[AaiclickError]) -> dict[str, str]:
-    return {name: f"<{name}>" for name in re.findall(r"{(\w+)}", kind.__doc__ or "")}
+    return {name: f"<{name}>" for name in re.findall(r"{(\w+)", kind.__doc__ or "")}
 
 
 @pytest.mark.parametrize("kind", TREE)
@@ -63,6 +69,14 @@ def test_an_error_survives_the_way_to_another_process(kind: type[AaiclickError])
         assert str(again) == str(error)
         assert again.facts == error.facts
         assert again.__dict__ == error.__dict__
+
+
+@pytest.mark.parametrize("kind", TREE)
+def test_an_error_is_told_again_whatever_its_constructor_takes(kind: type[AaiclickError]) -> None:
+    error = kind.retold("As it was said.", status=418)
+    for again in (error, pickle.loads(pickle.dumps(error))):  # noqa: S301 (its own)
+        assert type(again) is kind
+        assert (str(again), again.status) == ("As it was said.", 418)
 
 
 @pytest.mark.parametrize("kind", TREE)

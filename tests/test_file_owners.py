@@ -53,7 +53,7 @@ def spoil(place: Path, how: str) -> None:
 FAULTS = {
     "owner": ("it belongs to user 4242, and this process runs as", "chown"),
     "group": ("the group 4242 may write it", "chmod"),
-    "all": ("every user may write it", "chmod"),
+    "all": ("every user can write to it", "chmod"),
 }
 if os.geteuid() != 0:  # only root can give things away
     FAULTS = {"all": FAULTS["all"]}
@@ -103,7 +103,7 @@ def test_all_directories_on_the_way_are_looked_at(tmp_path: Path) -> None:
     for asked in (place, place / "later" / "still", link):
         fault = fault_around(asked)
         assert fault is not None
-        assert fault == (f"every user may write the directory {tmp_path}/open", f"chmod o-w {tmp_path}/open")
+        assert fault == (f"every user can write to the directory {tmp_path}/open", f"chmod o-w {tmp_path}/open")
     (tmp_path / "open").chmod(0o1777)
     assert fault_around(place) is None
 
@@ -123,7 +123,7 @@ def test_a_link_of_another_user_is_a_fault(tmp_path: Path) -> None:
 
 async def test_a_root_in_a_directory_that_every_user_may_write_is_refused(root: Path) -> None:
     root.parent.chmod(0o777)
-    cause = "every user may write the directory .* To mend it: chmod o-w"
+    cause = "every user can write to the directory .* To fix it: chmod o-w"
     with pytest.raises(AaiclickError, match=cause):
         await list_jobs()
     with pytest.raises(AaiclickError, match=cause):
@@ -169,7 +169,7 @@ def test_such_a_root_is_refused_by_every_command_in_one_line(root: Path, typed: 
     assert said.returncode != 0
     assert said.stderr.count("\n") == 1, said.stderr
     assert FAULTS[WORST][0] in said.stderr
-    assert f"To mend it: {FAULTS[WORST][1]} -R " in said.stderr
+    assert f"To fix it: {FAULTS[WORST][1]} -R " in said.stderr
 
 
 @pytest.mark.parametrize("name", ["local.db", "local.db-wal", "local.db-shm"])
@@ -189,7 +189,7 @@ async def test_a_database_in_a_directory_that_everybody_may_write(
     monkeypatch.setenv("AAICLICK_SQL_URL", f"sqlite+aiosqlite:///{shared}/mine.db")
     reset_settings()
     shared.chmod(0o777)
-    with pytest.raises(AaiclickError, match="every user may write the directory"):
+    with pytest.raises(AaiclickError, match="every user can write to the directory"):
         await list_jobs()
     shared.chmod(0o1777)
     assert await list_jobs() == []

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from aaiclick.id_grants import ALLOTTED_MACHINE_IDS, RANDOM_MACHINE_IDS, Grant, OfferedGrants
+from aaiclick.id_grants import ALLOTTED_MACHINE_IDS, RANDOM_MACHINE_IDS, Grant, LocalSlots, OfferedGrants, lend_slot
 from aaiclick.ids import EPOCH_MS, IdMaker, id_time
 from tests.support.ids import HOUR_S, NOON, NOON_MS, HandClock, assert_rising, machine_of, slots_maker
 
@@ -277,3 +277,26 @@ def test_a_window_ends_before_its_last_millisecond():
     made = IdMaker(source, clock=HandClock()).many(4096 * 2 + 1)
     assert {machine_of(each) for each in made[:-1]} == {5}
     assert machine_of(made[-1]) in RANDOM_MACHINE_IDS
+
+
+def test_a_window_that_is_lent_is_given_to_nobody_else(tmp_path: Path):
+    """To a process elsewhere, which cannot lock the file: whoever holds the slot next begins after its end."""
+    clock, slots = HandClock(), tmp_path / "slots"
+    holder = slots_maker(slots, clock)
+    held = machine_of(holder.one())
+    lent = [lend_slot(slots, NOON_MS, 1000) for _ in range(5)]
+    grants = [grant for grant in lent if grant is not None]
+    assert len({grant.machine_id for grant in grants} | {held}) == 6
+    assert {(grant.from_ms, grant.until_ms) for grant in grants} == {(NOON_MS, NOON_MS + 1000)}
+    heirs = [slots_maker(slots, clock, range(grant.machine_id, grant.machine_id + 1)) for grant in grants]
+    assert all(id_time(heir.one()).timestamp() * 1000 >= NOON_MS + 1000 for heir in heirs)
+
+
+def test_where_all_slots_are_lent_or_held_there_is_no_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(LocalSlots.__init__, "__defaults__", (range(7, 9),))
+    assert lend_slot(tmp_path / "slots", NOON_MS, 1000) is not None
+    held = slots_maker(tmp_path / "slots", HandClock(), range(7, 9))
+    held.one()
+    assert lend_slot(tmp_path / "slots", NOON_MS, 1000) is None
+    held.source.forget()
+    assert lend_slot(tmp_path / "slots", NOON_MS + 5000, 1000) is not None

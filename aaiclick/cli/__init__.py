@@ -15,6 +15,7 @@ import typer
 
 from aaiclick import __version__
 from aaiclick.cli import errors
+from aaiclick.cli.afar import ask_server
 from aaiclick.cli.commands import add_all, add_asked
 from aaiclick.cli.output import show_text
 
@@ -33,11 +34,19 @@ def _options(
     _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    api: Annotated[
+        str | None, typer.Option(metavar="URL", help="Ask the server there, without a database. As AAICLICK_API_URL.")
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(help="The token for --api. Others see what is typed: rather set AAICLICK_API_TOKEN."),
+    ] = None,
     part_of: Annotated[
-        int | None, typer.Option("--part-of", hidden=True, metavar="PID", help="End with this process, our parent.")
+        int | None, typer.Option("--part-of", hidden=True, metavar="PID", help="End when this parent process ends.")
     ] = None,
 ) -> None:
     errors.show_tracebacks(debug)
+    ask_server(api, token)
     if part_of is not None:
         from aaiclick.cli.admin.parent_process import become_part_of  # here, to keep start-up light
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import typer
 
+from aaiclick.cli.afar import guarded, guarded_alone
+
 
 class Place(NamedTuple):
     """Where something in this room is."""
@@ -41,19 +43,19 @@ class Noun(NamedTuple):
 
 COMMANDS = {
     "setup": Command(
-        Place("admin.setup", "setup"), "Make the local root and the database with its schema, where they are missing."
+        Place("admin.setup", "setup"), "Create the local root, the database and its schema, where they are missing."
     ),
     "doctor": Command(Place("admin.doctor", "doctor"), "Show versions and settings, and check that everything works."),
     "metrics": Command(Place("admin.metrics", "metrics"), "Print the metrics, in the text format of Prometheus."),
     "prune": Command(
-        Place("admin.prune", "prune"), "Remove jobs, logs, events and all else that was kept long enough."
+        Place("admin.prune", "prune"), "Remove jobs, logs, events and other records that have been kept long enough."
     ),
     "audit": Command(
         Place("jobs.history", "audit"),
-        "List what was changed from outside, the newest first; without an outcome it was cut off.",
+        "List changes made from outside, newest first; a change without an outcome was cut off.",
     ),
     "register-job": Command(
-        Place("jobs.registered_job", "register_job"), "Add a job to the catalogue, with a schedule or without."
+        Place("jobs.registered_job", "register_job"), "Add a job to the catalogue, with or without a schedule."
     ),
     "run-job": Command(Place("jobs.run_job", "run_job"), "Run a job now."),
 }
@@ -76,7 +78,7 @@ NOUNS = {
     ),
     "registered-job": Noun(
         Place("jobs.registered_job", "app"),
-        "List and show registered jobs, and run their past times.",
+        "List and show registered jobs, and run past times of their schedules.",
         {
             "backfill": Place("jobs.backfills", "backfill"),
             "backfills": Place("jobs.backfills", "list_"),
@@ -87,25 +89,27 @@ NOUNS = {
     ),
     "task": Noun(
         Place("jobs.task", "app"),
-        "Show tasks and what they wrote, and run them again.",
+        "Show tasks and their logs, and run tasks again.",
         {"runs": Place("jobs.history", "runs")},
     ),
-    "dlq": Noun(Place("jobs.dlq", "app"), "Dead letters: tasks that were given up."),
+    "dlq": Noun(Place("jobs.dlq", "app"), "Dead letters: tasks that failed and are not tried again."),
+    "cache": Noun(Place("admin.cache", "app"), "List and remove cached results of tasks."),
     "local": Noun(Place("local", "app"), "A whole fleet on this machine."),
+    "node": Noun(Place("admin.node", "app"), "List, close, empty and remove the machines that run tasks."),
     "worker": Noun(Place("admin.worker", "app"), "Start, drain, stop and list workers."),
     "background": Noun(Place("admin.worker", "background"), "The control loop, without a worker."),
     "data": Noun(Place("admin.data", "app"), "Look at Objects, and serve the embedded data engine."),
     "server": Noun(Place("admin.server", "app"), "The server: REST, and MCP for agents."),
-    "token": Noun(Place("admin.token", "app"), "Make, list and revoke tokens of the server."),
+    "token": Noun(Place("admin.token", "app"), "Create, list and revoke tokens of the server."),
 }
 
 
 def add_all(root: typer.Typer) -> None:
     """Add every command."""
     for name, command in COMMANDS.items():
-        root.command(name)(command.function.load())
+        root.command(name)(guarded(name, command.function.load()))
     for name, noun in NOUNS.items():
-        root.add_typer(_with_verbs(noun, None), name=name, help=noun.about)
+        root.add_typer(_with_verbs(name, noun, None), name=name, help=noun.about)
 
 
 def add_asked(root: typer.Typer, typed: Sequence[str]) -> None:
@@ -117,23 +121,31 @@ def add_asked(root: typer.Typer, typed: Sequence[str]) -> None:
     asked, after = typed[place:][:1], typed[place + 1 :]
     for name, command in COMMANDS.items():
         if [name] == asked:
-            root.command(name)(command.function.load())
+            root.command(name)(guarded(name, command.function.load()))
         else:
             root.command(name, help=command.about)(_unasked)
     for name, noun in NOUNS.items():
-        app = _with_verbs(noun, next(iter(after), None)) if [name] == asked else typer.Typer(rich_markup_mode=None)
+        app = (
+            _with_verbs(name, noun, next(iter(after), None)) if [name] == asked else typer.Typer(rich_markup_mode=None)
+        )
         root.add_typer(app, name=name, help=noun.about)
 
 
-def _with_verbs(noun: Noun, verb: str | None) -> typer.Typer:
+def _with_verbs(called: str, noun: Noun, verb: str | None) -> typer.Typer:
     """The noun with that verb alone, or with all if it has none of that name."""
     app: typer.Typer = copy(noun.app.load())
     own = {_typed_as(each): each for each in app.registered_commands}
     is_known = verb in own or verb in noun.elsewhere
-    app.registered_commands = [each for name, each in own.items() if name == verb or not is_known]
+    chosen = {name: copy(each) for name, each in own.items() if name == verb or not is_known}
+    for name, each in chosen.items():
+        each.callback = each.callback and guarded(f"{called} {name}", each.callback)
+    app.registered_commands = list(chosen.values())
+    if (own_callback := copy(app.registered_callback)) is not None and own_callback.callback is not None:
+        own_callback.callback = guarded_alone(called, own_callback.callback)
+        app.registered_callback = own_callback
     for name, place in noun.elsewhere.items():
         if name == verb or not is_known:
-            app.command(name)(place.load())
+            app.command(name)(guarded(f"{called} {name}", place.load()))
     return app
 
 

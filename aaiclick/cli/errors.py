@@ -20,7 +20,7 @@ UNEXPECTED = 70
 INTERRUPTED = 130
 SAID_INTERRUPTED = "aaiclick: interrupted"
 PIPE_CLOSED = 141
-"""What a process ended by SIGPIPE leaves: whoever read our output has seen enough."""
+"""The exit code of a process that SIGPIPE ended: the reader of the output has closed it."""
 UNWRITTEN = 74
 """The output cannot be written, as on a full disk: as sysexits.h numbers it."""
 
@@ -96,7 +96,10 @@ def _explain(error: Exception) -> tuple[str, int]:
         return _one_line(format_message()) + _hint(getattr(error, "ctx", None)), WRONG_USE
     if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
         return f"The output cannot be written: {error.strerror}", UNWRITTEN
-    return f"{type(error).__name__}: {_one_line(str(error))} (a fault of aaiclick; see it with --debug)", UNEXPECTED
+    return (
+        f"{type(error).__name__}: {_one_line(str(error))} (a bug in aaiclick; --debug shows the traceback)",
+        UNEXPECTED,
+    )
 
 
 def _hint(context: typer.Context | None) -> str:

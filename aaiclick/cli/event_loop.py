@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from aaiclick.cli.afar import afar, check_digits, left
 from aaiclick.cli.errors import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
     import asyncio  # a third of what `aaiclick --help` takes, which needs none
 
     try:
-        return asyncio.run(_hurried(work))
+        return asyncio.run(_hurried(left(work)))
     finally:
         if signal.getsignal(signal.SIGINT) is _leave_now:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -64,6 +65,8 @@ def with_id(kind: Kind, typed: str, work: Callable[[int], Coroutine[Any, Any, T]
 
 
 async def _with_id(kind: Kind, typed: str, work: Callable[[int], Coroutine[Any, Any, T]]) -> T:
+    if (api := afar()) is not None:
+        return await work(await api.find_id(kind, check_digits(typed)))
     from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
     from aaiclick.orchestration.queries.short_ids import find_id  # here, to keep start-up light
 

@@ -15,26 +15,26 @@ from aaiclick.cli import whole_app
 
 HEAD = """# Command line
 
-Made from the commands themselves: `aaiclick COMMAND --help` says the same. `aaiclick` and `python -m aaiclick` are the
-same command. See [Using the command line](../guides/command-line.md) for examples, and for how ids are shortened, what
-`--json` and `--watch` print, and what a terminal is spared.
+Generated from the commands themselves: `aaiclick COMMAND --help` says the same. `aaiclick` and `python -m aaiclick` are
+the same command. See [Using the command line](../guides/command-line.md) for examples, and for how ids are shortened,
+what `--json` and `--watch` print, and what is escaped on a terminal.
 
 ## Exit codes
 
 | code | means |
 |---|---|
-| 0 | fine |
+| 0 | success |
 | 1 | `job wait`, `run-job --wait`: the job did not complete; `doctor`: a check fails |
-| 2 | wrong use: an argument, a setting, a schema that does not fit, an id that is several, a query that is refused |
+| 2 | wrong use: an argument, a setting, a schema that does not fit, an ambiguous id, a query that is refused |
 | 3 | not found |
 | 4 | not allowed |
 | 5 | conflict: a job that ended is cancelled, a task that did not fail is retried |
 | 6 | the database or the data engine cannot be reached or used |
-| 70 | a fault of aaiclick |
+| 70 | a bug in aaiclick |
 | 74 | the output cannot be written, as on a full disk |
 | 124 | the wait timed out |
 | 130 | interrupted, or answered with no |
-| 141 | whoever read the output has gone away |
+| 141 | the reader of the output has closed it |
 """
 
 

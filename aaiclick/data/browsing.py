@@ -104,13 +104,13 @@ def _check_columns(schema: Schema, names: Sequence[str]) -> None:
     known = frozenset(schema.names)
     for name in names:
         if name not in known:
-            rule = f"there is no such column, but: {', '.join(schema.names)[:300]}"
+            rule = f"there is no such column; the columns are: {', '.join(schema.names)[:300]}"
             raise InputError(field="column", value=shown(repr(name)), rule=rule, hint="")
 
 
 def _compared(condition: Condition) -> Any:
     if condition.operator not in OPERATORS:
-        rule = f"it is one of: {' '.join(OPERATORS)}"
+        rule = f"it must be one of {' '.join(OPERATORS)}"
         raise InputError(field="operator", value=shown(repr(condition.operator)), rule=rule, hint="")
     return OPERATORS[condition.operator](col(condition.column), condition.value)
 
@@ -162,5 +162,5 @@ async def _one_select(client: DataClient, query: str) -> str:
     inner = str(found.columns[0][0])
     check_calls(inner)
     if not inner.upper().startswith(("SELECT", "WITH", "(")):
-        raise InputError(field="SQL", value=shown(repr(query)), rule="one SELECT, which only reads", hint="")
+        raise InputError(field="SQL", value=shown(repr(query)), rule="it must be one SELECT that only reads", hint="")
     return inner

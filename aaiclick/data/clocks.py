@@ -18,8 +18,8 @@ Clock = Literal["", "naive", "aware"]
 """Whether times have a zone: naive, aware, or an empty text if it is unknown or they are no times."""
 
 CONVERT = "Attach a zone with tz_localize('Europe/Rome'), or drop it with tz_localize(None)."
-GIVE_ALIKE = "Give all of them a zone, as replace(tzinfo=datetime.UTC) does, or none, as replace(tzinfo=None)."
-LEFT_OUT = "the clocks of its zone leave it out"
+GIVE_ALIKE = "Give all of them a zone with replace(tzinfo=datetime.UTC), or none with replace(tzinfo=None)."
+LEFT_OUT = "the clocks of its zone skip this time"
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d([.]\d{1,6})?(Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
 _TOLD: dict[Clock, str] = {"": "no times", "naive": "times without a zone", "aware": "times with a zone"}
@@ -53,7 +53,7 @@ def check_alike(what: str, *clocks: Clock) -> None:
 
 def mixed(what: str, value: str) -> InputError:
     """Return the error for naive and aware times in one place."""
-    return InputError(field=what, value=value, rule="these do not go together", hint=CONVERT)
+    return InputError(field=what, value=value, rule="these cannot be combined", hint=CONVERT)
 
 
 def check_taken(wanted: Clock, found: Clock) -> None:
@@ -82,7 +82,7 @@ def as_time(value: object) -> object:
             return datetime.fromisoformat(value)
     except ValueError:  # no such day, or no such hour
         pass
-    rule = "it stands beside times, and is none"
+    rule = "it is combined with times, and is not a time"
     raise InputError(field="value", value=shown(repr(value)), rule=rule, hint="Write it as 2024-02-29 12:00:00.")
 
 

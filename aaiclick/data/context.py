@@ -35,7 +35,7 @@ from aaiclick.data.typing.tabulation import tabulate
 from aaiclick.data.versions.catalog import Located, check_version, locate, locate_all, schema_of
 from aaiclick.data.versions.publishing import TAKEN, repeated, withdraw_plain
 from aaiclick.data.versions.refreshing import refresh
-from aaiclick.data.views import View, table_in, window_in
+from aaiclick.data.views import View, schema_in, table_in, window_in
 from aaiclick.errors import DataRefused, InputError, NoContext, ObjectNotFound, StaleObject
 from aaiclick.telemetry.masks import is_mentioned
 from aaiclick.urls import shown
@@ -224,8 +224,8 @@ class Context:
         if name is not None and scope != "temporary":
             return persistent_table(name, scope, self.job_id), None
         if scope not in ("global", "temporary"):
-            hint = "Give a name, or leave the scope out: without a name, it ends with the context."
-            raise InputError(field="scope", value=shown(repr(scope)), rule="a scope is that of a name", hint=hint)
+            hint = "Give a name, or leave the scope out: an Object without a name ends with the context."
+            raise InputError(field="scope", value=shown(repr(scope)), rule="a scope needs a name", hint=hint)
         keeper = await self._lifetime.new_table()
         if name is not None:
             await self._names.take(name, keeper, partial(_is_there, self.client))
@@ -240,16 +240,24 @@ class Context:
         table = persistent_table(name, scope, self.job_id)
         found = await locate(self.client, table, None if version is None else check_version(version))
         if found is None:
-            raise ObjectNotFound(name=name, hint="list_objects() tells which there are.")
+            raise ObjectNotFound(name=name, hint="list_objects() lists the Objects.")
         return Object(self, *found, is_pinned=version is not None)
 
     async def open_reference(self, reference: Mapping[str, Any]) -> Object | View:
         """Return the Object or View that a reference names."""
         return (await self.open_references([reference]))[0]
 
-    async def open_references(self, references: Sequence[Mapping[str, Any]]) -> list[Object | View]:
-        """Return the Objects and Views that references name, in the same order. Their tables are looked up together."""
-        found = await locate_all(self.client, list(dict.fromkeys(map(table_in, references))))
+    async def open_references(
+        self, references: Sequence[Mapping[str, Any]], *, held: bool = False
+    ) -> list[Object | View]:
+        """Return the Objects and Views that references name, in the same order. Their tables are looked up together.
+
+        With `held`, the caller knows that the tables are there: those whose schema is carried are not looked up.
+        """
+        carried = {table_in(each): schema for each in references if held and (schema := schema_in(each)) is not None}
+        left = [table for table in dict.fromkeys(map(table_in, references)) if table not in carried]
+        found = await locate_all(self.client, left) if left else {}
+        found |= {table: Located(table, schema) for table, schema in carried.items()}
         return [_opened(self, reference, found.get(table_in(reference))) for reference in references]
 
     async def list_objects(self) -> list[str]:
@@ -291,7 +299,7 @@ def _opened(context: Context, reference: Mapping[str, Any], located: Located | N
 async def _open_temporary(context: Context, keeper: Keeper, name: str, version: int | None) -> Object:
     found = await read_schemas(context.client, [keeper.table])
     if version is not None or keeper.table not in found:
-        hint = "list_objects() tells which there are." if version is None else "What is temporary has no versions."
+        hint = "list_objects() lists the Objects." if version is None else "Temporary Objects have no versions."
         raise ObjectNotFound(name=name, hint=hint)
     return Object(context, keeper.table, found[keeper.table], keeper)
 

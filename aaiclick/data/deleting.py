@@ -26,7 +26,10 @@ async def delete(context: Context, what: str | Object, scope: Scope) -> bool:
         except ObjectNotFound:
             return False
     if not isinstance(what, Object):
-        rule, hint = "it is the name of an Object, or an Object", "Of a View, delete the Object; a query has no rows."
+        rule, hint = (
+            "it must be an Object, or the name of one",
+            "For a View, delete its Object; a query stores no rows.",
+        )
         raise InputError(field="delete_object", value=type(what).__name__, rule=rule, hint=hint)
     keeper = what._table.keeper
     if what.stale:
@@ -34,7 +37,7 @@ async def delete(context: Context, what: str | Object, scope: Scope) -> bool:
     if isinstance(keeper, Keeper):
         await _drop_own(what._context, keeper)
     elif scope_of(what.table) == "temporary":
-        rule = "another context made it, and it ends with that"
+        rule = "it belongs to another context, and ends with that context"
         raise InputError(field="delete_object", value=what.table, rule=rule, hint="Delete it where it was made.")
     else:
         await _drop_versions(context, without_version(what.table))
@@ -55,6 +58,6 @@ async def _drop_versions(context: Context, table: str) -> None:
 async def _drop_own(context: Context, keeper: Keeper) -> None:
     if keeper in context.referred:
         rule = "a task's arguments or result refer to it"
-        raise InputError(field="delete_object", value=keeper.table, rule=rule, hint="It ends when they do.")
+        raise InputError(field="delete_object", value=keeper.table, rule=rule, hint="It is dropped when they end.")
     keeper.dropped = True
     await context._lifetime.drop(keeper)

@@ -73,19 +73,21 @@ class Frame(
     def _chosen(self, chosen: str | Sequence[str]) -> tuple[tuple[str, ...], Shape]:
         """Check a choice of columns; return their names and the shape of the result."""
         if not isinstance(chosen, str | list | tuple):
-            hint = "For rows, use where or limit; for an element of lists, get(place)."
-            raise InputError(field="column", value=shown(repr(chosen)), rule="a name or a list of names", hint=hint)
+            hint = "Use where or limit for rows, get(place) for an element of lists."
+            raise InputError(
+                field="column", value=shown(repr(chosen)), rule="it must be a name or a list of names", hint=hint
+            )
         names = (chosen,) if isinstance(chosen, str) else tuple(chosen)
         check_seen(self, names)
         if not names or len(set(names)) < len(names):
-            rule = "each column at most once, and at least one"
+            rule = "name at least one column, and each only once"
             raise InputError(field="columns", value=shown(str(list(names))), rule=rule, hint="")
         if isinstance(chosen, str):
             return names, "scalar" if self._is_single() else "list"
         return names, "record" if self._is_single() else "table"
 
     __iter__ = None
-    """Frames are not iterable row by row: `data` returns all rows."""
+    """Frames cannot be iterated row by row: data() returns all rows."""
 
     def where(self, *conditions: Any) -> Frame:
         """Keep the rows for which all conditions are true: columns of booleans, terms, or SQL from trusted code."""
@@ -112,12 +114,14 @@ class Frame(
         """Rename columns, by a mapping from old to new names."""
         if not isinstance(names, Mapping):
             hint = 'Write rename({"old": "new"}).'
-            raise InputError(field="rename", value=shown(repr(names)), rule="a mapping of names", hint=hint)
+            raise InputError(field="rename", value=shown(repr(names)), rule="it must be a mapping of names", hint=hint)
         check_columns(self.columns, names)
         base, columns = columns_of(self._relation)
         renamed = [new_name(names.get(name, name)) for name in columns]
         if len(set(renamed)) < len(renamed):
-            raise InputError(field="rename", value=str(dict(names)), rule="two columns would have one name", hint="")
+            raise InputError(
+                field="rename", value=str(dict(names)), rule="two columns would have the same name", hint=""
+            )
         return self._query(Project(base, dict(zip(renamed, columns.values(), strict=True))))
 
     def with_columns(self, /, **columns: Any) -> Frame:
@@ -132,7 +136,7 @@ class Frame(
         if name in AGGREGATES:
             return partial(self._sum_up, name, AGGREGATES[name])
         if name in WINDOWS or name in vars(Windows):
-            told = f"{name} looks at the rows around: with_columns(name=col('x').{name}(…).over(order_by=…))"
+            told = f"{name} computes over several rows. Write with_columns(name=col('x').{name}(…).over(order_by=…))"
             raise AttributeError(told)
         return super()._method(name)
 
@@ -170,7 +174,9 @@ class Frame(
     def _only_column(self) -> Relation:
         """Return the relation that `isin` searches; raise InputError unless it has exactly one column."""
         if len(self.columns) != 1:
-            raise InputError(field="isin", value=repr(self), rule="one column", hint="Choose one: obj['name'].")
+            raise InputError(
+                field="isin", value=repr(self), rule="it must be one column", hint="Choose one: obj['name']."
+            )
         return self._relation
 
     def _only_value(self) -> Relation:
@@ -184,7 +190,7 @@ class Query(Frame):
     __slots__ = ()
 
     def __aaiclick_reference__(self) -> NoReturn:
-        rule = "a query that has not run has no table to refer to"
+        rule = "a query that has not run has no table"
         raise InputError(field="reference", value=repr(self), rule=rule, hint="Await it first: that makes an Object.")
 
 
@@ -192,8 +198,8 @@ def concat(first: Frame, *others: Frame) -> Query:
     """Return the rows of all frames, one frame after the other; they must have the same columns, or one column each."""
     for other in others:
         if not isinstance(other, Frame):
-            hint = "Make an Object of it: create_object_from_value."
-            rule = "an Object, a View or a query"
+            hint = "Make an Object of it with create_object_from_value."
+            rule = "it must be an Object, a View or a query"
             raise InputError(field="concat", value=glimpse(other), rule=rule, hint=hint)
     if len(first.columns) == 1:
         (name,) = first.columns

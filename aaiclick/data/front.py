@@ -119,7 +119,7 @@ async def create_object_from_url(
     """Create an Object from the rows at an address, which ClickHouse fetches; most options are those for a file.
 
     `json_path` leads to a list of records inside a JSON document. Redirects are refused beyond the number that
-    `redirects` allows. They may lead to any host, so allow them only for addresses that you trust.
+    `redirects` allows; with any, this process fetches the address. They may lead within its host, or to public ones.
     """
     return await (await current_context()).create_object_from_url(
         url,
@@ -161,7 +161,7 @@ async def list_versions(name: str, *, scope: Scope = "global") -> list[Version]:
     context = await current_context()
     found = await versions_of(context.client, persistent_table(name, scope, context.job_id))
     if not found:
-        raise ObjectNotFound(name=name, hint="list_objects() tells which there are.")
+        raise ObjectNotFound(name=name, hint="list_objects() lists the Objects.")
     return found
 
 

@@ -12,28 +12,28 @@ from aaiclick.data.operations import SUBJECTS, Operation
 
 _HEAD = """# Functions of columns
 
-Made from the table of operations by `python -m aaiclick.data.function_page`; every example is run by a test. Each
+Generated from the table of operations by `python -m aaiclick.data.function_page`; every example is run by a test. Each
 function is a method of
 a column, `col("a")` in a term or `obj["a"]`, and is computed row by row. Where values are given without a name, the
-call is one of theirs:
+call is a method of their column:
 `(await create_object_from_value(["été"])).upper()`; where a table is given, the call is a term, as in
 `obj.select(x=col("a").get(0))`.
 
-- What is computed of None is None, unless the function is about None. Lists and maps cannot be None: of None,
-  functions that make lists give an empty one.
-- A value that a function cannot take is refused, with its reason; none is changed silently.
-- Lengths and places count characters, as Python does; places begin with 0, and are counted from the end where they
+- The result for None is None, unless the function is about None. Lists and maps cannot be None: for None,
+  functions that make lists return an empty list.
+- A value that a function cannot handle is refused with a reason; no value is changed silently.
+- Lengths and places count characters, as in Python; places begin with 0, and are counted from the end if they
   are negative.
-- Types are known before a query runs where those of the columns are: a function of lists that is asked of a number is
+- Where the types of the columns are known, types are checked before a query runs: a list function on a number is
   refused at once.
-- `+` puts texts and lists behind each other; a text and a number are refused, `join_with` takes both.
+- `+` concatenates texts and lists; a text and a number are refused, `join_with` accepts both.
 - A span of time is its number of seconds, a Decimal with six digits after the point: what the difference of two times
   or days gives, and what a `timedelta` is in a query.
   `t + timedelta(days=1)` is 24 hours later, also where clocks are changed; `add_days(1)` is the next day at the same
 time of the clock.
-- Beside a time a number means seconds, beside a day days. A day is moved by whole days only.
-- `when(condition).then(value).otherwise(other)`, from `aaiclick.data`, has as many cases as one likes.
-- `parse(type)` reads texts as files are read, and gives None where a text is no such value; `cast(type)` refuses it.
+- A number added to a time means seconds, added to a day it means days. A day is moved by whole days only.
+- `when(condition).then(value).otherwise(other)`, from `aaiclick.data`, has any number of cases.
+- `parse(type)` reads texts as files are read, and gives None where a text is not such a value; `cast(type)` refuses it.
 - Regular expressions are those of [RE2](https://github.com/google/re2/wiki/Syntax); here `.` stands for the end of a
   line too.
 """

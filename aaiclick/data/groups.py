@@ -47,14 +47,16 @@ class Groups(GroupTotals):
         keys = flat(keys)
         for key in keys:
             if not isinstance(key, str | Term | Frame):
-                rule = "a column's name, a term, or a column"
+                rule = "it must be a column's name, a term, or a column"
                 raise InputError(field="group_by", value=glimpse(key), rule=rule, hint="Give the name of a column.")
         if check_seen(frame, [key for key in keys if isinstance(key, str)]):
             keys = [col(key) if isinstance(key, str) else key for key in keys]
         self._keys = {_name(key, number): key for number, key in enumerate(keys)}
         for name, key in (named or {}).items():
             if new_name(name) in self._keys:
-                raise InputError(field="group_by", value=name, rule="a key is called so", hint="Choose another name.")
+                raise InputError(
+                    field="group_by", value=name, rule="a key has this name already", hint="Choose another name."
+                )
             self._keys[name] = col(key) if isinstance(key, str) and key != name else key
         check_columns(frame.columns, (key for key in self._keys.values() if isinstance(key, str)))
 
@@ -65,7 +67,7 @@ class Groups(GroupTotals):
         """
         if given is not None and not isinstance(given, Mapping):
             hint = "Write agg(total=col('x').sum())."
-            raise InputError(field="agg", value=shown(repr(given)), rule="a total needs a name", hint=hint)
+            raise InputError(field="agg", value=shown(repr(given)), rule="each total needs a name", hint=hint)
         wanted: dict[str, Any] = {}
         for name, functions in (given or {}).items():
             for function in [functions] if isinstance(functions, str) else functions:
@@ -76,11 +78,11 @@ class Groups(GroupTotals):
             _check_once(name, wanted)
         wanted |= columns
         if not wanted and not self._keys:
-            raise InputError(field="agg", value="nothing", rule="name what to compute", hint="")
+            raise InputError(field="agg", value="nothing", rule="name at least one total", hint="")
         base, mine, keys = self._base(wanted.values())
         totals = {new_name(name): self._total(name, what, mine) for name, what in wanted.items()}
         if clash := keys.keys() & totals.keys():
-            rule = "a key is called so"
+            rule = "a key has this name already"
             raise InputError(field="agg", value=", ".join(sorted(clash)), rule=rule, hint="Choose another name.")
         found = Grouped(self._frame._context, Aggregate(base, keys, totals), "table" if keys else "record")
         if not self._conditions:
@@ -94,8 +96,8 @@ class Groups(GroupTotals):
     def head(self, count: int = 5, *, order_by: Any, descending: bool | Sequence[bool] = False) -> Query:
         """Return the first `count` rows of each group in this order: the rows themselves, not totals."""
         if self._conditions or not self._keys:
-            rule = "rows of groups, without having"
-            raise InputError(field="head", value="these groups", rule=rule, hint="Use where on the rows.")
+            rule = "it cannot follow having()"
+            raise InputError(field="head", value="these groups", rule=rule, hint="Use where() on the rows.")
         within, order = tuple(self._keys.values()), flat((order_by,))
         first = first_of_each(self._frame, within, order, descending, check_count(count, "head"))
         return self._frame._query(first)
@@ -107,10 +109,12 @@ class Groups(GroupTotals):
     def __getitem__(self, chosen: Any) -> NoReturn:
         """Raise InputError: groups have no columns, totals name theirs."""
         hint = "Write group_by(…).sum('x'), or agg(total=('x', 'sum'))."
-        raise InputError(field="groups", value=shown(repr(chosen)), rule="columns are named by totals", hint=hint)
+        raise InputError(
+            field="groups", value=shown(repr(chosen)), rule="columns of groups are named inside totals", hint=hint
+        )
 
     __iter__ = None
-    """Groups are not iterable: compute totals of them."""
+    """Groups cannot be iterated: compute totals of them."""
 
     def count(self, name: str = "count", *, where: Any = None) -> Grouped:
         """Count the rows of each group; with `where`, only those for which it is true."""
@@ -120,7 +124,7 @@ class Groups(GroupTotals):
 
         def __getattr__(self, name: str) -> Callable[..., Grouped]:
             if name not in AGGREGATES and name not in BY_NAME:
-                raise AttributeError(f"no total is called {name!r}. {_meant(name)}")
+                raise AttributeError(f"there is no total {name!r}. {_meant(name)}")
             return partial(self._one, name)
 
     def _one(self, function: str, *names: str, **choices: Any) -> Grouped:
@@ -147,21 +151,21 @@ class Groups(GroupTotals):
     def _total(self, name: str, what: Any, mine: Mapping[str, Expression]) -> Expression:
         if isinstance(what, Term):
             value = bind(self._frame, what).value
-            check_no_window([value], "agg", "a window inside a total")
+            check_no_window([value], "agg", "a window inside a total is not allowed")
             return value
         if isinstance(what, str) and what == "count":
             return call("count", AGGREGATES["count"]._replace(sql="count()", least=0))
         column, function = what if isinstance(what, tuple) and len(what) == 2 else (name, what)
         check_columns(self._frame.columns, [column])
         if not isinstance(function, str) or function not in AGGREGATES:
-            rule = f"one of {', '.join(AGGREGATES)}"
+            rule = f"it must be one of {', '.join(AGGREGATES)}"
             raise InputError(field="total", value=repr(function), rule=rule, hint=_of_text(function))
         return call(function, AGGREGATES[function], mine[column])
 
 
 def _check_once(name: str, wanted: Mapping[str, Any]) -> None:
     if name in wanted:
-        raise InputError(field="agg", value=shown(repr(name)), rule="two totals would have one name", hint="")
+        raise InputError(field="agg", value=shown(repr(name)), rule="two totals would have the same name", hint="")
 
 
 def _name(key: Any, number: int) -> str:
@@ -177,19 +181,19 @@ def _name(key: Any, number: int) -> str:
 def _meant(name: str) -> str:
     """Return a hint for a name that is no total."""
     if (name in WINDOWS or name in vars(Windows)) and name != "cumcount":
-        return f"It looks at the rows around: with_columns(name=col('x').{name}(…).over('key', order_by=…))."
+        return f"It computes over several rows. Write with_columns(name=col('x').{name}(…).over('key', order_by=…))."
     if name in ("cumcount", "ngroup", "nth", "pipe", "apply", "transform"):
-        return hint(name, []) or "Number the rows: with_columns(number=row_number().over('key', order_by=…))."
+        return hint(name, []) or "Number the rows with with_columns(number=row_number().over('key', order_by=…))."
     if hasattr(Totals, name):
-        return f"Say it by a term: agg(name=col('x').{name}(…))."
+        return f"Write a term: agg(name=col('x').{name}(…))."
     if name == "size":
-        return "Here it is count()."
+        return "Use count()."
     if name in ("tail", "nsmallest", "sample"):
-        return "Here it is head(count, order_by=…, descending=…) or top(count, by)."
+        return "Use head(count, order_by=…, descending=…) or top(count, by)."
     return hint(name, [*AGGREGATES, *BY_NAME, *dir(Groups)])
 
 
 def _of_text(function: object) -> str:
     if not isinstance(function, str):
         return ""
-    return f"Say it by a term: name=col('x').{function}(…)." if hasattr(Term, function) else hint(function, AGGREGATES)
+    return f"Write a term: name=col('x').{function}(…)." if hasattr(Term, function) else hint(function, AGGREGATES)

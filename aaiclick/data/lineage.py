@@ -102,10 +102,10 @@ async def lineage(
 
     With a column, only operations from which its values came, or into which they went; with `indirect`, also those that
     only decided which rows there are, or which value was chosen. At most `steps` edges are followed from the Object.
-    `limit` is the most operations in each direction: those after fewer steps come first, and the oldest of one step.
+    `limit` is the most operations in each direction: those after fewer steps come first, and the newest of one step.
     """
     if direction not in ("backward", "forward", "both"):
-        raise InputError(field="direction", value=repr(direction), rule="backward, forward or both", hint="")
+        raise InputError(field="direction", value=repr(direction), rule="it must be backward, forward or both", hint="")
     if column is not None and not isinstance(of, str):
         check_columns(of.columns, [column])
     context = await current_context()
@@ -147,19 +147,38 @@ class _Walk:
 
     async def _step(self, step: set[TableColumn]) -> set[TableColumn]:
         reached: set[TableColumn] = set()
-        tables = sorted({place.table for place in step})
-        async with aclosing(self._log.around(tables, self._backward)) as operations:
-            async for each in operations:
-                if self._is_full():
-                    break
-                if not self._by_column:
-                    self.found[each] = None
-                    reached |= {TableColumn(name, "") for name in (each.sources if self._backward else (each.result,))}
-                elif edges := self._edges(each, step):
-                    self.found[each] = None
-                    self.edges |= dict.fromkeys(edges)
-                    reached |= {edge.source if self._backward else edge.result for edge in edges}
+        for each, edges in await self._newest(step):
+            if self._is_full() and each not in self.found:
+                continue
+            self.found[each] = None
+            self.edges |= dict.fromkeys(edges)
+            if self._by_column:
+                reached |= {edge.source if self._backward else edge.result for edge in edges}
+            else:
+                reached |= {TableColumn(name, "") for name in (each.sources if self._backward else (each.result,))}
         return reached
+
+    async def _newest(self, step: set[TableColumn]) -> list[tuple[Operation, list[ColumnEdge]]]:
+        """Return the operations of one step, with their edges if columns are followed; the newest first.
+
+        With a limit, these are the newest of each AT_ONCE tables, at least so many as there is room for.
+        """
+        found: list[tuple[Operation, list[ColumnEdge]]] = []
+        tables = sorted({place.table for place in step})
+        for start in range(0, len(tables), AT_ONCE):
+            new: set[Operation] = set()
+            some = tables[start : start + AT_ONCE]
+            async with aclosing(self._log.around(some, self._backward)) as operations:
+                async for each in operations:
+                    edges = self._edges(each, step) if self._by_column else []
+                    if self._by_column and not edges:
+                        continue
+                    found.append((each, edges))
+                    if each not in self.found:
+                        new.add(each)
+                    if self._limit is not None and len(self.found) + len(new) >= self._limit:
+                        break
+        return sorted(found, key=lambda one: (one[0].at, one[0].result), reverse=True)
 
     def _edges(self, operation: Operation, step: set[TableColumn]) -> list[ColumnEdge]:
         if self._backward:
@@ -176,16 +195,15 @@ class _Log:
         self._listed = f"at, operation, result, sources, query, job_id, task_id, {', '.join(names)}"
 
     async def around(self, tables: Sequence[str], backward: bool) -> AsyncGenerator[Operation, None]:
-        """Yield the operations that made these tables, or that used them; the oldest first for each AT_ONCE tables."""
-        for start in range(0, len(tables), AT_ONCE):
-            wanted = quoting.literal(list(tables[start : start + AT_ONCE]))
-            which = f"has({wanted}, result)" if backward else f"hasAny(sources, {wanted})"
-            for offset in range(0, 10**12, PAGE):
-                page = await self._page(f"WHERE {which} ORDER BY at, result LIMIT {PAGE} OFFSET {offset}")
-                for each in page:
-                    yield each
-                if len(page) < PAGE:
-                    break
+        """Yield the operations that made these tables, or that used them; the newest first."""
+        wanted = quoting.literal(list(tables))
+        which = f"has({wanted}, result)" if backward else f"hasAny(sources, {wanted})"
+        for offset in range(0, 10**12, PAGE):
+            page = await self._page(f"WHERE {which} ORDER BY at DESC, result DESC LIMIT {PAGE} OFFSET {offset}")
+            for each in page:
+                yield each
+            if len(page) < PAGE:
+                break
 
     async def _page(self, which: str) -> list[Operation]:
         rows = await self._client.rows(f"SELECT {self._listed} FROM {TABLE} {which}")  # noqa: S608 (quoted)

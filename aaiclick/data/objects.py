@@ -98,8 +98,8 @@ class Object(Windowed):
         one key are refused, unless `order_by` tells which is the last. A repeated `token` changes nothing.
         """
         if not self.persistent:
-            rule = "it has no name, and only what has one has versions"
-            raise InputError(field="upsert", value=self.table, rule=rule, hint="materialize(name) gives it one.")
+            rule = "it has no name, and only Objects with a name have versions"
+            raise InputError(field="upsert", value=self.table, rule=rule, hint="Give it a name with materialize(name).")
         return await self._put_in(Given(rows, key, order_by, token, keep, nan_to_null))
 
     async def _insert(self, value: Any, token: str | None, nan_to_null: bool | None) -> int:
@@ -123,8 +123,8 @@ class Object(Windowed):
     async def _put_in(self, given: Given) -> Upserted:
         """Make a new version, which this Object becomes; raise InputError if it was opened as a fixed version."""
         if self._is_pinned:
-            rule = "it was opened as this version, which does not change"
-            hint = "Open it without a version, or rollback to it first."
+            rule = "it was opened as a version, and versions do not change"
+            hint = "Open the Object without a version, or roll back to this version first."
             raise InputError(field="insert", value=self.table, rule=rule, hint=hint)
         found, done = await put_in(self._context, without_version(self.table), given)
         schema = found.schema or await schema_of(self._context.client, found.table)

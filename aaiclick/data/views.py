@@ -15,7 +15,8 @@ from aaiclick.data.frames import Frame
 from aaiclick.data.query.expressions import Column, Expression, Key, Member, One, Raw, walk
 from aaiclick.data.query.record_paths import with_paths
 from aaiclick.data.query.relations import Filter, Project, Relation, Slice, Sort, Table, own_columns
-from aaiclick.data.typing.schema import Shape
+from aaiclick.data.tables.carried_schemas import CARRIED, may_carry
+from aaiclick.data.typing.schema import Schema, Shape, schema_of_json
 from aaiclick.data.verbs.operands import Bound, bind, check_columns, check_count, sorting
 from aaiclick.data.verbs.or_where import any_of
 from aaiclick.errors import InputError
@@ -147,7 +148,12 @@ class Windowed(Frame):
         self._context.referred.add(self._table.keeper)
         return reference_of(self._table, self._window, self._shape)
 
-    __aaiclick_reference__ = reference
+    def __aaiclick_reference__(self) -> dict[str, Any]:
+        """Return the reference as tasks carry it: with the schema, if that is small and never changes."""
+        found, schema = self.reference(), self._table.schema
+        if schema is not None and may_carry(self._table.name, len(schema)):
+            found[CARRIED] = schema.as_json()
+        return found
 
     @property
     def table(self) -> str:
@@ -191,7 +197,7 @@ def reference_of(table: Table, window: Window, shape: Shape) -> dict[str, Any]:
 
 def _told(expression: Expression) -> str:
     if any(map(_looks_elsewhere, walk([expression]))):
-        rule = "its condition looks into another Object"
+        rule = "its condition reads another Object"
         raise InputError(field="View", value="of a table", rule=rule, hint="Await it first: that makes an Object.")
     return expression.sql if isinstance(expression, Raw) and not expression.truth else expression_sql(expression)
 
@@ -204,8 +210,14 @@ def table_in(reference: Mapping[str, Any]) -> str:
     """Return the table that a reference names, under either of its keys; raise InputError if it names none."""
     found = reference.get("table") or reference.get("table_id")
     if not isinstance(found, str) or not found:
-        raise InputError(field="reference", value=repr(dict(reference)), rule="it names no table", hint="")
+        raise InputError(field="reference", value=repr(dict(reference)), rule="it has no table", hint="")
     return found
+
+
+def schema_in(reference: Mapping[str, Any]) -> Schema | None:
+    """Return the schema that a task's reference carries; None if it carries none."""
+    carried = reference.get(CARRIED)
+    return None if carried is None else schema_of_json(carried)
 
 
 def window_in(reference: Mapping[str, Any], names: Sequence[str]) -> Window:

@@ -62,6 +62,7 @@ _WHERE = {
     "queries.groups": ("GroupProgress", "get_group_progress"),
     "queries.dead_letters": ("list_dead_letters", "replay_dead_letter"),
     "queries.job_graphs": ("get_job_graph", "list_job_tasks"),
+    "queries.task_list": ("list_tasks",),
     "queries.short_ids": ("find_id",),
     "execution.logs.log_reading": ("read_log",),
     "queries.log_following": ("follow_job_logs", "follow_log", "read_job_logs"),
@@ -74,6 +75,7 @@ _WHERE = {
         "register_worker",
         "worker_heartbeat",
     ),
+    "nodes": ("cordon_node", "drain_node", "get_node", "list_nodes", "remove_node", "uncordon_node"),
     "context": ("Context", "get_current_context", "get_current_job_id", "orch_context"),
     "results.task_results": ("TaskResult",),
     "rules.failed": ("Failed",),
@@ -86,8 +88,12 @@ _WHERE = {
     "rules.metrics": ("Metrics",),
     "queries.pending": ("why_pending",),
     "rules.pending": ("Blocker", "Pending", "Reason"),
+    "models.node_info": ("NodeDescription", "NodeInfo"),
+    "rules.placement": ("PlacementConstraints", "satisfies_placement"),
+    "rules.nodes": ("NodeState", "NodeStatus"),
     "models": (
         "Backfill",
+        "CacheEntry",
         "Dependency",
         "Event",
         "Fire",
@@ -108,12 +114,19 @@ _WHERE = {
         "WorkerStatus",
     ),
     "rules.retries": ("RetryPolicy",),
+    "rules.cache_policies": ("Cache", "CacheMode"),
+    "queries.leases": ("load_task_lease",),
+    "queries.cached_results": ("clear_cache", "list_cache"),
     "rules.values.registry": ("register_type",),
     "rules.secrets": ("Secret",),
     "rules.schedules": ("BackfillStatus", "FireOutcome", "MissedRuns", "Overlap", "TimeState"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
-_ELSEWHERE = {"CircularDependencyError": "aaiclick.errors", "get_logs_dir": "aaiclick.backend"}
+_ELSEWHERE = {
+    "CircularDependencyError": "aaiclick.errors",
+    "TaskSkipped": "aaiclick.errors",
+    "get_logs_dir": "aaiclick.backend",
+}
 
 __all__ = sorted([*_MODULE_OF, *_ELSEWHERE])  # noqa: PLE0605
 

@@ -2,6 +2,7 @@
 
 from aaiclick.backend import get_logs_dir as get_logs_dir
 from aaiclick.errors import CircularDependencyError as CircularDependencyError
+from aaiclick.errors import TaskSkipped as TaskSkipped
 from aaiclick.orchestration.backfills import PlannedTime as PlannedTime
 from aaiclick.orchestration.backfills import backfill_job as backfill_job
 from aaiclick.orchestration.backfills import cancel_backfill as cancel_backfill
@@ -49,6 +50,7 @@ from aaiclick.orchestration.launchers.debug import job_test as job_test
 from aaiclick.orchestration.launchers.worker_main import background_main_loop as background_main_loop
 from aaiclick.orchestration.launchers.worker_main import worker_main_loop as worker_main_loop
 from aaiclick.orchestration.models import Backfill as Backfill
+from aaiclick.orchestration.models import CacheEntry as CacheEntry
 from aaiclick.orchestration.models import Dependency as Dependency
 from aaiclick.orchestration.models import Event as Event
 from aaiclick.orchestration.models import Fire as Fire
@@ -58,11 +60,21 @@ from aaiclick.orchestration.models import RegisteredJob as RegisteredJob
 from aaiclick.orchestration.models import Run as Run
 from aaiclick.orchestration.models import Task as Task
 from aaiclick.orchestration.models import Worker as Worker
+from aaiclick.orchestration.models.node_info import NodeDescription as NodeDescription
+from aaiclick.orchestration.models.node_info import NodeInfo as NodeInfo
+from aaiclick.orchestration.nodes import cordon_node as cordon_node
+from aaiclick.orchestration.nodes import drain_node as drain_node
+from aaiclick.orchestration.nodes import get_node as get_node
+from aaiclick.orchestration.nodes import list_nodes as list_nodes
+from aaiclick.orchestration.nodes import remove_node as remove_node
+from aaiclick.orchestration.nodes import uncordon_node as uncordon_node
 from aaiclick.orchestration.operators import create_result_collector as create_result_collector
 from aaiclick.orchestration.operators import filter as filter
 from aaiclick.orchestration.operators import foreach as foreach
 from aaiclick.orchestration.operators import map as map
 from aaiclick.orchestration.operators import reduce as reduce
+from aaiclick.orchestration.queries.cached_results import clear_cache as clear_cache
+from aaiclick.orchestration.queries.cached_results import list_cache as list_cache
 from aaiclick.orchestration.queries.dead_letters import list_dead_letters as list_dead_letters
 from aaiclick.orchestration.queries.dead_letters import replay_dead_letter as replay_dead_letter
 from aaiclick.orchestration.queries.expectations import Unmet as Unmet
@@ -75,6 +87,7 @@ from aaiclick.orchestration.queries.health import Health as Health
 from aaiclick.orchestration.queries.health import health_check as health_check
 from aaiclick.orchestration.queries.job_graphs import get_job_graph as get_job_graph
 from aaiclick.orchestration.queries.job_graphs import list_job_tasks as list_job_tasks
+from aaiclick.orchestration.queries.leases import load_task_lease as load_task_lease
 from aaiclick.orchestration.queries.log_following import follow_job_logs as follow_job_logs
 from aaiclick.orchestration.queries.log_following import follow_log as follow_log
 from aaiclick.orchestration.queries.log_following import read_job_logs as read_job_logs
@@ -82,6 +95,7 @@ from aaiclick.orchestration.queries.metrics import collect_metrics as collect_me
 from aaiclick.orchestration.queries.metrics import render_metrics as render_metrics
 from aaiclick.orchestration.queries.pending import why_pending as why_pending
 from aaiclick.orchestration.queries.short_ids import find_id as find_id
+from aaiclick.orchestration.queries.task_list import list_tasks as list_tasks
 from aaiclick.orchestration.registered_jobs import disable_job as disable_job
 from aaiclick.orchestration.registered_jobs import enable_job as enable_job
 from aaiclick.orchestration.registered_jobs import get_registered_job as get_registered_job
@@ -92,11 +106,17 @@ from aaiclick.orchestration.registered_jobs import register_job as register_job
 from aaiclick.orchestration.registered_jobs import run_job as run_job
 from aaiclick.orchestration.registered_jobs import upsert_registered_job as upsert_registered_job
 from aaiclick.orchestration.results.task_results import TaskResult as TaskResult
+from aaiclick.orchestration.rules.cache_policies import Cache as Cache
+from aaiclick.orchestration.rules.cache_policies import CacheMode as CacheMode
 from aaiclick.orchestration.rules.failed import Failed as Failed
 from aaiclick.orchestration.rules.metrics import Metrics as Metrics
+from aaiclick.orchestration.rules.nodes import NodeState as NodeState
+from aaiclick.orchestration.rules.nodes import NodeStatus as NodeStatus
 from aaiclick.orchestration.rules.pending import Blocker as Blocker
 from aaiclick.orchestration.rules.pending import Pending as Pending
 from aaiclick.orchestration.rules.pending import Reason as Reason
+from aaiclick.orchestration.rules.placement import PlacementConstraints as PlacementConstraints
+from aaiclick.orchestration.rules.placement import satisfies_placement as satisfies_placement
 from aaiclick.orchestration.rules.retries import RetryPolicy as RetryPolicy
 from aaiclick.orchestration.rules.schedules import BackfillStatus as BackfillStatus
 from aaiclick.orchestration.rules.schedules import FireOutcome as FireOutcome
@@ -134,6 +154,9 @@ __all__ = [
     "Backfill",
     "BackfillStatus",
     "Blocker",
+    "Cache",
+    "CacheEntry",
+    "CacheMode",
     "Check",
     "CircularDependencyError",
     "Context",
@@ -151,10 +174,15 @@ __all__ = [
     "JobStatus",
     "Metrics",
     "MissedRuns",
+    "NodeDescription",
+    "NodeInfo",
+    "NodeState",
+    "NodeStatus",
     "Overlap",
     "PRESERVATION_FULL",
     "PRESERVATION_NONE",
     "Pending",
+    "PlacementConstraints",
     "PlannedTime",
     "PreservationMode",
     "Reason",
@@ -167,6 +195,7 @@ __all__ = [
     "TaskError",
     "TaskFactory",
     "TaskResult",
+    "TaskSkipped",
     "TaskStatus",
     "TimeState",
     "Unmet",
@@ -183,9 +212,11 @@ __all__ = [
     "cancel_job",
     "cancel_requested",
     "claim_next_task",
+    "clear_cache",
     "clear_task",
     "collect_metrics",
     "compute_job_stats",
+    "cordon_node",
     "count_jobs",
     "count_live_workers",
     "create_job",
@@ -193,6 +224,7 @@ __all__ = [
     "create_task",
     "deregister_worker",
     "disable_job",
+    "drain_node",
     "drain_worker",
     "enable_job",
     "filter",
@@ -212,6 +244,7 @@ __all__ = [
     "get_job_graph",
     "get_job_result",
     "get_logs_dir",
+    "get_node",
     "get_registered_job",
     "get_runs_for_task",
     "get_task",
@@ -222,20 +255,24 @@ __all__ = [
     "job",
     "job_test",
     "list_backfills",
+    "list_cache",
     "list_dead_letters",
     "list_fires",
     "list_job_errors",
     "list_job_expectations",
     "list_job_tasks",
     "list_jobs",
+    "list_nodes",
     "list_registered_jobs",
     "list_task_expectations",
+    "list_tasks",
     "list_workers",
     "load_child_groups",
     "load_group_tasks",
     "load_job_groups",
     "load_job_result",
     "load_job_tasks",
+    "load_task_lease",
     "map",
     "next_runs",
     "orch_context",
@@ -247,13 +284,16 @@ __all__ = [
     "register_job",
     "register_type",
     "register_worker",
+    "remove_node",
     "render_metrics",
     "replay_dead_letter",
     "resolve_job_config",
     "retry_failed_tasks",
     "run_job",
+    "satisfies_placement",
     "show_job_result",
     "task",
+    "uncordon_node",
     "upsert_registered_job",
     "wait_for_job",
     "wait_for_this",

@@ -86,14 +86,16 @@ async def backfill_job(
     """
     how = _how(force, failed)
     if type(parallel) is not int or not 1 <= parallel <= PARALLEL_MAX:
-        rule = f"a whole number from 1 to {PARALLEL_MAX}"
+        rule = f"it must be a whole number from 1 to {PARALLEL_MAX}"
         raise InputError(field="parallel", value=shorten(parallel), rule=rule, hint="")
     given = check_kwargs(kwargs, "kwargs")
 
     async def work(session: Session) -> Backfill:
         entry, (begins, ends), times = await _plan(session, name, start, end)
         if not times:
-            raise InputError(field="start", value=begins.isoformat(), rule="no time of the schedule is in it", hint="")
+            raise InputError(
+                field="start", value=begins.isoformat(), rule="the range contains no time of the schedule", hint=""
+            )
         facts = {
             "registered_job_id": entry.id,
             "schedule": entry.schedule,
@@ -116,10 +118,10 @@ async def backfill_job(
 def _how(force: object, failed: object) -> dict[str, bool]:
     for field, value in (("force", force), ("failed", failed)):
         if type(value) is not bool:
-            raise InputError(field=field, value=shorten(value), rule="True or False", hint="")
+            raise InputError(field=field, value=shorten(value), rule="it must be True or False", hint="")
     if force and failed:
-        hint = "With force, all times run again; with failed, only those that failed."
-        raise InputError(field="force", value=True, rule="it does not go with failed", hint=hint)
+        hint = "force runs all times again; failed runs only those that failed."
+        raise InputError(field="force", value=True, rule="it cannot be combined with failed", hint=hint)
     return {"force": bool(force), "failed_only": bool(failed)}
 
 
@@ -138,7 +140,7 @@ async def _plan(
     times = list(islice(fires_within(parse_schedule(entry.schedule), zone, begins, ends), BACKFILL_MAX + 1))
     if len(times) > BACKFILL_MAX:
         rule = f"the range has more than {BACKFILL_MAX} times"
-        raise InputError(field="end", value=ends.isoformat(), rule=rule, hint="Take a shorter one.")
+        raise InputError(field="end", value=ends.isoformat(), rule=rule, hint="Use a shorter range.")
     return entry, (begins, ends), times
 
 

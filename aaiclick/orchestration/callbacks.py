@@ -16,8 +16,10 @@ from aaiclick.data.typing.schema import VALUE
 from aaiclick.data.typing.types import clock_of_type, read_type
 from aaiclick.errors import EntrypointError, InputError, SignatureMismatch
 from aaiclick.orchestration.decorators import TaskFactory
+from aaiclick.orchestration.rules.naming.executor_names import PYTHON
 from aaiclick.orchestration.rules.validation import shorten
 from aaiclick.orchestration.submitting.entrypoints import entrypoint_of, kind_of, path_of, resolve, unwrap
+from aaiclick.orchestration.submitting.executors import executor_in
 
 log = logging.getLogger("aaiclick")
 
@@ -57,7 +59,7 @@ def _refuse_generator(name: str, function: Any) -> None:
     `foreach` would do nothing, and `filter` would keep every row.
     """
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        cause = "it has yield: calling it for a row does nothing and gives a generator"
+        cause = "it is a generator function: a call for a row would run nothing"
         raise EntrypointError(entrypoint=name, cause=cause, hint="Return a value, or a list of values.")
 
 
@@ -81,7 +83,7 @@ def refuse_nothing(callback: Callback) -> None:
     """Raise EntrypointError if the annotation of a callback of `map` says that it returns None."""
     annotations = getattr(unwrap(callback), "__annotations__", {})
     if annotations.get("return", typing.Any) in (None, "None"):
-        cause = "map needs what it returns, and it returns None"
+        cause = "map needs its result, and it returns None"
         raise EntrypointError(entrypoint=entrypoint_of(callback), cause=cause, hint="Use foreach.")
 
 
@@ -105,7 +107,12 @@ def load_callback(name: str) -> Loaded:
     """Import the callback of this name."""
     found = resolve(name)
     if kind_of(found) == "job":
-        raise EntrypointError(entrypoint=name, cause="it is a workflow (@job)", hint="Give a function, or a @task.")
+        raise EntrypointError(
+            entrypoint=name, cause="it is a workflow (@job), not a task", hint="Give a function, or a @task."
+        )
+    if (executor := executor_in(found)) != PYTHON:
+        cause = f"it runs by the executor {executor}, and operators call Python functions"
+        raise EntrypointError(entrypoint=name, cause=cause, hint="Make a task of it for each part.")
     options = {option: getattr(found, option) for option in _OPTIONS} if isinstance(found, TaskFactory) else {}
     return Loaded(name, unwrap(found), options)
 

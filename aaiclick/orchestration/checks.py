@@ -11,6 +11,7 @@ from aaiclick.backend import is_local
 from aaiclick.errors import EntrypointError, InputError, SubmitDuringImport, ValueExposed
 from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.models.submission import INSTEAD
+from aaiclick.orchestration.rules.naming.executor_names import PYTHON, executor_of, with_executor
 from aaiclick.orchestration.rules.validation import shorten
 from aaiclick.orchestration.rules.values.annotations import converted, hints_of
 from aaiclick.orchestration.submitting.entrypoints import (
@@ -21,6 +22,7 @@ from aaiclick.orchestration.submitting.entrypoints import (
     resolve,
     unwrap,
 )
+from aaiclick.orchestration.submitting.executors import executor_in
 from aaiclick.telemetry.masks import is_mentioned
 
 log = logging.getLogger("aaiclick")
@@ -37,21 +39,26 @@ def check_entrypoints(tasks: Iterable[Task]) -> None:
 
     Each combination of function and argument names is checked once. A module that is missing here may exist where
     workers run: that gives a warning, except in local mode. A `@job` is refused: it adds its graph only as the entry
-    task of a run (`run_job`, schedules).
+    task of a run (`run_job`, schedules). Tasks named by a text get the executor that the function was marked with.
     """
-    seen: set[tuple[str, frozenset[str]]] = set()
+    seen: dict[tuple[str, frozenset[str]], str] = {}
     for task in tasks:
-        names = frozenset(json.loads(task.kwargs_json))
-        if (task.entrypoint, names) in seen:
-            continue
-        seen.add((task.entrypoint, names))
-        found = find_entrypoint(task.entrypoint)
-        if found is None:
-            continue
-        if kind_of(found) == "job":
-            cause = "it is a workflow (@job), not a task"
-            raise EntrypointError(entrypoint=task.entrypoint, cause=cause, hint="Submit it by calling it.")
-        check_call(unwrap(found), names, task.entrypoint)
+        asked = task.entrypoint, frozenset(json.loads(task.kwargs_json))
+        if asked not in seen:
+            seen[asked] = _checked(*asked)
+        task.entrypoint = seen[asked]
+
+
+def _checked(entrypoint: str, names: frozenset[str]) -> str:
+    """Return the entrypoint with its executor; raise an error if it does not take arguments of these names."""
+    found = find_entrypoint(entrypoint)
+    if found is None:
+        return entrypoint
+    if kind_of(found) == "job":
+        cause = "it is a workflow (@job), not a task"
+        raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Submit it by calling it.")
+    check_call(unwrap(found), names, entrypoint)
+    return entrypoint if executor_of(entrypoint) != PYTHON else with_executor(executor_in(found), entrypoint)
 
 
 def find_entrypoint(entrypoint: str) -> Callable[..., Any] | None:
@@ -80,7 +87,7 @@ def check_defaults(function: Callable[..., Any], names: Iterable[str], entrypoin
 def check_kwargs(kwargs: Mapping[str, object] | None, field: str) -> dict[str, object]:
     """Return a copy of the arguments as a dict; raise InputError if they are no mapping."""
     if kwargs is not None and not isinstance(kwargs, Mapping):
-        raise InputError(field=field, value=shorten(kwargs), rule="a dict of arguments by their names", hint="")
+        raise InputError(field=field, value=shorten(kwargs), rule="it must be a dict of arguments by name", hint="")
     return dict(kwargs or {})
 
 

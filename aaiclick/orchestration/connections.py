@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aaiclick.backend import get_db_url
+from aaiclick.config import settings
+from aaiclick.errors import NoDatabase
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.bus import Bus
+    from aaiclick.orchestration.coordinator.contract import Coordinator, FrontDoor
     from aaiclick.orchestration.coordinator.direct import DirectCoordinator
+    from aaiclick.orchestration.coordinator.http.front_door import HttpFrontDoor
+    from aaiclick.orchestration.models.node_info import NodeDescription
     from aaiclick.orchestration.store.database import Database
 
 
@@ -53,6 +58,14 @@ class _Open:
         await self.database.close()
 
 
+class _Asking(NamedTuple):
+    """The open front door of a server."""
+
+    loop: asyncio.AbstractEventLoop
+    door: HttpFrontDoor
+
+
+_asking: ContextVar[_Asking | None] = ContextVar("aaiclick_asking", default=None)
 _open: ContextVar[_Open | None] = ContextVar("aaiclick_open", default=None)
 
 
@@ -71,11 +84,66 @@ async def coordinated() -> AsyncIterator[DirectCoordinator]:
 
 
 @asynccontextmanager
+async def kept_connection() -> AsyncIterator[None]:
+    """Keep one connection open for all calls inside; what they do not use is not imported."""
+    around: AbstractAsyncContextManager[object] = front_door() if settings().coordinator_urls else _opened()
+    async with around:
+        yield
+
+
+@asynccontextmanager
+async def front_door() -> AsyncIterator[FrontDoor]:
+    """Yield what a body may ask wherever it runs: the coordinator, or a server if AAICLICK_COORDINATOR_URL is set."""
+    if not settings().coordinator_urls:
+        async with _opened() as opened:
+            yield opened.coordinator
+        return
+    around = _asking.get()
+    if around is not None and around.loop is asyncio.get_running_loop():
+        yield around.door
+        return
+    from aaiclick.orchestration.coordinator.http.opening import opened_front_door  # here, to keep start-up light
+
+    door = await opened_front_door(settings())
+    _asking.set(_Asking(asyncio.get_running_loop(), door))
+    try:
+        yield door
+    finally:
+        _asking.set(around)
+        door.calls.close()
+
+
+@asynccontextmanager
+async def employed(node: NodeDescription | None = None) -> AsyncIterator[Coordinator]:
+    """Yield the coordinator of a worker: that of a server if AAICLICK_COORDINATOR_URL is set, else the database's.
+
+    `node` describes this machine, if it has to join first.
+    """
+    if not settings().coordinator_urls:
+        async with coordinated() as coordinator:
+            yield coordinator
+        return
+    from aaiclick.orchestration.coordinator.http.opening import opened_coordinator  # here, to keep start-up light
+
+    remote = await opened_coordinator(settings(), node)
+    try:
+        yield remote
+    finally:
+        remote.close()
+
+
+@asynccontextmanager
 async def _opened() -> AsyncIterator[_Open]:
     around = _open.get()
     if around is not None and around.loop is asyncio.get_running_loop():
         yield around
         return
+    if settings().coordinator_urls:
+        hint = (
+            "A task can create jobs, apply to them, wait for them and read their results; for anything else ask the "
+            "server's REST API, or unset the variable where there is a database."
+        )
+        raise NoDatabase(call="This", hint=hint)
     from aaiclick.orchestration.coordinator.machine_ids import provide_ids  # here, to keep start-up light
     from aaiclick.orchestration.store.database import Database  # here, to keep start-up light
 

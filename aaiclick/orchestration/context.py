@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from aaiclick.errors import NoContext
 from aaiclick.orchestration.checks import check_entrypoints, refuse_during_import
-from aaiclick.orchestration.connections import connected, coordinated
+from aaiclick.orchestration.connections import front_door, kept_connection
 from aaiclick.orchestration.gathering import Staging, around, gather, staging_around
 from aaiclick.orchestration.models import Group, Task
 from aaiclick.orchestration.models.node import Node
@@ -64,7 +64,9 @@ class Context:
         self._own_data: _OwnData | None = None
 
     async def __aenter__(self) -> Context:
-        connection: AbstractAsyncContextManager[Any] = nullcontext() if self._staging() is not None else connected()
+        connection: AbstractAsyncContextManager[Any] = (
+            nullcontext() if self._staging() is not None else kept_connection()
+        )
         await connection.__aenter__()
         self._own_data = self._own_data or _OwnData()
         self._entered.append(_Entered(asyncio.current_task(), connection, around.get()))
@@ -93,7 +95,7 @@ class Context:
         """
         refuse_during_import("apply(…)")
         if self.job_id is None:
-            raise NoContext(call="apply", hint="Say which job: Context(job_id=job.id).apply(…)")
+            raise NoContext(call="apply", hint="Name the job: Context(job_id=job.id).apply(…)")
         nodes = _as_nodes(items)
         if (staging := self._staging()) is not None:
             staging.stage(nodes)
@@ -101,7 +103,7 @@ class Context:
         submission = gather(self.job_id, nodes)
         if submission.tasks or submission.groups or submission.edges:
             check_entrypoints(submission.tasks)
-            async with coordinated() as coordinator:
+            async with front_door() as coordinator:
                 await submit_given(coordinator, submission)
         return items
 
@@ -153,7 +155,7 @@ def get_current_job_id() -> int:
     """Return the job id of the current context; raise NoContext if there is none or it has no job."""
     job_id = get_current_context().job_id
     if job_id is None:
-        raise NoContext(call="get_current_job_id", hint="The context around is not bound to a job.")
+        raise NoContext(call="get_current_job_id", hint="The enclosing context is not bound to a job.")
     return job_id
 
 

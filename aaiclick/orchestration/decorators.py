@@ -13,21 +13,25 @@ from aaiclick.config import settings
 from aaiclick.errors import EntrypointError, GraphError, InputError, RunningLoop
 from aaiclick.orchestration.blocking import in_running_loop
 from aaiclick.orchestration.checks import refuse_during_import
-from aaiclick.orchestration.connections import connected
+from aaiclick.orchestration.connections import front_door
 from aaiclick.orchestration.factories import digest, new_job, submit_job
 from aaiclick.orchestration.gathering import staging_around
 from aaiclick.orchestration.models import Job, PreservationMode, Task
 from aaiclick.orchestration.models.node import Node, collector, current_group
 from aaiclick.orchestration.results.task_results import TaskResult, encode_returned
+from aaiclick.orchestration.rules.cache_policies import CacheMode, CacheOption, Key, Remembering, cache_of
+from aaiclick.orchestration.rules.naming.executor_names import PYTHON, check_executor
 from aaiclick.orchestration.rules.options import JobOptions, TaskOptions
+from aaiclick.orchestration.rules.placement import Placement, needs_of
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.triggers import Trigger, When, check_when
 from aaiclick.orchestration.rules.type_variables import Given, P, R
 from aaiclick.orchestration.rules.validation import check_name, shorten
-from aaiclick.orchestration.rules.values.encoding import encode_kwargs
+from aaiclick.orchestration.rules.values.encoding import encode_kwargs, reference_in
 from aaiclick.orchestration.rules.values.shown_values import show_arguments
 from aaiclick.orchestration.rules.values.walk import BLOB_SETTING
 from aaiclick.orchestration.submitting.entrypoints import bind, entrypoint_of, kind_of
+from aaiclick.orchestration.submitting.result_keys import check_keys, portable
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models.job import AwaitableJob
@@ -54,15 +58,38 @@ class TaskFactory(Generic[P, Given]):
     critical: bool = True
     stop_when_cut_off: bool = True
     when: Trigger = When.ALL_COMPLETED
+    placement: Placement | None = None
+    executor: str = PYTHON
+    """What runs the body. With another than `python`, the function says by what it returns what that is to do."""
+    cache: CacheOption = None
+    idempotency_key: Key | None = None
 
     __aaiclick__ = "task"
+    _chosen = False
+    """Whether `.options(…)` gave `cache` or `idempotency_key`: then both are stored with the task."""
 
     def __post_init__(self) -> None:
         check_when(self.when)
+        needs_of(self.placement)
+        object.__setattr__(self, "executor", check_executor(self.executor))
+        check_keys(self.function, self.remembering)
+
+    @functools.cached_property
+    def remembering(self) -> Remembering:
+        """The options `cache` and `idempotency_key`, checked."""
+        return Remembering(cache_of(self.cache), self.idempotency_key)
 
     @functools.cached_property
     def entrypoint(self) -> str:
-        return entrypoint_of(self.function)
+        return entrypoint_of(self)
+
+    @property
+    def chosen_keys(self) -> dict[str, Any]:
+        """The options `cache` and `idempotency_key` if `.options(…)` gave one: they are stored with each task."""
+        if not self._chosen:
+            return {}
+        options = portable(self.remembering)
+        return {"cache": options.cache or False, "idempotency_key": options.idempotency_key}
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Given:
         made: Any = Task(
@@ -76,15 +103,19 @@ class TaskFactory(Generic[P, Given]):
             critical=self.critical,
             stop_when_cut_off=self.stop_when_cut_off,
             when=self.when,
+            placement=self.placement,
             references=False,
             chosen=True,
+            **self.chosen_keys,
         )
         stands_for: Given = made  # for type checkers: a task may be passed where its value is expected; see as_task
         return stands_for
 
     def options(self, **changes: Unpack[TaskOptions]) -> TaskFactory[P, Given]:
         """Return a copy of this factory with other options: `add.options(priority=5)(a=1, b=2)`."""
-        return _named(replace(self, **changes))
+        made = _named(replace(self, **changes))
+        object.__setattr__(made, "_chosen", self._chosen or not changes.keys().isdisjoint(("cache", "idempotency_key")))
+        return made
 
 
 @overload
@@ -94,8 +125,8 @@ def as_task(value: R) -> Task[R]: ...
 def as_task(value: Any) -> Task[Any]:
     """Return the same object, typed as a Task for type checkers: `as_task(save(x)) >> as_task(report())`."""
     if not isinstance(value, Task):
-        hint = "Give what a call of a function marked @task has given."
-        raise InputError(field="as_task", value=shorten(value), rule="a Task", hint=hint)
+        hint = "Pass the result of calling a function marked @task."
+        raise InputError(field="as_task", value=shorten(value), rule="it must be a Task", hint=hint)
     return value
 
 
@@ -135,8 +166,13 @@ class JobFactory(Generic[P, Given]):
     preservation_mode: PreservationMode | str | None = None
     timeout_s: float | None = None
     fail_fast: bool = False
+    placement: Placement | None = None
+    cache_mode: CacheMode | str = CacheMode.USE
 
     __aaiclick__ = "job"
+
+    def __post_init__(self) -> None:
+        needs_of(self.placement)
 
     @functools.cached_property
     def entrypoint(self) -> str:
@@ -154,7 +190,7 @@ class JobFactory(Generic[P, Given]):
     async def submit(self, /, *args: P.args, **kwargs: P.kwargs) -> Job[Given]:
         """Build the graph and commit it as a new job."""
         given = bind(self.function, args, kwargs)
-        async with connected():  # before the first id is made, so that ids come from those granted to this process
+        async with front_door():  # before the first id is made, so that ids come from those granted to this process
             job, nodes = await self.build(given)
             return await submit_job(job, nodes, whole=True)
 
@@ -171,14 +207,17 @@ class JobFactory(Generic[P, Given]):
             preservation_mode=self.preservation_mode,
             timeout_s=self.timeout_s,
             fail_fast=self.fail_fast,
+            cache_mode=self.cache_mode,
             reserved_for=reserved_for,
+            placement=self.placement,
         )
         nodes, returned = await self._gather(kwargs)
         job.result_json, named = encode_returned(returned)
         job.arguments = show_arguments(kwargs)
         if self.key is not None:
             given = dict(sorted(kwargs.items()))
-            asked = encode_kwargs(given, bytes_max=settings().blob_bytes_max, setting=BLOB_SETTING)
+            most = settings().blob_bytes_max
+            asked = encode_kwargs(given, bytes_max=most, mark=reference_in, setting=BLOB_SETTING)
             job.key_digest = digest([self.name, self.entrypoint, asked])
         return job, [*nodes, *named]
 
@@ -277,8 +316,8 @@ def _label(function: Function) -> str:
 
 def _refuse_marked(function: Function, decorator: str) -> None:
     if kind := kind_of(function):
-        cause = f"@{decorator} was put on what @{kind} made of it"
-        hint = "Mark it once; other options for a call come with .options(…)."
+        cause = f"@{decorator} was applied to a function that is already marked @{kind}"
+        hint = "Mark it once; set other options for a call with .options(…)."
         raise EntrypointError(entrypoint=_label(function), cause=cause, hint=hint)
 
 
@@ -288,5 +327,5 @@ def _refuse_nesting(label: str) -> None:
     In a running task a workflow may be called.
     """
     if collector.get() is not None and staging_around() is None:
-        cause = f"{label}(…) was called inside another workflow, and would be a job of its own"
-        raise GraphError(cause=cause, hint=f"To make its tasks part of this one, call {label}.function(…).")
+        cause = f"{label}(…) was called inside another workflow, and would create a separate job"
+        raise GraphError(cause=cause, hint=f"To add its tasks to this job, call {label}.function(…).")

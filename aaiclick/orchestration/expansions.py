@@ -7,7 +7,7 @@ from typing import Any
 from aaiclick.data.context import current_context
 from aaiclick.data.frames import Frame
 from aaiclick.data.objects import Object
-from aaiclick.data.row_parts.parts import Numbered, number_rows, size_bytes
+from aaiclick.data.row_parts.parts import Numbered, number_rows
 from aaiclick.data.views import View
 from aaiclick.errors import InputError
 from aaiclick.orchestration.callbacks import Loaded, load_callback, returned_fields
@@ -61,6 +61,10 @@ async def _expand_map(
         call["fields"] = fields
     if drop_none:
         call["drop_none"] = True
+    if verb == "map" and rows.count <= size:
+        return _part(
+            _map_part, callback, 0, {**call, "part": rows.part(0, rows.count), "rows": [0, rows.count], "only": True}
+        )
     with Group("parts") as parts:
         for number, start in enumerate(range(0, rows.count or 1, size)):
             stop = min(start + size, rows.count)
@@ -77,7 +81,7 @@ async def _usual_size(rows: Numbered) -> int:
     """
     run = staging_around() if rows.count > PART_ROWS else None
     slots = 1 if run is None else await run.slots()
-    return part_rows(rows.count, slots, await size_bytes(rows))
+    return part_rows(rows.count, slots, rows.size_bytes)
 
 
 def _part(make: TaskFactory, callback: Loaded, number: int, kwargs: dict[str, object]) -> Task:
@@ -87,7 +91,7 @@ def _part(make: TaskFactory, callback: Loaded, number: int, kwargs: dict[str, ob
 async def _readable(obj: Any) -> Frame:
     """Return an Object or View unchanged; make an Object of other values."""
     if obj is None:
-        rule = "an operator needs an Object, a View, or values that make one"
+        rule = "it must be an Object, a View, or values that make one"
         raise InputError(field="obj", value=shorten(obj), rule=rule, hint="")
     return obj if isinstance(obj, Frame) else await (await current_context()).create_object_from_value(obj)
 
@@ -106,7 +110,7 @@ async def _nothing(verb: str, like: View | None, fields: Types) -> Object | None
         return None
     if fields and verb == "map":
         return await (await current_context()).create_object(schema_of(fields))
-    assert like is not None, "one of the two is known"
+    assert like is not None, "either the input or its size is known"
     return await like.materialize()
 
 

@@ -13,27 +13,38 @@ from aaiclick.config import settings
 from aaiclick.errors import InputError
 from aaiclick.ids import new_id
 from aaiclick.orchestration.checks import check_entrypoints, refuse_during_import
-from aaiclick.orchestration.connections import coordinated
+from aaiclick.orchestration.connections import front_door
 from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import Group, Job, PreservationMode, RegisteredJob, RunType, Task
 from aaiclick.orchestration.models.node import Node
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.results.task_results import encode_returned
+from aaiclick.orchestration.rules.cache_policies import CacheMode, CacheOption, Key, Remembering, cache_of
+from aaiclick.orchestration.rules.naming.executor_names import PYTHON, check_executor, with_executor
+from aaiclick.orchestration.rules.placement import Placement, needs_of
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.triggers import Trigger, When
-from aaiclick.orchestration.rules.validation import check_key, check_name, check_seconds, shorten
+from aaiclick.orchestration.rules.validation import check_key, check_name, check_seconds, check_status, shorten
 from aaiclick.orchestration.rules.values.shown_values import show_arguments
-from aaiclick.orchestration.submitting.entrypoints import path_of
+from aaiclick.orchestration.submitting.entrypoints import path_of, unwrap
+from aaiclick.orchestration.submitting.result_keys import check_keys, portable
 from aaiclick.orchestration.submitting.submitted_objects import submit_given
 from aaiclick.telemetry.traces import RunKey, Step, tracing
 
 log = logging.getLogger("aaiclick")
 
 
+JSON_FIELDS = frozenset(
+    ("entrypoint", "executor", "kwargs", "name", "max_retries", "priority", "timeout_s", "placement")
+)
+"""The fields of a task in JSON."""
+
+
 def create_task(
-    callback: str | Callable[..., Any],
+    callback: str | Callable[..., Any] | None = None,
     kwargs: Mapping[str, object] | None = None,
     *,
+    executor: str | None = None,
     name: str | None = None,
     group_id: int | None = None,
     max_retries: int | None = None,
@@ -43,12 +54,22 @@ def create_task(
     critical: bool = True,
     stop_when_cut_off: bool = True,
     when: Trigger = When.ALL_COMPLETED,
+    placement: Placement | None = None,
+    cache: CacheOption = None,
+    idempotency_key: Key | None = None,
 ) -> Task:
-    """Make a task in memory, from an importable name (`"myapp.module.function"`) or a function."""
+    """Make a task in memory, from an importable name (`"myapp.module.function"`) or a function.
+
+    With an `executor`, what the function returns says what that is to do: for `shell`, a command. Without a function,
+    the kwargs say it: `create_task(executor="shell", kwargs={"argv": ["ls", "-l"]})`.
+
+    If neither `cache` nor `idempotency_key` is given, those of the function count, where it is marked `@task(…)`.
+    """
     if kwargs is not None and not isinstance(kwargs, Mapping):
-        raise InputError(field="kwargs", value=shorten(kwargs), rule="a dict of arguments by their names", hint="")
+        raise InputError(field="kwargs", value=shorten(kwargs), rule="it must be a dict of arguments by name", hint="")
+    chosen = _chosen(callback, cache, idempotency_key)
     return Task(
-        path_of(callback),
+        _entrypoint(callback, executor),
         kwargs,
         name=name,
         group_id=group_id,
@@ -58,9 +79,32 @@ def create_task(
         priority=priority,
         critical=critical,
         when=when,
+        placement=placement,
         chosen=True,
         stop_when_cut_off=stop_when_cut_off,
+        cache=None if chosen is None else chosen.cache or False,
+        idempotency_key=None if chosen is None else chosen.idempotency_key,
     )
+
+
+def _entrypoint(callback: str | Callable[..., Any] | None, executor: str | None) -> str:
+    if callback is None and executor is None:
+        rule = "it needs a function or its importable name, or executor=…"
+        raise InputError(field="create_task", value="neither", rule=rule, hint="")
+    chosen = PYTHON if executor is None else check_executor(executor)
+    if callback is None:
+        return path_of(with_executor(chosen, ""))
+    path = path_of(callback)
+    return path if executor is None else with_executor(chosen, path)
+
+
+def _chosen(callback: str | Callable[..., Any] | None, cache: CacheOption, key: Key | None) -> Remembering | None:
+    if cache is None and key is None:
+        return None
+    options = Remembering(cache_of(cache), key)
+    if callable(callback):
+        check_keys(unwrap(callback), options)
+    return portable(options)
 
 
 async def create_job(
@@ -74,6 +118,8 @@ async def create_job(
     preservation_mode: PreservationMode | str | None = None,
     timeout_s: float | None = None,
     fail_fast: bool = False,
+    placement: Placement | None = None,
+    cache_mode: CacheMode | str = CacheMode.USE,
 ) -> Job:
     """Create a job and commit it: with one entry (a name, a function or a Task), or with a list of tasks.
 
@@ -88,6 +134,8 @@ async def create_job(
         preservation_mode=preservation_mode,
         timeout_s=timeout_s,
         fail_fast=fail_fast,
+        placement=placement,
+        cache_mode=cache_mode,
     )
     if entry is not None:
         job.result_json, _ = encode_returned(nodes[0])
@@ -103,16 +151,20 @@ def _nodes(
     kwargs: Mapping[str, object] | None,
 ) -> list[Node]:
     if (entry is None) == (tasks is None):
-        raise InputError(field="create_job", value="entry and tasks", rule="exactly one of them is given", hint="")
+        raise InputError(
+            field="create_job", value="entry and tasks", rule="give exactly one of entry and tasks", hint=""
+        )
     if tasks is not None:
         if not isinstance(tasks, list | tuple):
             raise InputError(
-                field="tasks", value=shorten(tasks), rule="it is a list", hint="One task is given as entry."
+                field="tasks", value=shorten(tasks), rule="it must be a list", hint="Give a single task as entry."
             )
         return [_node(item) for item in tasks]
     if isinstance(entry, Task):
         if kwargs:
-            raise InputError(field="kwargs", value="given", rule="a Task has its own", hint="Give them to create_task.")
+            raise InputError(
+                field="kwargs", value="given", rule="a Task has its own arguments", hint="Pass them to create_task."
+            )
         return [entry]
     assert entry is not None
     return [create_task(entry, kwargs)]
@@ -121,11 +173,12 @@ def _nodes(
 def _node(item: Task | Group | Mapping[str, Any]) -> Node:
     if isinstance(item, Task | Group):
         return item
-    entrypoint = item.get("entrypoint") if hasattr(item, "get") else None
-    if not isinstance(entrypoint, str):
+    given = item if hasattr(item, "get") else {}
+    entrypoint = given.get("entrypoint")
+    if not isinstance(entrypoint, str) and (entrypoint is not None or not isinstance(given.get("executor"), str)):
         shape = '{"entrypoint": "module.function", "kwargs": {…}}'
-        raise InputError(field="tasks", value=shorten(item), rule=f"each is a Task, a Group or {shape}", hint="")
-    unknown = item.keys() - {"entrypoint", "kwargs", "name", "max_retries", "priority", "timeout_s"}
+        raise InputError(field="tasks", value=shorten(item), rule=f"each must be a Task, a Group or {shape}", hint="")
+    unknown = item.keys() - JSON_FIELDS
     if unknown:
         raise InputError(field="tasks", value=sorted(unknown), rule="it has no such fields", hint="")
     options = {field: value for field, value in item.items() if field not in ("entrypoint", "kwargs")}
@@ -140,15 +193,19 @@ def new_job(
     preservation_mode: PreservationMode | str | None = None,
     timeout_s: float | None = None,
     fail_fast: bool = False,
+    cache_mode: CacheMode | str = CacheMode.USE,
     reserved_for: int = 0,
+    placement: Placement | None = None,
 ) -> Job:
     """Make a job in memory; check its options and fill in defaults from the settings."""
     if type(priority) is not int or not -(2**31) < priority < 2**31:
-        raise InputError(field="priority", value=shorten(priority), rule="a whole number of 32 bits", hint="")
+        raise InputError(
+            field="priority", value=shorten(priority), rule="it must be a whole number of 32 bits", hint=""
+        )
     if timeout_s is not None:
         check_seconds(timeout_s, "timeout_s", "Leave it out for no limit.")
     if type(fail_fast) is not bool:
-        raise InputError(field="fail_fast", value=shorten(fail_fast), rule="True or False", hint="")
+        raise InputError(field="fail_fast", value=shorten(fail_fast), rule="it must be True or False", hint="")
     return Job(
         id=new_id(),
         name=check_name(name, "Job name"),
@@ -159,6 +216,8 @@ def new_job(
         timeout_s=settings().job_timeout_s if timeout_s is None else timeout_s,
         reserved_for=reserved_for,
         fail_fast=fail_fast,
+        needs=needs_of(placement),
+        cache_mode=check_status(cache_mode, CacheMode, "cache_mode"),
     )
 
 
@@ -172,7 +231,9 @@ def resolve_job_config(
     try:
         return PreservationMode(str(given).lower())
     except ValueError:
-        raise InputError(field="preservation_mode", value=shorten(given), rule="NONE or FULL", hint="") from None
+        raise InputError(
+            field="preservation_mode", value=shorten(given), rule="it must be NONE or FULL", hint=""
+        ) from None
 
 
 async def submit_job(job: Job, nodes: Iterable[Node], *, whole: bool = False) -> Job:
@@ -187,7 +248,7 @@ async def submit_job(job: Job, nodes: Iterable[Node], *, whole: bool = False) ->
         task.priority = task.priority or job.priority
     check_entrypoints(submission.tasks)
     began_ns = time.time_ns()  # for the span of the submission
-    async with coordinated() as coordinator:
+    async with front_door() as coordinator:
         stored = await submit_given(coordinator, submission)
     if stored.id == job.id:
         trace_submit(job, len(submission.tasks), began_ns)

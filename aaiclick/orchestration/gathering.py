@@ -82,14 +82,15 @@ class staged_in:
 
     def __enter__(self) -> None:
         self._gathering = collector.set(self._staging)
-        self._group = current_group.set(None)
+        self._group = None if current_group.get() is None else current_group.set(None)
         self._around = around.set(self._staging)
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is not None:
             self._staging.forget()
         collector.reset(self._gathering)
-        current_group.reset(self._group)
+        if self._group is not None:
+            current_group.reset(self._group)
         around.reset(self._around)
 
 

@@ -6,28 +6,30 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from aaiclick.errors import Conflict, NotFound, WaitTimeout
+from aaiclick.config import settings
+from aaiclick.errors import NotFound, WaitTimeout
 from aaiclick.orchestration.blocking import blocking, in_running_loop
-from aaiclick.orchestration.connections import connected, coordinated
+from aaiclick.orchestration.connections import connected, coordinated, front_door
 from aaiclick.orchestration.models import Dependency, Event, Group, Job, JobStatus, Task
 from aaiclick.orchestration.results.references import opened_here
 from aaiclick.orchestration.results.task_results import Results
+from aaiclick.orchestration.rules.job_stats import JobStats as JobStats
+from aaiclick.orchestration.rules.job_stats import stats_text
 from aaiclick.orchestration.rules.states import ENDED_JOB, TaskStatus
 from aaiclick.orchestration.rules.validation import (
     check_id,
     check_paging,
     check_seconds,
     check_status,
-    escape_for_terminal,
 )
+from aaiclick.orchestration.rules.values.encoding import encode_value
 from aaiclick.orchestration.rules.values.shown_values import RESULT_BYTES_MAX, ShownValue, show_value
+from aaiclick.orchestration.rules.values.walk import BLOB_SETTING
 from aaiclick.orchestration.store.reading import jobs as store
 from aaiclick.orchestration.store.reading.dead_letters import list_dead_letters
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.stored_results import FoundResults, read_named
 
 ERRORS_SHOWN = 5
 """How many failed tasks of a job are shown by default."""
@@ -39,7 +41,7 @@ LOOK_S_MIN, LOOK_S_MAX = 0.02, 1.0
 async def get_job(job_id: int) -> Job | None:
     """Return the job as it is now; None if there is none with this id."""
     wanted = check_id(job_id, "job id")
-    async with coordinated() as coordinator:
+    async with front_door() as coordinator:
         return await coordinator.job(wanted)
 
 
@@ -89,7 +91,7 @@ async def wait_for_job(
         check_seconds(timeout_s, "timeout_s", "Leave it out to wait for as long as it takes.")
     began, pause_s = time.monotonic(), LOOK_S_MIN
     seen: tuple[JobStatus, int] | None = None
-    async with coordinated() as coordinator:
+    async with front_door() as coordinator:
         while True:
             job = await coordinator.job(wanted)
             if job is None:
@@ -188,6 +190,20 @@ async def show_job_result(job_id: int, length_max: int = RESULT_BYTES_MAX) -> Sh
     return show_value(await _result(check_id(job_id, "job id"), importing=False), length_max)
 
 
+async def get_opened_result(job_id: int) -> Any:
+    """Return the job's result like `get_job_result`, but without importing modules of the user."""
+    return await _result(check_id(job_id, "job id"), importing=False)
+
+
+async def encode_job_result(job_id: int) -> str:
+    """Return the job's result as `encode_value` writes it, with the results of the tasks that it names.
+
+    No module of the user is imported. References to Objects are plain dicts, as `get_job_result` returns them.
+    """
+    value = await _result(check_id(job_id, "job id"), importing=False)
+    return encode_value(value, path="result", bytes_max=settings().blob_bytes_max, setting=BLOB_SETTING)
+
+
 async def get_job_result(job: Job | int) -> Any:
     """Return what the workflow function returned; tasks and groups in it are replaced by their results.
 
@@ -198,40 +214,13 @@ async def get_job_result(job: Job | int) -> Any:
 
 
 async def _result(job_id: int, *, importing: bool) -> Any:
-    async with connected() as database:
-        text, found = await database.read(lambda session: _read_result(session, job_id))
-    opened = await opened_here([text, *found.texts.values()])
-    return Results(found.texts, found.members, found.outputs, opened, importing).decode(text)
-
-
-async def _read_result(session: Session, job_id: int) -> tuple[str | None, FoundResults]:
-    job = await store.get_job(session, job_id)
-    if job is None:
-        raise NotFound(what="job", field="id", value=job_id, hint="List them with: aaiclick job list")
-    if job.status != JobStatus.COMPLETED:
-        cause = f"it is {job.status}" + (f" ({job.error})" if job.error else "")
-        raise Conflict(what=f"The result of job {job_id}", verb="read", cause=cause, hint="")
-    return job.result_json, FoundResults() if job.result_json is None else await read_named(session, [job.result_json])
+    async with front_door() as coordinator:
+        found = await coordinator.result_of(job_id)
+    opened = await opened_here([found.text, *found.texts.values()])
+    return Results(found.texts, found.members, found.outputs, opened, importing).decode(found.text)
 
 
 # ---------------------------------------------------------------- statistics
-
-
-@dataclass(slots=True, frozen=True)
-class JobStats:
-    """The counts and times of a job."""
-
-    job_id: int
-    name: str
-    status: str
-    total_tasks: int
-    completed_tasks: int
-    by_status: dict[str, int]
-    error: str | None
-    queued_s: float | None
-    """Seconds from its creation to its first claim; None before that."""
-    duration_s: float | None
-    """Seconds from its first claim to its end; None before that."""
 
 
 async def compute_job_stats(job_id: int) -> JobStats:
@@ -261,22 +250,6 @@ async def compute_job_stats(job_id: int) -> JobStats:
 
 def _seconds(start: Any, end: Any) -> float | None:
     return None if start is None or end is None else float((end - start).total_seconds())
-
-
-def stats_text(stats: JobStats) -> str:
-    """Return statistics as lines of text for display."""
-    lines = [
-        f"job {stats.job_id}  {escape_for_terminal(stats.name)}  {stats.status}",
-        f"tasks {stats.completed_tasks}/{stats.total_tasks} completed",
-        *(f"  {count:>8}  {status}" for status, count in stats.by_status.items()),
-    ]
-    if stats.queued_s is not None:
-        lines.append(f"queued {stats.queued_s:.3f} s")
-    if stats.duration_s is not None:
-        lines.append(f"ran {stats.duration_s:.3f} s")
-    if stats.error:
-        lines.append(f"error {escape_for_terminal(stats.error)}")
-    return "\n".join(lines)
 
 
 async def print_job_stats(job_id: int) -> JobStats:

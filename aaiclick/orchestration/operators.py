@@ -61,7 +61,7 @@ def map(
     """
     given = _checked_fields(fields)
     if drop_none not in (True, False) or (drop_none and batch is True):
-        rule = "True or False; with batch=True the callback itself leaves rows out of its table"
+        rule = "it must be True or False; with batch=True the callback itself leaves out rows"
         raise InputError(field="drop_none", value=shorten(drop_none), rule=rule, hint="")
     more = {"drop_none": True} if drop_none else {}
     return _expanded("map", cbk, obj, partition, args, kwargs, batch=batch, fields=given, name=name, more=more)
@@ -133,7 +133,9 @@ async def create_result_collector(job_id: int | None, tasks: Any, *, name: str |
     else:
         items = list(tasks) if isinstance(tasks, list | tuple) else [tasks]
     if not all(isinstance(item, Task | Group) for item in items):
-        raise InputError(field="tasks", value=shorten(tasks), rule="Tasks and Groups, or a list of them", hint="")
+        raise InputError(
+            field="tasks", value=shorten(tasks), rule="it must be Tasks and Groups, or a list of them", hint=""
+        )
     label = name or "collect"
     made = Task(_gather_results.entrypoint, {"results": items}, name=label, references=False, chosen=True)
     return made if job_id is None else await Context(job_id).apply(made)
@@ -148,7 +150,7 @@ def _made_last(count: int, job_id: int | None) -> list[Task]:
     made = [node for node in staging if isinstance(node, Task)]
     if not 0 <= count <= len(made):
         rule = f"this task has made {len(made)}"
-        raise InputError(field="tasks", value=str(count), rule=rule, hint="Give their number, or the tasks.")
+        raise InputError(field="tasks", value=str(count), rule=rule, hint="Give their number, or the tasks themselves.")
     return made[len(made) - count :]
 
 
@@ -166,7 +168,7 @@ def _expanded(
     more: Mapping[str, object] | None = None,
 ) -> Group:
     if type(batch) is not bool:
-        raise InputError(field="batch", value=shorten(batch), rule="True or False", hint="")
+        raise InputError(field="batch", value=shorten(batch), rule="it must be True or False", hint="")
     size = _checked_partition(partition, 1)
     positional, named = _checked_arguments(args, kwargs)
     path = name_callback(cbk, 1, positional, named)
@@ -179,7 +181,7 @@ def _expanded(
 
 def _group(name: str, expand: TaskFactory, kwargs: dict[str, object]) -> Group:
     if kwargs["obj"] is None:
-        rule = "an Object, a View, or a task or group that gives one"
+        rule = "it must be an Object, a View, or a task or group that returns one"
         raise InputError(field="obj", value="None", rule=rule, hint="")
     with Group(name) as group:
         group.output = expand(**kwargs)
@@ -194,17 +196,21 @@ def _checked_partition(partition: object, least: int) -> int | None:
     if partition is None:
         return None
     if type(partition) is not int or not least <= partition <= PARTITION_MAX:
-        rule = f"a number of rows, {least} or more"
-        raise InputError(field="partition", value=shorten(partition), rule=rule, hint="Leave it out for a usual size.")
+        rule = f"it must be a number of rows, {least} or more"
+        raise InputError(
+            field="partition", value=shorten(partition), rule=rule, hint="Leave it out for the default size."
+        )
     return partition
 
 
 def _checked_arguments(args: object, kwargs: object) -> tuple[list[object], dict[str, object]]:
     if not isinstance(args, list | tuple):
-        raise InputError(field="args", value=shorten(args), rule="a tuple of arguments", hint="For one, write (x,).")
+        raise InputError(
+            field="args", value=shorten(args), rule="it must be a tuple of arguments", hint="For one, write (x,)."
+        )
     named = {} if kwargs is None else kwargs
     if not isinstance(named, Mapping) or not all(isinstance(key, str) for key in named):
-        raise InputError(field="kwargs", value=shorten(kwargs), rule="a dict of arguments by their names", hint="")
+        raise InputError(field="kwargs", value=shorten(kwargs), rule="it must be a dict of arguments by name", hint="")
     return list(args), dict(named)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from aaiclick.data.context import current_context
@@ -48,12 +48,29 @@ async def _map_part(
     batch: bool,
     fields: Types,
     drop_none: bool = False,
-) -> dict[str, Any] | None:
-    """Make a table of what the callback returns for the rows of a part.
+    only: bool = False,
+) -> dict[str, Any] | Object | None:
+    """Make a table of what the callback returns for the rows of a part. The `only` part returns it as the Object.
 
     None if it returned nothing and no type is known, so that no table can be made.
     """
-    callback = load_callback(cbk)
+    made = await _mapped(load_callback(cbk), part, key, rows, args, kwargs, batch, fields, drop_none)
+    if only:
+        return await _joined([] if made is None else [made])
+    return None if made is None else {"rows": made.rows, "untyped": dict(made.untyped)}
+
+
+async def _mapped(
+    callback: Loaded,
+    part: View,
+    key: str,
+    rows: list[int],
+    args: list[Any],
+    kwargs: dict[str, Any],
+    batch: bool,
+    fields: Types,
+    drop_none: bool,
+) -> Part | None:
     outputs: list[Output] = []
     if batch:
         returned = await call_once(callback, await part.arrow(), *args, **kwargs)
@@ -68,25 +85,28 @@ async def _map_part(
             if returned or not drop_none:
                 outputs.append(await asyncio.to_thread(_values_output, returned, fields, first, drop_none))
     if not outputs and fields:
-        return {"rows": await (await current_context()).create_object(schema_of(fields)), "untyped": {}}
+        return Part(await (await current_context()).create_object(schema_of(fields)))
     if not outputs:
         return None
-    made = await store(await current_context(), outputs, part.table)
-    return {"rows": made.rows, "untyped": dict(made.untyped)}
+    return await store(await current_context(), outputs, part.table)
 
 
 def _values_output(returned: list[Any], fields: Types, first: int, dropped: bool) -> Output:
     try:
         return output_of_values(returned, fields)
     except InputError as error:
-        without = ", without those that gave None" if dropped else ""
+        without = ", without those for which it returned None" if dropped else ""
         error.add_note(f"The rows of this part are counted from row {first} of the input{without}.")
         raise
 
 
 def _batch_output(callback: Loaded, returned: Any, fields: Types) -> Output:
     if returned is None:
-        refuse_returned(callback, "as a batch callback of map it returned None", "Return a table, or use foreach.")
+        refuse_returned(
+            callback,
+            "a batch callback of map must return a table, and it returned None",
+            "Return a table, or use foreach.",
+        )
     return output_of_table(returned, fields)
 
 
@@ -119,12 +139,12 @@ def _mask(callback: Loaded, returned: Any, count: int) -> list[Any] | None:
     if hasattr(returned, "column_names") or hasattr(returned, "columns") or isinstance(returned, Mapping):
         return None
     if returned is None or isinstance(returned, str | bytes) or not hasattr(returned, "__iter__"):
-        cause = f"as a batch callback of filter it gave {shorten(returned)}"
-        refuse_returned(callback, cause, "Give a truth for each row, or a table of the rows to keep.")
+        cause = f"as a batch callback of filter it returned {shorten(returned)}"
+        refuse_returned(callback, cause, "Return True or False for each row, or a table of the rows to keep.")
     truths = returned.to_pylist() if hasattr(returned, "to_pylist") else list(returned)
     if len(truths) != count:
-        cause = f"as a batch callback of filter it gave {len(truths)} truths for {count} rows"
-        refuse_returned(callback, cause, "Give one for each row, or a table of the rows to keep.")
+        cause = f"as a batch callback of filter it returned {len(truths)} values for {count} rows"
+        refuse_returned(callback, cause, "Return one value for each row, or a table of the rows to keep.")
     return truths
 
 
@@ -169,12 +189,17 @@ async def _collect(parts: list[dict[str, Any] | None], like: View | None = None,
     types: some of them may not be known here.
     """
     found = [Part(part["rows"], part["untyped"]) for part in parts if part is not None]
-    if like is None and not found:
-        rule, hint = "nothing tells the type of its values", "Give it with fields=…, or return empty tables."
+    return await _joined(found) if like is None else await fill(await shaped(like, shape).materialize(), found)
+
+
+async def _joined(parts: Sequence[Part]) -> Object:
+    """Return one Object with the rows of all parts: the table of an only part, if all its types are known."""
+    if not parts:
+        rule, hint = "the type of its values is unknown", "Give it with fields=…, or return empty tables."
         raise InputError(field="parts", value="[]", rule=rule, hint=hint)
-    if like is None:
-        return await join_parts(await current_context(), found)
-    return await fill(await shaped(like, shape).materialize(), found)
+    if len(parts) == 1 and not parts[0].untyped:
+        return parts[0].rows
+    return await join_parts(await current_context(), parts)
 
 
 @task("finish")
@@ -213,6 +238,6 @@ async def _reduce_part(
     await call_once(callback, rows, output, *args, **kwargs)
     await context.note("reduce", output.table, [each.name for each in tables_of(rows._relation)])
     if (count := await output.count()) != 1:
-        cause = f"it left {count} rows in its output, and reduce needs exactly one"
+        cause = f"it wrote {count} rows to its output, and reduce needs exactly one"
         refuse_returned(callback, cause, "Write: await output.insert(…), once.")
     return output

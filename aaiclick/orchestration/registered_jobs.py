@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 from aaiclick.config import settings
 from aaiclick.errors import InputError
@@ -18,9 +18,12 @@ from aaiclick.orchestration.models import Fire, Job, PreservationMode, Registere
 from aaiclick.orchestration.models.node import collector, current_group
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.results.task_results import encode_returned
+from aaiclick.orchestration.rules.cache_policies import CacheMode
 from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, previous_fire, with_offset
-from aaiclick.orchestration.rules.naming.untrusted_entrypoints import carried
+from aaiclick.orchestration.rules.lanes import canonical
+from aaiclick.orchestration.rules.naming.untrusted_entrypoints import carried, plain
 from aaiclick.orchestration.rules.options import EntryOptions
+from aaiclick.orchestration.rules.placement import needs_of
 from aaiclick.orchestration.rules.schedules import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
 from aaiclick.orchestration.rules.validation import NAME_LENGTH_MAX, check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.rules.values.encoding import encode_kwargs
@@ -29,7 +32,9 @@ from aaiclick.orchestration.rules.values.shown_values import show_arguments
 from aaiclick.orchestration.store.schedules import firing
 from aaiclick.orchestration.store.schedules import registered_jobs as store
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.submitting.entrypoints import check_call, kind_of, path_of
+from aaiclick.orchestration.submitting.decorated_options import OwnOptions, own_options, task_options
+from aaiclick.orchestration.submitting.entrypoints import check_call, path_of
+from aaiclick.orchestration.submitting.run_options import RunOptions
 from aaiclick.orchestration.submitting.submitted_objects import submit_given
 
 Entrypoint = str | Callable[..., Any]
@@ -56,7 +61,7 @@ async def register_job(
     Options are `timezone` ("UTC"), `missed_runs` ("none", "latest", "all"), `missed_max`, `overlap` ("allow", "skip",
     "queue"), `time_kwarg` (the parameter that receives a run's scheduled time; two names, such as "start,end", receive
     the interval that ends with it), `keep_last` (how many ended runs are kept, whatever their age; all others are
-    removed), `priority`, `timeout_s` and `fail_fast`. The last three default to the options of the `@job`.
+    removed), `priority`, `timeout_s`, `fail_fast` and `placement`. The last four default to the options of the `@job`.
     """
     refuse_during_import("Registering a job")
     facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, {**options})
@@ -131,7 +136,7 @@ async def list_fires(
     """Return the outcomes of an entry's times, the latest first; `before` is the last time of the previous page."""
     wanted, (count, start) = check_name(name, "Job name"), check_paging(limit, offset)
     if before is not None and before.utcoffset() is None:
-        raise InputError(field="before", value=shorten(before), rule="a datetime with a time zone", hint="")
+        raise InputError(field="before", value=shorten(before), rule="it must be a datetime with a time zone", hint="")
 
     async def work(session: Session) -> list[Fire]:
         entry = await store.get_registered_job(session, wanted)
@@ -146,21 +151,6 @@ async def list_fires(
 # ---------------------------------------------------------------- what an entry says, checked
 
 
-class _Own(NamedTuple):
-    """The options that a `@job` gives its runs."""
-
-    priority: int = 0
-    timeout_s: float | None = None
-    fail_fast: bool = False
-    preservation_mode: PreservationMode | str | None = None
-
-
-def _own_options(found: Any) -> _Own:
-    if kind_of(found) != "job":
-        return _Own()
-    return _Own(*(getattr(found, field) for field in _Own._fields))
-
-
 def _facts(
     name: str,
     entrypoint: Entrypoint,
@@ -171,7 +161,7 @@ def _facts(
 ) -> dict[str, Any]:
     """Check what was given for an entry, and return its row without the columns that the store fills in."""
     if unknown := sorted(options.keys() - OPTIONS):
-        hint = f"There are {', '.join(sorted(OPTIONS))}."
+        hint = f"The options are {', '.join(sorted(OPTIONS))}."
         raise InputError(field="options", value=", ".join(unknown), rule="there are no such options", hint=hint)
     path = carried(path_of(entrypoint))  # in a job that came from outside, the defaults may come from there too
     kwargs = check_kwargs(default_kwargs, "default_kwargs")
@@ -195,6 +185,7 @@ def _facts(
         "fail_fast": job.fail_fast,
         "time_kwarg": ",".join(time_names) or None,
         "keep_last": _kept(options.get("keep_last")),
+        "placement": needs_of(_or(options.get("placement"), own.placement)) or None,
         **_timing(options),
     }
 
@@ -204,7 +195,7 @@ def _timing(options: dict[str, Any]) -> dict[str, Any]:
     find_zone(zone)
     most = _or(options.get("missed_max"), MISSED_MAX_DEFAULT)
     if type(most) is not int or not 1 <= most <= MISSED_MAX:
-        rule = f"a whole number from 1 to {MISSED_MAX}"
+        rule = f"it must be a whole number from 1 to {MISSED_MAX}"
         raise InputError(field="missed_max", value=shorten(most), rule=rule, hint="")
     return {
         "timezone": zone,
@@ -219,7 +210,7 @@ def _kept(most: object) -> int | None:
         return None
     if type(most) is not int or not 1 <= most <= KEEP_LAST_MAX:
         hint = "Leave it out to keep runs by their age: AAICLICK_HISTORY_TTL."
-        rule = f"a whole number from 1 to {KEEP_LAST_MAX}"
+        rule = f"it must be a whole number from 1 to {KEEP_LAST_MAX}"
         raise InputError(field="keep_last", value=shorten(most), rule=rule, hint=hint)
     return most
 
@@ -237,25 +228,25 @@ def _time_names(given: object) -> list[str]:
             and len(",".join(names)) <= NAME_LENGTH_MAX
         ):
             return names
-    hint = "Write day for the time of a run, or start,end for its interval."
-    raise InputError(field="time_kwarg", value=shorten(given), rule="the name of a parameter, or of two", hint=hint)
+    hint = "Write one name such as day for the time of a run, or start,end for its interval."
+    raise InputError(field="time_kwarg", value=shorten(given), rule="it must name one or two parameters", hint=hint)
 
 
-def _check_entrypoint(path: str, kwargs: dict[str, object], time_names: list[str], *, complete: bool) -> _Own:
+def _check_entrypoint(path: str, kwargs: dict[str, object], time_names: list[str], *, complete: bool) -> OwnOptions:
     for name in time_names:
         if name in kwargs:
-            hint = "Take it out of the defaults."
-            raise InputError(field="time_kwarg", value=name, rule="its value is the time of each run", hint=hint)
+            hint = "Remove it from the defaults."
+            raise InputError(field="time_kwarg", value=name, rule="its value is set to the time of each run", hint=hint)
     found = find_entrypoint(path)
     if found is None:
-        return _Own()
+        return OwnOptions()
     check_defaults(found, {*kwargs, *time_names}, path, complete=complete)
-    return _own_options(found)
+    return own_options(found)
 
 
 def _flag(value: object, field: str) -> bool:
     if type(value) is not bool:
-        raise InputError(field=field, value=shorten(value), rule="True or False", hint="")
+        raise InputError(field=field, value=shorten(value), rule="it must be True or False", hint="")
     return value
 
 
@@ -275,23 +266,26 @@ async def run_job(
     key: str | None = None,
     priority: int | None = None,
     timeout_s: float | None = None,
+    cache_mode: CacheMode | str | None = None,
 ) -> Job:
     """Run a job now. If an entry has that name, the job is linked to it, and `kwargs` override its defaults.
 
     Without such an entry, `entrypoint` is required. A `@job` runs as the entry task: its graph is stored when that task
     has completed, and its return value is the job's result.
     """
-    return await _run(
-        submit_given, name, entrypoint, kwargs, preservation_mode, key=key, priority=priority, timeout_s=timeout_s
-    )
+    options = RunOptions(preservation_mode, key, priority, timeout_s, cache_mode)
+    return await _run(submit_given, name, entrypoint, kwargs, options)
 
 
 async def run_job_from_json(
     name: str, entrypoint: str | None, kwargs: Mapping[str, object] | None, **options: Any
 ) -> Job:
     """Run a job like `run_job`, with arguments from JSON (REST, MCP); refuse those too large for the database."""
-    return await _run(_submit_small, name, entrypoint, kwargs, **options)
+    return await _run(_submit_small, name, entrypoint, kwargs, RunOptions(**options))
 
+
+ENTRYS_OWN = ("priority", "timeout_s", "fail_fast", "preservation_mode")
+"""The options that an entry has of its own, in place of those of its `@job`."""
 
 Submitted = Callable[[Submitter, Submission], Awaitable[Job]]
 
@@ -301,11 +295,7 @@ async def _run(
     name: str,
     entrypoint: Entrypoint | None,
     kwargs: Mapping[str, object] | None,
-    preservation_mode: PreservationMode | str | None = None,
-    *,
-    key: str | None = None,
-    priority: int | None = None,
-    timeout_s: float | None = None,
+    options: RunOptions,
 ) -> Job:
     refuse_during_import("run_job(…)")
     wanted, given = check_name(name, "Job name"), check_kwargs(kwargs, "kwargs")
@@ -317,24 +307,26 @@ async def _run(
         found = find_entrypoint(path)
         if found is not None:
             check_call(found, arguments, path)
-        own = _own_options(found)
+        own = own_options(found)
+        needs = needs_of(own.placement)
         if entry is not None and entrypoint is None:
-            own = _Own(entry.priority, entry.timeout_s, entry.fail_fast, entry.preservation_mode)
+            own = own._replace(**{name: getattr(entry, name) for name in ENTRYS_OWN})
+            needs = canonical(entry.placement) if entry.placement else ""
         elif entry is not None and entry.preservation_mode is not None:
             own = own._replace(preservation_mode=entry.preservation_mode)
         job = new_job(
             wanted,
-            key=key,
-            priority=_or(priority, own.priority),
-            timeout_s=_or(timeout_s, own.timeout_s),
+            key=options.key,
+            priority=_or(options.priority, own.priority),
+            timeout_s=_or(options.timeout_s, own.timeout_s),
             fail_fast=own.fail_fast,
-            preservation_mode=preservation_mode or own.preservation_mode,
+            preservation_mode=options.preservation_mode or own.preservation_mode,
+            cache_mode=options.cache_mode or own.cache_mode or CacheMode.USE,
         )
-        submission = _submission(job, path, arguments)
+        job.needs, submission = needs, _submission(job, path, arguments, task_options(found))
         job.registered_job_id = None if entry is None else entry.id
-        if key is not None:
-            options = [priority, timeout_s and float(timeout_s), preservation_mode and job.preservation_mode]
-            job.key_digest = digest([wanted, path, submission.tasks[0].kwargs, options])
+        if job.key is not None:
+            job.key_digest = digest([wanted, plain(path), submission.tasks[0].kwargs, options.asked(job)])
         began_ns = time.time_ns()  # for the span of the submission
         stored = await submit(coordinator, submission)
     if stored.id == job.id:
@@ -371,6 +363,7 @@ def scheduled_run(entry: RegisteredJob, fire_at: datetime, kwargs: Mapping[str, 
         preservation_mode=resolve_job_config(registered=entry),
     )
     job.run_type, job.registered_job_id, job.scheduled_at = RunType.SCHEDULED, entry.id, fire_at
+    job.needs = canonical(entry.placement) if entry.placement else ""
     given = entry.default_kwargs | dict(kwargs or {})
     given |= zip(entry.time_names, _times(entry, fire_at), strict=True)
     return _small(_submission(job, entry.entrypoint, given))
@@ -381,16 +374,16 @@ def _times(entry: RegisteredJob, fire_at: datetime) -> list[datetime]:
     zone, names = find_zone(entry.timezone), entry.time_names
     moments = [fire_at] if names else []
     if len(names) == 2:
-        assert entry.schedule is not None, "what has no schedule does not fire"
+        assert entry.schedule is not None, "it has no schedule, so it never fires"
         moments.insert(0, previous_fire(parse_schedule(entry.schedule), zone, fire_at))
     return [with_offset(moment, zone) for moment in moments]
 
 
-def _submission(job: Job, path: str, kwargs: dict[str, Any]) -> Submission:
+def _submission(job: Job, path: str, kwargs: dict[str, Any], options: Mapping[str, Any] | None = None) -> Submission:
     """Return a submission with one entry task, whose result is the job's; it joins no graph that the caller builds."""
     around, group = collector.set(None), current_group.set(None)
     try:
-        task = Task(path, kwargs, priority=job.priority, references=False, chosen=True)
+        task = Task(path, kwargs, priority=job.priority, references=False, chosen=True, **(options or {}))
     finally:
         collector.reset(around)
         current_group.reset(group)

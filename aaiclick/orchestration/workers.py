@@ -9,23 +9,32 @@ from collections.abc import Sequence
 from aaiclick.errors import Conflict, InputError, NotFound
 from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.models import Claim, Worker, WorkerStatus
+from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.rules.validation import check_id, check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.store import workers as store
 from aaiclick.orchestration.store.reading import health
 
 
-async def register_worker(hostname: str | None = None, pid: int | None = None, name: str | None = None) -> Worker:
-    """Register a worker and begin its session; without arguments, for this process."""
+async def register_worker(
+    hostname: str | None = None,
+    pid: int | None = None,
+    name: str | None = None,
+    *,
+    node: NodeDescription | None = None,
+) -> Worker:
+    """Register a worker and begin its session; without arguments, for this process. `node` describes its machine."""
     host = check_name(socket.gethostname() if hostname is None else hostname, "hostname")
     process = _check_pid(os.getpid() if pid is None else pid)
     label = None if name is None else check_name(name, "Worker name")
     async with coordinated() as coordinator:
-        return await coordinator.register(hostname=host, pid=process, name=label)
+        return await coordinator.register(hostname=host, pid=process, name=label, node=node)
 
 
 def _check_pid(pid: object) -> int:
     if type(pid) is not int or not 0 < pid < 2**31:
-        raise InputError(field="pid", value=shorten(pid), rule="a whole number from 1 to 2147483647", hint="")
+        raise InputError(
+            field="pid", value=shorten(pid), rule="it must be a whole number from 1 to 2147483647", hint=""
+        )
     return pid
 
 
@@ -92,5 +101,5 @@ async def claim_next_task(worker_id: int) -> Claim | None:
         if not (await coordinator.beat(wanted)).alive:
             cause = "it has no session, or its session is over"
             raise Conflict(what=f"Worker {wanted}", verb="given a task", cause=cause, hint="Call register_worker().")
-        claims = await coordinator.claim(wanted, limit=1, begins=1)
+        claims = await coordinator.claim(wanted, limit=1, begins=1, lanes=None)
     return claims[0] if claims else None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class DeadLetterPage(TypedDict):
-    """Tasks that were given up, those of the newest jobs first. `next` is the `before` of the next page."""
+    """Tasks that failed for good, those of the newest jobs first. `next` is the `before` of the next page."""
 
     tasks: list[TaskAnswer]
     next: str | None

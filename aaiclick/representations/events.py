@@ -28,7 +28,7 @@ class EventAnswer(TypedDict):
 
 
 class EventPage(TypedDict):
-    """Events in order. `next` is the `after` of the next page: there may always be one."""
+    """Events in order. `next` is the `after` of the next page; more may always follow."""
 
     events: list[EventAnswer]
     next: Id

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class UnmetAnswer(TypedDict):
-    """What a run of a task expected of its data and did not find: `failed`, or `warned` only."""
+    """A data expectation that a run did not meet: `failed`, or only `warned`."""
 
     task_id: Id
     epoch: int

@@ -13,7 +13,7 @@ Facts = TypeVar("Facts", bound=Mapping[str, object])
 
 
 class Form:
-    """What a JSON schema says of a field besides its type. Only pydantic asks for it, where the server runs."""
+    """What a JSON schema says about a field besides its type. Only pydantic reads it, in the server."""
 
     def __init__(self, **facts: object) -> None:
         self.facts = facts
@@ -23,10 +23,10 @@ class Form:
 
 
 Id = Annotated[str, Form(pattern="^[0-9]{1,19}$", examples=["380467616543174656"])]
-"""A string: programs that read numbers as doubles would change the last digits."""
+"""A string, since programs that read numbers as doubles would change the last digits."""
 
 Time = Annotated[str, Form(format="date-time")]
-"""In ISO form with its offset, which is Z for UTC."""
+"""ISO 8601 with the offset, which is Z for UTC."""
 
 
 def facts_of(kind: type[Facts], thing: object, **known: object) -> Facts:

@@ -57,7 +57,7 @@ class GraphAnswer(TypedDict):
 
 
 class GraphTaskPage(TypedDict):
-    """Tasks of a job in the order in which they were made. `next` is the `after` of the next page."""
+    """Tasks of a job in the order of their creation. `next` is the `after` of the next page."""
 
     tasks: list[GraphTask]
     next: Id | None

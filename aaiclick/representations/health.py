@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 class CheckAnswer(TypedDict):
-    """One thing that was looked at."""
+    """One check and its outcome."""
 
     name: str
     ok: bool
-    state: Annotated[str, Form(description="ok, fail, or warn: ok, but something is missing, as the hint says.")]
+    state: Annotated[str, Form(description="ok, fail or warn; warn means that something is missing, as the hint says.")]
     detail: str
     hint: str
 
 
 class ReconcilerAnswer(TypedDict):
-    """What became of one of the leader's reconcilers: how often it ran, how much it did, what that took in all."""
+    """One of the leader's reconcilers: how often it ran, how much it did, and how long that took."""
 
     name: str
     runs: int
@@ -37,7 +37,7 @@ class ReconcilerAnswer(TypedDict):
 
 
 class HealthAnswer(TypedDict):
-    """Everything that was looked at."""
+    """All checks and their outcomes."""
 
     ok: bool
     checks: list[CheckAnswer]
@@ -45,7 +45,7 @@ class HealthAnswer(TypedDict):
 
 
 class Alive(TypedDict):
-    """Yes."""
+    """The process answers."""
 
     status: str
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -30,8 +30,9 @@ class JobAnswer(TypedDict):
     priority: int
     timeout_s: float | None
     fail_fast: bool
-    arguments: Annotated[dict[str, Any] | None, Form(description="What it was called with: shortened and masked.")]
-    scheduled_at: Annotated[Time | None, Form(description="The time of a schedule that it runs for.")]
+    cache_mode: str
+    arguments: Annotated[dict[str, Any] | None, Form(description="The arguments, shortened and masked.")]
+    scheduled_at: Annotated[Time | None, Form(description="The scheduled time that the job runs for.")]
     backfill_id: Id | None
     total_tasks: int
     completed_tasks: int
@@ -44,14 +45,15 @@ class JobAnswer(TypedDict):
 
 
 class JobPage(TypedDict):
-    """Jobs, the newest first. `next` is the `before` of the page after this; null on the last one."""
+    """Jobs, newest first. `next` is the `before` of the next page; null on the last page."""
 
     jobs: list[JobAnswer]
     next: Id | None
+    total: NotRequired[Annotated[int, Form(description="The number of all jobs that match, if it was asked for.")]]
 
 
 class TaskErrorAnswer(TypedDict):
-    """A task that failed: what was said, and where that was."""
+    """A failed task: its error and traceback."""
 
     task_id: Id
     name: str
@@ -60,18 +62,18 @@ class TaskErrorAnswer(TypedDict):
 
 
 class JobErrors(TypedDict):
-    """Tasks of a job that failed, with where they did; and what tasks expected of their data and did not find."""
+    """Failed tasks of a job, with their errors; and data expectations that were not met."""
 
     errors: list[TaskErrorAnswer]
     expectations: list[UnmetAnswer]
 
 
 class JobDetail(JobAnswer, JobErrors):
-    """A job with where it failed, as a command shows it at once."""
+    """A job with its errors."""
 
 
 class JobDetailWithResult(JobDetail):
-    """The same, with what the workflow returned."""
+    """A job with its errors and its result."""
 
     result: Any
     result_complete: bool
@@ -79,12 +81,19 @@ class JobDetailWithResult(JobDetail):
 
 
 class ResultAnswer(TypedDict):
-    """What a workflow returned. Of what is too large, `result` is the beginning of its JSON as a text."""
+    """The result of a job. If it is too large, `result` is the beginning of its JSON as a text."""
 
     job_id: Id
     result: Any
     complete: bool
-    size: Annotated[int, Form(description="How many characters its JSON has, or has at least.")]
+    size: Annotated[int, Form(description="The length of its JSON in characters, or a lower bound.")]
+
+
+class ExactResult(TypedDict):
+    """The result of a job in the encoding in which values travel exactly."""
+
+    job_id: Id
+    encoded: Annotated[Any, Form(description="null, or an envelope: a JSON value, and marks that say what it was.")]
 
 
 class Cancelled(TypedDict):
@@ -94,7 +103,7 @@ class Cancelled(TypedDict):
 
 
 class StatsAnswer(TypedDict):
-    """A job in numbers."""
+    """Statistics of a job."""
 
     job_id: Id
     name: str
@@ -112,9 +121,12 @@ def job_answer(job: Job) -> JobAnswer:
     return facts_of(JobAnswer, job)
 
 
-def job_page(jobs: Sequence[Job], limit: int | None) -> JobPage:
-    """Return a page of jobs."""
-    return JobPage(jobs=[job_answer(job) for job in jobs], next=next_id(jobs, limit))
+def job_page(jobs: Sequence[Job], limit: int | None, total: int | None = None) -> JobPage:
+    """Return a page of jobs, with the number of all if that is given."""
+    page = JobPage(jobs=[job_answer(job) for job in jobs], next=next_id(jobs, limit))
+    if total is not None:
+        page["total"] = total
+    return page
 
 
 def job_errors(found: Sequence[TaskError], unmet: Sequence[Unmet]) -> JobErrors:

@@ -12,20 +12,20 @@ from aaiclick.representations.fields import Form, Id
 class LogEnd(TypedDict):
     """The end of a log, or the part before it."""
 
-    text: Annotated[str, Form(description="What the task wrote; bytes that are no UTF-8 are replaced.")]
-    size: Annotated[int, Form(description="How many bytes the whole log has by now.")]
-    begins_at: Annotated[int, Form(description="From which byte of it this is.")]
+    text: Annotated[str, Form(description="The output of the task; bytes that are not UTF-8 are replaced.")]
+    size: Annotated[int, Form(description="The current size of the whole log in bytes.")]
+    begins_at: Annotated[int, Form(description="The position of the first byte of `text` in the log.")]
 
 
 class TaskLog(LogEnd):
-    """The log of an attempt at a task; of the newest one if no epoch was asked for."""
+    """The log of an attempt at a task; by default of the newest."""
 
     task_id: Id
     epoch: int | None
 
 
 class LogPiece(TypedDict):
-    """What was added to a log; of a job's, with the task."""
+    """A piece that was added to a log; for a job's log, with the task."""
 
     task_id: Id
     name: NotRequired[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
@@ -23,6 +23,15 @@ class BlockerAnswer(TypedDict):
     gate: str | None
 
 
+class NodeStandingAnswer(TypedDict):
+    """A node, and what keeps it from running a task; nothing, if `missing` is empty."""
+
+    name: str
+    status: str
+    state: str
+    missing: list[str]
+
+
 class PendingAnswer(TypedDict):
     """Why a task does not run: `line` says it in words, the rest for programs."""
 
@@ -41,8 +50,15 @@ class PendingAnswer(TypedDict):
     live_workers: int | None
     slots: int | None
     slots_taken: int | None
+    needs: dict[str, Any]
+    nodes: list[NodeStandingAnswer]
 
 
 def pending_answer(found: Pending) -> PendingAnswer:
     """Return what holds a task back."""
-    return facts_of(PendingAnswer, found, waits_for=[facts_of(BlockerAnswer, each) for each in found.waits_for])
+    return facts_of(
+        PendingAnswer,
+        found,
+        waits_for=[facts_of(BlockerAnswer, each) for each in found.waits_for],
+        nodes=[facts_of(NodeStandingAnswer, each) for each in found.nodes],
+    )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typing_extensions import TypedDict
 
 from aaiclick.orchestration.rules.values.shown_values import show_stored_arguments
 from aaiclick.representations.expectations import UnmetAnswer, unmet_answers
-from aaiclick.representations.fields import Id, Time, facts_of
+from aaiclick.representations.fields import Form, Id, Time, facts_of, id_text
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Run, Task
     from aaiclick.orchestration.queries.expectations import Unmet
+    from aaiclick.orchestration.store.reading.task_list import Found
 
 
 class TaskAnswer(TypedDict):
@@ -32,6 +33,7 @@ class TaskAnswer(TypedDict):
     max_retries: int
     generation: int
     priority: int
+    lane: int
     critical: bool
     stop_when_cut_off: bool
     when: str
@@ -43,12 +45,25 @@ class TaskAnswer(TypedDict):
     completed_at: Time | None
     run_after: Time | None
     error: str | None
+    idempotency_key: str
+    cache_outcome: Annotated[str | None, Form(description="`hit`, `miss` or `refresh` of a task that is cached.")]
+    cached_from_id: Annotated[Id | None, Form(description="The task whose run made the result, after a hit.")]
+
+
+class TaskPage(TypedDict):
+    """Tasks of all jobs. `next` is the `before` of the page after this; null on the last one.
+
+    A page looks through a bounded number of tasks: it may have fewer than were asked for, and yet a next one.
+    """
+
+    tasks: list[TaskAnswer]
+    next: Id | None
 
 
 class TaskDetail(TaskAnswer):
-    """A task, with its arguments, and where its last attempt failed that left a traceback.
+    """A task, with its arguments, and the traceback of its last attempt that left one.
 
-    `expectations`: what it expected of its data and did not find.
+    `expectations`: data expectations that were not met.
     """
 
     arguments: dict[str, Any]
@@ -57,11 +72,12 @@ class TaskDetail(TaskAnswer):
 
 
 class RunAnswer(TypedDict):
-    """An attempt at a task that ended."""
+    """An ended attempt at a task."""
 
     task_id: Id
     epoch: int
     attempt: int
+    generation: int
     worker_id: Id | None
     claimed_at: Time | None
     started_at: Time | None
@@ -72,13 +88,13 @@ class RunAnswer(TypedDict):
 
 
 class RunList(TypedDict):
-    """The attempts at a task that ended, the oldest first."""
+    """The ended attempts of a task, oldest first."""
 
     runs: list[RunAnswer]
 
 
 class Cleared(TypedDict):
-    """The tasks that will run again, or would (`dry_run`); those that were asked for come first."""
+    """The tasks that will run again, or would (`dry_run`); the requested tasks come first."""
 
     task_ids: list[Id]
     dry_run: bool
@@ -87,6 +103,11 @@ class Cleared(TypedDict):
 def task_answer(task: Task) -> TaskAnswer:
     """Return a task as JSON data."""
     return facts_of(TaskAnswer, task)
+
+
+def task_page(found: Found) -> TaskPage:
+    """Return a page of tasks."""
+    return TaskPage(tasks=[task_answer(task) for task in found.tasks], next=id_text(found.next))
 
 
 def task_detail(task: Task, traceback: str | None, unmet: Sequence[Unmet]) -> TaskDetail:

@@ -22,6 +22,8 @@ class WorkerAnswer(TypedDict):
     pid: int
     status: str
     concurrency: int
+    node_id: Id | None
+    cordoned: bool
     tasks_completed: int
     tasks_failed: int
     started_at: Time
@@ -30,7 +32,7 @@ class WorkerAnswer(TypedDict):
 
 
 class WorkerPage(TypedDict):
-    """Workers, the newest first. `next` is the `before` of the page after this; null on the last one."""
+    """Workers, newest first. `next` is the `before` of the next page; null on the last page."""
 
     workers: list[WorkerAnswer]
     next: Id | None

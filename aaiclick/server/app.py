@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -20,17 +21,22 @@ from aaiclick.server.auth.actors import Viewer
 from aaiclick.server.auth.middleware import AuthMiddleware
 from aaiclick.server.auth.refusals import Refusals
 from aaiclick.server.mcp import agents
+from aaiclick.server.node.road import NodeRoad
 from aaiclick.server.openapi import UNCHANGED, document, told
 from aaiclick.server.problems import on_error, on_http_error, on_validation_error
 from aaiclick.server.responses import answer
 from aaiclick.server.routes import (
     audit,
     backfills,
+    cache,
+    callbacks,
     dead_letters,
     events,
     health,
+    ids,
     jobs,
     metrics,
+    nodes,
     objects,
     registered_jobs,
     tasks,
@@ -40,7 +46,10 @@ from aaiclick.server.streaming.event_reader import EventReader
 from aaiclick.server.streaming.streams import Streams
 
 PREFIX = "/api/v1"
-ROOMS = (jobs, tasks, workers, registered_jobs, backfills, objects, dead_letters, events, audit, health)
+ROOMS = (
+    *(jobs, tasks, workers, nodes, registered_jobs, backfills, cache, objects, dead_letters),
+    *(events, audit, callbacks, ids, health),
+)
 
 
 def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) -> FastAPI:
@@ -64,7 +73,8 @@ def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) ->
     app.state.refusals = Refusals()
     app.state.mcp_write = settings().mcp_write if mcp_write is None else mcp_write
     app.router.routes.append(agents.route())
-    app.add_middleware(AuthMiddleware, hosts=(*hosts, *settings().server_hosts))
+    named = urlsplit(settings().server_url).netloc.lower()
+    app.add_middleware(AuthMiddleware, hosts=(*hosts, *settings().server_hosts, *([named] if named else ())))
     app.add_exception_handler(AaiclickError, on_error)
     app.add_exception_handler(HTTPException, on_http_error)
     app.add_exception_handler(RequestValidationError, on_validation_error)
@@ -75,7 +85,11 @@ def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) ->
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Keep the state's connection, and the data's once it was used, open for all requests."""
     app.state.streams, app.state.reader = Streams(), EventReader()
-    async with coordinated() as coordinator, kept_open(), agents.opened(app):
+    async with AsyncExitStack() as stack:
+        coordinator = await stack.enter_async_context(coordinated())
+        await stack.enter_async_context(kept_open())
+        await stack.enter_async_context(agents.opened(app))
+        app.state.node = await stack.enter_async_context(NodeRoad(coordinator, app.state.streams.ending))
         app.state.surroundings = contextvars.copy_context()
         refusals: Refusals = app.state.refusals
         beside = asyncio.gather(keep_ids(coordinator), app.state.reader.run(), refusals.run())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from aaiclick.errors import NotAllowed
-from aaiclick.orchestration import backfills
+from aaiclick.orchestration import backfills, nodes
 from aaiclick.orchestration.access.untrusted_entrypoints import already_trusted, converted_outside, from_outside
 from aaiclick.orchestration.jobs import cancel_job, retry_failed_tasks
 from aaiclick.orchestration.models import Job
+from aaiclick.orchestration.models.node_info import NodeInfo
+from aaiclick.orchestration.queries import cached_results
 from aaiclick.orchestration.queries.dead_letters import replay_dead_letter
 from aaiclick.orchestration.registered_jobs import (
     disable_job,
@@ -21,7 +25,9 @@ from aaiclick.orchestration.rules.secrets import secrets_in
 from aaiclick.orchestration.rules.validation import check_id, check_name, shorten
 from aaiclick.orchestration.tasks import clear_task
 from aaiclick.orchestration.workers import deregister_worker, drain_worker
+from aaiclick.representations.cached_results import CacheCleared
 from aaiclick.representations.jobs import Cancelled
+from aaiclick.representations.nodes import NodeAnswer, NodeRemoved, node_answer, node_removed
 from aaiclick.representations.schedules.backfills import BackfillAnswer, BackfillPlan, backfill_answer, backfill_plan
 from aaiclick.representations.schedules.registered_jobs import RegisteredJobAnswer, registered_job_answer
 from aaiclick.representations.tasks import Cleared, cleared
@@ -59,6 +65,7 @@ async def _run(
         key=asked.key,
         priority=asked.priority,
         timeout_s=asked.timeout_s,
+        cache_mode=asked.cache_mode,
     )
 
 
@@ -68,7 +75,7 @@ async def _refuse_others_secrets(name: str, entrypoint: str) -> None:
     if entry is None or plain(entry.entrypoint) == plain(entrypoint):
         return
     if any(secrets_in(entry.default_kwargs)):
-        cause, hint = "the registered job of that name passes secrets to another function", "Choose another name."
+        cause, hint = "the registered job with that name passes secrets to another function", "Choose another name."
         raise NotAllowed(what=f"A job called {shorten(name)} with this entrypoint", cause=cause, hint=hint)
 
 
@@ -79,7 +86,7 @@ async def cancel(who: Actor, job_id: str) -> Cancelled:
         cancelled = await cancel_job(wanted)
         if not cancelled:
             await the_job(job_id)
-            change.outcome = "nothing: it had ended"
+            change.outcome = "nothing: it had ended already"
     return Cancelled(cancelled=cancelled)
 
 
@@ -106,6 +113,14 @@ async def replay(who: Actor, task_id: str) -> Cleared:
     wanted = check_id(int(task_id), "task id")
     async with who.changes("replay", f"task {wanted}"):
         return cleared(await replay_dead_letter(wanted))
+
+
+async def clear_cache(who: Actor, which: request_models.ClearCache) -> CacheCleared:
+    """Remove remembered results: all, those of one function, or one entry."""
+    entry = None if which.entry_id is None else check_id(int(which.entry_id), "entry id")
+    named = "all" if which.entrypoint is None else shorten(which.entrypoint)
+    async with who.changes("clear cache", f"entry {entry}" if entry is not None else named):
+        return CacheCleared(removed=await cached_results.clear_cache(which.entrypoint, entry_id=entry))
 
 
 # ---------------------------------------------------------------- registered jobs
@@ -183,7 +198,7 @@ async def cancel_backfill(who: Actor, backfill_id: str) -> Cancelled:
     async with who.changes("cancel", f"backfill {wanted}") as change:
         cancelled = await backfills.cancel_backfill(wanted)
         if not cancelled:
-            change.outcome = "nothing: it had ended"
+            change.outcome = "nothing: it had ended already"
     return Cancelled(cancelled=cancelled)
 
 
@@ -203,3 +218,36 @@ async def stop(who: Actor, worker_id: str) -> Asked:
     async with who.changes("stop", f"worker {wanted}"):
         await the_worker(worker_id)
         return Asked(asked=await deregister_worker(wanted))
+
+
+# ---------------------------------------------------------------- nodes
+
+
+async def cordon_node(who: Actor, name: str) -> NodeAnswer:
+    """Let the workers of a node claim no more tasks."""
+    return await _to_node(who, "cordon", name, nodes.cordon_node)
+
+
+async def uncordon_node(who: Actor, name: str) -> NodeAnswer:
+    """Let the workers of a node claim tasks again."""
+    return await _to_node(who, "uncordon", name, nodes.uncordon_node)
+
+
+async def drain_node(who: Actor, name: str) -> NodeAnswer:
+    """Ask the workers of a node to finish and to leave."""
+    return await _to_node(who, "drain", name, nodes.drain_node)
+
+
+async def _to_node(who: Actor, verb: str, name: str, act: Callable[[str], Awaitable[NodeInfo]]) -> NodeAnswer:
+    check_name(name, "Node name")
+    async with who.changes(verb, f"node {name}"):
+        return node_answer(await act(name))
+
+
+async def remove_node(who: Actor, name: str, how: request_models.RemoveNode) -> NodeRemoved:
+    """Forget a node, and give to others what its workers still held."""
+    check_name(name, "Node name")
+    async with who.changes("remove", f"node {name}") as change:
+        removed = node_removed(name, await nodes.remove_node(name, force=how.force))
+        change.outcome = f"{removed['sessions']} sessions ended, {removed['freed']} runs given to others"
+    return removed

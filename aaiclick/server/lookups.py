@@ -6,6 +6,8 @@ from aaiclick.errors import NotFound
 from aaiclick.orchestration.backfills import get_backfill
 from aaiclick.orchestration.jobs import get_job
 from aaiclick.orchestration.models import Backfill, Job, RegisteredJob, Task, Worker
+from aaiclick.orchestration.models.node_info import NodeInfo
+from aaiclick.orchestration.nodes import get_node
 from aaiclick.orchestration.registered_jobs import get_registered_job
 from aaiclick.orchestration.rules.validation import shorten
 from aaiclick.orchestration.tasks import get_task
@@ -34,6 +36,14 @@ async def the_worker(text: str) -> Worker:
     if worker is None:
         raise NotFound(what="worker", field="id", value=text, hint="")
     return worker
+
+
+async def the_node(name: str) -> NodeInfo:
+    """The node of this name."""
+    node = await get_node(name)
+    if node is None:
+        raise NotFound(what="node", field="name", value=name, hint="")
+    return node
 
 
 async def the_backfill(text: str) -> Backfill:

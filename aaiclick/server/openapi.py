@@ -13,14 +13,14 @@ from aaiclick.server.problems import MEDIA_TYPE, Problem
 
 WHY = {
     400: "The body is not JSON.",
-    401: "There is no token, or one that does not count.",
-    403: "The token's role does not allow this; or a foreign Host or Origin.",
-    404: "There is no such thing.",
-    409: "It cannot be done in the state that the thing is in.",
+    401: "There is no token, or an invalid one.",
+    403: "The token's role does not allow this, or the Host or Origin is foreign.",
+    404: "It does not exist.",
+    409: "It cannot be done in the current state.",
     413: "The body, or the arguments in it, are too large.",
-    422: "Something that was given is not accepted; all of it is listed.",
-    429: "The token has too much under way; ask again later.",
-    500: "A fault of aaiclick.",
+    422: "Some of the input is not accepted; each fault is listed.",
+    429: "The token has too many requests under way; try again later.",
+    500: "A bug in aaiclick.",
     503: "A database cannot be reached or used now.",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -44,10 +45,13 @@ STATUS: dict[type[errors.AaiclickError], int] = {
 }
 """Each error is answered as the nearest of its ancestors here."""
 
-WAY_OUT = {404: "The lists tell what there is, such as GET /api/v1/jobs.", 422: SEE}
+WAY_OUT = {404: "List what exists, as with GET /api/v1/jobs.", 422: SEE}
 """What can be done, where the error itself does not say it."""
 
 RETRY_AFTER_S = 5
+
+FACT_MAX = 300
+"""Characters of a fact that is told by itself; `detail` tells longer ones."""
 
 WRONG_MAX = 100
 """So many wrong fields are listed: a body of unknown fields would be answered with ten times its size."""
@@ -67,7 +71,9 @@ class Problem(BaseModel):
     type: str = Field(examples=["urn:aaiclick:problem:NotFound"])
     title: str
     status: int
+    code: str = Field(examples=["idempotency_conflict"], description="The kind of error, for programs.")
     detail: str
+    facts: dict[str, str] | None = Field(default=None, description="The parts of `detail`, by name.")
     errors: list[WrongField] | None = None
 
 
@@ -82,6 +88,7 @@ def problem(status: int, kind: str, detail: str, more: Mapping[str, Any] | None 
         "type": f"urn:aaiclick:problem:{kind}",
         "title": _title(kind),
         "status": status,
+        "code": _title(kind).lower().replace(" ", "_"),
         "detail": escape_for_terminal(mask_secrets(detail)),
         **(more or {}),
     }
@@ -103,7 +110,16 @@ def problem_of(error: errors.AaiclickError) -> Response:
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         return fault()
     way_out = WAY_OUT.get(status, "") if error.facts.get("hint") == "" else ""
-    return problem(status, type(error).__name__, f"{error} {way_out}".rstrip())
+    facts = _told_facts(error)
+    return problem(status, type(error).__name__, f"{error} {way_out}".rstrip(), {"facts": facts} if facts else None)
+
+
+def _told_facts(error: errors.AaiclickError) -> dict[str, str]:
+    """Return the facts that the message of an error tells, as it tells them: what it masks is left out."""
+    told = escape_for_terminal(mask_secrets(str(error)))
+    named = {name for _, name, _, _ in string.Formatter().parse(type(error).__doc__ or "") if name}
+    facts = {name: escape_for_terminal(mask_secrets(str(error.facts[name]))) for name in named & error.facts.keys()}
+    return {name: text for name, text in sorted(facts.items()) if text and len(text) <= FACT_MAX and text in told}
 
 
 def refusal(error: errors.AaiclickError | HTTPException) -> Response:
@@ -117,7 +133,7 @@ def refusal(error: errors.AaiclickError | HTTPException) -> Response:
 
 def fault() -> Response:
     """A fault of ours: what it was is in the log."""
-    return problem(500, "Fault", "A fault of aaiclick; its log tells more.")
+    return problem(500, "Fault", "A bug in aaiclick; the server's log tells more.")
 
 
 # ---------------------------------------------------------------- for FastAPI

@@ -12,7 +12,7 @@ from aaiclick.orchestration.rules.validation import LIMIT_DEFAULT, LIMIT_MAX
 
 IdText = Annotated[str, Field(pattern="^[0-9]{1,19}$")]
 IdPath = Annotated[str, Path(pattern="^[0-9]{1,19}$", examples=["380467616543174656"])]
-Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX, description="How many at most.")]
+Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX, description="Return at most this many.")]
 
 
 MEMBERS_MAX = 50
@@ -52,57 +52,103 @@ Kwargs = Annotated[dict[str, Any], Field(max_length=ARGUMENTS_MAX)]
 class JobsQuery(_Asked):
     """Which jobs."""
 
-    status: str | None = Field(default=None, description="Only jobs of this status.")
+    status: str | None = Field(default=None, description="Only jobs with this status.")
     name_like: str | None = Field(
-        default=None, description="Only names like this: % stands for anything, _ for one character."
+        default=None, description="Only names that match this pattern: % stands for anything, _ for one character."
     )
-    before: IdText | None = Field(default=None, description="The `next` of the page before.")
+    before: IdText | None = Field(default=None, description="The `next` of the previous page.")
     limit: Limit = LIMIT_DEFAULT
+    total: bool = Field(default=False, description="Also count all jobs that match.")
+
+
+class ResultQuery(_Asked):
+    """In which form."""
+
+    exact: bool = Field(default=False, description="In the encoding in which values travel exactly, as clients read.")
 
 
 class JobTasksQuery(_Asked):
     """Which tasks of a job."""
 
+    status: str | None = Field(default=None, description="Only tasks with this status.")
+    after: IdText | None = Field(default=None, description="The `next` of the previous page.")
+    limit: Limit = LIMIT_DEFAULT
+
+
+class TasksQuery(_Asked):
+    """Which tasks."""
+
     status: str | None = Field(default=None, description="Only tasks of this status.")
-    after: IdText | None = Field(default=None, description="The `next` of the page before.")
+    name_like: str | None = Field(
+        default=None, description="Only names like this: % stands for anything, _ for one character."
+    )
+    node: str | None = Field(default=None, description="Only tasks that a node has, or had last, by its name.")
+    lane: int | None = Field(default=None, ge=0, lt=2**31, description="Only tasks of this lane.")
+    blocked: str | None = Field(default=None, description="placement: only ready tasks that no live node may run.")
+    before: IdText | None = Field(default=None, description="The `next` of the page before.")
     limit: Limit = LIMIT_DEFAULT
 
 
 class WorkersQuery(_Asked):
     """Which workers."""
 
-    status: str | None = Field(default=None, description="Only workers of this status.")
-    before: IdText | None = Field(default=None, description="The `next` of the page before.")
+    status: str | None = Field(default=None, description="Only workers with this status.")
+    before: IdText | None = Field(default=None, description="The `next` of the previous page.")
     limit: Limit = LIMIT_DEFAULT
+
+
+class NodesQuery(_Asked):
+    """Which nodes."""
+
+    state: str | None = Field(default=None, description="Only nodes of this state: open, cordoned or draining.")
+    status: str | None = Field(default=None, description="Only nodes of this status: healthy, stale or dead.")
+    pool: str | None = Field(default=None, description="Only nodes of this pool.")
+    after: str | None = Field(default=None, max_length=200, description="The `next` of the page before.")
+    limit: Limit = LIMIT_DEFAULT
+
+
+class RemoveNode(_Body):
+    """How to remove a node."""
+
+    force: bool = Field(default=False, description="Also if its workers are alive: only for one that is gone.")
 
 
 class PageQuery(_Asked):
     """Which page."""
 
-    before: IdText | None = Field(default=None, description="The `next` of the page before.")
+    before: IdText | None = Field(default=None, description="The `next` of the previous page.")
     limit: Limit = LIMIT_DEFAULT
 
 
 class FiresQuery(_Asked):
     """Which page."""
 
-    before: str | None = Field(default=None, max_length=40, description="The `next` of the page before.")
+    before: str | None = Field(default=None, max_length=40, description="The `next` of the previous page.")
     limit: Limit = LIMIT_DEFAULT
 
 
 class DeadLettersQuery(_Asked):
     """Which page."""
 
+    job_id: IdText | None = Field(default=None, description="Only tasks of this job.")
     before: str | None = Field(
-        default=None, pattern="^[0-9]{1,19}-[0-9]{1,19}$", description="The `next` of the page before."
+        default=None, pattern="^[0-9]{1,19}-[0-9]{1,19}$", description="The `next` of the previous page."
     )
+    limit: Limit = LIMIT_DEFAULT
+
+
+class CacheQuery(_Asked):
+    """Which remembered results."""
+
+    entrypoint: str | None = Field(default=None, max_length=500, description="Only those of this function.")
+    before: IdText | None = Field(default=None, description="The `next` of the page before.")
     limit: Limit = LIMIT_DEFAULT
 
 
 class EventsQuery(_Asked):
     """Which events."""
 
-    after: IdText | None = Field(default=None, description="The id of the last event that was seen; 0 for all.")
+    after: IdText | None = Field(default=None, description="The id of the last event seen; 0 for all events.")
     job_id: IdText | None = Field(default=None, description="Only events of this job.")
     limit: Limit = LIMIT_DEFAULT
 
@@ -110,7 +156,7 @@ class EventsQuery(_Asked):
 class StreamQuery(_Asked):
     """Which events."""
 
-    after: IdText | None = Field(default=None, description="Begin after this event; by default with what is new.")
+    after: IdText | None = Field(default=None, description="Begin after this event; by default with new events.")
     job_id: IdText | None = Field(default=None, description="Only events of this job.")
 
 
@@ -119,10 +165,10 @@ class LogsQuery(_Asked):
 
     epoch: int | None = Field(default=None, ge=0, lt=2**31, description="The attempt; by default the newest.")
     offset: int = Field(
-        default=0, gt=-(2**63), lt=2**63, description="From which byte; below 0 it counts from the end."
+        default=0, gt=-(2**63), lt=2**63, description="The first byte; a negative number counts from the end."
     )
-    limit: int = Field(default=1_000_000, ge=1, le=1_000_000, description="How many bytes at most.")
-    follow: bool = Field(default=False, description="Go on until the task ends, without a limit.")
+    limit: int = Field(default=1_000_000, ge=1, le=1_000_000, description="Return at most this many bytes.")
+    follow: bool = Field(default=False, description="Follow the log until the task ends, without a limit.")
 
 
 class RowsQuery(_Asked):
@@ -150,7 +196,7 @@ class QueryObject(_Body):
     """Which rows and columns of an Object."""
 
     columns: list[str] = Field(default_factory=list, max_length=1000, description="By default all.")
-    where: list[Where] = Field(default_factory=list, max_length=50, description="All of these hold.")
+    where: list[Where] = Field(default_factory=list, max_length=50, description="Conditions that all must hold.")
     order_by: list[OrderBy] = Field(default_factory=list, max_length=50)
     limit: Limit = LIMIT_DEFAULT
 
@@ -164,8 +210,23 @@ class RegisteredQuery(_Asked):
 class Clear(_Body):
     """How to clear."""
 
-    dry_run: bool = Field(default=False, description="Change nothing, and say which tasks it would be.")
-    upstream: bool = Field(default=False, description="Also what made tables that are needed and gone.")
+    dry_run: bool = Field(default=False, description="Change nothing, and return the tasks that would run again.")
+    upstream: bool = Field(
+        default=False, description="Also run again the tasks that made needed tables which are gone."
+    )
+
+
+class ClearCache(_Body):
+    """Which remembered results to remove; all, unless told which."""
+
+    entrypoint: str | None = Field(default=None, max_length=500, description="Only those of this function.")
+    entry_id: IdText | None = Field(default=None, description="Only this entry.")
+
+
+CacheModeText = Annotated[
+    str | None,
+    Field(description="`refresh` runs all bodies and remembers their results anew, `off` remembers nothing."),
+]
 
 
 class SubmitJob(_Body):
@@ -173,33 +234,35 @@ class SubmitJob(_Body):
 
     name: str
     entrypoint: str = Field(description="The importable name of a function marked @task or @job.")
-    kwargs: Kwargs = Field(default_factory=dict, description="Its arguments: plain data, never references.")
-    key: str | None = Field(default=None, description="The same key again gives the first job again.")
+    kwargs: Kwargs = Field(default_factory=dict, description="The arguments: plain data, never references.")
+    key: str | None = Field(default=None, description="A repeated key returns the first job again.")
     priority: int | None = None
     timeout_s: float | None = None
     preservation_mode: str | None = None
+    cache_mode: CacheModeText = None
 
 
 class RunRegistered(_Body):
     """A run of an entry, now."""
 
-    kwargs: Kwargs = Field(default_factory=dict, description="They go over the entry's defaults.")
-    key: str | None = Field(default=None, description="The same key again gives the first job again.")
+    kwargs: Kwargs = Field(default_factory=dict, description="They override the registered job's defaults.")
+    key: str | None = Field(default=None, description="A repeated key returns the first job again.")
     priority: int | None = None
     timeout_s: float | None = None
     preservation_mode: str | None = None
+    cache_mode: CacheModeText = None
 
 
 class CreateBackfill(_Body):
     """Which past times of an entry to run."""
 
     start: str = Field(description="A day (midnight in the entry's zone), or a time with its offset.")
-    end: str = Field(description="The same; it is not part of the range.")
-    parallel: int = Field(default=1, description="How many runs at a time.")
-    kwargs: dict[str, Any] = Field(default_factory=dict, description="They go over the entry's defaults.")
-    force: bool = Field(default=False, description="Run times again that have run.")
-    failed: bool = Field(default=False, description="Only run times again whose last run failed.")
-    dry_run: bool = Field(default=False, description="Change nothing, and say which times it would be.")
+    end: str = Field(description="The end of the range, in the same form; it is not included.")
+    parallel: int = Field(default=1, description="How many runs go on at the same time.")
+    kwargs: dict[str, Any] = Field(default_factory=dict, description="They override the registered job's defaults.")
+    force: bool = Field(default=False, description="Also run times that have run before.")
+    failed: bool = Field(default=False, description="Only run times whose last run failed.")
+    dry_run: bool = Field(default=False, description="Change nothing, and return the times that would run.")
 
 
 class RegisterJob(_Body):
@@ -216,11 +279,15 @@ class RegisterJob(_Body):
     overlap: str | None = None
     time_kwarg: str | None = Field(
         default=None,
-        description="The parameter that gets the time of each run; two, as in start,end, get its interval.",
+        description="The parameter that receives the time of each run; two, as in start,end, receive its interval.",
     )
     priority: int | None = None
     timeout_s: float | None = None
     fail_fast: bool | None = None
     keep_last: int | None = Field(
-        default=None, description="So many ended runs are kept, however old, and no others; else by their age."
+        default=None,
+        description="Keep this many ended runs, however old, and delete all others; by default runs are kept by age.",
+    )
+    placement: dict[str, Any] | str | None = Field(
+        default=None, description='Where its tasks may run: "memory_gb >= 32", or the fields of PlacementConstraints.'
     )

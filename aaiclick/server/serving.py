@@ -16,11 +16,12 @@ from aaiclick.orchestration.connections import connected
 from aaiclick.server.app import create_app
 from aaiclick.server.transport.access_log import mask_access_log
 from aaiclick.server.transport.addresses import is_any, listen, refuse_without_token, url_of
-from aaiclick.server.transport.connection_limits import bounded
+from aaiclick.server.transport.connection_limits import IDLE_S, bounded
 from aaiclick.server.transport.listener import Listener, hear_complaints
+from aaiclick.server.transport.tls import Tls
 
 BACKLOG = 512
-"""Connections that wait to be taken in; so many at most are taken in at a time."""
+"""Connections that may wait to be accepted; at most this many are accepted at a time."""
 
 END_S_MAX = 5
 """Seconds that requests get to end when the server is told to."""
@@ -60,8 +61,10 @@ async def serve(
     verbose: bool = False,
     given: socket.socket | None = None,
     mcp_write: bool | None = None,
+    tls: Tls | None = None,
 ) -> None:
     """Serve until a signal. `told` hears where, once it listens; `given` is a socket that listens already."""
+    secured = {} if tls is None else tls.options()
     async with connected():  # a database that is away or has another schema is told as such: uvicorn would exit with 3
         pass
     await refuse_without_token(given.getsockname()[0] if given else host)
@@ -70,6 +73,7 @@ async def serve(
     try:
         where = url_of(listening)
         hosts = () if is_any(listening) else (where.removeprefix("http://").rpartition(":")[0].lower(),)
+        where = where if tls is None else where.replace("http://", "https://", 1)
         app = create_app(hosts=hosts, mcp_write=mcp_write)
         config = uvicorn.Config(
             app,
@@ -77,12 +81,14 @@ async def serve(
             access_log=verbose,
             use_colors=False,  # else it asks stdout, which may be closed
             timeout_graceful_shutdown=END_S_MAX,
+            timeout_keep_alive=int(IDLE_S) + 5,  # connections are closed before that, in `bounded`
             server_header=False,
             date_header=True,
             proxy_headers=False,
             lifespan="on",
             ws="none",
             backlog=BACKLOG,
+            **secured,
             http=bounded(refused=lambda status: app.state.refusals.note(status, None)),
         )
         mask_access_log()

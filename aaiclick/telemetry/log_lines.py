@@ -28,7 +28,7 @@ def log_to_stderr(*, verbose: bool = False) -> None:
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     level = logging.getLevelNamesMapping()[chosen.log_level]
     logging.getLogger("aaiclick").setLevel(min(level, logging.INFO) if verbose else level)
-    remember_passwords((chosen.sql_url, chosen.ch_url))
+    remember_passwords((chosen.sql_url, chosen.ch_url, chosen.node_ch_url))
 
 
 def line_format(text: str, *, fields: bool = True) -> logging.Formatter:

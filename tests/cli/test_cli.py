@@ -133,7 +133,7 @@ print("loaded", *sorted(set(sys.modules) - before), file=sys.stderr)
 STATE = {"greenlet", "sqlalchemy", "typing_extensions"}
 """What a look at the state needs besides."""
 HELP_MODULES_MAX = 135
-LIST_MODULES_MAX = 445
+LIST_MODULES_MAX = 458
 
 
 def loaded_by(*typed: str) -> list[str]:
@@ -146,7 +146,7 @@ def loaded_by(*typed: str) -> list[str]:
 def test_help_loads_few_modules_and_no_command() -> None:
     loaded = loaded_by("--help")
     assert {name for name in loaded if name.startswith("aaiclick.cli.")} <= {
-        *("aaiclick.cli.commands", "aaiclick.cli.errors", "aaiclick.cli.output")
+        *("aaiclick.cli.afar", "aaiclick.cli.commands", "aaiclick.cli.errors", "aaiclick.cli.output")
     }
     assert len(loaded) <= HELP_MODULES_MAX
 

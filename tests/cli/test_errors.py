@@ -113,7 +113,7 @@ def failing(error: BaseException):
 
 def test_what_we_did_not_expect_says_so_and_how_to_see_more(capsys: pytest.CaptureFixture[str]) -> None:
     assert errors.run(failing(KeyError("gone"))) == 70
-    assert capsys.readouterr().err == "aaiclick: KeyError: 'gone' (a fault of aaiclick; see it with --debug)\n"
+    assert capsys.readouterr().err == "aaiclick: KeyError: 'gone' (a bug in aaiclick; --debug shows the traceback)\n"
 
 
 def test_each_class_has_its_exit_code() -> None:

@@ -14,7 +14,7 @@ from aaiclick.orchestration.bus.local import LocalBus, Room
 from aaiclick.orchestration.rules.naming.hints import ENDED, ORDERS, READY
 from tests.support.telling import hearer, tell_from_another_process
 
-WAIT_S_MAX = 30.0
+WAIT_S_MAX = 60.0
 """Long: who hears does not wait for it."""
 SILENCE_S = 0.1
 

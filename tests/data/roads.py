@@ -35,18 +35,19 @@ async def road(request: pytest.FixtureRequest, ch_url: str) -> AsyncIterator[Con
 class Web:
     """Pages by their paths; `/to/x` leads to `/x`."""
 
-    def __init__(self, url: str, pages: dict[str, str]) -> None:
-        self.url, self.pages = url, pages
+    def __init__(self, url: str, pages: dict[str, str], bodies: dict[str, bytes]) -> None:
+        self.url, self.pages, self.bodies = url, pages, bodies
 
 
 @pytest.fixture
 def web() -> Iterator[Web]:
     pages: dict[str, str] = {}
+    bodies: dict[str, bytes] = {}
 
     class Pages(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             leads = self.path.startswith("/to/")
-            found = pages.get(self.path, "").encode()
+            found = bodies.get(self.path, pages.get(self.path, "").encode())
             self.send_response(302 if leads else 200 if found else 404)
             self.send_header("Content-Length", str(len(found)))
             if leads:
@@ -61,6 +62,6 @@ def web() -> Iterator[Web]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield Web(f"http://127.0.0.1:{server.server_port}", pages)
+    yield Web(f"http://127.0.0.1:{server.server_port}", pages, bodies)
     server.shutdown()
     server.server_close()

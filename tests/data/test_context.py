@@ -50,7 +50,7 @@ async def test_a_name_stays_and_is_taken_once(context: Context) -> None:
 
 
 async def test_a_job_has_names_of_its_own(context: Context) -> None:
-    with pytest.raises(InputError, match="there is no job here"):
+    with pytest.raises(InputError, match="it is not called inside a job"):
         await context.open_object("own", scope="job")
     context.job_id = 7
     made = await context.create_object_from_value([7], name="own", scope="job")

@@ -47,11 +47,11 @@ async def test_an_object_is_stale_after_its_context() -> None:
 async def test_what_others_need_is_not_deleted(context: Context, numbers: Object) -> None:
     wrong: list[Any] = [numbers.limit(1), numbers + 1, 3]
     for what in wrong:
-        with pytest.raises(InputError, match="the name of an Object, or an Object"):
+        with pytest.raises(InputError, match="must be an Object, or the name of one"):
             await context.delete_object(what)
     opened = await context.open_reference(numbers.reference())
     assert isinstance(opened, Object)
-    for each, said in ((numbers, "refer to it"), (opened, "another context made it")):
+    for each, said in ((numbers, "refer to it"), (opened, "belongs to another context")):
         with pytest.raises(InputError, match=said):
             await context.delete_object(each)
     await asyncio.sleep(0)

@@ -29,7 +29,7 @@ def test_what_is_no_column_is_refused(sales: Object, chosen: object) -> None:
 
 
 def test_a_mask_is_no_column_but_the_hint_tells_where_to_go(sales: Object) -> None:
-    with pytest.raises(InputError, match="use where"):
+    with pytest.raises(InputError, match="Use where"):
         sales[sales["price"] > 1]  # type: ignore[index]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,28 @@ async def test_it_is_followed_so_many_steps(local: Path) -> None:
         assert {each.result for each in (await lineage(third, limit=2)).operations} == {third.table, second.table}
         assert len((await lineage(second, "both", limit=1)).operations) == 2
         assert first.table in {each.result for each in (await lineage(third)).operations}
+
+
+@pytest.mark.parametrize("column", [None, "x"])
+async def test_of_one_step_the_newest_are_kept(
+    local: Path, column: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules[Lineage.__module__]
+    monkeypatch.setattr(module, "AT_ONCE", 1)
+    monkeypatch.setattr(module, "PAGE", 2)
+    async with data_context(oplog=True):
+        first = await create_object_from_value({"x": [1, 2]})
+        each_time = [await first[["x"]].materialize() for _ in range(3)]
+        made = [each.table for each in each_time]
+        last = await concat(*each_time)
+
+        async def kept(of: str, direction: str, limit: int) -> list[str]:
+            found = await lineage(of, direction, column=column, limit=limit)
+            return [each.result for each in found.operations]
+
+        assert await kept(first.table, "forward", 2) == made[1:]
+        assert await kept(last.table, "backward", 3) == [*made[1:], last.table]
+        assert await kept(first.table, "forward", 9) == [*made, last.table]
 
 
 def told(found: Lineage, names: dict[str, str]) -> set[tuple[str, str, str]]:

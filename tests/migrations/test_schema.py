@@ -117,10 +117,10 @@ async def test_an_upgrade_that_was_killed_leaves_nothing_behind(sql_url: str) ->
 @pytest.mark.parametrize("dialect", ["mariadb"], indirect=True)
 async def test_on_mariadb_an_upgrade_that_was_killed_is_noticed_and_taken_up(sql_url: str) -> None:
     assert kill_half_way(sql_url) == -9
-    with pytest.raises(SchemaError, match=rf"half made .* needs {schema.HEAD}\. Run: aaiclick migrate upgrade head"):
+    with pytest.raises(SchemaError, match=rf"incomplete .* needs {schema.HEAD}\. Run: aaiclick migrate upgrade head"):
         await schema.check(sql_url)
     async with connecting.connect(sql_url, write=False) as connection:
-        with pytest.raises(SchemaError, match="half made"):
+        with pytest.raises(SchemaError, match="incomplete"):
             await schema.require_current(connection)
     await schema.upgrade(sql_url)
     await schema.check(sql_url)

@@ -109,6 +109,11 @@ def pipeline(n: int) -> Any:
     return [read(rows=total(rows=small)), read(rows=small)]
 
 
+@job("given rows")
+def given_rows(rows: Any) -> Any:
+    return read(rows=rows)
+
+
 @job("annotated")
 def annotated() -> Any:
     return wants(rows=plain())

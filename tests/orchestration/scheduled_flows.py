@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from aaiclick.orchestration import TaskResult, job, task
+from aaiclick.orchestration import PlacementConstraints, RetryPolicy, TaskResult, job, task
+
+
+@task(name="with care", max_retries=3, timeout_s=9, priority=4, critical=False)
+async def careful() -> int:
+    return 7
 
 
 @task
@@ -43,3 +48,15 @@ def nightly(x: int = 3) -> TaskResult:
 @job
 def single(x: int) -> int:
     return double(x=x)
+
+
+@task(
+    name="shown",
+    retry=RetryPolicy(2, delay_s=1),
+    timeout_s=9.5,
+    priority=4,
+    critical=False,
+    placement=PlacementConstraints(requires_capabilities={"gpu": "nvidia"}, max_parallel_per_node=2),
+)
+def told() -> None:
+    """A task with options of its own."""

@@ -272,7 +272,7 @@ async def test_a_group_that_was_let_go_before_it_was_stored_is_not_found() -> No
     job = await new_job()
     late = make("late")
     late.group_id = Group("nobody holds it").id
-    with pytest.raises(UnknownNode, match="which no one holds"):
+    with pytest.raises(UnknownNode, match="which does not exist"):
         await Context(job.id).apply(late)
     late.group_id = None
     await Context(job.id).apply(late)

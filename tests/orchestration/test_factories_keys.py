@@ -10,7 +10,7 @@ import pytest
 
 from aaiclick.config import reset_settings
 from aaiclick.errors import (
-    Conflict,
+    IdempotencyConflict,
 )
 from aaiclick.orchestration import (
     Group,
@@ -63,7 +63,7 @@ async def test_the_same_key_for_something_else_is_refused(local: Path, change: s
         return [first, second, group, *([as_task(flows.nothing())] if changed == "more" else [])]
 
     await create_job("g", tasks=body(), key="k")
-    with pytest.raises(Conflict, match="Use another key"):
+    with pytest.raises(IdempotencyConflict, match="Use another key"):
         await create_job("other" if change == "name" else "g", tasks=body(change), key="k")
     assert await count_jobs() == 1
 

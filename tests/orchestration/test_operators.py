@@ -190,14 +190,14 @@ async def test_map_of_nothing_is_an_empty_object(
 
 
 async def test_of_an_empty_list_comes_what_is_known_without_its_type(local: Path) -> None:
-    """A task that found nothing may say so: no Object can be made of that, for nothing tells the type of its values."""
+    """A task that found nothing may say so: no Object can be made of that, for the type of its values is unknown."""
     mapped = await result_of(await flows.apply_to.submit("map", HERE + "double", []))
     assert mapped == {"data": [], "types": {"value": "Int64"}}
     assert await result_of(await flows.each_of.submit([])) == [None]
     for verb, callback, said in (
         ("reduce", "total", "TypeError: reduce() of empty sequence with no initial value"),
-        ("map", "untyped", "nothing tells the type"),
-        ("filter", "is_even", "nothing tells the type"),
+        ("map", "untyped", "the type of its values is unknown"),
+        ("filter", "is_even", "the type of its values is unknown"),
     ):
         ended = await ajob_test(await flows.apply_to.submit(verb, HERE + callback, []))
         assert said in (ended.error or "")

@@ -21,7 +21,7 @@ __all__ = ["local"]
 @pytest.mark.parametrize("operator", [map, filter, foreach])
 def test_a_function_that_yields_is_refused(local: Path, operator: Any, callback: Any) -> None:
     """A call would do nothing, and give something that counts as true."""
-    with pytest.raises(EntrypointError, match="it has yield"):
+    with pytest.raises(EntrypointError, match="it is a generator function"):
         operator(callback, [1, 2])
 
 
@@ -42,7 +42,7 @@ async def test_a_batch_of_which_nothing_comes_needs_no_type(local: Path, callbac
 
 @pytest.mark.parametrize("callback", ["one_truth", "a_text"])
 async def test_a_batch_filter_gives_a_truth_for_each_row(local: Path, callback: str) -> None:
-    assert "Give a truth for each row" in await error_of("filter", callback, [1, 2, 3], batch=True)
+    assert "Return True or False for each row" in await error_of("filter", callback, [1, 2, 3], batch=True)
 
 
 async def test_rows_that_are_equal_or_none_are_rows_of_their_own(local: Path) -> None:

@@ -46,7 +46,7 @@ async def test_exactly_one_row_is_wanted_and_it_is_not_tried_again(
     monkeypatch.setenv("WORKER_MAX_RETRIES", "3")
     reset_settings()
     ended = await ajob_test(await flows.apply_one.submit("reduce", HERE + callback, 4))
-    assert f"{callback} cannot be run: it left {rows} rows in its output" in (ended.error or "")
+    assert f"{callback} cannot be run: it wrote {rows} rows to its output" in (ended.error or "")
     failed = [task for task in await get_tasks_for_job(ended.id) if task.status == "failed"]
     assert [(task.name, task.attempt, task.max_retries) for task in failed] == [("part 0", 1, 3)]
 

@@ -45,7 +45,7 @@ async def test_nothing_but_empty_lists_needs_a_type(local: Path) -> None:
     """Any type would do for these rows, and be wrong for those of tomorrow."""
     said = await error_of("map", "all_empty", [1, 2, 3], partition=2)
     assert "column value" in said
-    assert 'nothing but what is empty has no type. Give it: fields={"value": "Array(…)"}' in said
+    assert 'nothing but what is empty is unknown. Give it: fields={"value": "Array(…)"}' in said
     found = await applied("map", "all_empty", [1, 2, 3], partition=2, fields="Array(Int8)")
     assert found == {"data": [[], [], []], "types": {"value": "Array(Int8)"}}
     told = await applied("map", "told_empty", [1, 2, 3], partition=2)
@@ -55,7 +55,7 @@ async def test_nothing_but_empty_lists_needs_a_type(local: Path) -> None:
 async def test_bytes_are_refused_or_come_back(local: Path) -> None:
     said = await error_of("map", "as_bytes", [1, 2, 3], partition=2)
     assert "column value, row 0" in said
-    assert "its bytes are no text in UTF-8" in said
+    assert "its bytes are not a text in UTF-8" in said
     assert "column raw, row 0" in await error_of("map", "some_bytes", list(range(8)), partition=5)
     async with data_context():
         rows = await create_object_from_value([1, 2])

@@ -22,6 +22,7 @@ from aaiclick.orchestration import (
     enable_job,
     get_job_result,
     get_registered_job,
+    get_tasks_for_job,
     list_fires,
     list_registered_jobs,
     next_runs,
@@ -34,6 +35,7 @@ from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.models.node import collector
 from aaiclick.orchestration.registered_jobs import scheduled_run
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import arguments_from_outside
+from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store.tables import registered_jobs
 from tests.orchestration import scheduled_flows as flows
 from tests.support.front_door import local, state
@@ -68,7 +70,7 @@ async def test_an_entry_is_found_as_it_was_registered(state: str) -> None:
 
 async def test_a_name_is_registered_once(state: str) -> None:
     await register_job("a", PLAIN)
-    with pytest.raises(Conflict, match="there is one of that name"):
+    with pytest.raises(Conflict, match="a registered job has that name already"):
         await register_job("a", PLAIN)
     await register_job("A", PLAIN)
     assert [entry.name for entry in await list_registered_jobs()] in (["A", "a"], ["a", "A"])
@@ -224,6 +226,17 @@ async def test_without_an_entry_a_run_stands_alone(state: str) -> None:
     assert await get_job_result(job) == 8
 
 
+@pytest.mark.parametrize("registered", [False, True])
+async def test_the_options_of_a_task_hold_when_it_runs_by_name(state: str, registered: bool) -> None:
+    if registered:
+        await register_job("b", flows.careful)
+    job = await run_job("b", None if registered else "tests.orchestration.scheduled_flows.careful")
+    (entry,) = await get_tasks_for_job(job.id)
+    assert (job.priority, entry.priority, entry.name) == (4, 4, "with care")
+    assert (entry.retry, entry.timeout_s, entry.critical) == (RetryPolicy(3), 9, False)
+    assert (await run_job("b", flows.careful, priority=1)).priority == 1
+
+
 async def test_a_disabled_entry_runs_by_hand(local: object) -> None:
     await register_job("a", PLAIN, enabled=False)
     assert (await run_job("a")).registered_job_id is not None
@@ -286,7 +299,7 @@ async def test_a_key_makes_a_run_of_it_once(local: object) -> None:
     await register_job("a", PLAIN)
     first = await run_job("a", kwargs={"x": 1}, key="k")
     assert (await run_job("a", kwargs={"x": 1}, key="k")).id == first.id
-    with pytest.raises(Conflict, match="asked for something else"):
+    with pytest.raises(Conflict, match="submitted with other contents"):
         await run_job("a", kwargs={"x": 2}, key="k")
 
 
@@ -309,6 +322,20 @@ async def test_a_run_is_no_part_of_the_graph_around(local: object) -> None:
     finally:
         collector.reset(token)
     assert len(gathered) == 1
+
+
+async def test_a_run_goes_where_its_entry_or_its_workflow_says(state: str) -> None:
+    entry = await register_job("a", PLAIN, placement="gpu == nvidia")
+    assert entry.placement == {"where": [["gpu", "==", "nvidia"]]}
+    with pytest.raises(InputError, match="comparison"):
+        await register_job("b", PLAIN, placement="gpu")
+    job = await run_job("a")
+    (task,) = await get_tasks_for_job(job.id)
+    assert task.lane == job.lane != 0
+    own = await run_job("c", PLAIN)
+    assert own.lane == 0
+    await ajob_test(job)
+    assert await get_job_result(job) is not None
 
 
 # ---------------------------------------------------------------- scheduled runs

@@ -17,6 +17,7 @@ from aaiclick.orchestration.access.tokens import create_token
 from aaiclick.server.app import create_app
 from aaiclick.server.auth.refusals import Refusals
 
+ROLES = ("viewer", "operator", "author", "admin", "worker", "join")
 FLOWS = "tests.orchestration.sample_flows"
 
 
@@ -41,7 +42,7 @@ async def opened() -> AsyncIterator[Client]:
     app = built(tuple(settings().server_hosts))
     app.state.refusals, app.state.mcp_write = Refusals(), settings().mcp_write
     async with app.router.lifespan_context(app):
-        tokens = {role: (await create_token(role, role)).text for role in ("viewer", "operator", "author", "admin")}
+        tokens = {role: (await create_token(role, role)).text for role in ROLES}
         async with Client(transport=httpx.ASGITransport(app), base_url="http://localhost:8765/api/v1") as client:
             client.tokens, client.server = tokens, app
             client.headers.update(client.of("admin"))

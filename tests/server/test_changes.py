@@ -28,7 +28,7 @@ async def test_a_change_tells_who_what_and_how_it_went(who: Actor) -> None:
     assert (await changes.cancel(who, str(job.id)))["cancelled"] is False
     told = [(each.actor, each.verb, each.target, each.outcome) for each in await list_audit() if each.verb == "cancel"]
     target = f"job {job.id}"
-    assert told == [("ann", "cancel", target, "nothing: it had ended"), ("ann", "cancel", target, "done")]
+    assert told == [("ann", "cancel", target, "nothing: it had ended already"), ("ann", "cancel", target, "done")]
 
 
 @pytest.mark.parametrize("verb", ["retry", "clear"])

@@ -29,7 +29,7 @@ def test_every_route_tells_its_answers(method: str, path: str, facts: dict[str, 
     assert any(status.startswith("2") for status in answers)
     if not path.endswith("z"):
         assert {"401", "403", "413", "422", "500", "503"} <= answers.keys()
-        assert facts["security"] == [{"HTTPBearer": []}]
+        assert facts.get("security") == (None if "{token}" in path else [{"HTTPBearer": []}])
     if "{" in path and method == "get":
         assert "404" in answers
     if "requestBody" in facts:

@@ -50,8 +50,18 @@ def test_a_problem_has_its_name_for_programs_and_for_people() -> None:
         "type": "urn:aaiclick:problem:NotFound",
         "title": "Not found",
         "status": 404,
-        "detail": "No job with id 5. The lists tell what there is, such as GET /api/v1/jobs.",
+        "code": "not_found",
+        "detail": "No job with id 5. List what exists, as with GET /api/v1/jobs.",
+        "facts": {"field": "id", "value": "5", "what": "job"},
     }
+
+
+def test_what_is_masked_or_long_is_no_fact() -> None:
+    error = errors.InputError(field="password", value="hunter2 " + "x" * 400, rule="it is too long", hint="")
+    body = json.loads(bytes(problem_of(error).body))
+    assert body["facts"] == {"field": "password", "rule": "it is too long"}
+    told = json.dumps(json.loads(bytes(problem_of(errors.NotAuthenticated(cause="token=abc", hint="")).body)))
+    assert "abc" not in told
 
 
 @pytest.mark.parametrize("kind", [errors.InputError, errors.NotFound])
@@ -65,7 +75,7 @@ async def test_what_has_another_form_is_told_with_its_value_and_a_way_out(client
     said = problem_in(await client.get("/jobs", params={"limit": -1, "api_key": "hunter2"}), 422)["detail"]
     assert "limit: '-1': " in said
     assert ("api_key: ***" in said, "hunter2" in said) == (True, False)
-    assert said.endswith("/api/v1/openapi.json.")
+    assert said.endswith("/api/v1/openapi.json lists what is accepted.")
 
 
 def test_secrets_and_control_characters_do_not_pass() -> None:

@@ -17,6 +17,7 @@ from tests.simulation.checks import AT_REST, broken
 from tests.simulation.engine import left_over
 from tests.simulation.graphs import Graphs
 from tests.simulation.host import Call, Host, stale_beat
+from tests.simulation.places import Operator
 from tests.simulation.schedules import Schedules, missing
 from tests.simulation.state import Away, SimulatedDatabase
 from tests.simulation.world import World
@@ -50,7 +51,7 @@ class Fate:
         self.dice = world.dice
         self.database = SimulatedDatabase(world, Client())
         self.people = DirectCoordinator(self.database, draw=world.dice.random)
-        self.graphs = Graphs(world.dice, world.lanes)
+        self.graphs = Graphs(world.dice, world.lanes, is_placed=world.weather.placed)
         self.born = 0
         self.everyone: list[Host] = []
         base = {
@@ -73,6 +74,9 @@ class Fate:
         self.schedules = Schedules(self)
         if world.weather.schedules:
             base |= {self.schedules.switch: 1.5, self.schedules.set_back: 3.0}
+        operator = Operator(self)
+        if world.weather.placed:
+            base |= {operator.close_or_open: 2.0, operator.empty: 0.5, operator.remove: 1.0}
         self.weights: dict[Deed, float] = {deed: rate * self.dice.choice([0, 1, 1, 3]) for deed, rate in base.items()}
         self.weights |= {deed: 5.0 for deed in base if deed.__name__ in world.weather.favours}
         self.weights |= {deed: 0.0 for deed in base if deed.__name__ in world.weather.spares}
@@ -107,7 +111,7 @@ class Fate:
         world.is_calm, world.is_away = True, False
         world.note("fate", "calm from now on")
         for host in self.everyone:
-            host.worker.lanes = world.lanes
+            host.worker.lanes = None if world.weather.placed else world.lanes
             host.go_on(host.work)
             host.go_on(host.service)
         await self.more_hosts(calm=True)

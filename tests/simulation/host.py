@@ -22,12 +22,15 @@ from aaiclick.orchestration.execution.runs.run_services import RunServices
 from aaiclick.orchestration.execution.worker import TaskWorker
 from aaiclick.orchestration.models import Claim, Done, Failure, Group, Held, Orders, Receipt, Report, Task
 from aaiclick.orchestration.models import Worker as Registered
+from aaiclick.orchestration.models.cached import CacheAnswer, CacheKey
 from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.models.node import Edge
+from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.naming.hints import ORDERS, READY
 from tests.simulation.engine import kwargs_with
 from tests.simulation.loop import Gate
+from tests.simulation.places import node_of
 from tests.simulation.run_tables import RunTables
 from tests.simulation.state import Away, SimulatedDatabase
 from tests.simulation.world import BEGINNING, World
@@ -127,6 +130,9 @@ class FaultyCoordinator:
 
     async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
         return await self._send(lambda: self.inner.hold(claim, tables))
+
+    async def recall(self, claim: Claim, key: CacheKey) -> CacheAnswer:
+        return await self._send(lambda: self.inner.recall(claim, key))
 
     async def slots(self) -> int:
         return await self._send(self.inner.slots)
@@ -277,6 +283,7 @@ class Host:
             ScriptedExecutor(self.world, self),
             concurrency=dice.choice([1, 2, 4]),
             lanes=self._lanes(),
+            node=self._node(),
             grace_s=dice.choice([0.0, 5.0, 30.0]),
             max_tasks=dice.choice([None, None, None, 10]),
             clock=self.clock,
@@ -284,8 +291,13 @@ class Host:
         worker.on_session = self._attend
         return worker
 
-    def _lanes(self) -> Sequence[int]:
+    def _node(self) -> NodeDescription | None:
+        return node_of(self.number, is_calm=self.world.is_calm) if self.world.weather.placed else None
+
+    def _lanes(self) -> Sequence[int] | None:
         """Every third host serves all lanes; of the others, each serves some, in an order of its own."""
+        if self.world.weather.placed:
+            return None
         lanes, number = self.world.lanes, self.number
         return lanes if self.world.is_calm or number % 3 == 0 else lanes[:-1] if number % 3 == 1 else lanes[::-1][:2]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Coroutine, Iterator
 from typing import Any
 
@@ -26,10 +25,8 @@ def run(loop: VirtualLoop, work: Coroutine[Any, Any, Any]) -> Any:
 
 
 def test_an_hour_passes_at_once(loop: VirtualLoop) -> None:
-    began = time.monotonic()
-    run(loop, asyncio.sleep(HOUR_S))
+    run(loop, asyncio.sleep(HOUR_S))  # the test's own time limit ends it if the hour is real
     assert loop.time() == pytest.approx(HOUR_S)
-    assert time.monotonic() - began < HOUR_S / 100
 
 
 def test_waiting_for_what_never_comes_is_noticed(loop: VirtualLoop) -> None:

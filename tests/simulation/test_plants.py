@@ -11,7 +11,7 @@ from tests.simulation.plants import HARMLESS, MISTAKES, WEATHER, planted
 from tests.simulation.simulate import simulate
 from tests.simulation.world import Weather
 
-SEEDS_MAX = 60
+SEEDS_MAX = 90
 """Within how many seeds; most are found by one in two to four, some by one in forty."""
 
 FOUND_BY = {
@@ -30,7 +30,7 @@ FOUND_BY = {
     "consumers_that_do_not_wait_for_what_is_returned": 6,
     "unpin_at_start": 2,
     "references_that_end_with_the_claim": 2,
-    "claims_that_end_without_a_word": 53,
+    "claims_that_end_without_a_word": 65,
     "dropper_that_does_not_look": 6,
     "publication_without_pins": 4,
     "clear_that_pins_nothing": 1,

@@ -17,6 +17,7 @@ from aaiclick.orchestration.models import Claim, Receipt, Report
 from tests.simulation.checks import ALWAYS, ON_CHANGES, History, broken, recount, written
 from tests.simulation.engine import Engine, lacking
 from tests.simulation.loop import VirtualLoop
+from tests.simulation.places import misplaced
 from tests.simulation.state import Dialect, State
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Weather:
     """Whether there are registered jobs, which fire each minute."""
     lanes: bool = False
     """Whether tasks stand in several lanes, of which most hosts serve some."""
+    placed: bool = False
+    """Whether tasks say where they may run, hosts are of nodes that have this or that, and nodes are closed."""
 
 
 class World:
@@ -172,6 +175,9 @@ class World:
         self.note(party.name, f"{what} {', '.join(moves)}")
         for move in events:
             self.counts[move[4]] += 1
+        if self.weather.placed:
+            for found in misplaced(self.state, events):
+                self.fail(f"{found} (after {what} of {party.name})")
         for found in self._broken(party, self.loop.time() - asked):
             self.fail(f"{found} (after {what} of {party.name})")
 
@@ -200,12 +206,12 @@ class World:
                 self.counts["finishes although cut off"] += 1
         self.bodies[task] = [*(each for each in self.bodies.get(task, []) if each.is_alive), body]
 
-    def claimed(self, claims: Sequence[Claim], lanes: Sequence[int]) -> None:
+    def claimed(self, claims: Sequence[Claim], lanes: Sequence[int] | None) -> None:
         """Nobody is given a task of a lane that it does not serve."""
-        for claim in claims if not self.is_over else ():
+        for claim in claims if not self.is_over and lanes is not None else ():
             for lane in self.state.ids("SELECT lane FROM tasks WHERE id = ?", claim.task_id):
                 self.counts[f"claimed in lane {lane}"] += 1
-                if lane not in lanes:
+                if lanes is not None and lane not in lanes:
                     self.fail(f"a worker serves its lanes: {claim} of lane {lane} was given to one of {list(lanes)}")
 
     def received(self, worker: int, reports: Sequence[Report], receipt: Receipt) -> None:

@@ -179,7 +179,7 @@ def test_a_body_that_fails_with_what_failed_before_says_so() -> None:
     finished = job_test(flow)
     assert str(finished.error).startswith("TypeError: unsupported operand")
     (run,) = asyncio.run(get_runs_for_task(finished.tasks[1].id))
-    told = f"Its arguments hold what task {finished.tasks[0].id} failed with: ConnectionError: gone\n"
+    told = f"Its arguments contain the failure of task {finished.tasks[0].id}: ConnectionError: gone\n"
     assert str(run.traceback).endswith(told)
 
 

@@ -243,6 +243,7 @@ async def ask_server(cage: Cage) -> None:
         "{worker_id}": sorted({task.worker_id for task in tasks if task.worker_id}),
         "{name}": ["nightly", "spilled", "daily"],
         "{backfill_id}": [(await fill_times()).id],
+        "{ending}": [job.id for job in cage.jobs],
     }
     async with (
         app.router.lifespan_context(app),
@@ -253,6 +254,7 @@ async def ask_server(cage: Cage) -> None:
             for path, verbs in app.openapi()["paths"].items():
                 if "get" not in verbs or path.endswith("/stream"):  # the stream tells the events of the page
                     continue
+                path = path.replace("{kind}", "job")
                 place = re.search(r"\{\w+\}", path)
                 for value in ids[place[0]] if place else [""]:
                     answer = await client.get(path.replace(place[0], str(value)) if place else path)

@@ -55,7 +55,7 @@ def is_refused(answer: Any, said: str, code: int = 2) -> None:
     """One line on stderr that says what and how, and nothing else."""
     assert (answer.code, answer.out, answer.err.count("\n")) == (code, "", 1), answer
     assert said in answer.err
-    assert "fault of aaiclick" not in answer.err
+    assert "bug in aaiclick" not in answer.err
 
 
 # ---------------------------------------------------------------- cron

@@ -13,6 +13,7 @@ import pytest
 from aaiclick.config import reset_settings
 from aaiclick.data import create_object_from_value, data_context
 from aaiclick.data.gateway import serve_directory
+from aaiclick.errors import Conflict
 from aaiclick.orchestration import ajob_test, get_job_result, worker_main_loop
 from tests.orchestration import data_flows as flows
 from tests.support.front_door import local, state
@@ -64,6 +65,19 @@ async def test_times_are_with_or_without_a_zone_at_every_door(local: Path, zone:
     assert (given, rows, types) == (at, [at, at + hour], {"value": kind})
     assert (later, batch) == ([at + hour, at + 2 * hour], {"t": [at, at + hour]})
     assert [each.tzinfo for each in (given, *rows, *later, *batch["t"])] == [zone] * 7
+
+
+async def test_a_workflow_with_a_key_may_be_given_an_object(local: Path) -> None:
+    """The same Object is the same request; another one is another, also with the same rows."""
+    keyed = flows.given_rows.options(key="once")
+    async with data_context():
+        rows, other = [await create_object_from_value({"k": [1, 2]}) for _ in range(2)]
+        first = await keyed.submit(rows)
+        assert (await keyed.submit(rows)).id == first.id
+        for given in (other, rows.where("k > 1")):
+            with pytest.raises(Conflict, match="Use another key"):
+                await keyed.submit(given)
+    assert await result_of(first) == {"kind": "Object", "data": {"k": [1, 2]}}
 
 
 async def test_an_object_given_at_submit_is_opened_in_the_task(local: Path) -> None:

@@ -22,6 +22,7 @@ from aaiclick.cli import whole_app
 from aaiclick.config import reset_settings
 from aaiclick.data import create_object_from_value, data_context
 from aaiclick.orchestration import (
+    NodeDescription,
     ajob_test,
     as_task,
     backfill_job,
@@ -37,6 +38,7 @@ from aaiclick.server.mcp.catalogue import tools
 from aaiclick.server.openapi import document
 from tests.cli.conftest import Cli, cli
 from tests.cli.test_cli import commands
+from tests.orchestration.cached_flows import double
 from tests.orchestration.data_flows import expecting
 from tests.server.conftest import opened, surroundings
 from tests.server.mcp.conftest import Agent
@@ -105,6 +107,7 @@ async def things_made() -> dict[str, str]:
     broken = await ajob_test(await create_job("broken", failed))
     write_log(failed, "about to fail, in München\n".encode())
     whole = await ajob_test(await workflow.submit(x=1))
+    await ajob_test(await create_job("cached", double(4)))
     warned = await ajob_test(await create_job("warned", expecting("warn")))
     await register_job("nightly", echo, schedule="@daily", default_kwargs={"value": 1}, timezone="Europe/Berlin")
     backfill = await backfill_job(
@@ -115,7 +118,7 @@ async def things_made() -> dict[str, str]:
     blocked = (await get_tasks_for_job(waiting.id))[-1]
     cancelled = await create_job("cancelled", echo(1))
     await cancel_job(cancelled.id)
-    worker = await register_worker(name="gpu box")
+    worker = await register_worker(name="gpu box", node=NodeDescription("box", capabilities={"gpu": "nvidia"}))
     await deregister_worker(worker.id)  # a live one would be lost while it is asked for, on a busy machine
     async with data_context():
         await create_object_from_value({"name": ["Ann"], "at": [datetime(2026, 1, 2, tzinfo=UTC)]}, name="people")

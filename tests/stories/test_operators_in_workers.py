@@ -51,7 +51,7 @@ async def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 
 async def test_through_children(local: Path, state: str, server: None) -> None:
     job = await flows.chain.submit(7)
-    count = 1 + (1 + 3 + 1) + (1 + 1 + 1) + (1 + 2 + 1) + 3 + (1 + 4 + 2 + 1)
+    count = 1 + (1 + 3 + 1) + (1 + 1) + (1 + 2 + 1) + 3 + (1 + 4 + 2 + 1)
     doubled, even, summed = await through_workers(job, count)
     assert doubled["data"] == [x * 2 for x in range(7)]
     assert even["data"] == []

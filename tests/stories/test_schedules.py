@@ -58,7 +58,7 @@ async def test_a_scheduled_workflow_grows_in_a_worker(fleet: Fleet) -> None:
 
 
 async def test_each_time_runs_once_although_whoever_leads_is_killed(fleet: Fleet) -> None:
-    fleet.env |= {"AAICLICK_SESSION_SECONDS": "2"}
+    fleet.env |= {"AAICLICK_SESSION_SECONDS": "6"}
     members = await fleet.workers(2)
     for number in range(10):
         kwargs = encode_kwargs({"value": number}, bytes_max=1000)

@@ -86,4 +86,4 @@ async def test_no_module_of_the_users_hides_one_of_pythons_own(fleet: Fleet, tmp
 async def test_a_directory_that_is_not_there_is_refused(fleet: Fleet) -> None:
     refused = fleet.start("worker", "start", "--app-dir", str(fleet.home / "nowhere"))
     assert await refused.ended() == 2
-    assert "there is no such directory" in refused.said()
+    assert "the directory does not exist" in refused.said()

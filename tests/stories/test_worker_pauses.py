@@ -17,7 +17,7 @@ __all__ = ["fleet"]
 
 @pytest.mark.parametrize("executor", ["process", "inline"] if LONG else ["process"])
 async def test_a_paused_worker_comes_back_with_a_new_session(fleet: Fleet, executor: str) -> None:
-    fleet.env["AAICLICK_SESSION_SECONDS"] = "2"
+    fleet.env["AAICLICK_SESSION_SECONDS"] = "6"
     options = ("--executor", executor)
     (paused,) = await fleet.workers(1, *options, concurrency=3)
     before = await fleet.session_of(paused)
@@ -25,7 +25,7 @@ async def test_a_paused_worker_comes_back_with_a_new_session(fleet: Fleet, execu
     tasks = [fleet.errand(body) for body in bodies]
     job = await fleet.submit(*tasks)
     began = await fleet.noted("began", len(tasks))
-    (heir,) = await fleet.workers(1, *options, concurrency=3)
+    (heir,) = await fleet.workers(1, *options, concurrency=3, AAICLICK_SESSION_SECONDS="30")
     async with fleet.transaction():  # it holds no lock then: on SQLite nobody else could write for as long as it sleeps
         paused.signal(signal.SIGSTOP)
     again = (await fleet.noted("began", 2 * len(tasks)))[len(tasks) :]
@@ -59,7 +59,7 @@ async def test_what_a_paused_transaction_holds_does_not_hold_up_the_rest(fleet: 
     worker = await fleet.coordinator.register(hostname="here", pid=1)
     assert len(await fleet.coordinator.claim(worker.id, limit=2)) == 2
     await fleet.coordinator.deregister(worker.id)
-    async with fleet.transaction() as paused, asyncio.timeout(30):
+    async with fleet.transaction() as paused, asyncio.timeout(60):
         await paused.run(select(tables.tasks.c.id).where(tables.tasks.c.id == held.id).with_for_update())
         await end_dead_sessions(fleet.database)
         assert await recover_lost_runs(fleet.database) == 1

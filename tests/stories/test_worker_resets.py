@@ -79,7 +79,7 @@ async def test_an_outage_is_told_in_single_lines_and_ends(road: tuple[Proxy, Fle
 async def test_a_connection_that_swallows_a_report_is_given_up(road: tuple[Proxy, Fleet]) -> None:
     """Its worker beats on another: it would be taken for alive, and its runs would never end."""
     proxy, fleet = road
-    fleet.env["AAICLICK_SESSION_SECONDS"] = "6"
+    fleet.env["AAICLICK_SESSION_SECONDS"] = "12"
     (worker,) = await fleet.workers(1)
     swallowed: list[Call] = []
 

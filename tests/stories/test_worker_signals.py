@@ -63,7 +63,7 @@ async def _is_over(fleet: Fleet, job: Job, restarting: asyncio.Task[None]) -> bo
 
 @pytest.mark.parametrize("dialect", WHERE, indirect=True)
 async def test_a_worker_finishes_first_or_ends_at_once(fleet: Fleet) -> None:
-    fleet.env["AAICLICK_SESSION_SECONDS"] = "6"
+    fleet.env["AAICLICK_SESSION_SECONDS"] = "30"
     patient, hasty = await fleet.workers(2)
     job = await fleet.submit(*(fleet.errand("waits", f"wait{number}") for number in range(4)))
     began = await fleet.noted("began", 4)
@@ -94,7 +94,7 @@ async def _insist(member: Member, number: signal.Signals) -> None:
     for _ in range(2):
         member.signal(number)
         with suppress(TimeoutError):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(20):
                 await member.ended()
                 return
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from aaiclick.ids import new_id, new_ids
 from aaiclick.orchestration.execution.executors.child_process.run_requests import RunRequests
-from aaiclick.orchestration.execution.runs.current import _find, cancel_requested, current_services
+from aaiclick.orchestration.execution.runs.current import _find, cancel_requested, current_services, find_callback
 
 
 def some_ids(count: int) -> list[int]:
@@ -115,3 +115,7 @@ async def holds_and_counts() -> int:
         counted += 1
         await asyncio.sleep(0.001)
     return counted
+
+
+async def asks_for_a_callback() -> str | None:
+    return await find_callback("d")

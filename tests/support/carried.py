@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from aaiclick.orchestration.coordinator.contract import JobCoordinator
-from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Worker
+from aaiclick.orchestration.models import CacheAnswer, CacheKey, Claim, Held, Job, Orders, Receipt, Report, Worker
 from aaiclick.orchestration.models.claim import Done, Failure
+from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.models.sent_submission import SentSubmission
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.lanes import PLAIN
@@ -27,8 +28,8 @@ def report_over(report: Report) -> Report:
     return over(Done if isinstance(report, Done) else Failure, report)
 
 
-class CarriedCoordinator:
-    """Asks another coordinator, and hands it nothing but what arrives of the arguments."""
+class CarriedSubmitter:
+    """Asks another process to store graphs, and hands it nothing but what arrives of the arguments."""
 
     def __init__(self, there: JobCoordinator) -> None:
         self.there = there
@@ -49,8 +50,23 @@ class CarriedCoordinator:
     async def leave_tables(self, tables: Sequence[str]) -> None:
         await self.there.leave_tables(over(list[str], list(tables)))
 
-    async def register(self, *, hostname: str, pid: int, name: str | None = None, concurrency: int = 1) -> Worker:
-        return over(Worker, await self.there.register(hostname=hostname, pid=pid, name=name, concurrency=concurrency))
+
+class CarriedCoordinator(CarriedSubmitter):
+    """Asks another coordinator, and hands it nothing but what arrives of the arguments."""
+
+    async def register(
+        self,
+        *,
+        hostname: str,
+        pid: int,
+        name: str | None = None,
+        concurrency: int = 1,
+        node: NodeDescription | None = None,
+        worker_id: int = 0,
+    ) -> Worker:
+        said: dict[str, Any] = {"hostname": hostname, "pid": pid, "name": name, "concurrency": concurrency}
+        described = over(NodeDescription | None, node)
+        return over(Worker, await self.there.register(**said, node=described, worker_id=worker_id))
 
     async def beat(
         self,
@@ -84,13 +100,15 @@ class CarriedCoordinator:
         *,
         limit: int,
         reserved_for: int = 0,
-        lanes: Sequence[int] = (PLAIN,),
+        lanes: Sequence[int] | None = (PLAIN,),
         call: int = 0,
         begins: int = 0,
+        wait_s: float = 0.0,
+        again: bool = False,
     ) -> list[Claim]:
-        served = over(list[int], list(lanes))
-        options = {"limit": limit, "reserved_for": reserved_for, "call": call, "begins": begins}
-        claims = await self.there.claim(worker_id, lanes=served, **options)
+        served = over(list[int] | None, None if lanes is None else list(lanes))
+        options: dict[str, Any] = {"limit": limit, "reserved_for": reserved_for, "call": call, "begins": begins}
+        claims = await self.there.claim(worker_id, lanes=served, **options, wait_s=wait_s, again=again)
         return over(list[Claim], claims)
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
@@ -101,6 +119,12 @@ class CarriedCoordinator:
 
     async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
         return await self.there.hold(over(Claim, claim), over(list[str], list(tables)))
+
+    async def callback(self, claim: Claim, digest: str) -> str | None:
+        return over(str | None, await self.there.callback(over(Claim, claim), over(str, digest)))
+
+    async def recall(self, claim: Claim, key: CacheKey) -> CacheAnswer:
+        return over(CacheAnswer, await self.there.recall(over(Claim, claim), over(CacheKey, key)))
 
     async def slots(self) -> int:
         return await self.there.slots()

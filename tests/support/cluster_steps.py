@@ -18,7 +18,7 @@ from aaiclick.data import (
 )
 from aaiclick.data.browsing import list_stored
 from aaiclick.data.clients.opening import close_client, open_client
-from aaiclick.data.row_parts.parts import number_rows, size_bytes
+from aaiclick.data.row_parts.parts import number_rows
 from aaiclick.data.tables.blobs import read_blob, write_blob
 from aaiclick.data.tables.lifetimes import clone, drop
 from aaiclick.errors import AaiclickError, Conflict
@@ -49,7 +49,7 @@ async def lives() -> dict[str, Any]:
         found["no versions"] = await _without_versions(orders)
         rows = await number_rows(orders, 2)
         found["numbers"] = sorted(await rows.copy[rows.key].data())
-        found["size"] = await size_bytes(rows) > 0
+        found["size"] = rows.size_bytes > 0
         found["stored"] = [(each.name, each.rows, bool(each.bytes)) for each in await list_stored()]
         await clone(context.client, {"p_orders": "t_copy"}, job_id=7)
         copied = await context.client.rows("SELECT count(), sum(id) FROM t_copy")

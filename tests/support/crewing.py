@@ -92,7 +92,7 @@ async def working(
     try:
         yield worker
         worker.stop()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await running
     finally:
         for each in (*hearts, running):

@@ -88,6 +88,10 @@ THINGS = {
         given={"dry_run": True},
         body={"dry_run": True},
     ),
+    "tasks of all jobs": thing("/tasks?status=failed", "list_tasks status=failed", "task list --status failed"),
+    "tasks that no node may run": thing(
+        "/tasks?blocked=placement", "list_tasks blocked=placement", "task list --blocked placement"
+    ),
     "task": thing("/tasks/{failed}", "get_task task_id={failed}", "task get {failed}", {"log_path"}),
     "runs of a task": thing("/tasks/{failed}/runs", "list_task_runs task_id={failed}", "task runs {failed}"),
     "why a task waits": thing("/tasks/{blocked}/pending", "why_pending task_id={blocked}", "task why {blocked}"),
@@ -122,6 +126,13 @@ THINGS = {
         "run-job nightly --key monday",
         body={"key": "monday"},
     ),
+    "remembered results": thing("/cache", "list_cache", "cache list"),
+    "clearing the cache": thing(
+        "POST /cache/clear",
+        "clear_cache entrypoint=shop.prices",
+        "cache clear shop.prices",
+        body={"entrypoint": "shop.prices"},
+    ),
     "fires": thing("/registered-jobs/nightly/fires", "list_fires name=nightly", "registered-job fires nightly"),
     "backfills": thing(
         "/registered-jobs/nightly/backfills", "list_backfills name=nightly", "registered-job backfills nightly"
@@ -141,6 +152,11 @@ THINGS = {
     "draining a worker": thing(
         "POST /workers/{worker}/drain", "drain_worker worker_id={worker}", "worker drain {worker}", {"id"}
     ),
+    "nodes": thing("/nodes", "list_nodes", "node list"),
+    "node": thing("/nodes/box", "get_node name=box", "node get box"),
+    "closing a node": thing("POST /nodes/box/cordon", "cordon_node name=box", "node cordon box"),
+    "opening a node": thing("POST /nodes/box/uncordon", "uncordon_node name=box", "node uncordon box"),
+    "draining a node": thing("POST /nodes/box/drain", "drain_node name=box", "node drain box"),
     "health": thing(
         "/health", "check_health", "doctor", {"aaiclick", "python", "packages", "extras", "settings", "healthy"}
     ),
@@ -160,6 +176,9 @@ ONLY_REST = {
     "/readyz": "a probe",
     "/api/v1/openapi.json": "about REST itself",
     "/api/v1/events/stream": "the events of /events, as they happen",
+    "/api/v1/ids/{kind}/{ending}": "for clients that take shortened ids; commands find them in the database",
+    "/api/v1/objects/{name}/arrow": "rows for programs; tests/server/streaming/test_rows.py",
+    "/api/v1/jobs/{job_id}/result/arrow": "rows for programs; tests/client/test_api_client.py",
     "/metrics": "a text, the same as that of the command without --json; tests/server/routes/test_metrics.py",
 }
 ONLY_TOOLS = {
@@ -175,6 +194,7 @@ ONLY_COMMANDS = {
     "metrics": "the numbers of the text",
     "migrate": "of whoever has the database",
     "migrate check": "of whoever has the database",
+    "migrate copy": "of whoever has the databases",
     "migrate current": "of whoever has the database",
     "migrate upgrade": "of whoever has the database",
     "prune": "of whoever has the database",
@@ -185,6 +205,7 @@ ONLY_COMMANDS = {
     "local start": "its events are those of processes",
 }
 CHANGES = {
+    "POST /api/v1/callbacks/{token}",
     "POST /api/v1/jobs",
     "POST /api/v1/dead-letters/{task_id}/replay",
     "POST /api/v1/registered-jobs/{name}/enable",
@@ -192,9 +213,11 @@ CHANGES = {
     "PUT /api/v1/registered-jobs/{name}",
     "POST /api/v1/backfills/{backfill_id}/cancel",
     "POST /api/v1/workers/{worker_id}/stop",
+    "POST /api/v1/nodes/{name}/remove",
     *("submit_job", "replay_dead_letter", "enable_registered_job", "disable_registered_job", "register_job"),
-    *("backfill_registered_job", "cancel_backfill", "stop_worker"),
+    *("backfill_registered_job", "cancel_backfill", "stop_worker", "remove_node"),
     *("dlq replay", "task retry", "job enable", "job disable", "register-job", "registered-job cancel-backfill"),
     "worker stop",
+    "node remove",
 }
 """What changes something each time that it is asked for, and answers with a thing, or the form, of another above."""

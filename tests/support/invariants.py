@@ -13,6 +13,8 @@ from typing import Any
 from sqlalchemy import Row, select
 
 from aaiclick.orchestration.rules.states import (
+    CACHE_HIT,
+    CACHE_MISS,
     ENDED_JOB,
     ENDED_TASK,
     FAILED_TASK,
@@ -232,7 +234,7 @@ def what_the_events_of_tasks_tell(now: Picture) -> Iterator[str]:
     for task in now.rows["tasks"]:
         status, epoch = "pending", 0
         for event in told[task.id]:
-            if event.move == LATE_REPORT:
+            if event.move in (LATE_REPORT, CACHE_HIT, CACHE_MISS):
                 continue
             move = TASK_MOVES.get(event.move)
             if move is None or status not in move.sources or event.status != move.target:

@@ -18,7 +18,7 @@ import pytest
 from aaiclick.config import reset_settings
 from tests.support.fleet import ROOT, all_gone, eventually
 
-SETTINGS = {"AAICLICK_SESSION_SECONDS": "2", "AAICLICK_CANCEL_GRACE_SECONDS": "0.6"}
+SETTINGS = {"AAICLICK_SESSION_SECONDS": "5", "AAICLICK_CANCEL_GRACE_SECONDS": "0.6"}
 
 
 class LocalFleet:

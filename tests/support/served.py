@@ -15,7 +15,7 @@ from tests.support.fleet import Fleet, fleet
 __all__ = ["engine", "fleet"]
 
 SETTINGS = {
-    "AAICLICK_SESSION_SECONDS": "1",
+    "AAICLICK_SESSION_SECONDS": "3",
     "AAICLICK_LOSSES_MAX": "1000",
     "AAICLICK_CRASHES_MAX": "1000",
     "AAICLICK_SWEEP_AGE": "1",

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from aaiclick.orchestration.bus import open_bus
 from tests.support import warm
 
-WAIT_S_MAX = 30.0
+WAIT_S_MAX = 60.0
 
 
 async def _tell(url: str, words: list[str]) -> None:

@@ -37,14 +37,14 @@ def serve(
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Listen on this port of TCP too; 0 is any that is free. Others need it."),
+        typer.Option(min=0, max=65535, help="Also listen on this TCP port, for other programs; 0 takes any free port."),
     ] = None,
     idle_exit: Annotated[
         float | None,
-        typer.Option(min=0.0, max=31_536_000.0, help="End when nobody has asked for anything for so many seconds."),
+        typer.Option(min=0.0, max=31_536_000.0, help="End after this many seconds without a request."),
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="If another process serves it, wait until that one ends.")
+        bool, typer.Option("--wait", help="If another process serves the directory, wait until it ends.")
     ] = False,
 ) -> None:
     """Serve the embedded ClickHouse to the other processes of this machine, until Ctrl-C or SIGTERM."""
@@ -60,7 +60,9 @@ def serve(
         if serving is None:
             cause = f"process {owner_pid(directory) or '(still starting)'} owns it"
             if not wait:
-                raise Conflict(what=f"The data in {directory}", verb="served", cause=cause, hint="It serves it, too.")
+                raise Conflict(
+                    what=f"The data in {directory}", verb="served", cause=cause, hint="That process serves it too."
+                )
             say(f"aaiclick: waiting for {directory}: {cause}, and serves it")
             serving = _wait_for_our_turn(directory, port, told)
         if serving is None:  # told to end meanwhile

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from aaiclick import __version__
+from aaiclick.cli.afar import afar
 from aaiclick.cli.event_loop import wait_for
 from aaiclick.cli.output import AsJson, cell, show_facts, show_json, show_table, show_text
 
 if TYPE_CHECKING:
     from aaiclick.config import Settings
-    from aaiclick.orchestration.queries.health import Health
-    from aaiclick.representations.health import HealthAnswer
+    from aaiclick.representations.health import HealthAnswer, ReconcilerAnswer
 
 PACKAGES = (
     "aiosqlite",
@@ -34,6 +36,7 @@ EXTRAS = {
     "postgres": "asyncpg",
     "mariadb": "asyncmy",
     "redis": "redis",
+    "s3": "obstore",
     "server": "fastapi",
     "otel": "opentelemetry-api",
 }
@@ -46,23 +49,41 @@ UNREACHABLE = 6
 def doctor(as_json: AsJson = False) -> None:
     """Show versions and settings, and check that everything works.
 
-    Exits with 0 if all is well, 1 if a check fails, 6 if the database cannot be reached.
+    Exit with 0 if all checks pass, 1 if a check fails, 6 if the database cannot be reached.
     """
     from aaiclick.config import settings  # here, to keep start-up light
-    from aaiclick.orchestration.queries.health import health_check  # here, to keep start-up light
-    from aaiclick.representations.health import health_answer  # here, to keep start-up light
 
     versions, shown = _versions(), _shown(settings())
     if not as_json:
         show_facts({name: _in_words(fact) for name, fact in versions.items()} | shown)
-    health = wait_for(health_check())
-    found = health_answer(health)
+    found, reconcilers = wait_for(_check())
     if as_json:
         show_json({**versions, "settings": shown, **found, "healthy": found["ok"]})  # `healthy` is the older name
     else:
         _show_checks(found)
-        _show_reconcilers(health)
-    raise typer.Exit(_exit_code(health))
+        _show_reconcilers(reconcilers)
+    raise typer.Exit(_exit_code(found))
+
+
+async def _check() -> tuple[HealthAnswer, Sequence[Any]]:
+    """Check the databases, or ask the server how it is; and the reconcilers, with the ages of their runs."""
+    if (api := afar()) is not None:
+        told = await api.health()
+        return told, [_with_age(each) for each in told["reconcilers"]]
+    from aaiclick.orchestration.queries.health import health_check  # here, to keep start-up light
+    from aaiclick.representations.health import health_answer  # here, to keep start-up light
+
+    health = await health_check()
+    return health_answer(health), health.reconcilers
+
+
+def _with_age(told: ReconcilerAnswer) -> SimpleNamespace:
+    """Return a reconciler as a server told of it; the age of its run is by this machine's clock."""
+    from datetime import UTC, datetime  # here, to keep start-up light
+
+    ran_at, trouble_at = (text and datetime.fromisoformat(text) for text in (told["ran_at"], told["trouble_at"]))
+    age_s = max(0.0, (datetime.now(UTC) - ran_at).total_seconds()) if isinstance(ran_at, datetime) else None
+    return SimpleNamespace(**{**told, "ran_at": ran_at, "trouble_at": trouble_at, "ran_s_ago": age_s})
 
 
 def _versions() -> dict[str, Any]:
@@ -110,7 +131,7 @@ def _show_checks(health: HealthAnswer) -> None:
         show_text(cell(f"{line}. {check['hint']}" if check["hint"] else line))
 
 
-def _show_reconcilers(health: Health) -> None:
+def _show_reconcilers(reconcilers: Sequence[Any]) -> None:
     """What the leader does, how often it did, and what that took; nothing before anybody has led."""
     columns = ("reconciler", "last run", "runs", "done", "failed", "seconds", "last trouble")
     rows = [
@@ -123,14 +144,14 @@ def _show_reconcilers(health: Health) -> None:
             f"{each.seconds:.3f}",
             each.trouble and f"{each.trouble_at:%Y-%m-%d %H:%M:%S}: {each.trouble}",
         )
-        for each in health.reconcilers
+        for each in reconcilers
     ]
     if rows:
         show_text("")
         show_table(columns, rows)
 
 
-def _exit_code(health: Health) -> int:
-    if not health["database"].ok:
+def _exit_code(health: HealthAnswer) -> int:
+    if not all(check["ok"] for check in health["checks"] if check["name"] == "database"):
         return UNREACHABLE
-    return 0 if health else NOT_WELL
+    return 0 if health["ok"] else NOT_WELL

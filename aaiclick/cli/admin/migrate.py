@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aaiclick.cli.event_loop import wait_for
-from aaiclick.cli.output import AsJson, say, show_json, show_text
+from aaiclick.cli.output import AsJson, say, show_json, show_table, show_text
 
 app = typer.Typer(rich_markup_mode=None)
+
+TELL_EVERY_S = 2.0
 
 AsSql = Annotated[bool, typer.Option("--sql", help="Print the SQL for an empty database instead of running it.")]
 
@@ -28,7 +33,7 @@ def upgrade(
     as_sql: AsSql = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the database to a version of the schema."""
+    """Migrate the database to a version of the schema."""
     from aaiclick.backend import get_db_url  # here, to keep start-up light
     from aaiclick.orchestration.store import schema  # here, to keep start-up light
 
@@ -73,7 +78,7 @@ def current(as_json: AsJson = False) -> None:
 
 @app.command()
 def check(as_json: AsJson = False) -> None:
-    """Exit with 0 if the schema is the one that this version of aaiclick needs, else say why not."""
+    """Exit with 0 if the schema is the one that this version of aaiclick needs, else print the reason."""
     from aaiclick.backend import get_db_url  # here, to keep start-up light
     from aaiclick.orchestration.store import schema  # here, to keep start-up light
 
@@ -82,3 +87,48 @@ def check(as_json: AsJson = False) -> None:
         show_json({"version": schema.HEAD, "needed": schema.HEAD})
     else:
         show_text(schema.HEAD)
+
+
+@app.command()
+def copy(
+    to: Annotated[str, typer.Option("--to", metavar="URL", help="The database to copy to: empty, or this copy's.")],
+    while_live: Annotated[
+        bool,
+        typer.Option(
+            "--although-workers-live", help="Do not refuse if workers or a leader live: what they do may be lost."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the state to another database; the same command again goes on with a copy that was cut off.
+
+    Jobs, history, schedules, tokens, audit: all of it, with the same ids, compared at the end. The data of Objects and
+    the logs of tasks stay where they are: the new installation uses the same AAICLICK_LOCAL_ROOT, AAICLICK_CH_URL and
+    AAICLICK_LOG_DIR, or gets copies of these.
+    """
+    from aaiclick.backend import get_db_url  # here, to keep start-up light
+    from aaiclick.orchestration.database_copies import copy_database  # here, to keep start-up light
+    from aaiclick.urls import mask_url, read_sql_url  # here, to keep start-up light
+
+    target = read_sql_url("--to", to, lambda text: Path(os.path.abspath(os.path.expanduser(text))))
+    tables = wait_for(copy_database(get_db_url(), target, while_live=while_live, seen=_Told().tell))
+    if as_json:
+        show_json({"tables": [{"name": each.name, "rows": each.rows, "digest": each.digest} for each in tables]})
+    else:
+        show_table(("table", "rows", "digest"), [(each.name, each.rows, each.digest[:16]) for each in tables])
+    say(f"All {sum(each.rows for each in tables)} rows are the same in {mask_url(target)}.")
+    say("Set AAICLICK_SQL_URL to it wherever aaiclick runs. The data of Objects and the logs of tasks were not moved:")
+    say("keep AAICLICK_LOCAL_ROOT, AAICLICK_CH_URL and AAICLICK_LOG_DIR, or move what is there.")
+
+
+class _Told:
+    """Says how far a copy is: at the beginning of each table, at its end, and now and then between."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+
+    def tell(self, table: str, done: int, every: int) -> None:
+        now = time.monotonic()
+        if done in (0, every) or now - self._at >= TELL_EVERY_S:
+            self._at = now
+            say(f"{table}: {done} of {every} rows")

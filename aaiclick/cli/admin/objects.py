@@ -3,59 +3,73 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from aaiclick.cli.afar import afar
 from aaiclick.cli.event_loop import wait_for
 from aaiclick.cli.output import AsJson, printable, say, show_json, show_table
 from aaiclick.errors import InputError
 from aaiclick.wording import counted
 
 if TYPE_CHECKING:
-    from aaiclick.data.browsing import Browsed
-    from aaiclick.data.typing.schema import Schema
     from aaiclick.data.versions.catalog import Version
+    from aaiclick.representations.stored_data.objects import RowsAnswer, SchemaAnswer
 
 ROWS_MAX = 10_000
+ROWS_AFAR_MAX = 1000
+STORED = ("name", "table", "rows", "bytes")
 VERSION_FACTS = ("version", "made_at", "operation", "rows", "bytes")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The Object's name.")]
-Limit = Annotated[int, typer.Option(min=0, max=ROWS_MAX, help="How many rows at most.")]
+Limit = Annotated[int, typer.Option(min=0, max=ROWS_MAX, help="Show at most this many rows.")]
 
 
 def list_(as_json: AsJson = False) -> None:
-    """List the Objects that stay, with their tables and sizes."""
-    from aaiclick.data.browsing import Stored, list_stored  # here, to keep start-up light
+    """List the persistent Objects, with their tables and sizes."""
+    found = wait_for(_list())
+    if as_json:
+        show_json(found)
+        return
+    stored = found.get("stored", [{"name": name} for name in found["objects"]])  # a server tells their names
+    show_table(STORED, [[each.get(fact) for fact in STORED] for each in stored])
+    say(counted(len(stored), "Object"))
+
+
+async def _list() -> dict[str, Any]:
+    if (api := afar()) is not None:
+        return dict(await api.list_objects())
+    from aaiclick.data.browsing import list_stored  # here, to keep start-up light
     from aaiclick.representations.stored_data.objects import stored_list  # here, to keep start-up light
 
-    found = wait_for(list_stored())
-    if as_json:
-        show_json(stored_list(found))
-        return
-    show_table(Stored._fields, found)
-    say(counted(len(found), "Object"))
+    return dict(stored_list(await list_stored()))
 
 
 def show(name: Name, limit: Limit = 10, as_json: AsJson = False) -> None:
     """Show the columns of an Object, and its first rows."""
-    from aaiclick.representations.stored_data.objects import rows_answer, schema_answer  # here, to keep start-up light
-
     schema, found = wait_for(_look(name, limit))
     if as_json:
-        show_json({**schema_answer(name, schema), **rows_answer(found)})
+        show_json({**schema, **found})
         return
-    named = ", ".join(f"{field.name} {field.type}" for field in schema.fields)
-    say(printable(f"{name}: {schema.shape}; {named}"))
+    named = ", ".join(f"{column['name']} {column['type']}" for column in schema["columns"])
+    say(printable(f"{name}: {schema['shape']}; {named}"))
     _show_rows(found)
 
 
-async def _look(name: str, limit: int) -> tuple[Schema, Browsed]:
+async def _look(name: str, limit: int) -> tuple[SchemaAnswer, RowsAnswer]:
+    if (api := afar()) is not None:
+        if not 1 <= limit <= ROWS_AFAR_MAX:
+            rule, hint = f"a server gives from 1 to {ROWS_AFAR_MAX} rows", ""
+            raise InputError(field="--limit", value=limit, rule=rule, hint=hint)
+        return await api.describe_object(name), await api.read_rows(name, limit=limit)
     from aaiclick.data.browsing import browse_object, describe_object  # here, to keep start-up light
     from aaiclick.data.context import data_context  # here, to keep start-up light
+    from aaiclick.representations.stored_data.objects import rows_answer, schema_answer  # here, to keep start-up light
 
     async with data_context(oplog=False):
-        return await describe_object(name), await browse_object(name, limit=limit)
+        schema, rows = await describe_object(name), await browse_object(name, limit=limit)
+        return schema_answer(name, schema), rows_answer(rows)
 
 
 def query(
@@ -63,13 +77,13 @@ def query(
     limit: Limit = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Show the rows of a SELECT; nothing can be changed, and it may take ten seconds and ten megabytes."""
+    """Show the rows of a SELECT; it can change nothing, and is limited to ten seconds and ten megabytes."""
     from aaiclick.data.browsing import query_rows  # here, to keep start-up light
     from aaiclick.representations.stored_data.objects import rows_answer  # here, to keep start-up light
 
-    found = wait_for(query_rows(sql, limit=limit))
+    found = rows_answer(wait_for(query_rows(sql, limit=limit)))
     if as_json:
-        show_json(rows_answer(found))
+        show_json(found)
     else:
         _show_rows(found)
 
@@ -89,15 +103,17 @@ def versions(name: Name, as_json: AsJson = False) -> None:
 
 def rollback(
     name: Name,
-    version: Annotated[int, typer.Argument(min=1, metavar="VERSION", help="The number of a version that is kept.")],
+    version: Annotated[
+        int, typer.Argument(min=1, metavar="VERSION", help="The number of a version that still exists.")
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Let an Object be as it was in a version, which makes a new one."""
+    """Restore an Object to an earlier version, as a new version."""
     latest = wait_for(_rollback(name, version))
     if as_json:
         show_json({"name": name, "version": version, "latest": latest})
     else:
-        say(f"Object {name} is as in version {version}; that is version {latest} now.")
+        say(f"Object {name} has the rows of version {version} again, as version {latest}.")
 
 
 async def _versions(name: str) -> list[Version]:
@@ -138,7 +154,7 @@ def delete(
 def _ask(name: str) -> None:
     """Whoever cannot be asked has to say yes beforehand."""
     if sys.stdin is None or not sys.stdin.isatty():
-        rule = "this deletes it, and nobody is there to be asked"
+        rule = "deleting it needs an answer, and nobody can be asked here"
         raise InputError(field="NAME", value=name[:50], rule=rule, hint="Say --yes.")
     typer.confirm(f"Delete {name} with all of its rows?", abort=True, err=True)
 
@@ -150,9 +166,7 @@ async def _delete(name: str) -> bool:
         return await context.delete_object(name)
 
 
-def _show_rows(found: Browsed) -> None:
-    from aaiclick.representations.stored_data.objects import plain_rows  # here, to keep start-up light
-
-    show_table(found.names, plain_rows(found))
-    count = counted(len(found.rows), "row")
-    say(count if found.complete else f"{count}; there are more (--limit)")
+def _show_rows(found: RowsAnswer) -> None:
+    show_table([column["name"] for column in found["columns"]], found["rows"])
+    count = counted(len(found["rows"]), "row")
+    say(count if found["complete"] else f"{count}; there are more (--limit)")

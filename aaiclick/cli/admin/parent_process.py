@@ -14,7 +14,7 @@ STDIN = 0
 
 
 def become_part_of(parent_pid: int) -> None:
-    """End with that process, our parent, and leave the embedded engine to the part of the fleet that serves it."""
+    """End when the parent process ends, and leave the embedded engine to the part of the fleet that serves it."""
     from aaiclick.data.clients.opening import borrow_only  # here, to keep start-up light
 
     end_with(parent_pid)
@@ -22,9 +22,9 @@ def become_part_of(parent_pid: int) -> None:
 
 
 def end_with(parent_pid: int) -> None:
-    """Be killed when the parent is gone: by the kernel on Linux, elsewhere by the end of stdin, which the parent holds.
+    """Have this process killed when its parent dies: by the kernel on Linux, elsewhere at the end of stdin.
 
-    What a worker runs dies with it; a part that finished in order would outlive its fleet by its whole grace.
+    The children of a worker die with it. A graceful stop would outlive the fleet by the whole grace period.
     """
     if LINUX:
         import ctypes  # here, to keep start-up light
@@ -35,7 +35,7 @@ def end_with(parent_pid: int) -> None:
 
         threading.Thread(target=_die_at_the_end_of_stdin, daemon=True).start()
     if os.getppid() != parent_pid:  # it may have ended before that
-        hint = "It is for the parts of `aaiclick local start`."
+        hint = "Leave it out: only `aaiclick local start` passes it to its parts."
         raise InputError(field="--part-of", value=parent_pid, rule="it is not this process's parent", hint=hint)
 
 

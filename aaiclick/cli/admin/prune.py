@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
 
 def prune(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how much would go.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show how much would be removed, and remove nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove jobs, logs, events and all else that was kept long enough.
+    """Remove jobs, logs, events and other records that have been kept long enough.
 
-    Whoever leads does the same by itself, a little every minute. Exits with 0, also if there was nothing to remove.
+    The leader does the same by itself, a little every minute. Exit with 0, also if there was nothing to remove.
     """
     from aaiclick.orchestration.control.pruning import KINDS  # here, to keep start-up light
 
@@ -30,18 +32,18 @@ def prune(
         return
     show_table(("kind", "would go" if dry_run else "gone"), list(counts.items()))
     if not any(counts.values()):
-        say("Nothing is too old.")
+        say("Nothing is old enough to be removed.")
 
 
 async def _prune(dry_run: bool) -> Counts:
-    from aaiclick.config import settings  # here, to keep start-up light
     from aaiclick.orchestration.connections import connected  # here, to keep start-up light
     from aaiclick.orchestration.control import pruning  # here, to keep start-up light
+    from aaiclick.orchestration.log_stores.opening import log_store  # here, to keep start-up light
 
     async with connected() as database:
         if dry_run:
-            return await pruning.look(database, settings().log_dir)
-        return await pruning.prune(database, settings().log_dir, _tell)
+            return await pruning.look(database, log_store())
+        return await pruning.prune(database, log_store(), _tell)
 
 
 def _tell(counts: Counts) -> None:

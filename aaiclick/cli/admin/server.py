@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,16 +26,27 @@ def start(
     host: Annotated[str, typer.Option(help="The address to listen on; beyond this machine it needs a token.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any free port.")] = 8765,
     app_dir: Annotated[
-        str | None, typer.Option(help="Where the modules with the tasks are; by default the current directory.")
+        str | None, typer.Option(help="The directory of the modules with the tasks; by default the current directory.")
     ] = None,
     mcp_write: Annotated[
-        bool, typer.Option("--mcp-write", help="Give agents at /mcp tools that change something, as their roles allow.")
+        bool,
+        typer.Option(
+            "--mcp-write", help="Also offer agents at /mcp tools that change something, as far as their roles allow."
+        ),
     ] = False,
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="Serve https with the certificate in this file, with those between, in PEM.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key, unless that is in the same file.")] = None,
+    tls_client_ca: Annotated[
+        Path | None, typer.Option(help="Refuse callers without a certificate of this authority (mTLS).")
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every request.")] = False,
     descriptor: Annotated[
-        int | None, typer.Option("--fd", hidden=True, min=3, help="A socket that listens already, from our parent.")
+        int | None,
+        typer.Option("--fd", hidden=True, min=3, help="A listening socket, inherited from the parent process."),
     ] = None,
 ) -> None:
     """Serve jobs, tasks, workers, Objects and events over HTTP until Ctrl-C or SIGTERM."""
@@ -45,13 +57,15 @@ def start(
     find_modules_in(app_dir)
     try:
         from aaiclick.server.serving import serve  # here, to keep start-up light
+        from aaiclick.server.transport.tls import chosen_tls  # here, to keep start-up light
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic", "mcp", "mcp_types"):
             raise
         raise MissingExtra(what="The server", package=error.name, extra="server") from None
     log_to_stderr()
     given = None if descriptor is None else _socket(descriptor)
-    wait_for(serve(host, port, told=_serving, verbose=verbose, given=given, mcp_write=mcp_write or None))
+    tls = chosen_tls(tls_cert, tls_key, tls_client_ca)
+    wait_for(serve(host, port, told=_serving, verbose=verbose, given=given, mcp_write=mcp_write or None, tls=tls))
 
 
 def _serving(where: str) -> None:
@@ -66,4 +80,4 @@ def _socket(descriptor: int) -> socket.socket:
     try:
         return socket.socket(fileno=descriptor)
     except OSError:
-        raise InputError(field="--fd", value=descriptor, rule="it is no socket", hint="") from None
+        raise InputError(field="--fd", value=descriptor, rule="it is not a socket", hint="") from None

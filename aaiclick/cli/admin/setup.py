@@ -13,13 +13,13 @@ from aaiclick.cli.output import AsJson, say, show_facts, show_json
 
 def setup(
     token: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Also make a token of this name for the server, an admin's.")
+        str | None, typer.Option(metavar="NAME", help="Also create an admin token of this name for the server.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the local root and the database with its schema, where they are missing.
+    """Create the local root, the database and its schema, where they are missing.
 
-    A database that is there already is checked and left as it is.
+    An existing database is checked and not changed.
     """
     facts = wait_for(set_up())
     if token is not None:
@@ -27,8 +27,8 @@ def setup(
     if as_json:
         show_json(facts)
         return
-    show_facts(facts | {"made": ", ".join(facts["made"]) or "nothing, all was there"})
-    say("aaiclick is ready." if token is None else "aaiclick is ready. The token is in that file alone.")
+    show_facts(facts | {"made": ", ".join(facts["made"]) or "nothing, everything existed"})
+    say("aaiclick is ready." if token is None else "aaiclick is ready. The token is only in that file.")
 
 
 async def _new_token(name: str) -> Path:
@@ -38,7 +38,7 @@ async def _new_token(name: str) -> Path:
 
 
 async def set_up() -> dict[str, Any]:
-    """Make what is missing and check what is there; gives the facts."""
+    """Create what is missing, check what exists, and return the facts."""
     from aaiclick.backend import ensure_root, get_db_url, get_root  # here, to keep start-up light
     from aaiclick.config import mask_url  # here, to keep start-up light
     from aaiclick.orchestration.store import schema  # here, to keep start-up light

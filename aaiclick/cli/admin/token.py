@@ -11,7 +11,7 @@ from aaiclick.cli.event_loop import wait_for, with_id
 from aaiclick.cli.output import AsJson, say, show_json, show_table, show_text
 from aaiclick.wording import counted
 
-COLUMNS = ("id", "name", "role", "created", "expires", "revoked", "last used")
+COLUMNS = ("id", "name", "role", "created", "expires", "revoked", "last used", "node", "pool", "uses left")
 UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 app = typer.Typer(rich_markup_mode=None)
@@ -19,20 +19,28 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="Who or what it is for.")],
+    name: Annotated[str, typer.Argument(help="The name of the user or program that the token is for.")],
     role: Annotated[
-        str, typer.Option(help="viewer, operator, author or admin; each may do what those before it may.")
+        str,
+        typer.Option(help="viewer, operator, author, admin: each role includes those before it; or join, worker."),
     ] = ("viewer"),
     expires: Annotated[
-        str | None, typer.Option(help="How long it counts, such as 90d or 12h; by default for ever.")
+        str | None,
+        typer.Option(help="How long it is valid, such as 90d or 12h; by default without end, to join 1h."),
+    ] = None,
+    uses: Annotated[int | None, typer.Option(help="For the role join: how many nodes may join; by default 1.")] = None,
+    pool: Annotated[str | None, typer.Option(help="For the roles join and worker: the pool of its nodes.")] = None,
+    node: Annotated[
+        str | None,
+        typer.Option(help="For the role worker: the node that may use it; by default the token's name."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token. It is shown now, and never again."""
+    """Create a token. It is shown only once."""
     from aaiclick.orchestration.access.tokens import create_token  # here, to keep start-up light
     from aaiclick.representations.access.tokens import new_token  # here, to keep start-up light
 
-    made = wait_for(create_token(name, role, lives_s=to_seconds(expires)))
+    made = wait_for(create_token(name, role, lives_s=to_seconds(expires), uses=uses, pool=pool, node=node))
     if as_json:
         show_json(new_token(made.token, made.text))
         return
@@ -41,7 +49,7 @@ def create(
 
 
 def to_seconds(text: str | None) -> float | None:
-    """A length of time as people write it."""
+    """Return a duration such as 90d or 12h in seconds."""
     from aaiclick.errors import InputError  # here, to keep start-up light
 
     if text is None:
@@ -54,7 +62,7 @@ def to_seconds(text: str | None) -> float | None:
 
 @app.command("list")
 def list_(as_json: AsJson = False) -> None:
-    """List tokens, the newest first; their secrets are not kept."""
+    """List tokens, newest first; their secrets are not stored."""
     from aaiclick.orchestration.access.tokens import list_tokens  # here, to keep start-up light
     from aaiclick.representations.access.tokens import token_list  # here, to keep start-up light
 
@@ -71,7 +79,7 @@ def revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="The token's id, or enough of its last digits.")],
     as_json: AsJson = False,
 ) -> None:
-    """Let a token count no more, from the next request on."""
+    """Revoke a token: it is refused from the next request on."""
     from aaiclick.orchestration.access.tokens import revoke_token  # here, to keep start-up light
 
     async def revoke_it(found: int) -> tuple[int, bool]:

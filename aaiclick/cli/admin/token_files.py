@@ -11,7 +11,7 @@ from aaiclick.orchestration.access.tokens import create_token
 
 
 async def token_in_file(name: str) -> Path:
-    """Make an admin's token, and the file that it is in; nothing that is there is written to."""
+    """Create an admin token in a new file; existing files are never written to."""
     path, descriptor = _new_file(ensure_root())
     with os.fdopen(descriptor, "w") as file:
         try:

@@ -22,7 +22,7 @@ _COLOURS = {
 
 
 class Diagram:
-    """What of a graph is drawn: boxes, frames around them, and arrows between what can be seen."""
+    """The drawn part of a graph: boxes, frames around them, and arrows between visible nodes."""
 
     def __init__(self, whole: Outline, *, everything: bool = False) -> None:
         self.whole = whole
@@ -34,7 +34,7 @@ class Diagram:
         self._see(self.roots)
 
     def is_folded(self, node: Node) -> bool:
-        """A group that is drawn as one box."""
+        """Return whether a group is drawn as one box."""
         if not node.is_group or not node.children:
             return node.is_group
         return not self._everything and (len(node.children) > CHILDREN_SHOWN or node.children[0].id not in self._seen)
@@ -53,7 +53,7 @@ class Diagram:
                     level += children
 
     def arrows(self) -> Iterator[tuple[int, int]]:
-        """Who waits for whom, between what is drawn; each once."""
+        """Return the dependencies between drawn nodes, each once."""
         told: set[tuple[int, int]] = set()
         for node in self.whole.nodes.values():
             for previous in node.waits_for:
@@ -71,7 +71,7 @@ class Diagram:
 
 
 def label(node: Node) -> str:
-    """What is written into a box."""
+    """Return the text of a box."""
     name = printable(node.name)
     return f"{name} ({in_words(node.counts)})" if node.is_group else f"{name} ({node.status})"
 
@@ -90,7 +90,7 @@ def _walk(diagram: Diagram) -> Iterator[tuple[str, Node]]:
 
 
 def to_dot(diagram: Diagram) -> Iterator[str]:
-    """For Graphviz: `aaiclick job graph ID --format dot | dot -Tsvg`."""
+    """Return the graph for Graphviz: `aaiclick job graph ID --format dot | dot -Tsvg`."""
     yield "digraph job {"
     yield "  rankdir=LR; node [shape=box, style=filled, fillcolor=white];"
     for kind, node in _walk(diagram):
@@ -114,7 +114,7 @@ def _quoted(text: str) -> str:
 
 
 def to_mermaid(diagram: Diagram) -> Iterator[str]:
-    """For Mermaid, which GitHub and many wikis draw."""
+    """Return the graph for Mermaid, which GitHub and many wikis draw."""
     yield "flowchart LR"
     for kind, node in _walk(diagram):
         if kind == "begin":

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from aaiclick.cli.afar import afar
 from aaiclick.cli.event_loop import wait_for, with_id
+from aaiclick.cli.jobs import task
 from aaiclick.cli.jobs.job import show_cleared
 from aaiclick.cli.jobs.why import TaskId
 from aaiclick.cli.output import AsJson, is_terminal, say, show_json, show_table
 from aaiclick.errors import InputError
 from aaiclick.wording import counted
-
-if TYPE_CHECKING:
-    from aaiclick.orchestration.models import Task
 
 COLUMNS = ("id", "job_id", "name", "attempt", "completed_at", "error")
 ERROR_LENGTH_MAX = 100
@@ -26,38 +25,43 @@ app = typer.Typer(rich_markup_mode=None)
 @app.command("list")
 def list_(
     job: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only those of this job; enough of its last digits will do.")
+        str | None,
+        typer.Option(metavar="ID", help="Only dead letters of this job: its id, or enough of its last digits."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many.")] = 100,
     before: Annotated[
-        str | None, typer.Option(metavar="JOB-TASK", help="Only those after this one, as the page before said.")
+        str | None,
+        typer.Option(metavar="JOB-TASK", help="Only dead letters after this one, as the previous page shows."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List tasks that were given up, those of the newest jobs first."""
-    from aaiclick.representations.dead_letters import dead_letter_page  # here, to keep start-up light
-    from aaiclick.representations.tasks import only_here  # here, to keep start-up light
-
+    """List tasks that failed and are not tried again, those of the newest jobs first."""
     place = _place(before)
     if job is None:
-        found = wait_for(_list(place, limit, None))
+        page = wait_for(_list(place, limit, None))
     else:
-        found = with_id("job", job, lambda wanted: _list(place, limit, wanted))
-    page = dead_letter_page(found, limit)
+        page = with_id("job", job, lambda wanted: _list(place, limit, wanted))
     more = page["next"]
     if as_json:
-        tasks = [{**told, **only_here(task)} for told, task in zip(page["tasks"], found, strict=True)]
-        show_json({**page, "tasks": tasks})
+        show_json(page)
         return
     show_table(COLUMNS, [_row(dict(told)) for told in page["tasks"]])
-    count = counted(len(found), "dead letter")
+    count = counted(len(page["tasks"]), "dead letter")
     say(f"{count}; there may be more: --before {more}" if more else count)
 
 
-async def _list(before: tuple[int, int] | None, limit: int, job_id: int | None) -> list[Task]:
+async def _list(before: tuple[int, int] | None, limit: int, job_id: int | None) -> dict[str, Any]:
+    if (api := afar()) is not None:
+        place = None if before is None else "{}-{}".format(*before)
+        return dict(await api.list_dead_letters(job_id=job_id, before=place, limit=limit))
     from aaiclick.orchestration.queries.dead_letters import list_dead_letters  # here, to keep start-up light
+    from aaiclick.representations.dead_letters import dead_letter_page  # here, to keep start-up light
+    from aaiclick.representations.tasks import only_here  # here, to keep start-up light
 
-    return await list_dead_letters(before, limit, job_id=job_id)
+    found = await list_dead_letters(before, limit, job_id=job_id)
+    page = dead_letter_page(found, limit)
+    tasks = [{**told, **only_here(task)} for told, task in zip(page["tasks"], found, strict=True)]
+    return {**page, "tasks": tasks}
 
 
 def _place(text: str | None) -> tuple[int, int] | None:
@@ -65,8 +69,8 @@ def _place(text: str | None) -> tuple[int, int] | None:
         return None
     form = re.fullmatch("([0-9]{1,19})-([0-9]{1,19})", text)
     if form is None:
-        rule = "the ids of a job and a task with a - between them"
-        raise InputError(field="--before", value=text[:50], rule=rule, hint="The page before this says it.")
+        rule = "it must be the ids of a job and a task with a - between them"
+        raise InputError(field="--before", value=text[:50], rule=rule, hint="The previous page shows it.")
     return int(form[1]), int(form[2])
 
 
@@ -81,7 +85,5 @@ def _row(facts: dict[str, Any]) -> list[Any]:
 
 @app.command()
 def replay(task_id: TaskId, as_json: AsJson = False) -> None:
-    """Run a task again that was given up, with everything downstream of it; prints their ids."""
-    from aaiclick.orchestration.queries.dead_letters import replay_dead_letter  # here, to keep start-up light
-
-    show_cleared(with_id("task", task_id, replay_dead_letter), False, as_json)
+    """Run a dead letter again, with everything downstream of it, and print the ids."""
+    show_cleared(with_id("task", task_id, task.replay), False, as_json)

@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def show_unmet(found: Iterable[UnmetAnswer]) -> None:
-    """A line for each."""
+    """Print a line for each unmet expectation."""
     for each in found:
         show_text(f"expectation {each['outcome']} (task {each['task_id']}): {printable(each['line'])}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from aaiclick.cli.afar import afar, refuse_offset
 from aaiclick.cli.event_loop import wait_for, with_id
 from aaiclick.cli.jobs.expectations import show_unmet
 from aaiclick.cli.jobs.progress import check_timeout, exit_code, follow, warn_if_nobody_works
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from aaiclick.orchestration.models import Job
+    from aaiclick.representations.jobs import JobAnswer
+    from aaiclick.representations.tasks import Cleared
 
 COLUMNS = ("id", "name", "status", "tasks", "created", "seconds", "scheduled", "backfill", "arguments")
 ARGUMENTS_SHOWN = 60
@@ -38,24 +41,26 @@ ENDED = ("completed", "failed", "cancelled")
 app = typer.Typer(rich_markup_mode=None)
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, or enough of its last digits.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say which tasks it would be.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show which tasks would run again, and change nothing.")]
 Before = Annotated[
-    int | None, typer.Option(min=1, metavar="ID", help="Only those after this one: the `next` of the page before.")
+    int | None, typer.Option(min=1, metavar="ID", help="Only entries after this one: the `next` of the previous page.")
 ]
-Upstream = Annotated[bool, typer.Option("--upstream", help="Also what made tables that are needed and gone.")]
+Upstream = Annotated[
+    bool, typer.Option("--upstream", help="Also run again the tasks that made needed tables which are gone.")
+]
 
 
 @app.command("list")
 def list_(
-    status: Annotated[str | None, typer.Option(help="Only jobs of this status.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only jobs with this status.")] = None,
     like: Annotated[str | None, typer.Option(help="Only names like this; % stands for anything.")] = None,
-    limit: Annotated[int | None, typer.Option(help="How many at most.")] = None,
-    offset: Annotated[int | None, typer.Option(help="How many of the newest to leave out.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Show at most this many.")] = None,
+    offset: Annotated[int | None, typer.Option(help="Skip this many of the newest.")] = None,
     before: Before = None,
     watched: Watch = False,
     as_json: AsJson = False,
 ) -> None:
-    """List jobs, the newest first."""
+    """List jobs, newest first."""
 
     def show(found: dict[str, Any]) -> None:
         if as_json:
@@ -78,6 +83,10 @@ def list_(
 async def _list(
     status: str | None, like: str | None, limit: int | None, offset: int | None, before: int | None
 ) -> dict[str, Any]:
+    if (api := afar()) is not None:
+        refuse_offset(offset)
+        page = await api.list_jobs(status=status, name_like=like, before=before, limit=limit, total=True)
+        return dict(page)
     from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
     from aaiclick.orchestration.jobs import count_jobs, list_jobs  # here, to keep start-up light
     from aaiclick.representations.jobs import job_page  # here, to keep start-up light
@@ -90,11 +99,11 @@ async def _list(
 @app.command()
 def get(
     job_id: JobId,
-    result: Annotated[bool, typer.Option("--result", help="Also what the workflow returned.")] = False,
+    result: Annotated[bool, typer.Option("--result", help="Also show what the workflow returned.")] = False,
     watched: Watch = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show a job; of one that failed, where its tasks did."""
+    """Show a job, and where the tasks of a failed job failed."""
     show = show_json if as_json else _show
     if watched:
         wanted = with_id("job", job_id, _same)
@@ -124,6 +133,13 @@ async def _same(job_id: int) -> int:
 
 
 async def _facts(job_id: int, with_result: bool = False) -> dict[str, Any]:
+    if (api := afar()) is not None:
+        facts: dict[str, Any] = {**await api.get_job(job_id), **await api.get_job_errors(job_id)}
+        if with_result:
+            shown = await api.show_job_result(job_id)
+            named = {"result": "result", "result_complete": "complete", "result_size": "size"}
+            facts |= {name: shown[there] for name, there in named.items()}  # type: ignore[literal-required]
+        return facts
     from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
     from aaiclick.orchestration.jobs import list_job_errors, show_job_result  # here, to keep start-up light
     from aaiclick.orchestration.queries.expectations import list_job_expectations  # here, to keep start-up light
@@ -140,6 +156,14 @@ def _has_ended(facts: dict[str, Any]) -> bool:
     return facts["status"] in ENDED
 
 
+async def _answer(job_id: int) -> JobAnswer:
+    if (api := afar()) is not None:
+        return await api.get_job(job_id)
+    from aaiclick.representations.jobs import job_answer  # here, to keep start-up light
+
+    return job_answer(await _get(job_id))
+
+
 async def _get(job_id: int) -> Job:
     from aaiclick.orchestration.jobs import get_job  # here, to keep start-up light
 
@@ -152,29 +176,27 @@ async def _get(job_id: int) -> Job:
 @app.command()
 def wait(
     job_id: JobId,
-    timeout: Annotated[float | None, typer.Option(help="Seconds to wait at most; exit with 124 then.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Wait at most this many seconds, then exit with 124.")] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Wait for a job's end; exit with 0 if it completed, else with 1."""
+    """Wait until a job ends; exit with 0 if it completed, else with 1."""
     check_timeout(timeout)
     job = with_id("job", job_id, lambda wanted: _wait(wanted, timeout))
     show_outcome(job, as_json)
     return exit_code(job)
 
 
-def show_outcome(job: Job, as_json: bool) -> None:
-    """How a job stands: all of it for programs, in short for people."""
-    from aaiclick.representations.jobs import job_answer  # here, to keep start-up light
-
-    facts = dict(job_answer(job))
+def show_outcome(job: JobAnswer, as_json: bool) -> None:
+    """Print the state of a job: in full for programs, in short for people."""
+    facts = dict(job)
     if as_json:
         show_json(facts)
     else:
         show_facts({field: facts[field] for field in ("id", "name", "status", "error")})
 
 
-async def _wait(job_id: int, timeout_s: float | None) -> Job:
-    if str((await _get(job_id)).status) not in ENDED:
+async def _wait(job_id: int, timeout_s: float | None) -> JobAnswer:
+    if (await _answer(job_id))["status"] not in ENDED:
         await warn_if_nobody_works()
     return await follow(job_id, timeout_s)
 
@@ -182,38 +204,49 @@ async def _wait(job_id: int, timeout_s: float | None) -> Job:
 @app.command()
 def cancel(job_id: JobId, as_json: AsJson = False) -> None:
     """Cancel a job and all of its tasks that have not ended."""
-    from aaiclick.representations.jobs import job_answer  # here, to keep start-up light
-
     cancelled, job = with_id("job", job_id, _cancel)
     if as_json:
-        show_json({"cancelled": cancelled, "job": job_answer(job)})
+        show_json({"cancelled": cancelled, "job": job})
     else:
-        say(f"Job {job.id} is cancelled." if cancelled else f"Job {job.id} was cancelled already.")
+        say(f"Job {job['id']} is cancelled." if cancelled else f"Job {job['id']} was cancelled already.")
 
 
-async def _cancel(job_id: int) -> tuple[bool, Job]:
-    from aaiclick.orchestration.jobs import cancel_job  # here, to keep start-up light
+async def _cancel(job_id: int) -> tuple[bool, JobAnswer]:
+    if (api := afar()) is not None:
+        cancelled = (await api.cancel_job(job_id))["cancelled"]
+    else:
+        from aaiclick.orchestration.jobs import cancel_job  # here, to keep start-up light
 
-    cancelled = await cancel_job(job_id)
-    job = await _get(job_id)
-    if not cancelled and job.status != "cancelled":
-        raise Conflict(what=f"Job {job_id}", verb="cancelled", cause=f"it is {job.status} already", hint="")
+        cancelled = await cancel_job(job_id)
+    job = await _answer(job_id)
+    if not cancelled and job["status"] != "cancelled":
+        raise Conflict(what=f"Job {job_id}", verb="cancelled", cause=f"it is {job['status']} already", hint="")
     return cancelled, job
 
 
 @app.command()
 def retry(job_id: JobId, dry_run: DryRun = False, upstream: Upstream = False, as_json: AsJson = False) -> None:
     """Run again the tasks that failed, with everything downstream of them."""
+    show_cleared(with_id("job", job_id, lambda wanted: _retry(wanted, dry_run, upstream)), dry_run, as_json)
+
+
+async def _retry(job_id: int, dry_run: bool, upstream: bool) -> list[int]:
+    if (api := afar()) is not None:
+        return ids_in(await api.retry_job(job_id, dry_run=dry_run, upstream=upstream))
     from aaiclick.orchestration.jobs import retry_failed_tasks  # here, to keep start-up light
 
-    cleared = with_id("job", job_id, lambda wanted: retry_failed_tasks(wanted, dry_run=dry_run, upstream=upstream))
-    show_cleared(cleared, dry_run, as_json)
+    return await retry_failed_tasks(job_id, dry_run=dry_run, upstream=upstream)
+
+
+def ids_in(told: Cleared) -> list[int]:
+    """Return the ids of the tasks that run again, as a server told them."""
+    return [int(each) for each in told["task_ids"]]
 
 
 @app.command()
 def stats(job_id: JobId, watched: Watch = False, as_json: AsJson = False) -> None:
-    """Show a job in numbers."""
-    from aaiclick.orchestration.jobs import JobStats, compute_job_stats, stats_text  # here, to keep start-up light
+    """Show statistics of a job."""
+    from aaiclick.orchestration.rules.job_stats import JobStats, stats_text  # here, to keep start-up light
     from aaiclick.representations.jobs import stats_answer  # here, to keep start-up light
 
     def show(found: JobStats) -> None:
@@ -221,6 +254,14 @@ def stats(job_id: JobId, watched: Watch = False, as_json: AsJson = False) -> Non
             show_json(stats_answer(found))
         else:
             show_text(stats_text(found))
+
+    async def compute_job_stats(wanted: int) -> JobStats:
+        if (api := afar()) is not None:
+            told: dict[str, Any] = {**await api.get_job_stats(wanted)}
+            return JobStats(**{**told, "job_id": wanted})
+        from aaiclick.orchestration import jobs  # here, to keep start-up light
+
+        return await jobs.compute_job_stats(wanted)
 
     if watched:
         wanted = with_id("job", job_id, _same)
@@ -230,7 +271,7 @@ def stats(job_id: JobId, watched: Watch = False, as_json: AsJson = False) -> Non
 
 
 def show_cleared(task_ids: Sequence[int], dry_run: bool, as_json: bool) -> None:
-    """The ids of the tasks that run again, or would."""
+    """Print the ids of the tasks that run again, or would."""
     from aaiclick.representations.tasks import cleared  # here, to keep start-up light
 
     if as_json:
@@ -244,7 +285,7 @@ def show_cleared(task_ids: Sequence[int], dry_run: bool, as_json: bool) -> None:
 
 
 def to_row(facts: dict[str, Any]) -> tuple[Any, ...]:
-    """A job's facts in the columns of the table."""
+    """Return a job's facts as a row of the table."""
     tasks = f"{facts['completed_tasks']}/{facts['total_tasks']}"
     told = (facts["id"], facts["name"], facts["status"], tasks, facts["created_at"], _seconds(facts))
     return (*told, facts["scheduled_at"], facts["backfill_id"], _brief(facts["arguments"]))

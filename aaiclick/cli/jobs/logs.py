@@ -1,19 +1,18 @@
-"""`aaiclick task logs`, `aaiclick job logs`: what tasks have written.
-
-A terminal gets control codes as escapes, so that a log cannot steer it. Files and pipes get the bytes as they are.
-"""
+"""`aaiclick task logs`, `aaiclick job logs`: what tasks have written."""
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aaiclick.cli.afar import afar, refuse
 from aaiclick.cli.event_loop import with_id
+from aaiclick.cli.jobs import logs_afar
 from aaiclick.cli.jobs.job import JobId
+from aaiclick.cli.jobs.log_printing import NOTHING_HERE, Printer
 from aaiclick.cli.jobs.why import TaskId
-from aaiclick.cli.output import AsJson, harmless, is_terminal, printable, say, show_json, show_text
+from aaiclick.cli.output import AsJson, say, show_json
 from aaiclick.errors import InputError, NotFound
 from aaiclick.wording import counted
 
@@ -21,21 +20,20 @@ if TYPE_CHECKING:
     from aaiclick.orchestration.models import Task
     from aaiclick.representations.logs import LogEnd
 
-NOTHING_HERE = "nothing was written yet, or the log is on another machine"
-
-Tail = Annotated[int | None, typer.Option(min=0, metavar="LINES", help="Only the last lines.")]
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is written, until the end.")]
+Tail = Annotated[int | None, typer.Option(min=0, metavar="LINES", help="Only this many last lines.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Follow the output until the end.")]
 
 
 def task_logs(
     task_id: TaskId,
-    epoch: Annotated[int | None, typer.Option(min=0, help="Of this attempt; by default of the newest.")] = None,
+    epoch: Annotated[int | None, typer.Option(min=0, help="The log of this attempt; by default of the newest.")] = None,
     tail: Tail = None,
     follow: Follow = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a task has written."""
-    with_id("task", task_id, lambda wanted: _task_logs(wanted, epoch, tail, follow, as_json))
+    """Print the log of a task."""
+    print_log = logs_afar.task_logs if afar() is not None else _task_logs
+    with_id("task", task_id, lambda wanted: print_log(wanted, epoch, tail, follow, as_json))
 
 
 async def _task_logs(task_id: int, epoch: int | None, tail: int | None, follow: bool, as_json: bool) -> None:
@@ -98,21 +96,26 @@ async def _check_epoch(task: Task, epoch: int | None) -> None:
         return
     known = [run.epoch for run in await get_runs_for_task(task.id)]
     if epoch not in known:
-        hint = f"It has: {', '.join(map(str, known[-20:]))}." if known else "No attempt at it has ended yet."
+        hint = f"Its attempts are: {', '.join(map(str, known[-20:]))}." if known else "No attempt at it has ended yet."
         raise NotFound(what=f"attempt at task {task.id}", field="epoch", value=epoch, hint=hint)
 
 
 def job_logs(
     job_id: JobId,
-    failed: Annotated[bool, typer.Option("--failed", help="Only of tasks that failed.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="Only logs of tasks that failed.")] = False,
     tail: Tail = None,
     follow: Follow = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what the tasks of a job have written, each under its name."""
+    """Print the logs of a job's tasks, each under its name."""
     if failed and follow:
-        raise InputError(field="--failed", value="given", rule="it does not go with --follow", hint="")
-    with_id("job", job_id, lambda wanted: _job_logs(wanted, failed, tail, follow, as_json))
+        raise InputError(field="--failed", value="given", rule="it cannot be combined with --follow", hint="")
+    if afar() is None:
+        with_id("job", job_id, lambda wanted: _job_logs(wanted, failed, tail, follow, as_json))
+        return
+    if follow:
+        refuse("aaiclick job logs --follow", "a server follows one task at a time, as task logs --follow does")
+    with_id("job", job_id, lambda wanted: logs_afar.job_logs(wanted, failed, tail, as_json))
 
 
 async def _job_logs(job_id: int, failed: bool, tail: int | None, follow: bool, as_json: bool) -> None:
@@ -135,77 +138,3 @@ async def _job_logs(job_id: int, failed: bool, tail: int | None, follow: bool, a
     printer.finish()
     if silent or not printer.wrote:
         say(f"{counted(silent, 'task')}: {NOTHING_HERE}" if silent else NOTHING_HERE)
-
-
-class Printer:
-    """Writes pieces of logs: as they are, escaped on a terminal, or each as a line of JSON."""
-
-    def __init__(self, as_json: bool) -> None:
-        self.wrote = False
-        self._as_json = as_json
-        self._is_terminal = is_terminal()
-        self._task: int | None = None
-        self._mid_line = False
-        self._halves: dict[int, bytes] = {}
-
-    def write(self, data: bytes, task_id: int, task: Any = None) -> None:
-        """A piece of a task's log; with the task, under a line that names it, where another one begins."""
-        if not data:
-            return
-        self.wrote = True
-        if self._as_json:
-            self._tell(task_id, self._decode(data, task_id), task)
-        else:
-            if task is not None and task_id != self._task:
-                self._begin(task)
-            self._put(data, task_id)
-        self._task = task_id
-        if sys.stdout is not None:
-            sys.stdout.flush()
-
-    def _tell(self, task_id: int, text: str, task: Any = None) -> None:
-        from aaiclick.representations.logs import log_piece  # here, to keep start-up light
-
-        show_json(log_piece(task_id, text, task))
-
-    def _begin(self, task: Any) -> None:
-        if self._mid_line:
-            show_text("")
-        if self._task is not None:
-            show_text("")
-        show_text(f"==> {printable(task.name)} ({task.id}, {task.status}) <==")
-
-    def _put(self, data: bytes, task_id: int) -> None:
-        self._mid_line = not data.endswith(b"\n")
-        raw = getattr(sys.stdout, "buffer", None)
-        if raw is not None and not self._is_terminal:
-            sys.stdout.flush()
-            raw.write(data)
-        elif sys.stdout is not None:
-            sys.stdout.write(harmless(self._decode(data, task_id)))
-
-    def _decode(self, data: bytes, task_id: int) -> str:
-        """As text; a character that is cut off waits for its other half."""
-        data, self._halves[task_id] = _whole_characters(self._halves.pop(task_id, b"") + data)
-        return data.decode(errors="replace")
-
-    def finish(self) -> None:
-        """Characters whose other half never came are shown as what they are: broken."""
-        for task_id, half in self._halves.items():
-            if half and self._as_json:
-                self._tell(task_id, half.decode(errors="replace"))
-            elif half:
-                sys.stdout.write(half.decode(errors="replace"))
-        self._halves.clear()
-
-
-def _whole_characters(data: bytes) -> tuple[bytes, bytes]:
-    """The data without a character of UTF-8 that is cut off at its end, and that."""
-    for length in range(1, min(4, len(data)) + 1):
-        byte = data[-length]
-        if byte >= 0xC0:
-            needed = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return (data[:-length], data[-length:]) if length < needed else (data, b"")
-        if byte < 0x80:
-            break
-    return data, b""

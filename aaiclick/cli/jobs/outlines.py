@@ -18,7 +18,7 @@ _FIRST = ("failed", "pending_cleanup", "running", "claimed", "upstream_failed", 
 
 @dataclass(slots=True)
 class Node:
-    """A task, or a group with what is in it."""
+    """A task, or a group with its members."""
 
     id: int
     name: str
@@ -36,7 +36,7 @@ class Node:
 
 @dataclass(slots=True)
 class Outline:
-    """The whole graph: what has no group around it, and everything by its id."""
+    """The whole graph: the nodes outside of groups, and all nodes by id."""
 
     roots: list[Node]
     nodes: dict[int, Node]
@@ -44,7 +44,7 @@ class Outline:
 
 
 def outline(tasks: Iterable[Any], groups: Iterable[Any], dependencies: Iterable[Any]) -> Outline:
-    """Put the rows of a graph together."""
+    """Return the outline of a graph's rows."""
     nodes = {row.id: Node(row.id, row.name, None) for row in groups}
     parents = {row.id: row.parent_group_id for row in groups if row.parent_group_id in nodes}
     for row in tasks:
@@ -66,7 +66,7 @@ def outline(tasks: Iterable[Any], groups: Iterable[Any], dependencies: Iterable[
 
 
 def chosen(nodes: Sequence[Node], most: int) -> tuple[list[Node], Counter[str]]:
-    """So many of these nodes, in their order, those in trouble rather than others; and the tasks left out, counted."""
+    """Return up to this many nodes in order, preferring those in trouble, and counts of the tasks left out."""
     if len(nodes) <= most:
         return list(nodes), Counter()
     kept = {node.id for node in sorted(nodes, key=_urgency)[:most]}
@@ -84,13 +84,13 @@ def _urgency(node: Node) -> tuple[int, int]:
 
 
 def in_words(counts: Counter[str]) -> str:
-    """How many of which status."""
+    """Return the counts by status in words."""
     return ", ".join(f"{number} {status}" for status, number in sorted(counts.items())) or "no tasks"
 
 
 @dataclass(slots=True, frozen=True)
 class OutlineLine:
-    """One line of the tree: its branches, and what it is about."""
+    """One line of the tree: its branches and its node."""
 
     branches: str
     text: str
@@ -99,9 +99,9 @@ class OutlineLine:
 
 
 def tree_lines(whole: Outline, *, everything: bool = False) -> Iterator[OutlineLine]:
-    """The graph as a tree: groups with what is in them, and after `←` what each waits for.
+    """Return the graph as a tree: groups with their members, and after `←` what each node waits for.
 
-    Unless everything is asked for, groups are folded beyond some children and some depth.
+    Unless everything is requested, groups are folded beyond a number of children and a depth.
     """
     shown, left = (whole.roots, Counter[str]()) if everything else chosen(whole.roots, ROOTS_SHOWN)
     stack = list(reversed(_placed(shown, left, "")))

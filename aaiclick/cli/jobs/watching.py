@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from aaiclick.cli.afar import surroundings
 from aaiclick.cli.event_loop import wait_for
 from aaiclick.cli.output import is_terminal, show_text
 
@@ -16,12 +17,12 @@ T = TypeVar("T")
 
 LOOK_EVERY_S = 1.0
 SHARE = 5
-"""Looking takes at most one part in so many, and one, of the time: what costs much is looked at less often."""
+"""The pause between two reads is at least this many times as long as a read: expensive reads happen less often."""
 
 CLEARED = "\x1b[H\x1b[J"
 """To a terminal: from its first line on, nothing."""
 
-Watch = Annotated[bool, typer.Option("--watch", help="Show it again whenever it changes, until its end or Ctrl-C.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Show it again at every change, until it ends or Ctrl-C.")]
 
 
 def watch(
@@ -31,10 +32,10 @@ def watch(
     is_over: Callable[[T], bool] = lambda _: False,
     as_json: bool = False,
 ) -> None:
-    """Read, and show what was read if it is not what was shown before.
+    """Read again and again, and show the answer when it has changed.
 
-    A terminal shows the newest. Elsewhere each change is a block of its own, after an empty line, or a line of JSON.
-    Ctrl-C is how one stops looking: no error.
+    A terminal shows only the newest answer. Elsewhere each change is a block after an empty line, or a line of JSON.
+    Ctrl-C ends it without an error.
     """
     with suppress(KeyboardInterrupt):
         wait_for(_watch(read, show, is_over, as_json))
@@ -46,10 +47,8 @@ async def _watch(
     import asyncio  # here, to keep start-up light
     import time
 
-    from aaiclick.orchestration.context import orch_context  # here, to keep start-up light
-
     shown: list[T] = []
-    async with orch_context():
+    async with surroundings():
         while True:
             began = time.monotonic()
             now = await read()

@@ -34,32 +34,37 @@ def _local() -> None:
 def start(
     host: Annotated[
         str | None,
-        typer.Option(help="The server's address, by default 127.0.0.1; beyond this machine it needs a token."),
+        typer.Option(help="The server's address; by default 127.0.0.1; beyond this machine it needs a token."),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="The server's port, by default 8765 or, if that is taken, any."),
+        typer.Option(min=0, max=65535, help="The server's port; by default 8765, or any free port if that is taken."),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, max=WORKERS_MAX, help="Worker processes.")] = WORKERS,
     concurrency: Annotated[
         int | None,
-        typer.Option(help="Tasks of one worker at the same time; by default all share the processors, inline 100."),
+        typer.Option(
+            help="Tasks of one worker at the same time; by default the workers share the processors, or 100 inline."
+        ),
     ] = None,
     executor: Annotated[
         str, typer.Option(help="process: tasks run in child processes. inline: in the workers themselves.")
     ] = "process",
     app_dir: Annotated[
-        str | None, typer.Option(help="Where the modules with the tasks are; by default the current directory.")
+        str | None, typer.Option(help="The directory of the modules with the tasks; by default the current directory.")
     ] = None,
     reload: Annotated[
-        bool, typer.Option("--reload", help="When modules there change, let the workers finish and start them anew.")
+        bool,
+        typer.Option(
+            "--reload", help="When modules there change, let the workers finish their tasks and restart them."
+        ),
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start the data engine, the control loop, the server and workers, until Ctrl-C or SIGTERM: twice to stop now.
+    """Run the data engine, the control loop, the server and workers, until Ctrl-C or SIGTERM (twice: stop now).
 
-    What is missing is made: the local root, and a local database. Where a fleet runs already, this one works beside it.
+    Create the local root and a local database if they are missing. If a fleet runs already, work beside it.
     """
     from aaiclick.backend import ensure_root  # here, to keep start-up light
     from aaiclick.cli.admin.module_paths import find_modules_in  # here, to keep start-up light

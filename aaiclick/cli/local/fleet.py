@@ -38,7 +38,7 @@ SHOWN_MAX = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """What to start."""
+    """The parts to start, and their settings."""
 
     engine: Path | None
     """The directory of the embedded engine; None if the data is on a server."""
@@ -51,13 +51,13 @@ class Plan:
     """The socket that the server listens on; None for no server. It is held here, so that it outlives the server."""
     server_options: Sequence[str] = ()
     watched: str | None = None
-    """The directory whose modules are watched: when they change, the workers are started anew."""
+    """The directory whose modules are watched: when they change, the workers are restarted."""
     seat: FleetLock | None = None
     """The first seat on the root, if another fleet has it: when that one is gone, its server is ours to start."""
 
 
 class Fleet:
-    """The parts, and the order of their beginning and their end."""
+    """The parts, and the order in which they start and stop."""
 
     def __init__(self, plan: Plan, tell: Tell) -> None:
         self.plan = plan
@@ -88,7 +88,7 @@ class Fleet:
         )
 
     async def run(self) -> int:
-        """Until a signal, until a part cannot begin, or until nobody reads any more; gives the exit code."""
+        """Run until a signal, a part that cannot start, or a closed output; return the exit code."""
         parts = [*self.engine, *self.control, *self.workers]
         with deaths_seen_by(*parts, later=self.server), self._signals():
             watching = [asyncio.create_task(self._watch()), asyncio.create_task(self._inherit())]

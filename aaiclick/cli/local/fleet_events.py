@@ -27,11 +27,11 @@ LINES = {
     "said": "{part}: {text}",
     "ended": "aaiclick: {part} {cause} (process {pid})",
     "died": "aaiclick: {part} {cause} (process {pid}); it is started again{when}",
-    "renewed": "aaiclick: {part} {cause} (process {pid}); it is started anew",
-    "reloading": "aaiclick: changed: {files}; the workers finish what they run and are started anew",
+    "renewed": "aaiclick: {part} {cause} (process {pid}); it is restarted",
+    "reloading": "aaiclick: changed: {files}; the workers finish their tasks and are restarted",
     "up": "aaiclick: all parts are started",
-    "stopping": "aaiclick: stopping: the workers finish what they run, for up to {grace_s:g} s; Ctrl-C again stops now",
-    "inherits": "aaiclick: the fleet before this one is gone; its server is started here, at {server}",
+    "stopping": "aaiclick: stopping: the workers finish their tasks, for up to {grace_s:g} s; Ctrl-C again stops now",
+    "inherits": "aaiclick: the other fleet has ended; its server is started here, at {server}",
     "hurrying": "aaiclick: stopping now",
     "stopped": "aaiclick: all parts have ended",
 }
@@ -45,13 +45,13 @@ class Tell(Protocol):
 
 
 def in_lines(event: str, /, **facts: object) -> None:
-    """For people. A terminal that has gone away does not end the fleet: its hang-up does."""
+    """Print events as lines for people. A closed terminal ends the fleet by its hang-up signal only."""
     with suppress(OSError):
         say(LINES[event].format_map(facts | _in_words(facts)))
 
 
 def in_json(event: str, /, **facts: object) -> None:
-    """For programs, which read line by line."""
+    """Print events as lines of JSON for programs."""
     show_text(json.dumps({"event": event} | facts))
     if sys.stdout is not None:
         sys.stdout.flush()
@@ -71,7 +71,7 @@ def _beside(facts: dict[str, object]) -> str:
     if "beside" not in facts:
         return ""
     holder = f"process {facts['beside']}" if facts["beside"] else "a process that is still starting"
-    return f" beside that of {holder}, which goes on"
+    return f" beside that of {holder}, which keeps running"
 
 
 def _server(facts: dict[str, object]) -> str:
@@ -79,7 +79,7 @@ def _server(facts: dict[str, object]) -> str:
     if "root" not in facts:  # it is told alone
         return str(where)
     if where is None and "beside" in facts:
-        return f"that of the other fleet{f', {other}' if other else ''}; when that one is gone, one is started here"
+        return f"that of the other fleet{f', {other}' if other else ''}; when that fleet ends, a server is started here"
     if where is None:
         return "none; it comes with: pip install 'aaiclick[server]'"
     made = f"in {token_file} (an admin's)" if token_file else "one of yours, or: aaiclick token create NAME"

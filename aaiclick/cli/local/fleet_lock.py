@@ -21,21 +21,21 @@ BYTES_MAX = 512
 
 
 class Holder(NamedTuple):
-    """The fleet that has the seat, as far as it has said so."""
+    """The fleet that holds the lock, as far as its file says."""
 
     pid: int | None = None
     server: str | None = None
 
 
 class FleetLock:
-    """The seat of one root, as this fleet sees it."""
+    """The lock of one root, as seen by this fleet."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self.is_ours = False
 
     def take(self) -> bool:
-        """Have the seat, if nobody else has it."""
+        """Take the lock, if it is free."""
         if not self.is_ours:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -46,17 +46,17 @@ class FleetLock:
         return True
 
     def tell_server(self, url: str) -> None:
-        """Tell those who come where our server is."""
+        """Write the address of our server into the lock file."""
         if self.is_ours:
             self._say(f"{os.getpid()} {url}")
 
     def holder(self) -> Holder:
-        """Who has it."""
+        """Return the fleet that holds the lock."""
         pid, _, server = os.pread(self._descriptor, BYTES_MAX, 0).decode("utf-8", "replace").partition(" ")
         return Holder(int(pid), server or None) if pid.isdecimal() else Holder()
 
     def leave(self) -> None:
-        """Let another have it."""
+        """Release the lock."""
         if self.is_ours:
             os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
@@ -68,7 +68,7 @@ class FleetLock:
 
 @contextmanager
 def lock_of(root: Path) -> Iterator[FleetLock]:
-    """The seat of this root: ours if it is free, else to be waited for."""
+    """Return the lock of this root: taken if it was free, else to be waited for."""
     seat = FleetLock(_open(root / FILE))
     try:
         seat.take()

@@ -21,15 +21,17 @@ Seen = dict[str, tuple[int, int]]
 
 
 def check_watched(place: str) -> str:
-    """The directory, unless it holds more modules than can be looked at again and again."""
+    """Return the directory; refuse it if it has too many modules to be watched."""
     if len(look_at(place)) >= FILES_MAX:
         hint = "Name the directory of your modules with --app-dir."
-        raise InputError(field="--reload", value=place, rule=f"{FILES_MAX:,} modules or more are there", hint=hint)
+        raise InputError(
+            field="--reload", value=place, rule=f"{FILES_MAX:,} modules or more are in the directory", hint=hint
+        )
     return place
 
 
 async def changes_in(place: str) -> AsyncIterator[list[str]]:
-    """The modules that have changed, come or gone, as soon as no more change."""
+    """Return the modules that were changed, added or removed, once no more changes follow."""
     known = await asyncio.to_thread(look_at, place)
     while True:
         found = await _look_again(place)
@@ -49,7 +51,7 @@ async def _look_again(place: str) -> Seen:
 
 
 def look_at(place: str) -> Seen:
-    """The modules under a directory, up to the limit, named from there; links to directories are not followed."""
+    """Return the modules below a directory, up to the limit, by relative path; linked directories are not followed."""
     seen: Seen = {}
     for file in _modules(place):
         try:

@@ -20,9 +20,9 @@ TOKEN_NAME = "local start"  # noqa: S105 (a name)
 
 
 def open_door(host: str | None, port: int | None) -> socket.socket | None:
-    """A socket that listens; None where no server is installed and none was asked for.
+    """Return a listening socket; None if no server is installed and none was requested.
 
-    Where no port was asked for and the usual one is taken, any that is free is good enough.
+    If no port was given and the default port is taken, any free port is used.
     """
     missing = next((package for package in PACKAGES if find_spec(package) is None), None)
     if missing is not None:
@@ -39,9 +39,9 @@ def open_door(host: str | None, port: int | None) -> socket.socket | None:
 
 
 async def first_token(door: socket.socket) -> Path | None:
-    """The file with an admin's token for a local database that never had one; None where there was one.
+    """Create an admin token for a local database that never had one, and return its file; else None.
 
-    Beyond this machine nobody listens without a token that counts.
+    The server does not listen beyond this machine without a valid token.
     """
     made = None
     if is_sqlite() and not await list_tokens():

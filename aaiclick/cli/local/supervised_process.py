@@ -32,17 +32,17 @@ LINE_BYTES_MAX = 8192
 
 
 def our_command(*arguments: str) -> list[str]:
-    """This command again, as a process that ends with this one."""
+    """Return the command line of a part that ends with this process."""
     return our_python("aaiclick", "--part-of", str(os.getpid()), *arguments)
 
 
 def pause_s(short_lives: int) -> float:
-    """How long to wait before the next start, after so many lives in a row that were short."""
+    """Return the pause before the next start, after this many short lives in a row."""
     return min(PAUSE_S_FIRST * 2.0 ** min(short_lives - 1, 20), PAUSE_S_MAX) if short_lives else 0.0
 
 
 def cause_of(code: int) -> str:
-    """How a process ended, in words."""
+    """Return in words how a process ended."""
     if code >= 0:
         return f"ended with exit code {code}" if code else "ended"
     known = {int(each): each.name for each in signal.Signals}
@@ -50,7 +50,7 @@ def cause_of(code: int) -> str:
 
 
 class Life:
-    """A process from its start to its end. What it prints is passed on line by line."""
+    """A process from its start to its end. Its output is passed on line by line."""
 
     def __init__(self, command: Sequence[str], hear: Callable[[str], None], descriptors: Sequence[int] = ()) -> None:
         self._hear = hear
@@ -77,7 +77,7 @@ class Life:
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """The process id."""
         return self._process.pid
 
     def signal(self, number: signal.Signals) -> None:
@@ -86,7 +86,7 @@ class Life:
             self._process.send_signal(number)
 
     def look(self) -> None:
-        """See whether it has ended; call it when a child may have."""
+        """Check whether the process has ended; called when a child may have ended."""
         code = self._process.poll()
         if code is None or self.ended.done():
             return
@@ -133,12 +133,12 @@ class Life:
 
 
 class SupervisedProcess:
-    """What keeps a process running; `descriptors` are left open for each of its lives."""
+    """Keeps a process running; `descriptors` stay open for each of its lives."""
 
     def __init__(self, name: str, command: Sequence[str], tell: Tell, descriptors: Sequence[int] = ()) -> None:
         self.name = name
         self.over = asyncio.Event()
-        """It does not run, and is not started again."""
+        """It does not run and is not restarted."""
         self._command = command
         self._descriptors = descriptors
         self._tell = tell
@@ -147,7 +147,7 @@ class SupervisedProcess:
         self._stopping = asyncio.Event()
 
     async def keep(self) -> int:
-        """Start it again and again, until it is stopped; gives another code than 0 if it cannot begin at all."""
+        """Restart the process until it is stopped; return a code other than 0 if it cannot start at all."""
         try:
             return await self._keep()
         finally:
@@ -191,12 +191,12 @@ class SupervisedProcess:
         return life
 
     def look(self) -> None:
-        """See whether it has ended."""
+        """Check whether the process has ended."""
         if self._life is not None:
             self._life.look()
 
     async def renew(self, grace_s: float) -> None:
-        """Ask it to end, to be started anew; kill it if it does not within its grace."""
+        """Restart the process: ask it to end, and kill it after its grace period."""
         life = self._life
         if life is None or life.ended.done() or self._stopping.is_set():
             return
@@ -206,7 +206,7 @@ class SupervisedProcess:
         life.signal(signal.SIGKILL)
 
     async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
-        """Ask it to end and wait for it; ask again when it is urgent; then kill it."""
+        """Ask the process to end and wait; ask again when it is urgent; then kill it."""
         self._stopping.set()
         if self._life is None or self._life is not self._renewed:  # else it was asked before: twice means at once
             self._signal(signal.SIGTERM)
@@ -222,7 +222,7 @@ class SupervisedProcess:
         await ending
 
     def kill(self) -> None:
-        """End it now."""
+        """Kill the process now."""
         self._stopping.set()
         self._signal(signal.SIGKILL)
 
@@ -233,7 +233,7 @@ class SupervisedProcess:
 
 @contextmanager
 def deaths_seen_by(*parts: SupervisedProcess, later: Sequence[SupervisedProcess] = ()) -> Iterator[None]:
-    """Let the parts look when a child of this process has ended, and those that are in `later` by then."""
+    """Notify the parts, and those added to `later`, when a child of this process has ended."""
     loop = asyncio.get_running_loop()
 
     def look() -> None:

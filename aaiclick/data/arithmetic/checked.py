@@ -9,6 +9,7 @@ numbers, and values whose type is not known get ClickHouse's own operators. `wra
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from aaiclick.data.arithmetic import remainders
 from aaiclick.data.arithmetic.overflow import BEYOND, TOLD
@@ -30,6 +31,7 @@ from aaiclick.data.typing.expression_types import (
     like,
 )
 from aaiclick.data.typing.integer_types import Whole, alike, named, null_or, widened
+from aaiclick.data.typing.limits import ROWS_MAX, limit_of
 
 _FUNCTIONS = {"+": "plus", "-": "minus", "*": "multiply"}
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
@@ -267,7 +269,8 @@ def _multiplied(kinds: Sequence[Kind]) -> Worded | None:
     if digits > _MOST:
         limit = 10.0 ** (_MOST - scale)
         text = _estimated(text, "{0} * {1}", -limit, limit, "*")
-    return Worded(text, like(found, *kinds))
+        return Worded(text, like(found, *kinds))
+    return Worded(text, like(found, *kinds), prod(limit_of(kind) for kind in kinds if kind is not None))
 
 
 def divided(kinds: Sequence[Kind]) -> Worded | None:
@@ -323,6 +326,21 @@ def total(kinds: Sequence[Kind]) -> Worded | None:
             return Worded(plain.replace("{0}", f"toDecimal256({{0}}, {scale})"), decimal(_MOST, scale))
         return Worded(_estimated_total(plain, 10.0 ** (_MOST - scale)), decimal(_MOST, scale))
     return Worded(plain, FLOAT if is_float(kind) else None)
+
+
+def limited_total(limits: Sequence[int | None]) -> Typing:
+    """Return the typing of `sum` of values within a bound: no check where even the sum of all rows is in range."""
+
+    def words(kinds: Sequence[Kind]) -> Worded | None:
+        found, kind = total(kinds), kinds[0]
+        if found is None or kind is None or not is_decimal(kind):
+            return found
+        most = min(limit_of(kind), limits[0] or limit_of(kind)) * ROWS_MAX
+        if most >= 10**_MOST:
+            return found
+        return Worded(found.sql if _size(kind)[0] <= 38 else "ifNull(sum({0}){over}, 0)", found.kind, most)
+
+    return words
 
 
 def _estimated_total(plain: str, limit: float) -> str:

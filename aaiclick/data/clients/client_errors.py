@@ -19,7 +19,8 @@ _REFUSED_BY_US = "395"
 """The code of errors that our own queries throw."""
 
 _NAMED = re.compile(r"['`.]((?:p|j\d+)_[A-Za-z0-9_.-]+(?:@\d+)?)['`]", re.ASCII)
-_OPEN_ANEW = "It was deleted, or newer versions took its place: open it anew."
+_OPEN_ANEW = "It was deleted, or newer versions replaced it: open the Object again."
+_OF_A_RUN = re.compile(r"\bt\d+_\d+_\d+\b", re.ASCII)
 _TEMPORARY = re.compile(r"\bc\d+_\d+\b")
 MESSAGE_MAX = 2_000
 _THEIRS = ("clickhouse_connect", "chdb", "urllib3", "builtins")
@@ -61,6 +62,8 @@ def in_our_words() -> Iterator[None]:
             raise StaleObject(what=f"The table {table[0]}") from error
         if code and code[1] == _UNKNOWN_TABLE and (table := _NAMED.search(str(error))):
             raise ObjectNotFound(name=table[1], hint=_OPEN_ANEW) from error
+        if code and code[1] == _UNKNOWN_TABLE and (table := _OF_A_RUN.search(str(error))):
+            raise ObjectNotFound(name=table[0], hint="Its table is gone.") from error
         if code is None and _is_network(error):
             raise _unreachable(error) from error
         if code is None and type(error).__module__ == "builtins" and not isinstance(error, RuntimeError):

@@ -152,6 +152,10 @@ def _stay_open() -> bool:
 
 
 def _connect(url: str) -> LocalClient | PooledClient:
+    if url.startswith("coordinator:"):
+        from aaiclick.data.clients.coordinators import open_through_coordinators  # here: only nodes need it
+
+        return open_through_coordinators(SETTINGS)
     if not url.startswith("chdb://"):
         return open_servers(url, settings().ch_cluster if url == get_ch_url() else "", SETTINGS)
     directory = Path(url.removeprefix("chdb://"))
@@ -179,7 +183,7 @@ def _open_directory(directory: Path) -> tuple[PooledClient, Callable[[], None]]:
         endpoint = find_gateway(directory, STARTING_S_MAX) or _asked_for(directory)
         if endpoint is not None:
             return _borrow(endpoint), _nothing
-    raise DataUnreachable(cause=f"the engine of {directory} does not start")
+    raise DataUnreachable(cause=f"the engine for {directory} did not start")
 
 
 def _asked_for(directory: Path) -> Endpoint | None:

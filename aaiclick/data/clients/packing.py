@@ -49,14 +49,14 @@ def read_packing(path: str, file_format: str, compression: object) -> Packing:
     known = [*CODECS] if file_format == "Parquet" else [*PACKINGS, "none"]
     if compression not in known:
         hint = did_you_mean(str(compression), known)
-        rule = f"one of {', '.join(known)}"
+        rule = f"it must be one of {', '.join(known)}"
         raise InputError(field="compression", value=shown(repr(compression)), rule=rule, hint=hint)
     if file_format == "Parquet":
         return Packing(told, CODECS[str(compression)])
     whole = "" if compression == "none" else str(compression)
     if told and told != whole:
         hint = "Leave the compression out, or choose another ending."
-        rule = f"its ending says {told}"
+        rule = f"the ending of the path says {told}"
         raise InputError(field="compression", value=shown(repr(compression)), rule=rule, hint=hint)
     return Packing(whole)
 

@@ -275,7 +275,7 @@ def find_tables(cluster: str, ask: Callable[[str], Rows]) -> Tables:
     (database, kind, shared, known) = (column[0] for column in found.columns)
     if cluster not in known:
         told = ", ".join(map(shown, sorted(known)[:NAMES_SHOWN])) or "none"
-        hint = f"{did_you_mean(cluster, known)} It knows: {told}.".lstrip()
+        hint = f"{did_you_mean(cluster, known)} The server knows: {told}.".lstrip()
         rule = "the ClickHouse server knows no cluster of this name"
         raise ConfigError(setting="AAICLICK_CH_CLUSTER", value=shown(cluster), rule=rule, hint=hint)
     if shared:

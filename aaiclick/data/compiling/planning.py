@@ -209,5 +209,5 @@ def _in_one_select(relation: Relation, source: Relation) -> bool:
 
 
 def _too_large(field: str, value: str, rule: str) -> InputError:
-    hint = "Await a part of it: that makes a table, from which to go on."
+    hint = "Await a part of it first: that makes a table to continue from."
     return InputError(field=field, value=value, rule=rule, hint=hint)

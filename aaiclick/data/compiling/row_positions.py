@@ -25,7 +25,7 @@ from aaiclick.data.query.relations import (
 from aaiclick.data.sql import quoting
 from aaiclick.data.typing.schema import ORDER
 
-_TIES = quoting.text("rows are equal in what they are sorted by, so none of them is the first: sort by more columns")
+_TIES = quoting.text("rows have equal sort keys, so their order is not defined: sort by more columns")
 _PLACE = Operation(f"toUInt64({{0}} + throwIf({{1}} != {{2}}, {_TIES}))", 3, 3)
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from aaiclick.data.compiling.aliases import called_meanwhile, is_itself, with_others
+from aaiclick.data.compiling.conditions import condition_sql
 from aaiclick.data.compiling.join_sql import exploded_sql, join_sql
 from aaiclick.data.compiling.planning import check_size, has_window, is_aggregate, is_long, keys_of, steps
+from aaiclick.data.compiling.pruning import pruned
 from aaiclick.data.compiling.row_positions import with_places
 from aaiclick.data.operations import ALL_ROWS, SO_FAR
 from aaiclick.data.parsing.exact_casts import exact_cast
@@ -55,7 +57,7 @@ from aaiclick.data.typing.schema import ORDER
 def to_sql(relation: Relation) -> str:
     """Return the query of a relation; raise InputError if it would be too large."""
     check_size(relation)
-    return _sql(relation)
+    return _sql(pruned(relation))
 
 
 def _sql(relation: Relation) -> str:
@@ -158,7 +160,7 @@ def _prepared(
     memo: dict[int, str] = {}
     prefix = free_prefix(base.names)
     source = _stepped(_from(base), steps(conditions), memo, prefix)
-    where = f" WHERE {' AND '.join(_written(conditions, memo))}" if conditions else ""
+    where = f" WHERE {' AND '.join(_conditions(conditions, memo))}" if conditions else ""
     if planned:
         source, where = f"(SELECT * FROM {source}{where})" if where else source, ""
         source = _stepped(source, planned, memo, prefix)
@@ -178,7 +180,7 @@ def _stepped(source: str, planned: Sequence[Sequence[Expression]], memo: dict[in
 def _from(relation: Relation) -> str:
     match relation:
         case Table(naive=naive):
-            table = f"{quoting.name(relation.name)}{' FINAL' * relation.replacing}"
+            table = relation.function or f"{quoting.name(relation.name)}{' FINAL' * relation.replacing}"
             return f"({quoting.read_as(table, naive)})" if naive or relation.replacing else table
         case Nowhere():
             return "system.one"
@@ -280,10 +282,20 @@ _UNEQUAL = quoting.text("the Objects have different numbers of rows")
 
 def _written(expressions: Sequence[Expression], memo: Mapping[int, str]) -> list[str]:
     """Return the SQL of expressions; those in `memo` (by id) are written as the names given there."""
+    texts = _texts(expressions, memo)
+    return [texts[id(each)] for each in expressions]
+
+
+def _conditions(conditions: Sequence[Expression], memo: Mapping[int, str]) -> list[str]:
+    texts = _texts(conditions, memo)
+    return [condition_sql(each, texts, memo) for each in conditions]
+
+
+def _texts(expressions: Sequence[Expression], memo: Mapping[int, str]) -> dict[int, str]:
     texts: dict[int, str] = dict(memo)
     for each in walk(expressions, memo):
         texts[id(each)] = _write(each, texts)
-    return [texts[id(each)] for each in expressions]
+    return texts
 
 
 def _write(expression: Expression, texts: Mapping[int, str]) -> str:
@@ -305,7 +317,7 @@ def _write(expression: Expression, texts: Mapping[int, str]) -> str:
         case Over():
             return _over(expression, lambda each: texts[id(each)])
         case One(relation=relation):
-            return f"({_sql(relation)})"
+            return f"({_sql(pruned(relation))})"
 
 
 def _called(template: str, args: Sequence[str], over: str = "") -> str:
@@ -320,6 +332,7 @@ def _member(value: str, member: Member) -> str:
     if member.has_times:  # else ClickHouse cuts digits of a second to unify types
         value, inside = SECONDS.format(value), SECONDS
     if not isinstance(among, tuple):
+        among = pruned(among)
         found = _sql(among) if inside == "{0}" else _listed_as(inside, among)
         return f"toBool({value} IN ({found}))"
     known = [inside.format(quoting.literal(each)) for each in among if each is not None]

@@ -31,16 +31,17 @@ class FileSource(NamedTuple):
     format: str
     given: str
     """The format that was given or follows from the ending, with `WithNames` if it has that."""
-    redirects: int = 0
     text: str = ""
     """A query that gives the whole text, used instead of a table function."""
+    place: str = ""
+    """Where such a text comes from, for the log of operations."""
 
     def of(self, file_format: str) -> FileSource:
         """Return the same source, read in another format."""
         return self._replace(format=file_format)
 
     def table(self, structure: str = "", options: Options | None = None) -> str:
-        """Return the complete table function; with redirects, a subquery that allows them."""
+        """Return the complete table function."""
         packed = "auto" if options is None else options.compression
         inside = [self.call, quoting.text(self.format)]
         inside += [quoting.text(structure or "auto")] if structure or packed != "auto" else []
@@ -51,15 +52,12 @@ class FileSource(NamedTuple):
                 *([quoting.text(structure)] if structure else []),
                 f"({self.text})",
             ]
-        table = f"{', '.join(inside)})"
-        if not self.redirects:
-            return table
-        return f"(SELECT * FROM {table} SETTINGS max_http_get_redirects = {self.redirects})"  # noqa: S608 (quoted)
+        return f"{', '.join(inside)})"
 
     @property
     def noted(self) -> str:
         """The source as it is kept in the log of operations, with secrets in its URL masked."""
-        return mask_url(self.table())
+        return mask_url(self.place or self.table())
 
 
 def file_source(path: str | os.PathLike[str], file_format: str | None) -> FileSource:
@@ -72,19 +70,19 @@ def file_source(path: str | os.PathLike[str], file_format: str | None) -> FileSo
 def _no_glob(path: str) -> str:
     """Return the path; raise InputError if it has a glob character of ClickHouse's: it could match other files."""
     if any(sign in path for sign in "*?{}"):
-        rule = "its path has one of * ? { }, which ClickHouse takes for a pattern"
+        rule = "its path contains one of * ? { }, which ClickHouse reads as a pattern"
         raise InputError(field="path", value=shown(path), rule=rule, hint="Rename it, or move it.")
     return path
 
 
-def url_source(url: str, file_format: str | None, redirects: int = 0) -> FileSource:
-    """Return a table function that reads a URL and follows up to `redirects` redirects; 0 refuses them."""
+def url_source(url: str, file_format: str | None) -> FileSource:
+    """Return a table function that reads a URL; ClickHouse follows no redirects."""
     parts = urlsplit(str(url))
     if parts.scheme not in _SCHEMES or not parts.netloc:
-        rule = "an address that begins with http:// or https://"
+        rule = "it must begin with http:// or https://"
         raise InputError(field="url", value=shown(mask_url(str(url))), rule=rule, hint="")
     known = format_of(parts.path, file_format)
-    return FileSource(f"url({quoting.text(url)}", shown(mask_url(url)), known, known, redirects)
+    return FileSource(f"url({quoting.text(url)}", shown(mask_url(url)), known, known)
 
 
 def existing(path: str | os.PathLike[str]) -> Path:
@@ -102,7 +100,7 @@ def format_of(name: str, file_format: str | None) -> str:
             ending = os.path.splitext(stem)[1]
         file_format = FORMATS.get(ending)
     if file_format is None or not file_format.isalnum():
-        rule = f"its format is not known by its ending ({', '.join(FORMATS)})"
+        rule = f"its ending does not tell its format ({', '.join(FORMATS)})"
         raise InputError(field="format", value=shown(name), rule=rule, hint="Give it, such as 'Parquet'.")
     return file_format
 
@@ -118,7 +116,7 @@ def format_here(path: str | os.PathLike[str], file_format: str | None) -> str:
     """Return the format of a file that is sent to a server; raise InputError if this process cannot read it."""
     known = format_of(existing(path).name, file_format)
     if known not in _SENT:
-        rule = f"a file that is sent to a server is one of {', '.join(_SENT)}"
+        rule = f"a file that is sent to a server must be one of {', '.join(_SENT)}"
         raise InputError(field="format", value=known, rule=rule, hint="Put it where the server can read it.")
     return known
 
@@ -170,7 +168,7 @@ def read_lines(path: str | os.PathLike[str]) -> dict[str, Any]:
             except (ValueError, RecursionError) as error:
                 raise _unread(found, f"line {number}: {error}") from None
             if not isinstance(row, dict):
-                raise _unread(found, f"line {number} is no object")
+                raise _unread(found, f"line {number} is not an object")
             rows += [row] if row else []
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: _as_arrow(found, name, [row.get(name) for row in rows]) for name in names}
@@ -192,13 +190,13 @@ def _as_arrow(path: Path, name: str, column: list[Any]) -> Any:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is no number, or is too large")
+        raise ValueError(f"{text} is not a number, or is too large")
     return number
 
 
 def _unread(path: Path, why: str) -> InputError:
     rule = f"it cannot be read: {shown(why)}"
-    return InputError(field="file", value=shown(path.name), rule=rule, hint="Is its format another one?")
+    return InputError(field="file", value=shown(path.name), rule=rule, hint="Check the format.")
 
 
 _SENT = ("Parquet", "CSVWithNames", "JSONEachRow", "Arrow", "ORC")

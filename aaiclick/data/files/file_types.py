@@ -75,19 +75,19 @@ def unreadable(source: FileSource, error: DataRefused) -> InputError:
     """Return the InputError for an unreadable file: refused redirects, or ClickHouse's message, which names the row."""
     cause = str(error.facts["cause"])
     if "Too many redirects" in cause:
-        rule = f"it leads elsewhere, and {source.redirects or 'no'} redirects are followed"
-        hint = "Give redirects=… if you trust wherever it leads, or the address where it ends."
+        rule = "it redirects elsewhere, and no redirects are followed"
+        hint = "Give redirects=… if you trust every address on the way, or give the final address."
         return InputError(field="url", value=source.name, rule=rule, hint=hint)
     told = cause if len(cause) <= CAUSE_MAX else f"{cause[:CAUSE_MAX]}…"
     rule = f"ClickHouse cannot read it as {source.given}: {told}"
-    return InputError(field="file", value=source.name, rule=rule, hint="Is its format another one?")
+    return InputError(field="file", value=source.name, rule=rule, hint="Check the format.")
 
 
 def _refuse_days_of_milliseconds(kinds: Mapping[str, str], source: FileSource) -> None:
     """Raise InputError for Arrow's date64: ClickHouse reads its milliseconds as seconds, and gets other days."""
     for name, kind in kinds.items():
         if re.search(r"\bDateTime\b", kind):
-            rule = f"its column {name} is a date64, of which ClickHouse makes other days"
+            rule = f"its column {name} is a date64, which ClickHouse would change into other days"
             hint = "Cast it to date32, or read it with pyarrow and give it to create_object_from_value."
             raise InputError(field="file", value=source.name, rule=rule, hint=hint)
 

@@ -41,7 +41,7 @@ async def lines_at(
     try:
         return list(_lines(text, keys, whole))
     except (JSONDecodeError, RecursionError) as error:
-        rule = f"it is no JSON: {shown(str(error))}"
+        rule = f"it is not JSON: {shown(str(error))}"
         raise InputError(field="file", value=whole.name, rule=rule, hint="") from None
 
 
@@ -50,8 +50,10 @@ async def stage(client: DataClient, table: str, whole: FileSource, lines: list[s
     import pyarrow as pa  # here, to keep start-up light
 
     if not lines:
-        rule = "there is an empty list, which tells no columns"
-        raise InputError(field="json_path", value=whole.name, rule=rule, hint="Make an empty Object by create_object.")
+        rule = "the list there is empty, so its columns are unknown"
+        raise InputError(
+            field="json_path", value=whole.name, rule=rule, hint="Make an empty Object with create_object."
+        )
     mark = new_mark()
     columns = "row UInt64, line String"
     creation = (
@@ -61,7 +63,7 @@ async def stage(client: DataClient, table: str, whole: FileSource, lines: list[s
     await client.insert(table, pa.table({"row": pa.array(range(len(lines)), pa.uint64()), "line": lines}))
     ordered = f"SELECT line FROM {quoting.name(table)} ORDER BY row"  # noqa: S608 (quoted)
     joined = f"SELECT arrayStringConcat(groupArray(line), '\\n') FROM ({ordered})"  # noqa: S608 (quoted)
-    return FileSource("", whole.name, "JSONEachRow", "JSON", text=joined)
+    return FileSource("", whole.name, "JSONEachRow", "JSON", text=joined, place=whole.noted)
 
 
 def read_path(path: object) -> list[str | int]:
@@ -70,7 +72,7 @@ def read_path(path: object) -> list[str | int]:
         return []
     keys = path.removeprefix("$.").split(".") if isinstance(path, str) else path
     if not isinstance(keys, list | tuple) or not all(type(key) in (str, int) and key != "" for key in keys):
-        rule = 'keys with points between them, such as "data.items", or a list of keys and places'
+        rule = 'it must be keys with points between them, such as "data.items", or a list of keys and places'
         raise InputError(field="json_path", value=shown(repr(path)), rule=rule, hint="")
     return list(keys)
 
@@ -80,7 +82,7 @@ def _lines(text: str, keys: list[str | int], whole: FileSource) -> Iterator[str]
     for place, key in enumerate(keys):
         part = _inside(text, part, key, keys[:place], whole)
     if text[part.start : part.start + 1] != "[":
-        _refuse(keys, whole, f"there is no list there, but {_told(text, part)}")
+        _refuse(keys, whole, f"there is no list at this path, but {_told(text, part)}")
     parts = [each for _, each in _members(text, part.start)]
     records = {text[each.start] == "{" for each in parts}
     if len(records) > 1:
@@ -94,7 +96,7 @@ def _trimmed(text: str) -> tuple[int, int]:
     start = _skip(text, 0)
     _, end = _decode(text, start)
     if text[end:].strip(_BLANK):
-        raise JSONDecodeError("there is something after the value", text, end)
+        raise JSONDecodeError("there is more text after the value", text, end)
     return start, end
 
 
@@ -106,12 +108,12 @@ def _inside(text: str, part: _Part, key: str | int, before: list[str | int], who
     if sign == "[":
         place = int(key) if type(key) is int or str(key).isdecimal() else -1
         if not 0 <= place < len(members):
-            _refuse([*before, key], whole, f"there is a list of {len(members)}, whose places are counted from 0")
+            _refuse([*before, key], whole, f"there is a list of {len(members)} elements, counted from 0")
         return members[place][1]
     found = [each for name, each in members if name == key]
     if len(found) != 1:
         there = ", ".join(dict.fromkeys(str(name) for name, _ in members))
-        rule = f"the key is there {len(found)} times" if found else f"the keys there are {shown(there)}"
+        rule = f"the key occurs {len(found)} times" if found else f"the keys there are {shown(there)}"
         _refuse([*before, key], whole, rule)
     return found[0]
 

@@ -70,7 +70,7 @@ class Asked:
         self.options = read_options(options)
         if on_error not in ON_ERROR:
             hint = did_you_mean(str(on_error), ON_ERROR)
-            rule = f"one of {', '.join(ON_ERROR)}"
+            rule = f"it must be one of {', '.join(ON_ERROR)}"
             raise InputError(field="on_error", value=shown(repr(on_error)), rule=rule, hint=hint)
         self.on_error = on_error
         self.schema = None if fields is None else Schema.from_fields(fields)
@@ -79,14 +79,14 @@ class Asked:
             ["on_error"] if on_error != "refuse" else []
         )
         if fields is None and given:
-            rule = "it says how texts are read into fields, and no fields are given"
+            rule = "it says how to read texts into fields, and no fields are given"
             raise InputError(field=given[0], value="without fields", rule=rule, hint="Give fields={'name': 'Type', …}.")
         self._is_plain = fields is None and not options
 
     def refuse_elsewhere(self) -> None:
         """Raise InputError if fields or options are given: a server on another machine does not read local files."""
         if not self._is_plain:
-            rule = "a server on another machine does not read the files of this one"
+            rule = "a ClickHouse server on another machine cannot read files of this machine"
             hint = "Read it as it is, or give its address to create_object_from_url."
             raise InputError(field="fields", value="with a ClickHouse server", rule=rule, hint=hint)
 

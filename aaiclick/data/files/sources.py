@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -10,16 +11,20 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from aaiclick.data.files import file_reader, json_paths, loading, staging
 from aaiclick.data.files.file_reader import FileSource
+from aaiclick.data.files.file_types import TO_GUESS, described, structure_of, unreadable
 from aaiclick.data.files.loading import Asked, OnError
-from aaiclick.data.frames import Frame
+from aaiclick.data.files.staging import stage_content
+from aaiclick.data.frames import Frame, Query
 from aaiclick.data.objects import Object
 from aaiclick.data.parsing.file_options import Options, read_options
 from aaiclick.data.tables.lifetimes import drop
+from aaiclick.data.tables.stored_tables import form_of, table_of
 from aaiclick.data.tables.table_names import Scope
 from aaiclick.data.typing.grammar import parse
+from aaiclick.data.typing.schema import Field, Schema
 from aaiclick.data.verbs.operands import check_columns, check_count
-from aaiclick.errors import InputError
-from aaiclick.urls import did_you_mean, shown
+from aaiclick.errors import DataRefused, InputError
+from aaiclick.urls import did_you_mean, mask_url, shown
 
 if TYPE_CHECKING:
     from aaiclick.data.context import Context
@@ -81,9 +86,11 @@ class FileReading:
             check_count(self.limit, "limit")
         if isinstance(self.columns, str) or (self.columns is not None and not self.columns):
             hint = "Leave it out for all of them."
-            raise InputError(field="columns", value=shown(repr(self.columns)), rule="a list of names", hint=hint)
+            raise InputError(
+                field="columns", value=shown(repr(self.columns)), rule="it must be a list of names", hint=hint
+            )
         if type(self.redirects) is not int or not 0 <= self.redirects <= REDIRECTS_MAX:
-            rule = f"so many redirects are followed: 0 to {REDIRECTS_MAX}"
+            rule = f"it must be from 0 to {REDIRECTS_MAX}"
             raise InputError(field="redirects", value=shown(repr(self.redirects)), rule=rule, hint="")
         return read_options(self.options)
 
@@ -122,17 +129,41 @@ async def from_url(context: Context, url: str, reading: FileReading) -> Object:
 
 
 @asynccontextmanager
+async def _fetched(
+    context: Context, url: str, given: str | None, reading: FileReading, options: Options
+) -> AsyncIterator[FileSource]:
+    """Yield the source at a URL: ClickHouse fetches it. With redirects it is fetched here, and stored meanwhile."""
+    source = file_reader.url_source(url, given)
+    if not reading.redirects:
+        yield source
+        return
+    from aaiclick.data.files import redirects, unpacking  # here, to keep start-up light: rarely needed, many modules
+
+    content = await asyncio.to_thread(redirects.fetch, url, reading.redirects)
+    content = await asyncio.to_thread(unpacking.unpacked, content, url, options.compression)
+    keeper = await context._lifetime.new_table()
+    try:
+        text = await stage_content(context.client, keeper.table, content)
+        yield source._replace(call="", text=text, place=source.table())
+    finally:
+        await drop(context.client, keeper.table)
+
+
+@asynccontextmanager
 async def _at(context: Context, url: str, reading: FileReading) -> AsyncIterator[tuple[FileSource, FileReading]]:
     """Yield the source at a URL and its options. With `json_path`, the source is a table that is dropped at the end."""
     options, given = reading.check(), reading.format or reading.file_format
     if reading.json_path is None:
-        yield file_reader.url_source(url, given, reading.redirects), reading
+        async with _fetched(context, url, given, reading, options) as found:
+            yield found, reading
         return
     if given not in (None, "JSON"):
         hint = "Leave the format out."
-        raise InputError(field="json_path", value=shown(str(reading.json_path)), rule="it leads into JSON", hint=hint)
-    whole = file_reader.url_source(url, "RawBLOB", reading.redirects)
-    lines = await json_paths.lines_at(context.client, whole, reading.json_path, options)
+        raise InputError(
+            field="json_path", value=shown(str(reading.json_path)), rule="it only applies to JSON", hint=hint
+        )
+    async with _fetched(context, url, "RawBLOB", reading, options) as whole:
+        lines = await json_paths.lines_at(context.client, whole, reading.json_path, options)
     keeper = await context._lifetime.new_table()
     try:
         source = await json_paths.stage(context.client, keeper.table, whole, lines)
@@ -144,6 +175,8 @@ async def _at(context: Context, url: str, reading: FileReading) -> AsyncIterator
 
 async def _made(context: Context, source: FileSource, reading: FileReading) -> Object:
     asked = reading.asked
+    if asked.schema is None and not reading.is_whole and staging.has_types(source):
+        return await _chosen_while_reading(context, source, reading)
 
     async def load(name: str | None, scope: Scope) -> Object:
         keeper = await context._lifetime.new_table()
@@ -161,17 +194,35 @@ async def _chosen(
     if reading.is_whole:
         return await load(reading.name, reading.scope)
     whole = await load(None, "global")
-    found: Frame = whole
+    found = _narrowed(whole, reading)
+    made = await context.materialize(found._relation, "table", reading.name, reading.scope, settings=AS_READ)
+    made.rejected = whole.rejected
+    return made
+
+
+def _narrowed(found: Frame, reading: FileReading) -> Frame:
     if reading.where is not None:
         conditions = reading.where if isinstance(reading.where, list | tuple) else [reading.where]
         found = found.where(*conditions)
     if reading.limit is not None:
         found = found.limit(reading.limit)
-    if reading.columns is not None:
-        found = found[list(reading.columns)]
-    made = await context.materialize(found._relation, "table", reading.name, reading.scope, settings=AS_READ)
-    made.rejected = whole.rejected
-    return made
+    return found if reading.columns is None else found[list(reading.columns)]
+
+
+async def _chosen_while_reading(context: Context, source: FileSource, reading: FileReading) -> Object:
+    """Make an Object of some rows and columns of a file that has types, which ClickHouse chooses while it reads."""
+    options = reading.asked.options
+    kinds = await described(context.client, source, options)
+    schema = Schema(tuple(Field(name, kind) for name, kind in kinds.items()), "table")
+    rows = replace(table_of(source.name, schema), function=source.table(structure_of(kinds), options))
+    form = form_of(_narrowed(Query(context, rows, "table"), reading)._relation, "table")
+    table, keeper = await context._table(reading.name, reading.scope)
+    try:
+        made = await context._create_as(table, form.schema, form.query, {**TO_GUESS, **AS_READ})
+    except DataRefused as error:
+        raise unreadable(source, error) from error
+    await context.note("load", table, (), mask_url(form.query) if not source.place else source.noted)
+    return Object(context, table, made, keeper)
 
 
 # ---------------------------------------------------------------- into an Object
@@ -197,7 +248,9 @@ async def insert_url(into: Object, url: str, reading: FileReading) -> int:
 def _check_unnamed(reading: FileReading) -> None:
     if reading.name is not None or reading.scope != "global":
         given = reading.name or reading.scope
-        raise InputError(field="name", value=shown(repr(given)), rule="the Object that takes the rows has one", hint="")
+        raise InputError(
+            field="name", value=shown(repr(given)), rule="the Object that receives the rows has a name", hint=""
+        )
 
 
 async def _add(into: Object, made: Object) -> int:

@@ -134,6 +134,17 @@ async def stage_texts(
     return names
 
 
+async def stage_content(client: DataClient, table: str, content: bytes) -> str:
+    """Store the content of a file as the one row of a table, and return a query that gives it."""
+    import pyarrow as pa  # here, to keep start-up light
+
+    mark = new_mark()
+    new = NewTable(table, "tuple()", mark, "content String", ("content",))
+    await make_anew(client, table, mark, lambda: client.tables.make(client, new))
+    await client.insert(table, pa.table({"content": pa.array([content], pa.binary())}))
+    return f"SELECT content FROM {quoting.name(table)}"  # noqa: S608 (quoted)
+
+
 def cell(number: int) -> str:
     """Return SQL of the text of a cell, by its position from 0."""
     return f"assumeNotNull(c{number + 1})"
@@ -156,7 +167,7 @@ async def _header(client: DataClient, source: FileSource, options: Options, sett
         places = ", ".join(f"c{place} Nullable(String)" for place in range(1, width + 1))
         names = await _first_row(client, source, source.table(places, options), width, options, one)
         if names is None:
-            rule = "it is empty: there is no row with the names of the columns"
+            rule = "the file is empty: it has no row with the names of the columns"
             raise InputError(field="file", value=source.name, rule=rule, hint="Give options={'header': False}.")
         if len(names) < width:
             return names
@@ -190,8 +201,8 @@ async def _refuse_open_quote(client: DataClient, source: FileSource, options: Op
     except DataRefused as error:
         raise unreadable(source, error) from error
     if found.columns[0][0]:
-        rule = 'it has an odd number of ": one of them is not closed'
-        raise InputError(field="file", value=source.name, rule=rule, hint='Write a " inside of a cell as "".')
+        rule = 'the file has an odd number of ": one of them is not closed'
+        raise InputError(field="file", value=source.name, rule=rule, hint='Write a " inside a cell as "".')
 
 
 def _check_header(source: FileSource, names: Sequence[str], schema: Schema) -> None:
@@ -255,10 +266,10 @@ def _numbered(table: str, names: Sequence[str]) -> str:
 def text_cell(name: str, kind: Type, text: str, null: str, options: Options) -> Cell:
     found = reading(kind.bare, text, options)
     if found is None:
-        rule = f"a {kind.bare.name} is not read from texts"
-        raise InputError(field=f"fields[{name!r}]", value=str(kind), rule=rule, hint="Read it as a String.")
+        rule = f"{kind.bare.name} cannot be read from texts"
+        raise InputError(field=f"fields[{name!r}]", value=str(kind), rule=rule, hint="Read the column as a String.")
     is_null = "''" if kind.is_nullable else "'it is empty or NULL, and the column is not Nullable'"
-    reason = f"multiIf({null}, {is_null}, {found.fits}, '', {quoting.text(f'it is no {kind.bare}')})"
+    reason = f"multiIf({null}, {is_null}, {found.fits}, '', {quoting.text(f'it is not a valid {kind.bare}')})"
     value = f"if({null}, NULL, {found.value})"
     return Cell(name, kind, f"if({null}, NULL, toValidUTF8({text}))", reason, value)
 
@@ -293,7 +304,7 @@ def _typed_cell(number: int, field: Field, given: str, options: Options) -> Cell
         value = f"if({null}, NULL, {value})"
         fits = f"({same} OR {there} != {there})" if source.name.startswith("Float") else same
     is_null = "''" if kind.is_nullable else "'it is NULL, and the column is not Nullable'"
-    reason = f"multiIf({null}, {is_null}, {fits}, '', {quoting.text(f'it is no {bare}')})"
+    reason = f"multiIf({null}, {is_null}, {fits}, '', {quoting.text(f'it is not a valid {bare}')})"
     shown_as = f"if({null}, NULL, toValidUTF8(toString({there})))"
     return Cell(name, kind, shown_as, reason, value)
 

@@ -44,6 +44,10 @@ Send queries from your program with POST method or GET /?query=..."""
 log = logging.getLogger("aaiclick.gateway")
 
 
+FILES_HEADER = "x-aaiclick-files"
+"""With `0`, a request does without files and addresses: a server passes it on for somebody else."""
+
+
 @dataclass(frozen=True)
 class Service:
     """What all exchanges of a gateway share."""
@@ -133,6 +137,7 @@ def _answer_query(service: Service, head: Head, body: Body, reply: Reply, client
             query = read_query(head, body, headers["X-ClickHouse-Query-Id"])
             _refuse_changes_by_get(head, query)
             files = service.files or client.family == socket.AF_UNIX
+            files = files and head.headers.get(FILES_HEADER) != "0"
             check_reach(query.statement, service.engine, files=files, settings=query.settings)
             if query.keyword == "KILL":
                 query.sql = service.running.with_engine_ids(query.sql)

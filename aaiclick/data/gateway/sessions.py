@@ -35,10 +35,17 @@ class GatewaySession:
         self.connection = connection
         self.busy = threading.Lock()
         self.expires_at = math.inf
+        self._closed = False
         self._home = ""
         self._away: str | None = None
         self._applied: dict[str, str | None] = {}
         self._before: dict[str, str] = {}
+
+    def close(self) -> None:
+        """Close the connection, unless it is closed already. Call it only while `busy` is held."""
+        if not self._closed:
+            self._closed = True
+            self.connection.close()
 
     def prepare(self, database: str | None, settings: Mapping[str, str], *, leaves_traces: bool) -> None:
         """Set the connection to the database and settings of a request."""
@@ -113,8 +120,13 @@ class GatewaySessions:
             if closes:
                 self._end(session_id, session)
         finally:
-            session.expires_at = time.monotonic() + timeout_s
-            session.busy.release()
+            with self._lock:
+                session.expires_at = time.monotonic() + timeout_s
+                leaves = self._sessions.get(session_id) is not session  # also if `close` was called meanwhile
+                if not leaves:
+                    session.busy.release()
+            if leaves:
+                self._let_out(session)
 
     def end_expired(self) -> None:
         """Close the sessions that have expired."""
@@ -125,16 +137,22 @@ class GatewaySessions:
                 self._sessions.pop(name) for name in expired if self._sessions[name].busy.acquire(blocking=False)
             ]
         for session in leaving:
-            session.connection.close()
-            session.busy.release()  # a request that waits for it takes a new session
+            self._let_out(session)
 
     def close(self) -> None:
+        """Close all sessions; one that a request still uses is closed when the request ends."""
         with self._lock:
-            leaving = list(self._sessions.values())
+            leaving = [each for each in self._sessions.values() if each.busy.acquire(blocking=False)]
             self._sessions.clear()
         for session in leaving:
-            if session.busy.acquire(blocking=False):
-                session.connection.close()
+            self._let_out(session)
+
+    def _let_out(self, session: GatewaySession) -> None:
+        """Close a session that is in no list any more, and release it: a request that waits for it takes another."""
+        try:
+            session.close()
+        finally:
+            session.busy.release()
 
     def _take(self, session_id: str, *, must_exist: bool) -> GatewaySession:
         self.end_expired()
@@ -151,7 +169,7 @@ class GatewaySessions:
             with self._lock:
                 if self._sessions.get(session_id) is session:
                     return session
-            session.busy.release()  # it was closed during the wait
+            self._let_out(session)  # it was closed during the wait, or by `close` before this request was done
 
     def _keep_if_clean(self, session_id: str, session: GatewaySession) -> None:
         try:
@@ -163,5 +181,6 @@ class GatewaySessions:
 
     def _end(self, session_id: str, session: GatewaySession) -> None:
         with self._lock:
-            self._sessions.pop(session_id, None)
-        session.connection.close()
+            if self._sessions.get(session_id) is session:
+                del self._sessions[session_id]
+        session.close()

@@ -35,7 +35,7 @@ _DAYS = (-25_567, 120_529)
 """1900-01-01 and 2299-12-31 as days since 1970-01-01: the range of Date32 and DateTime64."""
 
 _BEYOND = quoting.text("a time is refused: it is out of the range of its type")
-_PARTS = quoting.text("a day is moved by whole days. Make a time of it: cast('DateTime64(6)')")
+_PARTS = quoting.text("a day can only be moved by whole days. Make a time of it with cast('DateTime64(6)')")
 
 
 def is_day(kind: Kind) -> bool:
@@ -81,8 +81,10 @@ def _joined(kinds: Sequence[Kind]) -> Worded | None:
         return Worded("concat({0}, {1})", like(TEXT, *kinds))
     if None in kinds:
         return None
-    hint = "Make texts of both: cast(str), or join_with(…), which takes anything."
-    raise InputError(field="operands", value=" + ".join(map(str, kinds)), rule="a text and no text", hint=hint)
+    hint = "Make both texts with cast(str), or use join_with(…), which takes any values."
+    raise InputError(
+        field="operands", value=" + ".join(map(str, kinds)), rule="a text and another value cannot be added", hint=hint
+    )
 
 
 def _beside_moments(sign: str, kinds: Sequence[Kind]) -> Worded | None:
@@ -179,9 +181,9 @@ WRAPPING_PLUS, WRAPPING_MINUS = moved("+", arithmetic.wrapped("+")), moved("-", 
 def multiplied(kinds: Sequence[Kind]) -> Worded | None:
     """Return the typing of `*`, which takes numbers only."""
     if any(map(is_text, kinds)) and None not in kinds:
-        hint = "A text is repeated by repeat(times); one that shows a number is made one by cast(int)."
+        hint = "repeat(times) repeats a text; cast(int) makes a number of a text that shows one."
         raise InputError(
-            field="operands", value=" * ".join(map(str, kinds)), rule="texts are not multiplied", hint=hint
+            field="operands", value=" * ".join(map(str, kinds)), rule="texts cannot be multiplied", hint=hint
         )
     return arithmetic.added("*")(kinds)
 

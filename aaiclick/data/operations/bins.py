@@ -45,20 +45,22 @@ def _labels(edges: Sequence[Any], labels: Sequence[str | None] | None, right: bo
     inside, outside = len(edges) - 1, len(edges) + 1
     if len(told) not in ({inside, outside} - {0}) or not all(each is None or isinstance(each, str) for each in told):
         rule = f"{outside} texts, or {inside} where nothing is below the first edge and above the last"
-        hint = "None is a label for what should be in no range."
+        hint = "Use None as the label of ranges that are left out."
         raise InputError(field="labels", value=shown(repr(labels)), rule=rule, hint=hint)
     return told if len(told) == outside else [None, *told, None]
 
 
 def _check_edges(edges: Sequence[Any]) -> None:
     if not isinstance(edges, list | tuple) or not 1 <= len(edges) <= EDGES_MAX:
-        raise InputError(field="edges", value=shown(repr(edges)), rule=f"a list of 1 to {EDGES_MAX} values", hint="")
+        raise InputError(
+            field="edges", value=shown(repr(edges)), rule=f"it must be a list of 1 to {EDGES_MAX} values", hint=""
+        )
     try:
         is_sorted = all(a < b for a, b in pairwise(edges))
     except TypeError:
         is_sorted = False
     if not is_sorted or any(edge is None or (isinstance(edge, float) and isnan(edge)) for edge in edges):
-        rule = "each edge is greater than the one before"
+        rule = "each edge must be greater than the one before"
         raise InputError(field="edges", value=shown(repr(list(edges))), rule=rule, hint="")
 
 

@@ -82,6 +82,8 @@ class Operation(NamedTuple):
     """The same as `typed` without overflow checks, for `wrapping()`."""
     timed: Typing | None = None
     """Takes the place of `typed` where an argument is a time."""
+    limited: Callable[[Sequence[int | None]], Typing] | None = None
+    """Makes the typing that takes the place of `typed`, from the bounds of the arguments as in Worded."""
     deciding: slice = slice(0)
     """The arguments that do not enter the result but decide which values count, or their order. Provenance uses it."""
     element: str = ""
@@ -189,7 +191,7 @@ def of_numbers(name: str, operation: Operation, hint: str = "") -> Operation:
     def words(kinds: Sequence[Kind]) -> Worded | None:
         kind = kinds[0]
         if not (kind is None or kind == NULL or is_whole(kind) or is_decimal(kind) or is_float(kind)):
-            raise InputError(field=name, value=str(kind), rule="it is computed of numbers", hint=hint)
+            raise InputError(field=name, value=str(kind), rule="it needs numbers", hint=hint)
         return None if typing is None else typing(kinds)
 
     return operation._replace(typed=words, timed=words)
@@ -249,4 +251,5 @@ def _said(operation: Operation, rewrite: Callable[[str], str], count: int, *, ma
         return words
 
     typed, timed, wrapping = map(with_types, (operation.typed, operation.timed, operation.wrapping))
-    return operation._replace(sql=rewrite(operation.sql), typed=typed, timed=timed, wrapping=wrapping)
+    sql = rewrite(operation.sql)
+    return operation._replace(sql=sql, typed=typed, timed=timed, wrapping=wrapping, limited=None)

@@ -34,7 +34,9 @@ def product(kinds: Sequence[Kind]) -> Worded | None:
         return Worded("if(count({0}){over} = 0, 1.0, arrayProduct(groupArray(toFloat64({0})){over}))", FLOAT)
     if not is_whole(kind) or Whole(kind).bits > 64:
         hint = "Cast it, to Float64 for example."
-        raise InputError(field="product", value=str(kind), rule="whole numbers of 64 bits, or floats", hint=hint)
+        raise InputError(
+            field="product", value=str(kind), rule="it needs whole numbers of 64 bits, or floats", hint=hint
+        )
     answer = "Int64" if Whole(kind).signed else "UInt64"
     factors = f"if({_HAS_ZERO}, [], {_BIG})"
     told = quoting.text(BEYOND.format("a product"))
@@ -50,8 +52,8 @@ def product_so_far(kinds: Sequence[Kind]) -> Worded | None:
     Floats are refused: every row would have to read all rows before it.
     """
     if is_float(kinds[0]):
-        hint = "Of numbers above 0: col('a').log().cumsum().over(order_by='t').exp()."
-        raise InputError(field="cumprod", value=str(kinds[0]), rule="it is computed of whole numbers", hint=hint)
+        hint = "For numbers above 0, write col('a').log().cumsum().over(order_by='t').exp()."
+        raise InputError(field="cumprod", value=str(kinds[0]), rule="it needs whole numbers", hint=hint)
     found = product(kinds)
     if found is None:
         return None

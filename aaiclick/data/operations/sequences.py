@@ -40,7 +40,7 @@ def sortable(within: timedelta | int) -> Operation:
     def words(kinds: Sequence[Kind]) -> Worded:
         kind, text = kinds[0], _moment(kinds[0], of_times=of_times)
         value = f"intDiv({text}, {unit})"
-        refused = "throwIf(isNull({0}), 'a window by time: a time is None; leave such rows out')"
+        refused = "throwIf(isNull({0}), 'a window by time: a time is None; leave out such rows')"
         refused = f"{refused} + " if is_null(kind) else ""
         if _finest(kind) % unit:
             told = quoting.text(f"a window by time: a time is no multiple of {unit / 1000:g} microseconds; {_COARSER}")
@@ -81,7 +81,7 @@ def _moment(kind: Kind, *, of_times: bool) -> str:
         return "toInt128({0})"
     wanted = "times or days" if of_times else "whole numbers"
     hint = "Give within as a timedelta for times, as a whole number for whole numbers."
-    raise InputError(field="order", value=str(kind), rule=f"it is of {wanted}", hint=hint)
+    raise InputError(field="order", value=str(kind), rule=f"it must be of {wanted}", hint=hint)
 
 
 _TOO_WIDE = ("Int256", "UInt256", "UInt128")
@@ -102,8 +102,8 @@ def unit_of(within: timedelta | int) -> int:
     for unit in UNITS if isinstance(within, timedelta) else UNITS[:1]:
         if wanted % unit == 0 and wanted // unit <= UNITS_MAX:
             return unit
-    rule = f"a window of at most {UNITS_MAX} units"
-    raise InputError(field="within", value=shown(repr(within)), rule=rule, hint="Take a round one, or a shorter one.")
+    rule = f"it must be a window of at most {UNITS_MAX} units"
+    raise InputError(field="within", value=shown(repr(within)), rule=rule, hint="Use a round or a shorter one.")
 
 
 def units(within: timedelta | int) -> int:
@@ -122,7 +122,7 @@ def ticks(within: object) -> int:
     elif isinstance(within, int) and not isinstance(within, bool):
         found = within
     if not 0 < found < 2**63:
-        rule = "a timedelta above 0, of 292 years at most; or a whole number, if the order is one"
+        rule = "it must be a timedelta above 0, at most 292 years, or a whole number if the order is one"
         raise InputError(field="within", value=shown(repr(within)), rule=rule, hint="")
     return found
 
@@ -199,16 +199,21 @@ def retention(conditions: int) -> Operation:
 def _time(within: object) -> timedelta:
     if isinstance(within, timedelta):
         return within
-    raise InputError(field="within", value=shown(repr(within)), rule="a timedelta", hint="timedelta(hours=1)")
+    raise InputError(
+        field="within", value=shown(repr(within)), rule="it must be a timedelta", hint="timedelta(hours=1)"
+    )
 
 
 def _checked(pattern: str, conditions: int) -> str:
     """Return the pattern with its seconds converted to nanoseconds; raise InputError if it is malformed."""
-    rule = "made of (?1) for the first condition, (?t<=60) for seconds since the one before, . and .* for any events"
+    rule = (
+        "it must be made of (?1) for the first condition, (?t<=60) for seconds since the one before, "
+        ". and .* for any events"
+    )
     if not _PATTERN.fullmatch(str(pattern)):
         raise InputError(field="pattern", value=shown(repr(pattern)), rule=rule, hint="For example '(?1).*(?2)'.")
     used = {int(number) for number in re.findall(r"\(\?(\d+)\)", pattern)}
     if not used or max(used) > conditions:
         told = f"{conditions} conditions are given"
-        raise InputError(field="pattern", value=shown(repr(pattern)), rule=told, hint="Each has its number, from 1.")
+        raise InputError(field="pattern", value=shown(repr(pattern)), rule=told, hint="They are numbered from 1.")
     return _SECONDS.sub(lambda found: found[1] + str(int(Decimal(found[2]) * _BILLION)), pattern)

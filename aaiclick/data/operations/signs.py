@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from aaiclick.data.arithmetic import bits
 from aaiclick.data.arithmetic import checked as arithmetic
 from aaiclick.data.operations import additions
@@ -21,7 +23,8 @@ def checked(sign: str) -> Operation:
 
 
 def compared(sign: str) -> Operation:
-    return Operation(f"toBool({{0}} {sign} {{1}})", 2, 2, truth=True, compares=True, typed=comparing.compared(sign))
+    found = Operation(f"toBool({{0}} {sign} {{1}})", 2, 2, truth=True, compares=True, typed=comparing.compared(sign))
+    return found._replace(limited=partial(comparing.compared, sign))
 
 
 OPERATORS = {

@@ -30,7 +30,7 @@ Degrees = Literal[0, 1]
 
 _FLOATS = Type("Array", (FLOAT,))
 _RANGES = Type("Array", (Type("Tuple", (FLOAT, FLOAT, FLOAT)),))
-_PLACE = "from 0 to 1"
+_PLACE = "it must be from 0 to 1"
 
 
 def spread(function: Literal["std", "var"], ddof: Degrees = 1) -> Operation:
@@ -76,7 +76,7 @@ def quantile(places: float | Sequence[float], function: str = "quantileExactIncl
     several = isinstance(places, list | tuple)
     wanted = [_place(each) for each in (places if isinstance(places, list | tuple) else [places])]
     if not wanted:
-        raise InputError(field="quantile", value="nothing", rule="one place or more", hint="")
+        raise InputError(field="quantile", value="nothing", rule="name at least one quantile", hint="")
     name = function.replace("quantile", "quantiles") if several else function
     head = f"{name}({', '.join(wanted)})"
 
@@ -167,8 +167,8 @@ def _truths(sql: str) -> Operation:
     def words(kinds: Sequence[Kind]) -> Worded | None:
         kind = kinds[0]
         if kind is not None and kind.bare.name in ("String", "FixedString", "UUID", "Date", "Date32", "Array", "Map"):
-            hint = "For any one of the values, use first(); for a condition, compare: (col('a') == 'x').any()."
-            raise InputError(field="any, all", value=str(kind), rule="these ask whether values are true", hint=hint)
+            hint = "Use first() for any one of the values, or a condition: (col('a') == 'x').any()."
+            raise InputError(field="any, all", value=str(kind), rule="it needs true or false values", hint=hint)
         return None
 
     return total(sql, truth=True, typed=words)
@@ -189,7 +189,9 @@ def _distinct_about(kinds: Sequence[Kind]) -> Worded:
 
 
 AGGREGATES = {
-    "sum": total("ifNull(sum({0}){over}, 0)", typed=checked.total)._replace(wrapping=checked.wrapped_total),
+    "sum": total("ifNull(sum({0}){over}, 0)", typed=checked.total)._replace(
+        wrapping=checked.wrapped_total, limited=checked.limited_total
+    ),
     "mean": of_times_too(total("avg({0})", times=FIRST, typed=_mean)),
     "min": one_of("minOrNull({0})")._replace(typed=poisoned("minOrNull({0})")),
     "max": one_of("maxOrNull({0})")._replace(typed=poisoned("maxOrNull({0})")),

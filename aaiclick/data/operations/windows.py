@@ -87,8 +87,8 @@ def _rank(method: str) -> tuple[str, str, Type]:
     for name, said in _RANKS.items():
         if name == method:
             return said
-    hint = 'Here it is "ordinal".' if method == "first" else did_you_mean(str(method), METHODS)
-    raise InputError(field="method", value=repr(method), rule=f"one of {', '.join(METHODS)}", hint=hint)
+    hint = 'Use "ordinal".' if method == "first" else did_you_mean(str(method), METHODS)
+    raise InputError(field="method", value=repr(method), rule=f"it must be one of {', '.join(METHODS)}", hint=hint)
 
 
 def ntile(count: int, *, descending: bool) -> Operation:
@@ -109,7 +109,7 @@ def shifted(count: int) -> Operation:
 
 def _beside(count: int) -> str:
     if type(count) is not int or abs(count) >= 2**31:
-        raise InputError(field="rows", value=repr(count), rule="a whole number of rows", hint="")
+        raise InputError(field="rows", value=repr(count), rule="it must be a whole number of rows", hint="")
     return f"{'lag' if count >= 0 else 'lead'}InFrame(toNullable({{0}}), {abs(count)}){{over}}"
 
 
@@ -146,7 +146,7 @@ def nth(count: int) -> Operation:
 def checked_count(count: object, field: str) -> int:
     """Return `count`; raise InputError unless it is an integer from 1 to 2**31 - 1."""
     if type(count) is not int or not 1 <= count < 2**31:
-        raise InputError(field=field, value=repr(count), rule="a whole number, 1 or more", hint="")
+        raise InputError(field=field, value=repr(count), rule="it must be a whole number, 1 or more", hint="")
     return count
 
 

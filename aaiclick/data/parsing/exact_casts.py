@@ -40,7 +40,7 @@ def exact_cast(value: str, kind: str, clock: Clock) -> str:
         value = named(_WITH_OFFSET, v=value)
     if wanted.bare.name not in (*_TIMES, "Decimal"):
         return _accurate(value, wanted)
-    told = quoting.text(f"a value is no {wanted.bare}, or would be changed")
+    told = quoting.text(f"a value is not a {wanted.bare}, or would be changed")
     checked = f"if(throwIf(NOT ifNull({_fits(wanted.bare)}, 1), {told}) = 0, made, made)"
     return named(named(checked, made=_accurate("v", wanted)), v=value)
 
@@ -53,7 +53,7 @@ def _accurate(value: str, wanted: Type) -> str:
     if wanted.name == "Array" and _holds_null(wanted):
         return f"arrayMap(v_ -> {_accurate('v_', wanted.parts[0])}, {value})"
     if wanted.name in ("Tuple", "Map") and _holds_null(wanted):
-        rule = "a cast to Nullable types inside of tuples and maps would lose what does not fit"
+        rule = "a cast to Nullable types inside tuples and maps would lose values that do not fit"
         raise InputError(field="cast", value=str(wanted), rule=rule, hint="Cast the parts.")
     return f"accurateCast({value}, {quoting.text(str(wanted))})"
 
@@ -78,7 +78,7 @@ def parsed(kind: str) -> Operation:
     wanted = parse(kind)
     found = reading(wanted.bare, "t", Options())
     if found is None:
-        raise InputError(field="parse", value=kind, rule="no text is read as one of these", hint="")
+        raise InputError(field="parse", value=kind, rule="texts cannot be read as this type", hint="")
     made = maybe(wanted.bare)
     value = f"if(ifNull({found.fits}, 0), {found.value}, NULL)".replace("{", "{{").replace("}", "}}")
     words = f"CAST({named(value, t='{0}')}, {quoting.text(str(made))})"
@@ -87,7 +87,7 @@ def parsed(kind: str) -> Operation:
         (given,) = kinds
         if given is not None and given.bare.name not in ("String", "FixedString"):
             hint = "cast(type) converts values of other types."
-            raise InputError(field="parse", value=str(given), rule="it reads texts", hint=hint)
+            raise InputError(field="parse", value=str(given), rule="it needs texts", hint=hint)
         return Worded(words, made)
 
     return Operation(words, truth=wanted.bare.name == "Bool", typed=typing, makes=wanted.clock)

@@ -52,11 +52,14 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "delimiter": (lambda value: _is_text(value) and len(value) == 1 and value not in '"\n\r\\', "one character"),
     "header": (lambda value: isinstance(value, bool), "True or False"),
     "null": (_is_text, "a text"),
-    "encoding": (lambda value: value in ENCODINGS, f"one of {', '.join(ENCODINGS)}"),
-    "decimal": (lambda value: value in (".", ","), "a point or a comma"),
-    "date_format": (_is_date_format, "a form such as %d.%m.%Y, of %Y %m %d %y %b %j %e"),
-    "compression": (lambda value: value in COMPRESSIONS, f"one of {', '.join(COMPRESSIONS)}"),
-    "skip_rows": (lambda value: type(value) is int and 0 <= value <= 1_000_000, "a number of lines from 0 to 1000000"),
+    "encoding": (lambda value: value in ENCODINGS, f"it must be one of {', '.join(ENCODINGS)}"),
+    "decimal": (lambda value: value in (".", ","), "it must be a point or a comma"),
+    "date_format": (_is_date_format, "it must be a form such as %d.%m.%Y, of %Y %m %d %y %b %j %e"),
+    "compression": (lambda value: value in COMPRESSIONS, f"it must be one of {', '.join(COMPRESSIONS)}"),
+    "skip_rows": (
+        lambda value: type(value) is int and 0 <= value <= 1_000_000,
+        "it must be a number of lines from 0 to 1000000",
+    ),
 }
 
 
@@ -64,7 +67,7 @@ def read_options(given: Mapping[str, Any] | None) -> Options:
     """Return the checked options; raise InputError for an unknown name or a bad value."""
     for name, value in (given or {}).items():
         if name not in _CHECKS:
-            hint = did_you_mean(str(name), _CHECKS) or f"There are {', '.join(_CHECKS)}."
+            hint = did_you_mean(str(name), _CHECKS) or f"The options are {', '.join(_CHECKS)}."
             raise InputError(field="options", value=shown(repr(name)), rule="there is no such option", hint=hint)
         check, rule = _CHECKS[name]
         try:

@@ -12,7 +12,7 @@ ACCESSORS = {
         "len": "length()",
         "get": "get(place)",
         "join": "list_join(separator)",
-        "cat": "the sign: a + b",
+        "cat": "the operator: a + b",
         "count": "count_matches(pattern)",
         "contains": "contains(text), or matches(pattern)",
         "replace": "replace(old, new), or replace_regex(pattern, new)",
@@ -41,7 +41,7 @@ ACCESSORS = {
         "last": "get(-1)",
         "head": "part(0, count)",
         "tail": "part(-count)",
-        "concat": "the sign: a + b",
+        "concat": "the operator: a + b",
         "explode": "explode(*columns)",
         "set_intersection": "list_where(lambda x: col(other).has(x))",
     },
@@ -61,10 +61,10 @@ class Accessor:
         self._name, self._known = name, frozenset(known)
 
     def __getitem__(self, place: object) -> NoReturn:
-        raise TypeError(f"places stand at the column itself, without .{self._name}: col(name)[place]")
+        raise TypeError(f"places are taken of the column itself, without .{self._name}: col(name)[place]")
 
     def __getattr__(self, name: str) -> NoReturn:
         ours = ACCESSORS[self._name].get(name)
-        told = f"Here it is {ours}." if ours else f"Here it is {name}(…)." if name in self._known else ""
-        told = told or hint(name, self._known) or "The page of functions lists all."
-        raise AttributeError(f"functions stand at the column itself, without .{self._name}. {told}")
+        told = f"Use {ours}." if ours else f"Use {name}(…)." if name in self._known else ""
+        told = told or hint(name, self._known) or "The reference page of functions lists all of them."
+        raise AttributeError(f"functions are methods of the column itself, without .{self._name}. {told}")

@@ -55,7 +55,7 @@ def when(condition: Any) -> When:
 def _condition(given: Any) -> Expression:
     if isinstance(given, str):
         hint = "Write col('a') > 1, or raw('a > 1') for SQL of code that you trust."
-        raise InputError(field="when", value=shown(repr(given)), rule="a text is no condition", hint=hint)
+        raise InputError(field="when", value=shown(repr(given)), rule="a text is not a condition", hint=hint)
     return term_of(given)
 
 

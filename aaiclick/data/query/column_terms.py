@@ -43,7 +43,7 @@ class Term(Operators["Term"], Pairs["Term"], Windows["Term"], TermTotals):
         if name in WINDOWS:
             return partial(self._combine, partial(call, name, WINDOWS[name]))
         if name in TERM_NAMES:
-            raise AttributeError(f"a column has no {name}. Here it is {TERM_NAMES[name]}.")
+            raise AttributeError(f"a column has no {name}. Use {TERM_NAMES[name]}.")
         return super()._method(name)
 
     def _term(self, expression: Expression) -> Term:
@@ -56,13 +56,13 @@ class Term(Operators["Term"], Pairs["Term"], Windows["Term"], TermTotals):
         """
         if isinstance(place, slice):
             if place.step not in (None, 1):
-                rule = "a part has no steps"
+                rule = "a slice cannot have a step"
                 raise InputError(field="slice", value=str(place.step), rule=rule, hint="Backwards: reverse().")
             return self.part(place.start, place.stop)
         return self.get(place)
 
     __iter__ = None
-    """Iteration is refused: only ClickHouse knows the number of elements."""
+    """Columns cannot be iterated: only ClickHouse knows the number of elements."""
 
     def over(self, *by: Any, order_by: Any = (), descending: bool = False) -> Term:
         """Compute an aggregate or window function for each row, over the rows with the same values of `by`.
@@ -128,7 +128,9 @@ def term_of_name(value: Any) -> Expression:
         return Column(value)
     if isinstance(value, Term):
         return value.expression
-    raise InputError(field="column", value=repr(value), rule="a column's name, or a term made with col()", hint="")
+    raise InputError(
+        field="column", value=repr(value), rule="it must be a column's name, or a term made with col()", hint=""
+    )
 
 
 def _several(given: Any) -> tuple[Any, ...]:

@@ -26,6 +26,8 @@ class Column:
     clock: Clock = ""
     kind: Kind = None
     """Its type, or None if that is not known."""
+    limit: int | None = None
+    """As in Worded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +80,8 @@ class Call:
     depth: int
     clock: Clock = ""
     kind: Kind = None
+    limit: int | None = None
+    """As in Worded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +153,7 @@ class One:
     truth: bool = False
     clock: Clock = ""
     kind: Kind = None
+    limit: int | None = None
 
 
 Expression = Column | Value | Raw | Element | Call | Cast | Member | Over | One
@@ -171,7 +176,7 @@ def call(name: str, operation: Operation, *args: Expression) -> Call:
     if not operation.least <= len(args) <= operation.most:
         takes = f"{operation.least}" if operation.least == operation.most else f"{operation.least} to {operation.most}"
         rule = f"it takes {takes} arguments, {len(args)} were given"
-        raise InputError(field="operation", value=name, rule=rule, hint="The column itself counts as one.")
+        raise InputError(field="operation", value=name, rule=rule, hint="The column itself counts as one argument.")
     return _call(operation, args)
 
 
@@ -207,11 +212,14 @@ def _call(operation: Operation, args: tuple[Expression, ...]) -> Call:
     if operation.truth_sql is not None and _are_truths(args):
         sql, truth = operation.truth_sql, True
     clock, kind = operation.makes or _clock(operation, clocks), _truth_kind(args) if truth else None
-    typing = operation.timed if any(clocks) else operation.typed
+    typing, limit = operation.timed if any(clocks) else operation.typed, None
+    if operation.limited is not None and not any(clocks):
+        typing = operation.limited([arg.limit if isinstance(arg, Call | Column | One) else None for arg in args])
     if typing is not None and (args or not operation.most) and sql == operation.sql:
         worded = typing([arg.kind for arg in args])
-        sql, kind = (sql, kind) if worded is None else (worded.sql, worded.kind or kind)
-    return Call(operation, args, sql, truth, deeper(args), clock, kind)
+        if worded is not None:
+            sql, kind, limit = worded.sql, worded.kind or kind, worded.limit
+    return Call(operation, args, sql, truth, deeper(args), clock, kind, limit)
 
 
 def _with_element(operation: Operation, args: tuple[Expression, ...]) -> tuple[Expression, ...]:
@@ -244,7 +252,7 @@ def wrapping(expression: Expression) -> Expression:
 
 def _unchecked(call: Call) -> Call:
     plain = call.operation.wrapping
-    return call if plain is None else _call(call.operation._replace(typed=plain), call.args)
+    return call if plain is None else _call(call.operation._replace(typed=plain, limited=None), call.args)
 
 
 def _clock(operation: Operation, clocks: list[Clock]) -> Clock:
@@ -283,25 +291,25 @@ def _are_truths(args: tuple[Expression, ...]) -> bool:
 def over(value: Expression, by: tuple[Expression, ...], order: tuple[Key, ...]) -> Over:
     """Compute an aggregate or window function over the rows with the same values of `by`."""
     if not isinstance(value, Call) or not value.operation.many:
-        hint = "Compute with it afterwards: col('a').sum().over('b') + 1."
-        raise InputError(field="over", value="this term", rule="only totals and window functions", hint=hint)
+        hint = "Compute with the result: col('a').sum().over('b') + 1."
+        raise InputError(field="over", value="this term", rule="it must be a total or a window function", hint=hint)
     parts = [*value.args, *by, *(key.value for key in order)]
-    check_no_window(parts, "over", "a window inside a window")
+    check_no_window(parts, "over", "a window inside a window is not allowed")
     return Over(value, by, order, deeper(parts))
 
 
 def check_no_window(expressions: Iterable[Expression], field: str, told: str) -> None:
     """Raise InputError for window functions where their value would be needed within the same step."""
     if any(isinstance(each, Over) for each in walk(expressions)):
-        hint = "Make it a column first: with_columns(step=….over(…)), then compute with col('step')."
-        raise InputError(field=field, value=told, rule="it needs a step of its own", hint=hint)
+        hint = "Make a column of it first: with_columns(step=….over(…)), then compute with col('step')."
+        raise InputError(field=field, value=told, rule="it needs a step before it", hint=hint)
 
 
 def deeper(args: Iterable[Expression]) -> int:
     """Return the depth of an expression with these arguments; raise InputError beyond DEPTH_MAX."""
     depth = 1 + max((depth_of(arg) for arg in args), default=0)
     if depth > DEPTH_MAX:
-        hint = "Await a part of it: that makes a table, from which to go on."
+        hint = "Await a part of it first: that makes a table to continue from."
         raise InputError(field="expression", value=f"{depth} operations deep", rule=f"at most {DEPTH_MAX}", hint=hint)
     return depth
 

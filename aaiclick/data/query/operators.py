@@ -49,7 +49,7 @@ class Operators(Functions[Made]):
         """Return the function `name` of the table, bound to this column; raise AttributeError if there is none."""
         operation = FUNCTIONS.get(name)
         if operation is None:
-            told = f"{type(self).__name__} has no attribute {name!r}, and no function is called so"
+            told = f"{type(self).__name__} has no attribute {name!r}, and there is no function of this name"
             raise AttributeError(f"{told}. {hint(name, dir(self))}" if not name.startswith("_") else told)
         if operation.make is not None:
             return partial(self._made, name, operation.make)
@@ -78,7 +78,7 @@ class Operators(Functions[Made]):
             NESTED.reset(before)
         inside = getattr(found, "expression", None)
         if inside is not None and any(isinstance(each, Over) or _is_total(each) for each in walk([inside])):
-            rule = "totals and windows look at rows, not at elements"
+            rule = "totals and windows compute over rows, not over elements"
             raise InputError(field=name, value="its function", rule=rule, hint="")
         return found
 
@@ -109,11 +109,11 @@ class Operators(Functions[Made]):
     def isin(self, values: Any) -> Made:
         """Return whether each value is among constants, or in the column of another Object; None for None."""
         if isinstance(values, str | bytes):
-            raise InputError(field="isin", value=shown(repr(values)), rule="one text is no list", hint="Give [text].")
+            raise InputError(field="isin", value=shown(repr(values)), rule="a text is not a list", hint="Give [text].")
         column = getattr(type(values), "_only_column", None)
         if column is None:
             if not hasattr(values, "__iter__"):
-                raise InputError(field="isin", value=shown(repr(values)), rule="it is no list", hint="Give [value].")
+                raise InputError(field="isin", value=shown(repr(values)), rule="it is not a list", hint="Give [value].")
             constants = tuple(values)
             return self._combine(lambda value: member(value, constants))
         found = column(values)

@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple
 
 from aaiclick.data.clocks import Clock, common_clock
 from aaiclick.data.operations import WINDOWS
-from aaiclick.data.query.expressions import Column, Expression, Key, Member, One, Value, call, over, walk
+from aaiclick.data.query.expressions import Call, Column, Expression, Key, Member, One, Value, call, over, walk
 from aaiclick.data.sameness.coercion import one_column
 from aaiclick.data.typing.expression_types import Kind, common, maybe
-from aaiclick.data.typing.schema import ORDER
+from aaiclick.data.typing.schema import ORDER, Schema
 
 JoinKind = Literal["inner", "left", "right", "full", "cross", "semi", "anti"]
 NearestKind = Literal["backward", "forward"]
@@ -33,6 +33,10 @@ class Table:
     """The table keeps one row per key. It is read with FINAL, since ClickHouse drops replaced rows only in later
     merges.
     """
+    schema: Schema | None = field(default=None, repr=False)
+    """The whole schema, with shape and comments, for references that carry it."""
+    function: str = ""
+    """A table function, as SQL, that is read instead of a stored table: a file."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -207,6 +211,7 @@ class _Known(NamedTuple):
     truth: bool = False
     clock: Clock = ""
     kind: Kind = None
+    limit: int | None = None
 
 
 def _known(relation: Relation, name: str) -> _Known:
@@ -259,7 +264,9 @@ def _known_key(join: Join, name: str) -> _Known | None:
 
 
 def _of(value: Expression | None) -> _Known:
-    return _Known() if value is None else _Known(value.truth, value.clock, value.kind)
+    if value is None:
+        return _Known()
+    return _Known(value.truth, value.clock, value.kind, value.limit if isinstance(value, Call | Column | One) else None)
 
 
 def aligned_name(number: int, name: str) -> str:

@@ -73,7 +73,7 @@ class Totals(Generic[Made]):
         """Return the last value in the order of `order_by`."""
         keys = several(order_by)
         if not keys:
-            raise InputError(field="order_by", value="nothing", rule="the last is that of an order", hint="")
+            raise InputError(field="order_by", value="nothing", rule="the last value needs an order", hint="")
         return self._sum_up("last", totals.last_by(len(keys)), *keys, where=where)
 
     def argmax(self, by: Any, *, where: Any = None) -> Made:
@@ -165,7 +165,9 @@ def degrees(value: object) -> Degrees:
     """Return `value` as ddof; raise InputError unless it is the integer 0 or 1."""
     if type(value) is int and value in (0, 1):
         return 1 if value else 0
-    raise InputError(field="ddof", value=repr(value), rule="1 for a sample, 0 for all there is", hint="")
+    raise InputError(
+        field="ddof", value=repr(value), rule="it must be 1 for a sample, or 0 for a whole population", hint=""
+    )
 
 
 def several(given: Any) -> tuple[Any, ...]:

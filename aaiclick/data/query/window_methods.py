@@ -79,9 +79,11 @@ class Rolling(Pairs[Made], Totals[Made], RollingTotals[Made]):
     def __init__(self, of: Totals[Made], rows: int | None, within: timedelta | int | None, least: int | None) -> None:
         if isinstance(rows, str | timedelta):
             hint = "rolling(within=timedelta(days=7)), then over(order_by=…)."
-            raise InputError(field="rolling", value=shown(repr(rows)), rule="a number of rows", hint=hint)
+            raise InputError(field="rolling", value=shown(repr(rows)), rule="it must be a number of rows", hint=hint)
         if (rows is None) == (within is None):
-            raise InputError(field="rolling", value="both or none", rule="a number of rows, or within", hint="")
+            raise InputError(
+                field="rolling", value="both or none", rule="it needs a number of rows, or within", hint=""
+            )
         self._of, self._within = of, within
         if within is not None:
             self._frame = f"RANGE BETWEEN {sequences.units(within) - 1} PRECEDING AND CURRENT ROW"
@@ -89,7 +91,12 @@ class Rolling(Pairs[Made], Totals[Made], RollingTotals[Made]):
             self._frame = f"ROWS BETWEEN {windows.checked_count(rows, 'rolling') - 1} PRECEDING AND CURRENT ROW"
         self._least = (rows or 1) if least is None else least
         if type(self._least) is not int or not 0 <= self._least <= (rows or 2**31):
-            raise InputError(field="least", value=shown(repr(least)), rule="a number of values, of the rows", hint="")
+            raise InputError(
+                field="least",
+                value=shown(repr(least)),
+                rule="it must be a number of values, at most that of the rows",
+                hint="",
+            )
 
     def _sum_up(self, name: str, operation: Operation, *others: Any, where: Any = None) -> Made:
         found = framed(operation, self._frame, 0 if name == "count" else self._least)
@@ -99,7 +106,7 @@ class Rolling(Pairs[Made], Totals[Made], RollingTotals[Made]):
 
         def __getattr__(self, name: str) -> Callable[..., Made]:
             if name.startswith("_") or name not in AGGREGATES:
-                raise AttributeError(f"no total is called {name!r}. {hint(name, AGGREGATES)}")
+                raise AttributeError(f"there is no total {name!r}. {hint(name, AGGREGATES)}")
             return partial(self._sum_up, name, AGGREGATES[name])
 
 
@@ -112,14 +119,16 @@ def order_of(value: Call, given: Sequence[Key]) -> tuple[Key, ...]:
     if operation.sorts:
         if given:
             hint = "Leave order_by out, or use rank(), ntile() … of aaiclick.data."
-            raise InputError(field="order_by", value="given", rule="it is sorted by the column itself", hint=hint)
+            raise InputError(
+                field="order_by", value="given", rule="the window is sorted by the column itself", hint=hint
+            )
         return (Key(value.args[0], operation.sorts == "down"),)
     if (operation.rolls or operation.ordered) and not given:
-        rule = "which rows are before and after is told by an order"
+        rule = "an order must tell which rows come before and after"
         raise InputError(field="order_by", value="nothing", rule=rule, hint="over(…, order_by='time')")
     if operation.within is not None:
         if len(given) > 1:
-            raise InputError(field="order_by", value=str(len(given)), rule="one key, of which within is told", hint="")
+            raise InputError(field="order_by", value=str(len(given)), rule="within needs exactly one key", hint="")
         sortable = sequences.sortable(operation.within)
         return tuple(Key(call("order", sortable, key.value), key.descending) for key in given)
     return tuple(given)
@@ -135,7 +144,9 @@ def _places(parts: int | Sequence[float], labels: Sequence[str] | None) -> list[
         inner = [each for each in parts if each not in (0, 1)]
         fits = all(type(each) in (int, float) and 0 < each < 1 for each in inner) and inner == sorted(set(inner))
     if not fits:
-        raise InputError(field="qcut", value=shown(repr(parts)), rule="a number of parts, or rising quantiles", hint="")
+        raise InputError(
+            field="qcut", value=shown(repr(parts)), rule="it must be a number of parts, or rising quantiles", hint=""
+        )
     if labels is not None and (len(labels) != len(inner) + 1 or not all(isinstance(each, str) for each in labels)):
-        raise InputError(field="labels", value=shown(repr(labels)), rule=f"{len(inner) + 1} texts", hint="")
+        raise InputError(field="labels", value=shown(repr(labels)), rule=f"it must be {len(inner) + 1} texts", hint="")
     return inner

@@ -67,7 +67,7 @@ class Evaluation:
     async def markdown(self, limit: int = 20) -> str:
         """Return the first `limit` rows as a table in Markdown."""
         if type(limit) is not int or limit < 0:
-            raise InputError(field="limit", value=repr(limit), rule="a whole number, 0 or more", hint="")
+            raise InputError(field="limit", value=repr(limit), rule="it must be a whole number, 0 or more", hint="")
         return await reading.markdown(self._context.client, self._relation, limit)
 
     async def export(

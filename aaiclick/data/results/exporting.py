@@ -57,7 +57,10 @@ def _refuse_for_avro(file_format: str, kinds: Mapping[str, str]) -> None:
     """
     for name, kind in kinds.items():
         if "DateTime" in kind and not _AVRO.search(kind):
-            rule = f"column {shown(name)} is {kind}, and it has only times with a zone and 3 or 6 digits of a second"
+            rule = (
+                f"column {shown(name)} is {kind}, and this format only holds times with a zone and 3 or 6 digits "
+                "of a second"
+            )
             raise InputError(field="format", value=file_format, rule=rule, hint="Cast it, or write Parquet.")
 
 

@@ -43,7 +43,7 @@ FORMATS = {
 async def data(client: DataClient, relation: Relation, shape: Shape, orient: str | None) -> Any:
     """Run a query and return its answer in the given shape, or as a list of dicts (orient="records")."""
     if orient not in (None, "records"):
-        raise InputError(field="orient", value=repr(orient), rule="None or 'records'", hint="")
+        raise InputError(field="orient", value=repr(orient), rule="it must be None or 'records'", hint="")
     return shaped(_refuse_nanoseconds(await _rows(client, relation)), shape, orient)
 
 
@@ -54,7 +54,7 @@ def _refuse_nanoseconds(rows: Rows) -> Rows:
             if (found := find_fine(value)) is not None:
                 field = f"column {shown(name)}, row {row} (counted from 0)"
                 hint = "Ask for arrow() or df(), or cut it with start_of('microsecond')."
-                raise InputError(field=field, value=found, rule="a datetime of Python's holds microseconds", hint=hint)
+                raise InputError(field=field, value=found, rule="Python's datetime only holds microseconds", hint=hint)
     return rows
 
 
@@ -74,7 +74,7 @@ def shaped(rows: Rows, shape: Shape, orient: str | None) -> Any:
 
 
 async def _rows(client: DataClient, relation: Relation) -> Rows:
-    return await client.rows(_query(relation))
+    return await client.rows(query_of(relation))
 
 
 async def first_values(client: DataClient, relation: Relation, count: int) -> list[Any]:
@@ -82,33 +82,21 @@ async def first_values(client: DataClient, relation: Relation, count: int) -> li
     return list((await _rows(client, Slice(relation, count))).columns[0])
 
 
-def _query(relation: Relation) -> str:
+def query_of(relation: Relation) -> str:
+    """Return the query for all rows, in their order."""
     return to_sql(in_order(relation)) + (AS_INSERTED if is_as_inserted(relation) else "")
 
 
 async def arrow(client: DataClient, relation: Relation) -> pa.Table:
-    return await client.arrow(_query(relation))
+    return await client.arrow(query_of(relation))
 
 
 async def df(client: DataClient, relation: Relation) -> Any:
     if importlib.util.find_spec("pandas") is None:
         raise MissingExtra(what="df()", package="pandas", extra="pandas")
-    return _pandas(await arrow(client, relation))
+    from aaiclick.data.typing.arrow_frames import to_frame  # here, to keep start-up light
 
-
-def _pandas(table: pa.Table) -> Any:
-    """Return a DataFrame; integer and Boolean columns with None get pandas' nullable types, which keep every value."""
-    import pandas as pd  # here: it is slow to import, and optional
-    import pyarrow as pa  # here, to keep start-up light
-
-    frame = table.to_pandas()
-    for place, column in enumerate(table.columns):
-        kind = column.type
-        if column.null_count and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
-            sign = "U" * pa.types.is_unsigned_integer(kind)
-            name = f"{sign}Int{kind.bit_width}" if pa.types.is_integer(kind) else "boolean"
-            frame.isetitem(place, column.to_pandas(types_mapper={kind: pd.api.types.pandas_dtype(name)}.get))
-    return frame
+    return to_frame(await arrow(client, relation))
 
 
 async def count(client: DataClient, relation: Relation) -> int:
@@ -123,7 +111,7 @@ async def markdown(client: DataClient, relation: Relation, limit: int) -> str:
 
 
 def _first(client: DataClient, relation: Relation) -> tuple[Rows, str]:
-    found = client.rows_now(_query(Slice(relation, SHOWN_ROWS + 1)))
+    found = client.rows_now(query_of(Slice(relation, SHOWN_ROWS + 1)))
     more = bool(found.columns) and len(found.columns[0]) > SHOWN_ROWS
     return found._replace(columns=[column[:SHOWN_ROWS] for column in found.columns]), "and more" if more else ""
 
@@ -146,15 +134,15 @@ async def export(
     """Write the answer into a new file and return its size in bytes. An existing file is never overwritten."""
     known = file_format or FORMATS.get(ending_of(path)[0])
     if known is None or not known.isalnum():
-        rule = f"its format is not known by its ending ({', '.join(FORMATS)})"
+        rule = f"its ending does not tell its format ({', '.join(FORMATS)})"
         raise InputError(field="path", value=path, rule=rule, hint="Give file_format, such as 'Parquet'.")
     packing = read_packing(path, known, compression)
     try:
-        return await exporting.write(client, _query(relation), known, path, packing)
+        return await exporting.write(client, query_of(relation), known, path, packing)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
         rule = f"it cannot be written: {error.strerror}"
         raise InputError(field="path", value=shown(path), rule=rule, hint="") from None
     except FileExistsError:
         raise InputError(
-            field="path", value=path, rule="it is there already", hint="Remove it, or write another."
+            field="path", value=path, rule="the file exists already", hint="Remove the file, or choose another path."
         ) from None

@@ -129,7 +129,7 @@ def _bytes_refused(name: str, column: list[Any]) -> InputError:
     return InputError(
         field=f"column {shown(name)}, row {row} (counted from 0)",
         value=glimpse(value),
-        rule="ClickHouse would keep bytes as a text",
+        rule="ClickHouse would store bytes as a text",
         hint=hint,
     )
 

@@ -57,6 +57,8 @@ class Numbered:
     count: int
     shape: Shape
     """The shape of the rows' value; that of a single value is a list of one."""
+    size_bytes: int = 0
+    """About how much memory the copy takes: its size in bytes before compression."""
 
     @property
     def names(self) -> list[str]:
@@ -94,19 +96,19 @@ async def number_rows(frame: Frame, part_rows: int | None = None) -> Numbered:
     await context.note("number", table, numbered, query)
     copy = Object(context, table, schema, keeper)
     shape: Shape = "list" if frame.shape in ("scalar", "list") and frame.columns == (VALUE,) else "table"
-    return Numbered(copy, key, await copy.count(), shape)
+    count, size = await _measured(copy)
+    return Numbered(copy, key, count, shape, size)
 
 
-async def size_bytes(rows: Numbered) -> int:
-    """Return about how much memory the copy takes: its size in bytes before compression.
+async def _measured(copy: Object) -> tuple[int, int]:
+    """Return the number of rows, and about how much memory they take, by one statement.
 
     Uses `system.tables`, which every user of a server may read; `system.parts` would need a grant.
     """
-    found = await rows.copy._context.client.rows(
-        f"SELECT total_bytes_uncompressed FROM {rows.copy._context.client.tables.sizes}"  # noqa: S608 (quoted, and compiled)
-        f" AND name = {quoting.text(rows.copy.table)}"
-    )
-    return int(found.columns[0][0] or 0)
+    client = copy._context.client
+    size = f"SELECT max(total_bytes_uncompressed) FROM {client.tables.sizes} AND name = {quoting.text(copy.table)}"  # noqa: S608 (quoted)
+    found = await client.rows(f"SELECT count(), ifNull(({size}), 0) FROM {quoting.name(copy.table)}")  # noqa: S608 (quoted)
+    return int(found.columns[0][0]), int(found.columns[1][0])
 
 
 def cut(rows: Object | View, key: str, start: int, stop: int, names: Sequence[str]) -> View:
@@ -144,7 +146,7 @@ def united(schemas: Sequence[tuple[Schema, Untyped]]) -> Schema:
     schema, untyped = united_so_far(schemas)
     for name, kind in untyped.items():
         what = "None" if read_unknown(kind) == ONLY_NONE else "what is empty"
-        rule = f"a column of nothing but {what} has no type"
+        rule = f"the type of a column with nothing but {what} is unknown"
         hint = f'Give it: fields={{"{shown(name)}": "{kind.replace(NOTHING.name, "…")}"}}.'
         raise InputError(field=f"column {shown(name)}", value=_told(kind), rule=rule, hint=hint)
     return schema
@@ -154,7 +156,10 @@ def united_so_far(schemas: Sequence[tuple[Schema, Untyped]]) -> tuple[Schema, Un
     """Return a schema that holds the rows of all these parts, and the columns whose type none of them tells."""
     shapes = {schema.shape for schema, _ in schemas}
     if len(shapes) > 1 and shapes & {"list", "scalar"}:
-        rule, hint = "some parts have single values, others have rows with names", "Let the callback return one kind."
+        rule, hint = (
+            "some parts have single values, others have rows with names",
+            "Return one kind of value from the callback.",
+        )
         raise InputError(field="parts", value=", ".join(sorted(shapes)), rule=rule, hint=hint)
     names = dict.fromkeys(name for schema, _ in schemas for name in schema.names)
     types = {name: _united_type(name, schemas) for name in names}
@@ -176,7 +181,7 @@ def _united_type(name: str, schemas: Sequence[tuple[Schema, Untyped]]) -> str | 
     if kind is not None:
         return kind if is_unknown(kind) else str(kind)
     value = ", ".join([*map(_told, told[:TYPES_SHOWN]), *["…"] * (len(told) > TYPES_SHOWN)])
-    rule, hint = "no type holds what the parts made", "Give the type with fields=…, or return values of one type."
+    rule, hint = "no type holds the values of all parts", "Give the type with fields=…, or return values of one type."
     raise InputError(field=f"column {shown(name)}", value=value, rule=rule, hint=hint)
 
 

@@ -11,13 +11,17 @@ from collections.abc import Sequence
 from aaiclick.data.typing.expression_types import Kind, Typing, Worded, is_decimal, is_float, is_whole
 from aaiclick.data.typing.grammar import INTEGERS, PRECISION_MAX
 from aaiclick.data.typing.integer_types import null_or
+from aaiclick.data.typing.limits import bits_of, limit_of
 
 DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
 """The greatest number of digits of a whole number, by its bits."""
 
 
-def compared(sign: str) -> Typing:
-    """Return the typing of a comparison; it gives None where ClickHouse's own operator is right."""
+def compared(sign: str, limits: Sequence[int | None] = (None, None)) -> Typing:
+    """Return the typing of a comparison; it gives None where ClickHouse's own operator is right.
+
+    `limits` are bounds of the values, as in Worded.
+    """
 
     def words(kinds: Sequence[Kind]) -> Worded | None:
         if any(map(is_float, kinds)) and any(map(_is_wide, kinds)):
@@ -29,8 +33,10 @@ def compared(sign: str) -> Typing:
         if sizes[0][1] == sizes[1][1] and all(map(is_decimal, kinds)):
             return None
         room = PRECISION_MAX - scale
-        wide = [number for number, (digits, own) in enumerate(sizes) if digits - own > room]
-        texts = [_as_decimal(f"{{{number}}}", kinds[number], scale, number in wide) for number in (0, 1)]
+        most = [_most(*each, scale) for each in zip(kinds, limits, strict=True)]
+        wide = [n for n, (digits, own) in enumerate(sizes) if digits - own > room and most[n] >= 10**PRECISION_MAX]
+        bits = 256 if wide else _bits(kinds, max(most))
+        texts = [_as_decimal(f"{{{number}}}", kinds[number], scale, bits, number in wide) for number in (0, 1)]
         text = f"{texts[0]} {sign} {texts[1]}"
         for number in wide:  # at most one: the other operand has this scale
             big = _is_big(f"{{{number}}}", kinds[number], room)
@@ -62,13 +68,28 @@ def _size(kind: Kind) -> tuple[int, int]:
     return DIGITS[8 if kind.bare.name == "Bool" else kind.bare.bits], 0
 
 
-def _as_decimal(text: str, kind: Kind, scale: int, is_wide: bool) -> str:
-    """Return the number as a decimal of this scale; 0 if it is too large for that."""
+def _most(kind: Kind, limit: int | None, scale: int) -> int:
+    """Return a bound of the absolute values as a decimal of this scale, without its point."""
+    assert kind is not None
+    return int(min(limit_of(kind), limit or limit_of(kind)) * 10 ** (scale - _size(kind)[1]))
+
+
+def _bits(kinds: Sequence[Kind], most: int) -> int:
+    """Return the width of a decimal that holds every value up to a bound."""
+    if any(map(_is_wide, kinds)):  # these become decimals by way of texts
+        return 256
+    return next((bits for bits in (64, 128) if most <= 2 ** (bits - 1)), 256)
+
+
+def _as_decimal(text: str, kind: Kind, scale: int, bits: int, is_wide: bool) -> str:
+    """Return the number as a decimal of this width and scale; 0 if it is too large for that."""
+    if is_decimal(kind) and kind is not None and (bits_of(kind), _size(kind)[1]) == (bits, scale):
+        return text
     room = PRECISION_MAX - scale
     value = f"if({_is_big(text, kind, room)}, {_zero(kind)}, {text})" if is_wide else text
     if is_whole(kind) and kind is not None and kind.bare.name != "Bool" and kind.bare.bits > 64:
         value = f"toString({value})"
-    return f"toDecimal256({value}, {scale})"
+    return f"toDecimal{bits}({value}, {scale})"
 
 
 def _is_big(text: str, kind: Kind, room: int) -> str:

@@ -133,10 +133,10 @@ def check_calls(query: str) -> None:
     for at, (found, after) in enumerate(zip(words, [*tokens[1:], ""], strict=True)):
         name = found["word"] or found["quoted"] or found["double"]
         if name and hides_calls(name, tokens, at):
-            rule = f"{name} holds an expression in a text, which a query that only reads may not"
+            rule = f"{name} takes an expression in a text, which a query that only reads may not contain"
             raise InputError(field="SQL", value=name, rule=rule, hint="")
         if name and _is_refused(name, is_called=after == "(", is_part=before == "."):
-            rule = f"{name} reads files, addresses or the machine, which a query that only reads may not"
+            rule = f"{name} reads files, addresses or the machine, which a query on Objects may not"
             hint = "" if after == "(" else f"If it is a column, write it with its table: t.{name}."
             raise InputError(field="SQL", value=name, rule=rule, hint=hint)
         before = found[0]

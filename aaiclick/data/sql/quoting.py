@@ -42,7 +42,7 @@ def check_column(text: object) -> str:
     """Return the text if it is a valid name of a column, else raise InputError."""
     rule = ""
     if not isinstance(text, str):
-        rule = "the name of a column is a text"
+        rule = "the name of a column must be a text"
     elif not text:
         rule = "it is empty"
     elif len(text.encode("utf-8", "surrogatepass")) > NAME_BYTES_MAX:
@@ -67,7 +67,7 @@ def is_column(text: str) -> bool:
 def text(value: str) -> str:
     """Return a quoted text; raise InputError for half of a surrogate pair, which UTF-8 cannot encode."""
     if not value.isascii() and any(0xD800 <= ord(sign) <= 0xDFFF for sign in value):
-        raise _refused(value, "it has half of a surrogate pair")
+        raise _refused(value, "it has a lone surrogate")
     return f"'{value.translate(_ESCAPES)}'"
 
 
@@ -76,7 +76,7 @@ def literal(value: object) -> str:
     try:
         return _literal(value)
     except RecursionError:
-        raise _refused(value, "it is nested too deep, or holds itself") from None
+        raise _refused(value, "it is nested too deeply, or contains itself") from None
 
 
 def _literal(value: object) -> str:
@@ -85,7 +85,7 @@ def _literal(value: object) -> str:
     if write is None and kind.__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
         return literal(_of_numpy(value))
     if write is None:
-        rule = f"a {kind.__name__} is no value of a query"
+        rule = f"a {kind.__name__} cannot be a value in a query"
         raise _refused(value, rule, "Make an Object of it, or convert it first.")
     return write(value)
 
@@ -96,7 +96,7 @@ def _of_numpy(value: Any) -> object:
         return value.item()
     micros = value.astype("datetime64[us]")
     if micros.astype(value.dtype) != value:
-        raise _refused(value, "it is no time, or has nanoseconds")
+        raise _refused(value, "it is not a time, or has nanoseconds")
     return micros.item().date() if value.dtype.name == "datetime64[D]" else micros.item()
 
 
@@ -132,16 +132,16 @@ def _datetime(value: datetime) -> str:
     if value.tzinfo is None:
         return f"toDateTime64('{value.strftime(_MICROSECONDS)}', 6)"
     if value.utcoffset() is None:
-        raise _refused(value, "its zone does not give its difference to UTC")
+        raise _refused(value, "its zone gives no offset from UTC")
     if is_left_out(value):
-        raise _refused(value, LEFT_OUT, "Give the time that they show.")
+        raise _refused(value, LEFT_OUT, "Give a time that the clocks show.")
     return f"toDateTime64('{value.astimezone(UTC).strftime(_MICROSECONDS)}', 6, 'UTC')"
 
 
 def _decimal(value: Decimal) -> str:
     exponent = value.as_tuple().exponent
     if not isinstance(exponent, int):
-        raise _refused(value, "NaN and infinity are no decimals")
+        raise _refused(value, "NaN and infinity are not decimals")
     scale = max(0, -exponent)
     digits = max(value.adjusted() + 1, 1) + scale
     if digits > 76:

@@ -32,7 +32,7 @@ async def read_blob(client: DataClient, table: str) -> str:
     """Return the text that `write_blob` stored; raise ObjectNotFound if the table is gone."""
     exists = await client.rows(f"EXISTS TABLE {quoting.name(table)}")
     if not exists.columns[0][0]:
-        raise ObjectNotFound(name=table, hint="It was dropped with its job's tables, which AAICLICK_JOB_TTL limits.")
+        raise ObjectNotFound(name=table, hint="It was dropped with its job's tables, after AAICLICK_JOB_TTL.")
     found = await client.arrow(f"SELECT part FROM {quoting.name(table)} ORDER BY number")  # noqa: S608 (quoted)
     return "".join(_text(part) for part in found.column(0).to_pylist())
 

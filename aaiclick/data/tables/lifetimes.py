@@ -198,7 +198,7 @@ async def clone(client: DataClient, tables: Mapping[str, str], **facts: Any) -> 
     comments = dict(zip(*found.columns, strict=True))
     for source, copy in tables.items():
         if source not in comments:
-            raise ObjectNotFound(name=source, hint="Its table is gone.")
+            raise ObjectNotFound(name=source, hint="Its table was dropped.")
         comment = json.dumps({**json.loads(comments[source] or "{}"), **facts})
         await client.tables.copy(client, source, copy, comment)
 

@@ -36,13 +36,13 @@ class Refresh(NamedTuple):
         """Raise InputError for options that cannot be combined, or that need a `name`."""
         wrong = ""
         if name is None:
-            wrong = "it is for an Object with a name"
+            wrong = "it needs an Object with a name"
         elif not (self.full_refresh or self.incremental_by is not None or self.key is not None):
-            wrong = "it goes with full_refresh, incremental_by or key"
+            wrong = "it needs full_refresh, incremental_by or key"
         elif self.incremental_by is None and (self.lookback is not None or self.partition is not None):
-            wrong = "lookback and partition go with incremental_by, which names their column"
+            wrong = "lookback and partition need incremental_by, which names their column"
         elif self.partition is not None and (self.lookback is not None or self.key is not None or self.full_refresh):
-            wrong = "a partition is replaced as it is: it goes with incremental_by alone"
+            wrong = "a partition is replaced as a whole: it can only be combined with incremental_by"
         if wrong:
             given = ", ".join(name for name, value in self._asdict().items() if value not in (None, False))
             raise InputError(field="materialize", value=given, rule=wrong, hint="")

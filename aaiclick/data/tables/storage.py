@@ -69,7 +69,7 @@ def read_storage(
     keys = [order_by] if isinstance(order_by, str) else list(order_by)
     found = _engine(schema, engine)
     if len(set(map(str, keys))) < len(keys):
-        _refuse("order_by", keys, "each column once")
+        _refuse("order_by", keys, "name each column only once")
     for key in keys:
         kind = _kind(schema, "order_by", key)
         if is_replacing(found):
@@ -78,11 +78,11 @@ def read_storage(
         _refuse(
             "engine",
             engine,
-            "it keeps one row for each key, and there is none",
+            "it keeps one row for each key, and no key is given",
             "Give order_by='id', the columns of the key.",
         )
     if is_replacing(found) and schema.ordered:
-        _refuse("order", True, "rows that others replace have no place", "Leave order=True out.")
+        _refuse("order", True, "replaced rows have no fixed order", "Leave order=True out.")
     periods = [partition_by] if isinstance(partition_by, str) else list(partition_by)
     return Storage(found, tuple(keys), tuple(_period(schema, each) for each in periods))
 
@@ -93,16 +93,16 @@ def _engine(schema: Schema, given: object) -> str:
     if name not in ENGINES:
         hint = did_you_mean(name, ENGINES)
         if name.endswith("MergeTree"):
-            hint = "It drops or changes rows when ClickHouse merges them, unnoticed: compute totals with group_by."
-        _refuse("engine", given, f"one of {', '.join(ENGINES)}", hint)
+            hint = "It silently drops or changes rows when ClickHouse merges them: compute totals with group_by."
+        _refuse("engine", given, f"it must be one of {', '.join(ENGINES)}", hint)
     if not inside:
         return name
     if name != REPLACING:
-        _refuse("engine", given, f"{name} takes nothing in parentheses", "")
+        _refuse("engine", given, f"{name} takes no arguments", "")
     version = inside.strip()
     kind = _kind(schema, "engine", version)
     if kind.name not in _VERSIONS:
-        _refuse("engine", given, f"a version is a whole number of at most 64 bits, a day or a time, not a {kind}")
+        _refuse("engine", given, f"a version must be a whole number of at most 64 bits, a day or a time, not a {kind}")
     return f"{name}({quoting.name(version)})"
 
 
@@ -111,20 +111,23 @@ def _kind(schema: Schema, field: str, column: object) -> Type:
     if not isinstance(column, str) or column not in schema:
         names = schema.names
         hint = did_you_mean(str(column), names) or f"Its columns: {shown(', '.join(names))}."
-        _refuse(field, column, "the name of a column", hint)
+        _refuse(field, column, "it must be the name of a column", hint)
     kind = parse(schema[column].type)
     if kind.is_nullable:
         _refuse(
-            field, column, f"it is {kind}, and None has no place among the others", "Take a type that is not Nullable."
+            field,
+            column,
+            f"it is {kind}, and None cannot be sorted among other values",
+            "Use a type that is not Nullable.",
         )
     if kind.bare.name not in _SORTED:
-        _refuse(field, column, f"a table is not sorted by a {kind.name}")
+        _refuse(field, column, f"a table cannot be sorted by a {kind.name}")
     return kind.bare
 
 
 def _refuse_floats(field: str, column: str, kind: Type) -> None:
     if kind.name.startswith("Float"):
-        _refuse(field, column, "floats tell no rows apart: 0.0 is -0.0, and NaN equal to nothing")
+        _refuse(field, column, "floats do not distinguish rows: 0.0 equals -0.0, and NaN equals nothing")
 
 
 def _period(schema: Schema, given: object) -> str:
@@ -139,7 +142,7 @@ def _period(schema: Schema, given: object) -> str:
         _refuse(
             "partition_by",
             given,
-            "of a Date, or of a time with a zone",
+            "it needs a Date, or a time with a zone",
             "Give the time a zone, or name the column itself.",
         )
     return f"{found[1]}({quoting.name(column)})"

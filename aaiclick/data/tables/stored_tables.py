@@ -48,7 +48,7 @@ def form_of(relation: Relation, shape: Shape) -> Form:
 def table_of(name: str, schema: Schema, keeper: object = None) -> Table:
     """Return the relation that reads a table; it holds a reference to `keeper`, so that the table is not dropped."""
     naive = {field.name: field.type for field in schema.fields if has_naive(field.type)}
-    return Table(name, tuple(map(_column, schema.fields)), schema.ordered, keeper, naive, schema.replacing)
+    return Table(name, tuple(map(_column, schema.fields)), schema.ordered, keeper, naive, schema.replacing, schema)
 
 
 def _column(field: Field) -> Column:

@@ -12,6 +12,7 @@ Scope = Literal["global", "job", "temporary"]
 
 NAME_LENGTH_MAX = 150
 _OF_A_JOB = re.compile(r"j\d+_", re.ASCII)
+_UNNAMED = re.compile(r"c\d+_\d+|t\d+_\d+_\d+", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
 _VERSION = re.compile(r"@([1-9]\d*)", re.ASCII)
 
@@ -22,16 +23,16 @@ def persistent_table(name: str, scope: str, job_id: int | None) -> str:
     if scope == "global":
         return f"p_{name}"
     if scope != "job":
-        raise InputError(field="scope", value=shown(repr(scope)), rule="global, job or temporary", hint="")
+        raise InputError(field="scope", value=shown(repr(scope)), rule="it must be global, job or temporary", hint="")
     if job_id is None:
-        raise InputError(field="scope", value="job", rule="there is no job here", hint="Use it in a task.")
+        raise InputError(field="scope", value="job", rule="it is not called inside a job", hint="Use it in a task.")
     return f"j{job_id}_{name}"
 
 
 def check_name(name: object) -> None:
     """Raise InputError if this is not a valid name of an Object."""
     if type(name) is not str or not _NAME.fullmatch(name) or _length_of_file(name) > NAME_LENGTH_MAX:
-        rule = f"a letter, then letters, digits, _ . or -; at most {NAME_LENGTH_MAX}, where . and - count thrice"
+        rule = f"it must be a letter, then letters, digits, _ . or -; at most {NAME_LENGTH_MAX}, . and - count thrice"
         raise InputError(field="name", value=shown(repr(name)), rule=rule, hint="")
 
 
@@ -57,6 +58,11 @@ def scope_of(table: str) -> Literal["temporary", "job", "global"]:
     if table.startswith("p_"):
         return "global"
     return "job" if _OF_A_JOB.match(table) else "temporary"
+
+
+def is_unnamed(table: str) -> bool:
+    """Return whether a context or a run made this table for an Object without a name: its columns never change."""
+    return _UNNAMED.fullmatch(table) is not None
 
 
 def _length_of_file(name: str) -> int:

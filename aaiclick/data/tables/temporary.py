@@ -30,7 +30,7 @@ class TemporaryNames:
         if await is_there(held.table) or self._keepers[name] is not held:
             hint = "open_object(name, scope='temporary') gives it, delete_object(name, scope='temporary') deletes it."
             raise Conflict(
-                what=f"An Object called {name}", verb="made", cause="there is one in this context", hint=hint
+                what=f"An Object called {name}", verb="made", cause="this context has one already", hint=hint
             )
         self._keepers[name] = keeper
 
@@ -38,7 +38,7 @@ class TemporaryNames:
         """Return the keeper of the table of this name; raise ObjectNotFound if there is none, or if it was dropped."""
         check_name(name)
         if name not in self._keepers or self._keepers[name].dropped:
-            raise ObjectNotFound(name=name, hint="Temporary names are those of the data_context around.")
+            raise ObjectNotFound(name=name, hint="Temporary names belong to the enclosing data_context.")
         return self._keepers[name]
 
     def clear(self) -> None:

@@ -72,7 +72,7 @@ def _integers(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
     import pyarrow as pa  # here, to keep start-up light
 
     if kinds - {int}:
-        column = _filled(column, _whole, f"it is no whole number, as {kind} needs")
+        column = _filled(column, _whole, f"it is not a whole number, as {kind} needs")
     signed = not kind.name.startswith("U")
     low, high = (-(2 ** (kind.bits - 1)), 2 ** (kind.bits - 1)) if signed else (0, 2**kind.bits)
     try:
@@ -162,11 +162,11 @@ def _texts(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
 
     if bytes in kinds and any(map(_is_no_text, column)):
         hint = 'Encode it, for example by base64; bytes of one length are kept by a type such as "FixedString(16)".'
-        raise first(column, _is_no_text, "its bytes are no text in UTF-8, and would come back as another", hint)
+        raise first(column, _is_no_text, "its bytes are not a text in UTF-8, and would come back changed", hint)
     try:
         return pa.array(column, pa.binary() if bytes in kinds else pa.string())
     except UnicodeEncodeError:
-        raise first(column, _has_half_a_pair, "it has half of a surrogate pair") from None
+        raise first(column, _has_half_a_pair, "it has a lone surrogate") from None
 
 
 def _is_no_text(value: object) -> bool:
@@ -187,7 +187,7 @@ def _fixed(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
     import pyarrow as pa  # here, to keep start-up light
 
     length = kind.numbers[0]
-    rule = f"it takes more than {length} bytes, or is no text"
+    rule = f"it takes more than {length} bytes, or is not a text"
 
     def padded(value: str | bytes) -> bytes:
         data = value.encode() if isinstance(value, str) else value
@@ -202,7 +202,7 @@ def _uuids(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
     import pyarrow as pa  # here, to keep start-up light
 
     if str in kinds:
-        column = _filled(column, lambda value: UUID(str(value)), "it is no UUID")
+        column = _filled(column, lambda value: UUID(str(value)), "it is not a UUID")
     return pa.array([None if value is None else str(value) for value in column], pa.string())
 
 
@@ -210,8 +210,10 @@ def _addresses(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
     import pyarrow as pa  # here, to keep start-up light
 
     if kind.name == "IPv4":
-        return pa.array(_filled(column, lambda value: int(IPv4Address(value)), "it is no IPv4 address"), pa.uint32())
-    return pa.array(_filled(column, _packed, "it is no IPv6 address"), pa.binary(16))
+        return pa.array(
+            _filled(column, lambda value: int(IPv4Address(value)), "it is not an IPv4 address"), pa.uint32()
+        )
+    return pa.array(_filled(column, _packed, "it is not an IPv6 address"), pa.binary(16))
 
 
 def _packed(value: str | IPv6Address) -> bytes:
@@ -226,7 +228,7 @@ def _enums(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
 
     numbers: dict[Any, int] = dict(kind.members)
     numbers |= {number: number for _, number in kind.members}
-    return pa.array(_filled(column, numbers.__getitem__, f"it is no member of {kind}"), arrow_of(kind))
+    return pa.array(_filled(column, numbers.__getitem__, f"it is not a member of {kind}"), arrow_of(kind))
 
 
 # ---------------------------------------------------------------- dates and times
@@ -251,14 +253,14 @@ def _moments(column: Column, kind: Type, kinds: Kinds) -> pa.Array:
     if not all(type(zone) is timezone for zone in zones):
         _refuse_left_out(column)
     if not all(type(zone) is ZoneInfo or _in_whole_seconds(zone) for zone in zones):
-        column = _filled(column, _in_utc, "its zone does not give its difference to UTC")
+        column = _filled(column, _in_utc, "its zone gives no offset from UTC")
     return fit_moments(pa.array(column, pa.timestamp("us", "UTC")), kind)
 
 
 def _refuse_left_out(column: Column) -> None:
     for row, value in enumerate(column):
         if value is not None and is_left_out(value):
-            raise Unfit(row, value, LEFT_OUT, "Give the time that they show.")
+            raise Unfit(row, value, LEFT_OUT, "Give a time that the clocks show.")
 
 
 def _in_whole_seconds(zone: Any) -> bool:
@@ -331,7 +333,7 @@ def _inner(flat: Column, kind: Type, offsets: list[int]) -> pa.Array:
     except Unfit as unfit:
         raise outer(unfit, offsets) from None
     if isinstance(built, pa.ChunkedArray):
-        raise Unfit(0, None, "there are more than 2 GB of texts inside", "Insert the rows in parts.")
+        raise Unfit(0, None, "it contains more than 2 GB of texts", "Insert the rows in parts.")
     return built
 
 

@@ -28,6 +28,8 @@ class Worded(NamedTuple):
 
     sql: str
     kind: Kind = None
+    limit: int | None = None
+    """A bound of the absolute values of a decimal without its point; None if that of its type is all that is known."""
 
 
 Typing = Callable[[Sequence[Kind]], Worded | None]

@@ -183,7 +183,7 @@ class _Reader:
         name = _NAMES.get(word.lower())
         if name is None:
             hint = did_you_mean(word.capitalize(), _NAMES.values()) or did_you_mean(word, _NAMES.values())
-            self.refuse(f"there is no type {shown(word)} here", hint or f"Use one of {', '.join(sorted(_READERS))}.")
+            self.refuse(f"there is no type {shown(word)}", hint or f"Use one of {', '.join(sorted(_READERS))}.")
         self.depth += 1
         if self.depth > DEPTH_MAX:
             self.refuse(f"it is nested deeper than {DEPTH_MAX}")
@@ -236,7 +236,7 @@ class _Reader:
             if self.passed("="):
                 value = int(self.take("number", "the number of a member"))
             if label in members or value in members.values():
-                self.refuse(f"{shown(label)!r} = {value} is there twice")
+                self.refuse(f"{shown(label)!r} = {value} occurs twice")
             members[label] = value
             if not self.passed(","):
                 break
@@ -283,7 +283,7 @@ class _Reader:
                 break
         self.expect(")")
         if labels and (len(labels) != len(parts) or len(set(labels)) != len(labels)):
-            self.refuse("either all parts of a Tuple have a name, each its own, or none has")
+            self.refuse("either all parts of a Tuple have names, all different, or none has")
         if "null" in labels:
             self.refuse("«null» is not allowed as the name of a part")
         return Type(name, tuple(parts), tuple(labels))

@@ -63,7 +63,7 @@ def plain(column: Column) -> tuple[Column, set[type]]:
             convert = _converter(kind)
             if convert is None:
                 hint = "Convert it first, for example to a text, a number or a list."
-                raise first(column, lambda value, k=kind: type(value) is k, f"a {kind.__name__} is no value here", hint)  # type: ignore[misc]
+                raise first(column, lambda value, k=kind: type(value) is k, f"a {kind.__name__} cannot be stored", hint)  # type: ignore[misc]
             column = _converted(column, kind, convert)
         kinds = set(map(type, column))
     return column, kinds
@@ -78,7 +78,7 @@ def _converted(column: Column, kind: type, convert: Callable[[Any], Any]) -> Col
             except (ValueError, OverflowError) as error:
                 raise Unfit(row, value, str(error), "Convert it first.") from None
             if type(result[row]) is kind:
-                raise Unfit(row, value, f"a {kind.__name__} is no value here", "Convert it first.")
+                raise Unfit(row, value, f"a {kind.__name__} cannot be stored", "Convert it first.")
     return result
 
 
@@ -207,12 +207,12 @@ def _dict_kind(column: Column, depth: int) -> Type:
 def _record_kind(column: Column, depth: int) -> Type:
     """Return a Tuple type with a part for each key; Nullable where some of the dicts lack the key."""
     if depth >= DEPTH_MAX:
-        raise Unfit(0, column[0], f"it is nested deeper than {DEPTH_MAX}, or holds itself")
+        raise Unfit(0, column[0], f"it is nested deeper than {DEPTH_MAX}, or contains itself")
     rows = [row for row, value in enumerate(column) if value is not None]
     parts: dict[str, Type] = {}
     for key in dict.fromkeys(key for row in rows for key in column[row]):
         if key == "null" or not is_column(key):
-            raise Unfit(rows[0], column[rows[0]], f"the key {key!r} is no name of a part", "Rename it.")
+            raise Unfit(rows[0], column[rows[0]], f"the key {key!r} cannot be the name of a part", "Rename it.")
         try:
             parts[key] = kind_of([column[row].get(key) for row in rows], depth + 1)
         except Unfit as unfit:
@@ -223,7 +223,7 @@ def _record_kind(column: Column, depth: int) -> Type:
 
 def _mixed(column: Column) -> Unfit:
     expected = next(type(value) for value in column if value is not None)
-    rule = f"the column began with {expected.__name__}, and the two do not go together"
+    rule = f"the column began with {expected.__name__}, and the two cannot be combined"
     return first(column, lambda value: value is not None and type(value) is not expected, rule, "Convert one of them.")
 
 
@@ -243,7 +243,7 @@ def _decimal_kind(column: Column) -> Type:
         scale = max(0, -int(min(number.as_tuple()[2] for number in numbers)))
         whole = max(0, *map(Decimal.adjusted, numbers)) + 1
     except (TypeError, ValueError):  # the exponent of NaN and infinity is a letter
-        rule = "NaN and infinity are no decimals"
+        rule = "NaN and infinity are not decimals"
         raise first(column, lambda value: not Decimal(value or 0).is_finite(), rule, "Use None, or floats.") from None
     if whole + scale <= PRECISION_MAX:
         return Type("Decimal", numbers=(whole + scale, scale))
@@ -266,7 +266,7 @@ def _zone_of(column: Column) -> str:
     found = {value.tzinfo for value in column if value is not None}
     if None in found and len(found) > 1:
         began = next(value for value in column if value is not None).tzinfo is None
-        rule = f"the column began with a time {'without' if began else 'with'} a zone, and the two do not go together"
+        rule = f"the column began with a time {'without' if began else 'with'} a zone, and the two cannot be combined"
         raise first(column, lambda value: value is not None and (value.tzinfo is None) is not began, rule, GIVE_ALIKE)
     if None in found:
         return ""
@@ -288,14 +288,14 @@ def zone_key(zone: tzinfo | None) -> str:
 
 def _inner_kind(column: Column, depth: int) -> Type:
     if depth >= DEPTH_MAX:
-        raise Unfit(0, column[0], f"it is nested deeper than {DEPTH_MAX}, or holds itself")
+        raise Unfit(0, column[0], f"it is nested deeper than {DEPTH_MAX}, or contains itself")
     rows = [[] if value is None else value for value in column]
     if isinstance(next(value for value in column if value is not None), dict):
         check_keys(rows)
         rows = [list(row.values()) if row else [] for row in rows]
     offsets, flat = unfold(rows)
     if not flat:
-        raise Unfit(0, column[0], "an empty one does not tell its type", 'Give it: fields={"column": "Array(Int64)"}.')
+        raise Unfit(0, column[0], "the type of an empty list is unknown", 'Give it: fields={"column": "Array(Int64)"}.')
     try:
         return kind_of(flat, depth + 1)
     except Unfit as unfit:
@@ -326,7 +326,7 @@ def _check_not_within_itself(rows: Column) -> None:
     done: set[int] = set()
     for row, value in enumerate(rows):
         if _holds_itself(value, set(), done):
-            raise Unfit(row, value, "it holds itself")
+            raise Unfit(row, value, "it contains itself")
 
 
 def _holds_itself(value: Any, above: set[int], done: set[int]) -> bool:

@@ -53,7 +53,7 @@ def spread(value: object) -> Spread:
     if isinstance(value, set | frozenset):
         raise _refused(value, "a set has no order", "Give sorted(…) or list(…) of it.")
     if isinstance(value, Iterator) or (hasattr(value, "__iter__") and not _is_one(value)):
-        raise _refused(value, f"a {type(value).__name__} is no list", _LAZY)
+        raise _refused(value, f"a {type(value).__name__} is not a list", _LAZY)
     if value is None:
         raise _refused(
             value, "None has no type", 'Give a list and its type: [None], fields={"value": "Nullable(Int64)"}.'
@@ -77,7 +77,7 @@ def _from_sequence(rows: Column) -> Spread:
     if not all(issubclass(kind, Mapping) for kind in kinds):
         row, value = next((row, value) for row, value in enumerate(rows) if not isinstance(value, Mapping))
         hint = "Give a list of dicts, or a list without any."
-        raise _refused(value, f"row {row} (counted from 0) is no dict, as others are", hint)
+        raise _refused(value, f"row {row} (counted from 0) is not a dict, although others are", hint)
     return Spread("table", _from_dicts(rows), is_sparse=True)
 
 
@@ -126,7 +126,7 @@ def _column(value: Any) -> Any:
         if found.shape == "list":
             return found.columns.get(VALUE, [])
         if found.shape == "table":
-            raise _refused(value, "a table is no column", "")
+            raise _refused(value, "a table cannot be a column", "")
     elif isinstance(value, Iterator | set | frozenset):
         spread(value)  # raises an error that tells the reason
     return None
@@ -211,7 +211,7 @@ def _from_pyarrow(value: Any) -> Spread | None:
     if isinstance(value, pa.ChunkedArray):
         return Spread("list", {VALUE: value})
     if isinstance(value, pa.RecordBatchReader):
-        raise _refused(value, "a RecordBatchReader is no table", "Give its .read_all().")
+        raise _refused(value, "a RecordBatchReader is not a table", "Give its .read_all().")
     return _from_arrow(_table(value)) if isinstance(value, pa.Table | pa.RecordBatch) else None
 
 

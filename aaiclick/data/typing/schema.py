@@ -106,6 +106,12 @@ class Schema:
             lines.append(f"{quoting.name(field.name)} {read_type(field.type)} COMMENT {comment}")
         return ", ".join(lines)
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the schema as JSON, for references that carry it; `schema_of_json` reads it back."""
+        fields = [[field.name, field.type, *([field.comment] if field.comment else [])] for field in self.fields]
+        kept = {"ordered": self.ordered, "replacing": self.replacing}
+        return {"fields": fields, "shape": self.shape, **{name: True for name, is_so in kept.items() if is_so}}
+
     def table_comment(self, **facts: Any) -> str:
         """Return the JSON for the table's comment: format, shape, order, and the given facts."""
         return json.dumps({"aaiclick": FORMAT, "shape": self.shape, "ordered": self.ordered, **facts})
@@ -117,7 +123,7 @@ def _field(pair: Field | tuple[str, object]) -> Field:
     try:
         name, kind = pair
     except (TypeError, ValueError):
-        rule = "a column is a name and a type"
+        rule = "a column must be a name and a type"
         raise InputError(field="fields", value=glimpse(pair), rule=rule, hint='Write {"name": "Int64"}.') from None
     return Field(quoting.check_column(name), _column_type(name, kind))
 
@@ -134,9 +140,9 @@ def _check(fields: Sequence[Field], shape: str) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     rule, value = "", f"{len(names)} columns"
     if shape not in get_args(Shape):
-        rule, value = f"a shape is one of {', '.join(get_args(Shape))}", shown(repr(shape))
+        rule, value = f"a shape must be one of {', '.join(get_args(Shape))}", shown(repr(shape))
     elif not names:
-        rule = "there is no column"
+        rule = "there are no columns"
     elif len(names) > COLUMNS_MAX:
         rule = f"there are more than {COLUMNS_MAX}"
     elif twice:
@@ -144,9 +150,9 @@ def _check(fields: Sequence[Field], shape: str) -> None:
     elif ORDER in names:
         rule, value = "this name is reserved for the order of rows", ORDER
     elif (part := _part_of_another(fields)) is not None:
-        rule, value = "a record beside it has a part that is called so", shown(repr(part))
+        rule, value = "a record has a part of the same name", shown(repr(part))
     elif shape in ("scalar", "list") and names != [VALUE]:
-        rule, value = f"the only column of a {shape} is called {VALUE}", shown(repr(names[:3]))
+        rule, value = f"the only column of a {shape} must be called {VALUE}", shown(repr(names[:3]))
     if rule:
         raise InputError(field="columns", value=value, rule=rule, hint="")
 
@@ -182,12 +188,23 @@ def read_schema(rows: Sequence[tuple[str, str, str]], table_comment: str, engine
     return Schema(fields, shape if shape in get_args(Shape) else "table", has_order, is_replacing(engine))
 
 
+def schema_of_json(given: Mapping[str, Any]) -> Schema:
+    """Return the schema that `Schema.as_json` gave."""
+    fields = tuple(Field(name, _known_type(kind), *comment) for name, kind, *comment in given["fields"])
+    return Schema(fields, given["shape"], given.get("ordered", False), given.get("replacing", False))
+
+
 def _read_field(row: tuple[str, str, str]) -> Field:
     name, kind, comment = row
-    with suppress(InputError):  # an unknown type keeps ClickHouse's spelling
-        kind = read_type(kind)
     facts = _json(comment)
-    return Field(name, kind, str(facts.get("comment", "")) if "fieldtype" in facts else comment)
+    return Field(name, _known_type(kind), str(facts.get("comment", "")) if "fieldtype" in facts else comment)
+
+
+def _known_type(kind: str) -> str:
+    """Return the type as the parser writes it; an unknown one keeps ClickHouse's spelling."""
+    with suppress(InputError):
+        return read_type(kind)
+    return kind
 
 
 def _shape_by_columns(rows: Sequence[tuple[str, str, str]]) -> Shape:

@@ -116,7 +116,7 @@ def _with_given(found: Spread, given: Mapping[str, Type]) -> Spread:
     """
     if found.is_empty and not found.columns:
         if not given:
-            rule, hint = "nothing tells the type of its values", f'Give it: fields={{"{VALUE}": "Int64"}}.'
+            rule, hint = "the type of its values is unknown", f'Give it: fields={{"{VALUE}": "Int64"}}.'
             raise InputError(field="value", value="[]", rule=rule, hint=hint)
         shape: Shape = "list" if list(given) == [VALUE] else "table"
         return Spread(shape, {name: [] for name in given})

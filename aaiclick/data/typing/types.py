@@ -93,7 +93,7 @@ def _python_kind(given: Any, depth: int) -> Type:
         return parse(f"Map({parts[0]}, {parts[1]})")
     if origin is tuple and parts and len(parts) == len(args):
         return Type("Tuple", tuple(parts))
-    raise _refused(given, "no ClickHouse type belongs to it")
+    raise _refused(given, "there is no ClickHouse type for it")
 
 
 def _refused(given: object, rule: str) -> InputError:
@@ -235,11 +235,14 @@ def _known_zone(zone: str | None) -> str:
 def _no_type(data_type: pa.DataType) -> InputError:
     text = str(data_type)
     if text == "null":
-        rule, hint = "a column of nothing but nulls has no type", 'Give it: fields={"name": "Nullable(Int64)"}.'
+        rule, hint = (
+            "the type of a column with nothing but nulls is unknown",
+            'Give it: fields={"name": "Nullable(Int64)"}.',
+        )
     elif text.startswith("time"):
         rule, hint = "ClickHouse has no type for a time of day", "Convert it to a text or to an integer first."
     elif text.startswith("duration"):
         rule, hint = "ClickHouse has no type for a duration", "Convert it to an integer or a float first."
     else:
-        rule, hint = "no ClickHouse type belongs to this Arrow type", "Cast it first."
+        rule, hint = "there is no ClickHouse type for this Arrow type", "Cast it first."
     return InputError(field="type", value=shown(text), rule=rule, hint=hint)

@@ -87,7 +87,7 @@ def read_unknown(text: str) -> Type:
     name, _, inside = text.removesuffix(")").partition("(")
     if name == "Map":
         return Type(name, (_TEXT, read_unknown(inside.removeprefix("String, "))))
-    assert name in ("Array", "Nullable"), f"{text!r} is no type of values that do not tell theirs"
+    assert name in ("Array", "Nullable"), f"{text!r} cannot be the type of values whose type is unknown"
     return Type(name, (read_unknown(inside),))
 
 

@@ -60,7 +60,7 @@ class Choosing(Evaluation):
         """Return these columns: names, terms, and by keyword values computed per row: select("a", b=col("c") * 2)."""
         wanted = {_name_of(each): each for each in flat(chosen)}
         if len(wanted) + len(named) > len(wanted | named) or len(wanted) < len(flat(chosen)) or not wanted | named:
-            rule = "each name at most once, and at least one"
+            rule = "name at least one column, and each only once"
             raise InputError(field="select", value=shown(str([*wanted, *named])), rule=rule, hint="")
         check_seen(self, [each for each in wanted.values() if isinstance(each, str)])
         if not named and all(isinstance(each, str) for each in wanted.values()):
@@ -122,7 +122,7 @@ class Choosing(Evaluation):
         keys, order = by or self.columns, flat((order_by,))
         check_columns(self.columns, keys)
         if keep not in ("first", "last", "none"):
-            raise InputError(field="keep", value=shown(repr(keep)), rule="first, last or none", hint="")
+            raise InputError(field="keep", value=shown(repr(keep)), rule="it must be first, last or none", hint="")
         if by and keep != "none" and not order:
             hint = "Give order_by, or use unique(), which keeps any of them."
             raise InputError(field="order_by", value="nothing", rule="first and last need an order", hint=hint)
@@ -141,12 +141,14 @@ class Choosing(Evaluation):
         gives other rows, but running the same query again gives the same ones.
         """
         if (count is None) == (fraction is None):
-            raise InputError(field="sample", value="both or none", rule="a count or a fraction", hint="")
+            raise InputError(
+                field="sample", value="both or none", rule="it needs either a count or a fraction", hint=""
+            )
         drawn = random.getrandbits(63) if seed is None else check_count(seed, "seed")
         if count is not None:
             return self._query(_sampled(self, drawn, check_count(count, "sample")))
         if type(fraction) not in (int, float) or not 0 <= (fraction or 0) <= 1:
-            raise InputError(field="fraction", value=shown(repr(fraction)), rule="from 0 to 1", hint="")
+            raise InputError(field="fraction", value=shown(repr(fraction)), rule="it must be from 0 to 1", hint="")
         return self._query(_sampled(self, drawn, float(fraction or 0)))
 
     def or_where(self, *conditions: Any) -> Frame:
@@ -162,7 +164,7 @@ def _name_of(chosen: Any) -> str:
         return chosen.expression.name
     if isinstance(chosen, Evaluation) and len(chosen.columns) == 1:
         return chosen.columns[0]
-    rule = "what is computed needs a name"
+    rule = "a computed column needs a name"
     raise InputError(field="select", value=shown(repr(chosen)), rule=rule, hint="Write select(name=…).")
 
 

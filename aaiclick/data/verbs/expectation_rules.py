@@ -69,14 +69,14 @@ def _several(field: str, given: Any) -> list[tuple[str, ...]]:
     if not found or not all(
         isinstance(each, tuple) and each and all(isinstance(n, str) for n in each) for each in found
     ):
-        rule = "a column's name, a list of names, or a tuple of names that belong together"
+        rule = "it must be a column's name, a list of names, or a tuple of names that belong together"
         raise InputError(field=field, value=glimpse(given), rule=rule, hint="")
     return found
 
 
 def _by_column(field: str, given: Any, form: str) -> list[tuple[str, Any]]:
     if not isinstance(given, Mapping) or not given:
-        raise InputError(field=field, value=glimpse(given), rule=f"a dict: {form}", hint="")
+        raise InputError(field=field, value=glimpse(given), rule=f"it must be a dict: {form}", hint="")
     return list(given.items())
 
 
@@ -140,18 +140,18 @@ def _between_rule(rows: Rows, name: str, limits: Any) -> Rule:
 def _limits(field: str, name: str, limits: Any) -> tuple[Any, Any]:
     where = f"{field}, column {shown(name)}" if name else field
     if not isinstance(limits, tuple | list) or len(limits) != 2 or (limits[0] is None and limits[1] is None):
-        rule = "two limits, of which one may be None"
+        rule = "it must be two limits; one may be None"
         raise InputError(field=where, value=glimpse(limits), rule=rule, hint="")
     low, high = limits
     if any(isinstance(each, float) and each != each for each in limits):
-        raise InputError(field=where, value="nan", rule="NaN is no limit", hint="")
+        raise InputError(field=where, value="nan", rule="NaN cannot be a limit", hint="")
     plain = not any(each is None or isinstance(each, Term) for each in limits)
     try:
         turned = plain and bool(low > high)
     except TypeError:
-        raise InputError(field=where, value=glimpse(limits), rule="two limits of one kind", hint="") from None
+        raise InputError(field=where, value=glimpse(limits), rule="both limits must be of one kind", hint="") from None
     if turned:
-        raise InputError(field=where, value=glimpse(limits), rule="the first is above the second", hint="")
+        raise InputError(field=where, value=glimpse(limits), rule="the first limit is above the second", hint="")
     return low, high
 
 
@@ -174,7 +174,7 @@ def _matches(rows: Rows, given: Any) -> list[Rule]:
     found = []
     for name, pattern in _by_column("matches", given, '{"email": "@"}'):
         if not isinstance(pattern, str):
-            raise InputError(field="matches", value=glimpse(pattern), rule="a regular expression", hint="")
+            raise InputError(field="matches", value=glimpse(pattern), rule="it must be a regular expression", hint="")
         bad = ~rows.term(name).matches(pattern)
         found.append(Rule("matches", (name,), mask_text(glimpse(pattern)), bad.expression, samples=(name,)))
     return found
@@ -184,7 +184,7 @@ def _references(rows: Rows, given: Any) -> list[Rule]:
     found = []
     for name, other in _by_column("references", given, '{"city": cities["name"]}'):
         if not isinstance(other, Evaluation):
-            rule = "the column of another Object"
+            rule = "it must be the column of another Object"
             raise InputError(field="references", value=glimpse(other), rule=rule, hint='Choose one: cities["name"].')
         bad = ~rows.term(name).isin(other)
         _refuse_floats("references", name, rows.types[name])
@@ -200,7 +200,7 @@ def _rows(rows: Rows, given: Any) -> list[Rule]:
     low, high = (given, given) if type(given) is int else _limits("rows", "", given)
     for limit in (low, high):
         if limit is not None and (type(limit) is not int or limit < 0):
-            raise InputError(field="rows", value=glimpse(given), rule="whole numbers, 0 or more", hint="")
+            raise InputError(field="rows", value=glimpse(given), rule="it must be whole numbers, 0 or more", hint="")
     wanted = f"{low}" if low == high else _range_text(low, high)
     return [Rule("rows", (), wanted, total="count()", least=low, most=high)]
 
@@ -209,7 +209,9 @@ def _fresh_within(rows: Rows, given: Any) -> list[Rule]:
     found = []
     for name, age in _by_column("fresh_within", given, '{"at": timedelta(hours=24)}'):
         if not isinstance(age, timedelta) or age < timedelta(0):
-            raise InputError(field="fresh_within", value=glimpse(age), rule="a timedelta, 0 or more", hint="")
+            raise InputError(
+                field="fresh_within", value=glimpse(age), rule="it must be a timedelta, 0 or more", hint=""
+            )
         if rows.term(name).expression.clock != "aware":
             hint = "Attach a zone with tz_localize('Europe/Rome')."
             rule = "only times with a zone have an age"

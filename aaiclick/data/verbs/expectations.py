@@ -135,7 +135,7 @@ class Expecting(Evaluation):
         given: dict[str, Any] = {"unique": unique, "not_null": not_null, "between": between, "matches": matches}
         given |= {"references": references, "rows": rows, "fresh_within": fresh_within}
         if on_fail not in ("fail", "warn"):
-            raise InputError(field="on_fail", value=shown(repr(on_fail)), rule="fail or warn", hint="")
+            raise InputError(field="on_fail", value=shown(repr(on_fail)), rule="it must be fail or warn", hint="")
         return await _expect(self, given, on_fail)
 
 

@@ -62,9 +62,9 @@ class Joining(Evaluation):
         """
         pairs = _pairs(on)
         if how not in JOIN_KINDS:
-            raise InputError(field="how", value=str(how), rule=f"one of {', '.join(JOIN_KINDS)}", hint="")
+            raise InputError(field="how", value=str(how), rule=f"it must be one of {', '.join(JOIN_KINDS)}", hint="")
         if bool(pairs) == (how == "cross"):
-            rule = "a cross join takes no columns, every other join does"
+            rule = "a cross join takes no columns, and every other join needs some"
             raise InputError(field="on", value=str(on), rule=rule, hint="")
         _check_pairs(self, other, pairs)
         keys = {theirs for mine, theirs in pairs}
@@ -94,10 +94,14 @@ class Joining(Evaluation):
         frame's columns are None. If `on` is a mapping, the other frame's `on` column is in the result too.
         """
         if direction not in ("backward", "forward"):
-            raise InputError(field="direction", value=shown(repr(direction)), rule="backward or forward", hint="")
+            raise InputError(
+                field="direction", value=shown(repr(direction)), rule="it must be backward or forward", hint=""
+            )
         times, pairs = _pairs(on), _pairs(by)
         if len(times) != 1:
-            raise InputError(field="on", value=shown(str(on)), rule="one column", hint="Give the others as by=….")
+            raise InputError(
+                field="on", value=shown(str(on)), rule="it must be one column", hint="Give the other columns as by=…."
+            )
         _check_pairs(self, other, (*pairs, *times))
         (mine, theirs), keys = times[0], {name for _, name in pairs}
         gone = keys if isinstance(on, Mapping) else {*keys, theirs}
@@ -118,7 +122,7 @@ def _sides(left: Relation, kept: Iterable[str], keys: Iterable[str], suffixes: t
     mine, theirs = suffixes
     for suffix in suffixes:
         if not isinstance(suffix, str):
-            raise InputError(field="suffix", value=shown(repr(suffix)), rule="a text", hint="")
+            raise InputError(field="suffix", value=shown(repr(suffix)), rule="it must be a text", hint="")
     twice = {name for name in kept if name in left.names}
     called = {name: f"{name}{mine}" if name in twice - set(keys) else name for name in left.names}
     renamed = {name: f"{name}{theirs}" if name in twice else name for name in kept}
@@ -135,14 +139,16 @@ def _pairs(on: On | None) -> tuple[tuple[str, str], ...]:
     if isinstance(on, Mapping):
         return tuple(on.items())
     if not isinstance(on, str | list | tuple):
-        rule = "a name, a list of names, or a mapping where their names differ"
+        rule = "it must be a name, a list of names, or a mapping where the names differ"
         raise InputError(field="on", value=shown(repr(on)), rule=rule, hint="")
     return tuple((name, name) for name in ([on] if isinstance(on, str) else on))
 
 
 def _check_pairs(left: Evaluation, right: Any, pairs: Sequence[tuple[str, str]]) -> None:
     if not isinstance(right, Evaluation):
-        raise InputError(field="join", value=shown(repr(right)), rule="an Object, a View or a query", hint="")
+        raise InputError(
+            field="join", value=shown(repr(right)), rule="it must be an Object, a View or a query", hint=""
+        )
     check_columns(left.columns, (mine for mine, _ in pairs))
     check_columns(right.columns, (theirs for _, theirs in pairs))
     for mine, theirs in pairs:
@@ -157,7 +163,7 @@ def _check_names(names: Sequence[str], suffix: str) -> None:
 
 
 def _same_name(suffix: str) -> InputError:
-    rule = "two columns would have one name"
+    rule = "two columns would have the same name"
     return InputError(field="suffix", value=suffix, rule=rule, hint="Choose another suffix.")
 
 
@@ -188,7 +194,7 @@ def _nearest(
 
 def _is_near(mine: Column, theirs: Column, tolerance: Tolerance) -> Expression:
     if bool(mine.clock or theirs.clock) and not tolerance.seconds:
-        rule = "between times, a timedelta"
+        rule = "it must be a timedelta between times"
         raise InputError(field="tolerance", value=str(tolerance.most), rule=rule, hint="Give timedelta(seconds=…).")
     seconds = _SECONDS_APART if mine.clock else _DAYS_APART
     apart = call("apart", seconds if tolerance.seconds else _APART, mine, theirs)
@@ -210,5 +216,5 @@ def _checked(tolerance: object) -> Tolerance | None:
         return Tolerance(Decimal(micros).scaleb(-6), seconds=True)
     if isinstance(tolerance, int | float | Decimal) and not isinstance(tolerance, bool) and tolerance >= 0:
         return Tolerance(tolerance, seconds=False)
-    rule = "a timedelta or a number, 0 or more"
+    rule = "it must be a timedelta or a number, 0 or more"
     raise InputError(field="tolerance", value=shown(repr(tolerance)), rule=rule, hint="")

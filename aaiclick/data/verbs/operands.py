@@ -160,7 +160,9 @@ def bind(frame: Evaluation, given: Any, *, as_sql: bool = False) -> Bound:
     if isinstance(given, Evaluation) and not given._is_single():
         found = columns_of(given._relation)
         if len(found.columns) != 1:
-            raise InputError(field="column", value=repr(given), rule="one column", hint="Choose one: obj['name'].")
+            raise InputError(
+                field="column", value=repr(given), rule="it must be one column", hint="Choose one: obj['name']."
+            )
         return _bound(frame, given, found)
     return Bound(None, _beside(given, "", own_columns(frame._relation) if isinstance(given, Term) else {}, {}))
 
@@ -172,13 +174,13 @@ def _check_condition(given: Any) -> None:
     is_sql = isinstance(given, str) and given.strip()
     if not (is_sql or isinstance(value, Evaluation | Expression) or type(value).__name__.startswith("bool")):
         hint = 'Write where(col("a") > 1), or SQL such as "a > 1".'
-        raise InputError(field="condition", value=glimpse(given), rule="it is true or false of no row", hint=hint)
+        raise InputError(field="condition", value=glimpse(given), rule="it is the same for every row", hint=hint)
 
 
 def refuse_list(name: str, value: object) -> None:
     """Raise InputError if the value is a list or an array: nothing assigns its elements to rows."""
     if isinstance(value, list | tuple) or hasattr(value, "__array__"):
-        rule = "a list is no column: nothing tells which row each of its values belongs to"
+        rule = "a list is not a column: it does not say which row each value belongs to"
         hint = "Join them on a key; lit([…]) is the same list in every row."
         raise InputError(field=f"column {shown(name)}", value=glimpse(value), rule=rule, hint=hint)
 
@@ -241,7 +243,7 @@ def check_columns(columns: Collection[str], names: Iterable[str]) -> None:
 def check_count(value: object, field: str) -> int:
     """Return the value if it is a whole number from 0 to 2**63 - 1, else raise InputError for `field`."""
     if type(value) is not int or not 0 <= value < 2**63:
-        raise InputError(field=field, value=repr(value), rule="a whole number, 0 or more", hint="")
+        raise InputError(field=field, value=repr(value), rule="it must be a whole number, 0 or more", hint="")
     return value
 
 
@@ -294,7 +296,7 @@ def _added(
 
 
 def _told_of(bound: Sequence[Bound]) -> str:
-    return "the new column" if len(bound) == 1 else "one of the new columns"
+    return "the new column" if len(bound) == 1 else "the name is one of the new columns"
 
 
 def _only(relation: Relation, names: Sequence[str]) -> Relation:
@@ -342,7 +344,7 @@ def check_by_row(values: Iterable[Expression]) -> None:
     """Raise InputError if a value is an aggregate: these columns are computed row by row."""
     if any(map(is_aggregate, walk(values))):
         hint = "Use agg() for one row, or .over() for the same value in every row."
-        raise InputError(field="column", value="a total", rule="these are computed row by row", hint=hint)
+        raise InputError(field="column", value="a total", rule="new columns are computed row by row", hint=hint)
 
 
 class Sorting(NamedTuple):
@@ -360,7 +362,9 @@ def sorting(frame: Evaluation, keys: Sequence[Any], descending: bool | Sequence[
     wanted: Sequence[Any] = keys or frame.columns[:1]
     down = [descending] * len(wanted) if isinstance(descending, bool) else list(descending)
     if len(down) != len(wanted):
-        raise InputError(field="descending", value=str(descending), rule="one for each key", hint="")
+        raise InputError(
+            field="descending", value=str(descending), rule="it must be one value, or one for each key", hint=""
+        )
     return Sorting([_key(frame, key) for key in wanted], down)
 
 
@@ -374,7 +378,7 @@ def _key(frame: Evaluation, key: Any) -> Bound:
         return Bound(None, found or Raw(key))
     bound = bind(frame, key)
     if isinstance(bound.value, Value):
-        rule = "rows are sorted by columns, not by a constant"
+        rule = "rows cannot be sorted by a constant"
         raise InputError(field="order_by", value=glimpse(key), rule=rule, hint="Give the name of a column.")
     return bound
 

@@ -33,7 +33,7 @@ def either(frame: Evaluation, conditions: Sequence[Any]) -> Relation:
     ]
     strange = any(each.base not in (None, relation, rows, rows.source) for each in bound)
     if strange or has_window(values) or (rows is not relation and _has_text(values)):
-        rule = "it is computed from other rows, or from those around, or a text beside what is computed"
+        rule = "it is computed from other rows, or combines a text with a computed condition"
         raise InputError(field="or_where", value=repr(frame), rule=rule, hint="Write where(a | b).")
     joined = Filter(rows.source, (any_of(rows.conditions, values),))
     return Project(joined, relation.columns) if isinstance(relation, Project) else joined
@@ -57,4 +57,4 @@ def _has_text(conditions: Iterable[Expression]) -> bool:
 
 def _nothing_before() -> InputError:
     hint = "Write where(…).or_where(…), or where(a | b)."
-    return InputError(field="or_where", value="no where", rule="it follows a where", hint=hint)
+    return InputError(field="or_where", value="no where", rule="it must follow a where", hint=hint)

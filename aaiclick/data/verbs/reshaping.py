@@ -25,7 +25,7 @@ PIVOTED_MAX = 1_000
 """The most columns that `pivot` makes of the values of one."""
 
 _ONLY = Operation(
-    "if(throwIf(count({0}) > 1, 'more than one row for a cell: say how they are totalled') = 0, anyOrNull({1}), NULL)",
+    "if(throwIf(count({0}) > 1, 'more than one row for a cell: give a total') = 0, anyOrNull({1}), NULL)",
     2,
     2,
     alike=slice(1, 2),
@@ -49,7 +49,9 @@ class Reshaping(Evaluation):
         """
         names = flat(columns)
         if not names or len(set(names)) < len(names):
-            raise InputError(field="explode", value=shown(str(columns)), rule="at least one, each once", hint="")
+            raise InputError(
+                field="explode", value=shown(str(columns)), rule="name at least one column, and each only once", hint=""
+            )
         check_columns(self.columns, names)
         for name in names:
             kind = column_of(self._relation, name).kind
@@ -74,7 +76,7 @@ class Reshaping(Evaluation):
         check_columns(self.columns, (*turned, *kept))
         names = [*kept, new_name(variable), new_name(value)]
         if not turned or len(set(turned)) < len(turned) or len(set(names)) < len(names):
-            rule = "at least one column, and two new names beside the index"
+            rule = "it needs at least one column, and two new names besides the index"
             raise InputError(field="unpivot", value=shown(str([*turned, *names])), rule=rule, hint="")
         relation = self._relation
         values = [column_of(relation, name) for name in turned]
@@ -100,7 +102,9 @@ class Reshaping(Evaluation):
         check_columns(self.columns, (on, *keys, values))
         if total is not None and (total not in AGGREGATES or AGGREGATES[total].most > 1):
             hint = did_you_mean(total, AGGREGATES)
-            raise InputError(field="total", value=shown(repr(total)), rule="a total of one column", hint=hint)
+            raise InputError(
+                field="total", value=shown(repr(total)), rule="it must be a total of one column", hint=hint
+            )
         found = list(among) if among is not None else await _distinct(self, on)
         named = _named(found, keys)
         base, columns = columns_to_sum(self._relation)
@@ -119,18 +123,20 @@ async def _distinct(frame: Evaluation, on: str) -> list[Any]:
     found = await first_values(frame._context.client, relation, PIVOTED_MAX + 1)
     if len(found) > PIVOTED_MAX:
         rule = f"it has more than {PIVOTED_MAX} values"
-        raise InputError(field="pivot", value=shown(repr(on)), rule=rule, hint="Name those that matter in among=….")
+        raise InputError(field="pivot", value=shown(repr(on)), rule=rule, hint="Name the values to keep in among=….")
     return sorted(each for each in found if each is not None) + [None] * (None in found)
 
 
 def _named(values: Sequence[Any], keys: Sequence[str]) -> dict[str, Any]:
     """Return the values of `on` by the names of their columns; raise InputError if two would have one name."""
     if any(isinstance(each, float) and math.isnan(each) for each in values):
-        raise InputError(field="pivot", value="nan", rule="NaN is equal to nothing", hint="Use fill_nan first.")
+        raise InputError(
+            field="pivot", value="nan", rule="NaN equals nothing and cannot name a column", hint="Use fill_nan first."
+        )
     distinct = list(dict.fromkeys(values))
     named = {new_name(str(each)): each for each in distinct}
     if len(named) < len(distinct) or named.keys() & set(keys) or not named:
-        rule = "each value has a name of its own, which no column of the index has"
+        rule = "each value needs its own name, different from the columns of the index"
         raise InputError(field="pivot", value=shown(str(distinct[:20])), rule=rule, hint="")
     return named
 

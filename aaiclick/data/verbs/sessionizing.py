@@ -32,7 +32,9 @@ class Sessionizing(Evaluation):
         keys = flat((by,))
         check_columns(self.columns, (order_by, *keys))
         if new_name(name) in self.columns:
-            raise InputError(field="name", value=name, rule="a column is called so", hint="Choose another name.")
+            raise InputError(
+                field="name", value=name, rule="a column has this name already", hint="Choose another name."
+            )
         relation = self._relation
         begun = f"{free_prefix((*relation.names, name))}begun"
         partition = tuple(column_of(relation, key) for key in keys)

@@ -43,7 +43,9 @@ class Summaries(Evaluation):
         keys = columns or self.columns
         check_columns(self.columns, keys)
         if new_name(name) in keys:
-            raise InputError(field="name", value=name, rule="a column is called so", hint="Choose another name.")
+            raise InputError(
+                field="name", value=name, rule="a column has this name already", hint="Choose another name."
+            )
         base, mine = columns_to_sum(self._relation)
         counted = Aggregate(base, {key: mine[key] for key in keys}, {name: call("count", _COUNT)})
         order = (Key(Column(name), descending=True), *(Key(Column(key)) for key in keys))
@@ -78,7 +80,7 @@ class Summaries(Evaluation):
         types = await column_types.types(self._context.client, self._relation)
         names = columns or tuple(name for name in self.columns if column_types.is_number(types[name]))
         if not names or len(names) > CORRELATED_MAX or NAME in names or len(set(names)) < len(names):
-            rule = f"1 to {CORRELATED_MAX} columns of numbers, each once, none of them called {NAME}"
+            rule = f"1 to {CORRELATED_MAX} columns of numbers are needed, each once, none of them called {NAME}"
             raise InputError(field="corr", value=shown(str(list(names)[:20])), rule=rule, hint="")
         base, mine = columns_to_sum(self._relation)
         totals: dict[str, Expression] = {NAME: Value(list(names))}

@@ -50,7 +50,7 @@ class Axis:
         self.kind: Type = parse(self.type).bare
         self.quoted = quoting.name(name)
         if not self.kind.name.startswith(("Int", "UInt", "Float", "Decimal", "Date", "String")):
-            rule = f"its type is {self.kind.name}: rows come along times, numbers or texts"
+            rule = f"its type is {self.kind.name}: it must be a time, number or text"
             raise InputError(field="incremental_by", value=shown(repr(name)), rule=rule, hint="Choose another column.")
 
     @property
@@ -82,14 +82,14 @@ class Axis:
         told, name = f"partition, column {shown(self.name)}", self.kind.name
         if name in DAYS and isinstance(bound, datetime):
             if bound.time() != time.min:
-                raise _refused("partition", bound, f"{self.name} has days: it is not the beginning of one", "")
+                raise _refused("partition", bound, f"{self.name} holds days: this is not the beginning of one", "")
             return bound.date()
         if name in TIMES and isinstance(bound, date):
             clock = clock_of_type(self.type)
             if not isinstance(bound, datetime):
                 if clock == "aware":
                     hint = "Give a datetime with a zone."
-                    raise _refused("partition", bound, "a day begins at another moment in each zone", hint)
+                    raise _refused("partition", bound, "a day begins at a different moment in each zone", hint)
                 bound = datetime.combine(bound, time.min)
             check_alike(told, clock, clock_of(bound))
             return bound
@@ -101,16 +101,16 @@ class Axis:
         elif name == "String":
             wanted = (str,)
         if not isinstance(bound, wanted) or isinstance(bound, bool) or bound != bound:
-            raise _refused("partition", bound, f"it is no value of {self.name}, which has {self.type}", "")
+            raise _refused("partition", bound, f"it is not a value of {self.name}, whose type is {self.type}", "")
         return bound
 
     def interval(self, given: Any) -> tuple[object, object]:
         """Return the start and the end of a partition; raise InputError unless the start is before the end."""
         if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
-            raise _refused("partition", given, "it is (start, end), and the end is not part of it", "")
+            raise _refused("partition", given, "it must be (start, end), where the end is not included", "")
         start, end = map(self.checked, given)
         if not start < end:  # type: ignore[operator]
-            raise _refused("partition", given, "it ends before it begins, or at once", "")
+            raise _refused("partition", given, "it ends before it begins, or is empty", "")
         return start, end
 
     def check_lookback(self, lookback: Any) -> None:
@@ -119,11 +119,11 @@ class Axis:
             if self.kind.name.startswith(names):
                 is_one = isinstance(lookback, wanted) and not isinstance(lookback, bool)
                 if not is_one or not lookback >= type(lookback)(0):
-                    raise _refused("lookback", lookback, f"beside {self.type} it is {told}, and not negative", "")
+                    raise _refused("lookback", lookback, f"for {self.type} it must be {told}, and not negative", "")
                 if self.kind.name in DAYS and lookback % timedelta(days=1):
-                    raise _refused("lookback", lookback, f"{self.name} has days: give whole days", "")
+                    raise _refused("lookback", lookback, f"{self.name} holds days: give whole days", "")
                 return
-        raise _refused("lookback", lookback, f"nothing can be taken off {self.type}", "Leave it out.")
+        raise _refused("lookback", lookback, f"nothing can be subtracted from {self.type}", "Leave it out.")
 
     async def last(self, client: DataClient, table: str, schema: Schema) -> object:
         """Return the greatest value in a table; None if there is none."""

@@ -153,7 +153,7 @@ async def schema_of(client: DataClient, table: str) -> Schema:
     """Return the columns of a version; raise ObjectNotFound if it was dropped meanwhile."""
     found = (await read_schemas(client, [table])).get(table)
     if found is None:
-        raise ObjectNotFound(name=table, hint="Newer versions took its place: open it anew.")
+        raise ObjectNotFound(name=table, hint="Newer versions replaced it: open the Object again.")
     return found
 
 

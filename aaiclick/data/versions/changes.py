@@ -165,14 +165,16 @@ class Key:
         names = [given] if isinstance(given, str) else list(given)
         for name in names:
             if name not in schema:
-                rule = f"there is no such column, but: {shown(', '.join(schema.names))}"
+                rule = f"there is no such column; the columns are: {shown(', '.join(schema.names))}"
                 raise InputError(field="key", value=shown(repr(name)), rule=rule, hint="")
             kind = parse(schema[name].type).bare.name
             if kind in NO_KEYS:
-                rule = f"its type is {kind}, whose values are no keys"
-                raise InputError(field="key", value=shown(repr(name)), rule=rule, hint="Use texts, whole numbers …")
+                rule = f"its type is {kind}, whose values cannot be keys"
+                raise InputError(
+                    field="key", value=shown(repr(name)), rule=rule, hint="Use texts or whole numbers, for example."
+                )
         if not names or len(set(names)) < len(names):
-            rule, hint = "a column, or several, each once", 'Write key="id" or key=["a", "b"].'
+            rule, hint = "it must be a column, or several, each once", 'Write key="id" or key=["a", "b"].'
             raise InputError(field="key", value=shown(repr(given)), rule=rule, hint=hint)
         self.names = names
         self.listed = ", ".join(map(quoting.name, names))
@@ -193,11 +195,13 @@ class Key:
         )
         without, twice = (int(column[0]) for column in found.columns)
         if without:
-            raise InputError(field="key", value=f"{without} rows", rule="their key is NULL", hint="Leave them out.")
+            raise InputError(
+                field="key", value=f"{without} rows", rule="the key of some rows is NULL", hint="Leave them out."
+            )
         if not twice:
             return rows
         if order is None:
-            hint = "Say which is the last: order_by='column'; or deduplicate them."
+            hint = "Give order_by='column' to choose the last row, or deduplicate the rows."
             await self._refuse(client, f"SELECT {self.listed} FROM {table}", hint)  # noqa: S608 (quoted)
         await self._refuse_ties(client, table, quoting.name(str(order)))
         return await self._last(context, rows, str(order))
@@ -210,7 +214,7 @@ class Key:
         )
         # NaN, which is not equal to itself, has no place in an order
         doubtful = f"SELECT {self.listed} FROM ({windows}) WHERE n > 1 AND (ifNull(o = top, 1) OR ifNull(o != o, 1))"  # noqa: S608 (quoted)
-        await self._refuse(client, doubtful, "Choose another order_by, or deduplicate them.")
+        await self._refuse(client, doubtful, "Choose another order_by, or deduplicate the rows.")
 
     async def _refuse(self, client: DataClient, rows: str, hint: str) -> None:
         """Raise InputError if a key occurs more than once among the rows."""
@@ -218,7 +222,7 @@ class Key:
         found = await client.rows(f"{several} ORDER BY {self.listed} LIMIT 1")
         if len(found.columns[0]):
             first = ", ".join(glimpse(column[0]) for column in found.columns)
-            rule = f"several rows have the key {first}, and none is the last of them"
+            rule = f"several rows have the key {first}, and none of them is the last"
             raise InputError(field="rows", value=f"key {shown(', '.join(self.names))}", rule=rule, hint=hint)
 
     async def _last(self, context: Context, rows: Staged, order: str) -> Staged:

@@ -84,7 +84,7 @@ async def publish(context: Context, change: Change) -> Published:
     client, made = context.client, None
     if not client.tables.keeps_versions:
         cause = "on a ClickHouse cluster (AAICLICK_CH_CLUSTER) Objects have no versions"
-        hint = "Make it under a new name, or delete it before; insert() adds rows."
+        hint = "Use a new name, or delete the Object first; insert() adds rows."
         raise Conflict(what=called(change.table), verb=f"changed by {change.operation}", cause=cause, hint=hint)
     _check(change)
     for attempt in range(TRIES_MAX):
@@ -106,7 +106,7 @@ async def publish(context: Context, change: Change) -> Published:
         if published is not None:
             return published
         await asyncio.sleep(min(0.001 * attempt, 0.05))
-    cause = f"others made versions of it in between, {TRIES_MAX} times"
+    cause = f"other writers published versions in between, {TRIES_MAX} times"
     raise Conflict(what=called(change.table), verb="changed", cause=cause, hint="Try it again.")
 
 
@@ -117,7 +117,7 @@ def called(table: str) -> str:
 
 def _check(change: Change) -> None:
     if change.keep is not None and (type(change.keep) is not int or change.keep < 1):
-        raise InputError(field="keep", value=shown(repr(change.keep)), rule="it is at least 1", hint="")
+        raise InputError(field="keep", value=shown(repr(change.keep)), rule="it must be at least 1", hint="")
     if is_mentioned(f"{change.table} {change.token or ''}"):
         hint = "Call it otherwise."
         raise InputError(field="token", value="a secret", rule="it is written into a comment", hint=hint)
@@ -144,7 +144,7 @@ async def _is_past(client: DataClient, table: str, before: Version, error: Excep
 
 
 async def _latest(context: Context, table: str) -> Version | None:
-    """Return the latest version, once no more rows are inserted into its table; None if there is no Object.
+    """Return the latest version, once no more rows are being inserted into its table; None if there is no Object.
 
     The table of an Object without versions is renamed to its first version here.
     """
@@ -181,8 +181,8 @@ async def _settled(client: DataClient, table: str) -> None:
     until = time.monotonic() + SETTLE_S_MAX
     while (await client.rows(busy)).columns[0][0]:
         if time.monotonic() > until:
-            hint = "Try it again when they are done."
-            raise Conflict(what=called(table), verb="changed", cause="rows are inserted into it", hint=hint)
+            hint = "Try again when they are done."
+            raise Conflict(what=called(table), verb="changed", cause="rows are being inserted into it", hint=hint)
         await asyncio.sleep(SETTLE_EVERY_S)
 
 

@@ -110,8 +110,13 @@ class _Refreshing:
 
     async def _check_places(self, axis: Axis, table: str) -> None:
         if without := await count(self._context.client, table, axis.absent):
-            rule = f"{without} rows have NULL or NaN there: nobody could tell whether they are new"
-            raise InputError(field="incremental_by", value=repr(axis.name), rule=rule, hint="Leave them out, or fill.")
+            rule = f"{without} rows have NULL or NaN there, so it is unknown whether they are new"
+            raise InputError(
+                field="incremental_by",
+                value=repr(axis.name),
+                rule=rule,
+                hint="Leave these rows out, or fill the values.",
+            )
 
 
 async def _print(client: Any, table: str, schema: Schema, where: str) -> tuple[Any, ...]:

@@ -62,7 +62,7 @@ class _Putting:
     async def make(self, version: Version | None) -> MadeVersion | None:
         """Make the table of the next version; return None if there are no rows."""
         if version is None:
-            raise ObjectNotFound(name=name_of(self._table) or self._table, hint="list_objects() tells which there are.")
+            raise ObjectNotFound(name=name_of(self._table) or self._table, hint="list_objects() lists the Objects.")
         base = await base_of(self._context.client, version)
         if isinstance(self._given.rows, Frame):
             follow(self._given.rows._relation, version)
@@ -89,10 +89,13 @@ async def roll_back(context: Context, table: str, number: int) -> Published:
     async def make(version: Version | None) -> MadeVersion | None:
         old = await locate(client, table, number)
         if old is None or version is None:
-            raise ObjectNotFound(name=name_of(table) or table, hint="list_objects() tells which there are.")
+            raise ObjectNotFound(name=name_of(table) or table, hint="list_objects() lists the Objects.")
         if old.table == version.table:
             return None
-        chosen = next(each for each in await versions_of(client, table) if each.table == old.table)
+        chosen = next((each for each in await versions_of(client, table) if each.table == old.table), None)
+        if chosen is None:  # a later version has pushed it out meanwhile
+            hint = "list_versions(name) tells which there are."
+            raise ObjectNotFound(name=f"{name_of(table) or table}, version {number}", hint=hint)
         base = await base_of(client, chosen)
         sources.update({base.table: base.schema.names})
         return MadeVersion((await changed(context, base, None, None))[0], base.schema)

@@ -17,7 +17,7 @@ TARGET_LENGTH_MAX = 250
 OUTCOME_LENGTH_MAX = 1000
 DONE = "done"
 REFUSED = "refused"
-CUT_OFF = "cut off: it may have happened or not"
+CUT_OFF = "cut off: the change may have happened or not"
 
 
 @dataclass(slots=True)

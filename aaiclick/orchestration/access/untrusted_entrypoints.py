@@ -20,6 +20,7 @@ from aaiclick.clock import SYSTEM_CLOCK
 from aaiclick.config import settings
 from aaiclick.errors import EntrypointError
 from aaiclick.module_path import our_python, searched_places
+from aaiclick.orchestration.rules.naming.executor_names import PYTHON, is_name, with_executor
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import (
     arguments_from_outside,
     check_asked,
@@ -59,6 +60,7 @@ async def from_outside(entrypoint: str) -> AsyncIterator[str]:
     check_asked(entrypoint, settings().entrypoint_prefixes)
     name = marked(entrypoint)
     found = await look_at(name)
+    name = with_executor((found or {}).get("executor", PYTHON), name)
     with standing_in({name: StandIn(found or _UNKNOWN)}):
         yield name
 
@@ -165,7 +167,9 @@ async def _ask(entrypoint: str, given: bytes | None = None) -> dict[str, Any]:
                 answer = await _read(child, ANSWER_BYTES_MAX + 10 * len(given or b""))
         except TimeoutError:
             cause = f"importing it took longer than {LOOK_S_MAX:g} s"
-            raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Import less, or later.") from None
+            raise EntrypointError(
+                entrypoint=entrypoint, cause=cause, hint="Import less in the module, or import later."
+            ) from None
         finally:
             with suppress(ProcessLookupError):  # the whole process group: an import may have started processes
                 os.killpg(child.pid, signal.SIGKILL)
@@ -177,8 +181,8 @@ def _check_form(entrypoint: str) -> None:
     """Refuse a text that is no dotted name: on the child's command line it could be read as an option, or not fit."""
     cause = ""
     if len(entrypoint) > ENTRYPOINT_LENGTH_MAX:
-        cause = f"it has {len(entrypoint)} characters, allowed are {ENTRYPOINT_LENGTH_MAX}"
-    elif not all(part.isidentifier() for part in plain(entrypoint).split(".")):
+        cause = f"it has {len(entrypoint)} characters, at most {ENTRYPOINT_LENGTH_MAX} are allowed"
+    elif not is_name(plain(entrypoint)):
         cause = "it is not a dotted name"
     if cause:
         hint = "Write module.function, such as my_flows.load."

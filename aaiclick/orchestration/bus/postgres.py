@@ -147,7 +147,7 @@ class PostgresBus(LocalBus):
 
     def _fall_silent(self, error: Exception) -> None:
         self._out_of_order = True
-        self._backoff.met(f"telling and hearing wake-ups through {mask_url(self._url)}", error)
+        self._backoff.met(f"sending and receiving wake-ups through {mask_url(self._url)}", error)
         self._settled.set()
 
 
@@ -192,7 +192,7 @@ _NOT_OF_ASYNCPG = {"prepared_statement_cache_size", "prepared_statement_name_fun
 def connect_arguments(url: str) -> dict[str, Any]:
     """Return the arguments of `asyncpg.connect` for a SQLAlchemy URL, which is parsed as SQLAlchemy parses it."""
     parts = _URL.fullmatch(url)
-    assert parts is not None, "the settings refuse such an address"
+    assert parts is not None, "the settings do not accept such an address"
     query: dict[str, list[str]] = {}
     for name, value in parse_qsl(parts["query"] or ""):
         query.setdefault(name, []).append(value)

@@ -150,7 +150,7 @@ def _opened(directory: Path) -> Iterator[int]:
     try:
         found = os.fstat(opened)
         if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
-            raise PermissionError(errno.EPERM, "the directory is not ours alone")
+            raise PermissionError(errno.EPERM, "other users can write to the directory")
         yield opened
     finally:
         os.close(opened)

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from aaiclick.backoff import Backoff, Backoffs, said
 from aaiclick.clock import SYSTEM_CLOCK, Clock
@@ -14,6 +13,7 @@ from aaiclick.errors import BackendUnreachable, DataUnreachable
 from aaiclick.orchestration.control.accounts import Accounts
 from aaiclick.orchestration.control.leader import Leader
 from aaiclick.orchestration.control.reconcilers import RECONCILERS, Outcome, Reconciler, Tools, questions_of
+from aaiclick.orchestration.log_stores.contract import LogStore
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.pending_work import look_for_work
 
@@ -43,7 +43,7 @@ class Control:
         *,
         session_s: float,
         clock: Clock = SYSTEM_CLOCK,
-        log_dir: Path | None = None,
+        logs: LogStore | None = None,
         reconcilers: Sequence[Reconciler] = RECONCILERS,
     ) -> None:
         self.database = database
@@ -53,7 +53,7 @@ class Control:
         self.leader = Leader(database, holder, ttl_s=min(TTL_S_MAX, session_s / 2), clock=clock)
         self.reconcilers = reconcilers
         self.accounts = Accounts(database, [each.name for each in reconcilers], clock)
-        self.tools = Tools(database, self.leader, self.accounts, clock=clock, log_dir=log_dir, may_reap=self.may_reap)
+        self.tools = Tools(database, self.leader, self.accounts, clock=clock, logs=logs, may_reap=self.may_reap)
         self._look_for_chores = partial(look_for_work, questions=questions_of(reconcilers))
         self._due = {each.name: clock.monotonic() + each.every_s for each in reconcilers}
         """The earliest time of the next run of each reconciler."""
@@ -180,7 +180,9 @@ class Control:
                 await self.accounts.write(self.leader.term)
             await self.leader.leave()
         except Exception as error:
-            log.warning("the leader cannot leave in order: %s; another leads when its term is over", said(error))
+            log.warning(
+                "the leader cannot give up its term: %s; another process leads when the term is over", said(error)
+            )
 
 
 def is_outage(error: Exception) -> bool:

@@ -11,19 +11,18 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from aaiclick.backoff import Backoff
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError
-from aaiclick.orchestration.control.log_removal import Gone, logs_of, old_logs, remove, remove_logs
 from aaiclick.orchestration.control.repairs import count_events
 from aaiclick.orchestration.control.table_dropper import TableDropper
+from aaiclick.orchestration.log_stores.contract import Gone, LogStore
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.retention import ages, event_ages, job_ages, job_remains
 from aaiclick.orchestration.store.session import Session
 
-KINDS = ("jobs", "tasks", "runs", "logs", "tables", "events", "fires", "backfills", "workers", "audit")
+KINDS = ("jobs", "tasks", "runs", "logs", "tables", "events", "fires", "backfills", "workers", "nodes", "audit")
 """The kinds of things that are removed and counted."""
 
 STEPS_MAX = 10
@@ -34,10 +33,10 @@ Work = Callable[[Database], Awaitable[Counts]]
 
 
 class Pruner:
-    """Removes what is too old, a bounded part at each call. Without `log_dir` it removes no logs."""
+    """Removes what is too old, a bounded part at each call. Without `logs` it removes no logs."""
 
-    def __init__(self, log_dir: Path | None = None) -> None:
-        self.log_dir = log_dir
+    def __init__(self, logs: LogStore | None = None) -> None:
+        self.logs = logs
         self._trouble = Backoff()
 
     @property
@@ -89,7 +88,10 @@ class Pruner:
         return await _some(database, "backfills", ages.prune_backfills, settings().fire_ttl_s)
 
     async def prune_workers(self, database: Database) -> Counts:
-        return await _some(database, "workers", ages.prune_workers, settings().worker_ttl_s)
+        """Remove workers that ended long ago, and nodes of which none is left."""
+        ttl_s = settings().worker_ttl_s
+        counts = await _some(database, "workers", ages.prune_workers, ttl_s)
+        return counts + await _some(database, "nodes", ages.prune_nodes, ttl_s)
 
     async def prune_audit(self, database: Database) -> Counts:
         return await _some(database, "audit", ages.prune_audit, settings().audit_ttl_s)
@@ -97,11 +99,11 @@ class Pruner:
     # ------------------------------------------------------------ files
 
     async def prune_logs(self, database: Database) -> Counts:
-        """Remove old logs of ended runs from this machine's log directory."""
+        """Remove old logs of ended runs from the log store."""
         total = 0
         async for names in self.old_logs(database):
-            assert self.log_dir is not None
-            total += self._told(await asyncio.to_thread(remove, self.log_dir, names))
+            assert self.logs is not None
+            total += self._told(await asyncio.to_thread(self.logs.remove, names))
         return +Counter(logs=total)
 
     async def old_logs(self, database: Database) -> AsyncIterator[list[str]]:
@@ -110,17 +112,17 @@ class Pruner:
         A log of a task that is not in this database stays: it may belong to another installation.
         """
         ttl_s = settings().log_ttl_s
-        if self.log_dir is None or ttl_s is None:
+        if self.logs is None or ttl_s is None:
             return
-        found = old_logs(self.log_dir, time.time() - ttl_s)
+        found = self.logs.old(time.time() - ttl_s)
         while some := await asyncio.to_thread(next, found, None):
             ended = await database.read(partial(job_remains.ended_among, task_ids=sorted(set(some.values()))))
             yield [name for name, task_id in some.items() if task_id in ended]
 
     async def _remove_logs(self, task_ids: Sequence[int], runs: Sequence[tuple[int, int]]) -> int:
-        if self.log_dir is None or not task_ids:
+        if self.logs is None or not task_ids:
             return 0
-        return self._told(await asyncio.to_thread(remove_logs, self.log_dir, task_ids, runs))
+        return self._told(await asyncio.to_thread(self.logs.remove_runs, task_ids, runs))
 
     def _told(self, gone: Gone) -> int:
         """Log the trouble with removing files, and return how many were removed.
@@ -155,9 +157,9 @@ async def _some(
 # ---------------------------------------------------------------- all of it, now
 
 
-async def prune(database: Database, log_dir: Path | None, told: Callable[[Counts], None] | None = None) -> Counts:
+async def prune(database: Database, logs: LogStore | None, told: Callable[[Counts], None] | None = None) -> Counts:
     """Remove everything that is too old, in short transactions. `told` is called with the counts after each step."""
-    pruner, counts = Pruner(log_dir), Counter[str]()
+    pruner, counts = Pruner(logs), Counter[str]()
     await _count_all(database)
     for work in pruner.works:
         while some := await work(database):
@@ -166,18 +168,18 @@ async def prune(database: Database, log_dir: Path | None, told: Callable[[Counts
                 told(counts)
     counts.update(await pruner.prune_logs(database))
     if counts["tables"]:
-        with Backoff().told("dropping tables", "whoever leads drops them", of=AaiclickError):
+        with Backoff().told("dropping tables", "the leader drops them later", of=AaiclickError):
             await TableDropper(database).drop_unneeded()
     return counts
 
 
-async def look(database: Database, log_dir: Path | None) -> Counts:
+async def look(database: Database, logs: LogStore | None) -> Counts:
     """Return how many things of each kind `prune` would remove."""
     await _count_all(database)
     counts, task_ids = await database.read(_look)
-    if log_dir is not None:
-        names = await asyncio.to_thread(logs_of, log_dir, task_ids)
-        async for some in Pruner(log_dir).old_logs(database):
+    if logs is not None:
+        names = await asyncio.to_thread(logs.names_of, task_ids)
+        async for some in Pruner(logs).old_logs(database):
             names.update(some)
         counts["logs"] = len(names)
     return counts
@@ -200,6 +202,7 @@ async def _look(session: Session) -> tuple[Counts, list[int]]:
         ("fires", ages.count_fires, limits.fire_ttl_s),
         ("backfills", ages.count_backfills, limits.fire_ttl_s),
         ("workers", ages.count_workers, limits.worker_ttl_s),
+        ("nodes", ages.count_nodes, limits.worker_ttl_s),
         ("audit", ages.count_audit, limits.audit_ttl_s),
     ):
         counts[kind] = 0 if ttl_s is None else await question(session, ttl_s)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from aaiclick.clock import Clock
@@ -20,6 +19,7 @@ from aaiclick.orchestration.control.pruning import Pruner
 from aaiclick.orchestration.control.schedules import Scheduler
 from aaiclick.orchestration.control.table_dropper import TableDropper
 from aaiclick.orchestration.control.table_sweeper import TableSweeper
+from aaiclick.orchestration.log_stores.contract import LogStore
 from aaiclick.orchestration.store import pending_work
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.pending_work import Question
@@ -52,7 +52,7 @@ class Tools:
         accounts: Accounts,
         *,
         clock: Clock,
-        log_dir: Path | None,
+        logs: LogStore | None,
         may_reap: Callable[[], bool],
     ) -> None:
         self.database = database
@@ -62,7 +62,7 @@ class Tools:
         self.tables = TableDropper(database, clock)
         self.schedules = Scheduler(database)
         self.sweeper = TableSweeper(database, clock)
-        self.pruner = Pruner(log_dir)
+        self.pruner = Pruner(logs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,136 +108,142 @@ RECONCILERS = (
     Reconciler(
         "promote_due_tasks",
         lambda tools: repairs.promote_due_tasks(tools.database),
-        "delayed tasks whose time has come may be claimed",
+        "makes delayed tasks claimable when their time has come",
         pending_work.DELAYED_TASKS,
     ),
     Reconciler(
         "work_off_ripples",
         lambda tools: repairs.work_off_ripples(tools.database),
-        "endings that were not told downstream yet are told",
+        "passes on postponed ends to dependent tasks and groups",
         pending_work.RIPPLES,
     ),
     Reconciler(
         "end_dead_sessions",
         _end_dead_sessions,
-        "sessions past their end are ended, unless the leader was cut off itself",
+        "ends sessions that have expired, unless the leader was cut off itself",
         pending_work.EXPIRED_SESSIONS,
     ),
     Reconciler(
         "recover_lost_runs",
         lambda tools: repairs.recover_lost_runs(tools.database),
-        "runs without a live session are given to others",
+        "gives runs without a live session to other workers",
         pending_work.CLAIMS_OF_NOBODY,
         follows=("end_dead_sessions",),
     ),
     Reconciler(
         "end_overdue_jobs",
         lambda tools: repairs.end_overdue_jobs(tools.database),
-        "jobs whose time is up fail",
+        "fails jobs that exceed their time limit",
         pending_work.LIMITED_JOBS,
     ),
     Reconciler(
         "fire_schedules",
         _fire_schedules,
-        "what is due becomes jobs, with what waits for an earlier run and what is left of backfills",
+        "creates jobs for due schedules, times that waited for an earlier run, and backfills",
         pending_work.SCHEDULES,
     ),
     Reconciler(
         "end_abandoned_jobs",
         lambda tools: repairs.end_abandoned_jobs(tools.database),
-        "what a `job_test` kept for itself and left behind is cancelled",
+        "cancels jobs whose `job_test` process is gone",
         pending_work.RESERVED_JOBS,
     ),
     Reconciler(
         "free_strays",
         lambda tools: tools.tables.free_strays(),
-        "references to tables of runs whose worker is gone end",
+        "ends references to tables from runs whose worker is gone",
         pending_work.STRAYS,
         follows=("end_dead_sessions", "recover_lost_runs"),
     ),
     Reconciler(
         "drop_unneeded",
         lambda tools: tools.tables.drop_unneeded(),
-        "tables that nobody needs are dropped",
+        "drops tables that nothing needs",
         pending_work.LOOSE_TABLES,
         follows=("free_strays",),
     ),
     Reconciler(
         "mend_stuck_jobs",
         lambda tools: repairs.mend_stuck_jobs(tools.database),
-        "jobs in which nothing moves are recounted",
+        "recounts jobs that make no progress",
         every_s=MEND_EVERY_S,
     ),
     Reconciler(
         "free_idle_pins",
         lambda tools: tools.tables.free_idle_pins(),
-        "tables are not kept any more for tasks that ended without using them",
+        "releases tables kept for tasks that ended without using them",
         every_s=MEND_EVERY_S,
     ),
     Reconciler(
         "count_events",
         lambda tools: repairs.count_events(tools.database),
-        "what has happened is counted for the metrics",
+        "counts events for the metrics",
         every_s=COUNT_EVERY_S,
     ),
     Reconciler(
         "prune_jobs",
         _prune(lambda tools: tools.pruner.prune_jobs(tools.database)),
-        "old jobs go, with all that is theirs",
+        "deletes old jobs, with all that belongs to them",
         every_s=PRUNE_EVERY_S,
     ),
     Reconciler(
         "prune_events",
         _prune(lambda tools: tools.pruner.prune_events(tools.database)),
-        "old events go, with the runs of tasks that were removed",
+        "deletes old events, and the runs of removed tasks",
         every_s=PRUNE_EVERY_S,
     ),
     Reconciler(
         "prune_fires",
         _prune(lambda tools: tools.pruner.prune_fires(tools.database)),
-        "old times of schedules go",
+        "deletes old times of schedules",
         every_s=PRUNE_EVERY_S,
     ),
     Reconciler(
         "prune_backfills",
         _prune(lambda tools: tools.pruner.prune_backfills(tools.database)),
-        "old backfills go",
+        "deletes old backfills",
         every_s=PRUNE_EVERY_S,
     ),
     Reconciler(
         "prune_workers",
         _prune(lambda tools: tools.pruner.prune_workers(tools.database)),
-        "workers that ended long ago go",
+        "deletes workers that ended long ago, and nodes without workers",
         every_s=PRUNE_EVERY_S,
     ),
     Reconciler(
         "prune_audit",
         _prune(lambda tools: tools.pruner.prune_audit(tools.database)),
-        "old entries of the audit go",
+        "deletes old entries of the audit log",
         every_s=PRUNE_EVERY_S,
+    ),
+    Reconciler(
+        "expire_cache",
+        lambda tools: repairs.expire_cache(tools.database),
+        "removes cached results that have expired",
+        every_s=EXPIRE_EVERY_S,
     ),
     Reconciler(
         "expire_tables",
         lambda tools: tools.sweeper.expire(),
-        "tables whose time is over are marked",
+        "marks tables whose retention time is over",
         every_s=EXPIRE_EVERY_S,
     ),
     Reconciler(
         "sweep_tables",
         lambda tools: tools.sweeper.sweep(),
-        "tables in ClickHouse that nobody knows are dropped",
+        "drops unknown tables in ClickHouse",
         every_s=SWEEP_EVERY_S,
     ),
     Reconciler(
         "record_reconcilers",
         lambda tools: tools.accounts.write(tools.leader.term),
-        "how often each of these ran, what it did and took is written down",
+        "writes down how often each reconciler ran, what it did and how long it took",
         every_s=RECORD_EVERY_S,
     ),
     Reconciler(
         "prune_logs",
         _prune_logs,
-        "old logs of runs go, on each machine",
+        "deletes old logs of runs, on each machine",
         every_s=SWEEP_EVERY_S,
         leads=False,
     ),

@@ -15,6 +15,7 @@ from aaiclick.orchestration.store.claims import recoveries
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.moves import queue, repairs, ripples, timeouts
 from aaiclick.orchestration.store.reading import metrics
+from aaiclick.orchestration.store.retention.cache_ages import remove_expired
 from aaiclick.orchestration.store.session import Session
 from aaiclick.telemetry.fields import about
 
@@ -31,7 +32,7 @@ async def end_dead_sessions(database: Database) -> int:
     """End the sessions that have expired, and return how many."""
     ended = await database.transact(workers.expire_sessions)
     if ended:
-        log.warning("%d workers have not been heard of for too long: their sessions are ended", ended)
+        log.warning("%d workers have sent no heartbeat for too long: their sessions are ended", ended)
     return ended
 
 
@@ -40,7 +41,7 @@ async def recover_lost_runs(database: Database) -> int:
     losses_max = settings().losses_max
     found = await _all_of(database, lambda session: recoveries.recover_claims(session, losses_max))
     if found:
-        log.warning("%d runs lost their worker and are given to others", found)
+        log.warning("%d runs lost their worker and are given to other workers", found)
     return found
 
 
@@ -68,9 +69,14 @@ async def end_abandoned_jobs(database: Database) -> int:
     """Cancel jobs that a `job_test` had reserved and whose process is gone; return how many."""
     found = await database.read(recoveries.abandoned_jobs)
     for job_id in found:
-        log.warning("job %s was kept by a process that is gone: it is cancelled", job_id, extra=about(job=job_id))
+        log.warning("job %s was reserved by a process that is gone: it is cancelled", job_id, extra=about(job=job_id))
         await database.transact(partial(recoveries.abandon_job, job_id=job_id))
     return len(found)
+
+
+async def expire_cache(database: Database) -> int:
+    """Remove remembered results whose time is over, and return how many."""
+    return await _all_of(database, remove_expired)
 
 
 async def mend_stuck_jobs(database: Database) -> int:
@@ -84,7 +90,7 @@ async def mend_stuck_jobs(database: Database) -> int:
         words = await database.transact(partial(repairs.repair_job, job_id=job_id))
         mended += bool(words)
         for word in words:
-            log.error("job %s: %s (mended)", job_id, word, extra=about(job=job_id))
+            log.error("job %s: %s (repaired)", job_id, word, extra=about(job=job_id))
     return mended
 
 

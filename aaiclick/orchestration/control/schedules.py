@@ -150,8 +150,10 @@ def tell(fired: Fired) -> None:
     """Log the times that were missed, skipped or queued."""
     if fired.missed:
         count = f"more than {COUNTED_MAX}" if fired.missed > COUNTED_MAX else str(fired.missed)
-        log.warning("registered job %r: %s times were missed and are not made up for", fired.name, count)
+        log.warning("registered job %r: %s missed times do not run", fired.name, count)
     if fired.skipped:
-        log.warning("registered job %r: %d times were skipped: an earlier run goes on", fired.name, fired.skipped)
+        log.warning(
+            "registered job %r: %d times were skipped: an earlier run is still going on", fired.name, fired.skipped
+        )
     if fired.queued:
         log.info("registered job %r: %d times wait for an earlier run", fired.name, fired.queued)

@@ -70,7 +70,7 @@ async def drop_or_leave(client: DataClient, name: str, backoffs: Backoffs) -> bo
     try:
         await drop(client, name)
     except DataRefused as error:
-        backoffs.of(name).met(f"dropping table {name}", error, "it is left for the next round")
+        backoffs.of(name).met(f"dropping table {name}", error, "it is tried again in the next round")
         return False
     backoffs.over(name)
     return True

@@ -73,7 +73,7 @@ class TableSweeper:
                 ours = [name for name in listed if is_run_table(name) and _is_older(name, before)]
                 for name in await self.database.read(partial(table_ages.unknown_tables, names=ours)):
                     if await drop_or_leave(client, name, self._backoffs):
-                        log.warning("table %s was known to nobody and is dropped", name)
+                        log.warning("table %s is unknown and is dropped", name)
                         dropped += 1
                 if len(listed) < LISTED_AT_ONCE:
                     break

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from aaiclick.backoff import one_line
 from aaiclick.errors import ClaimLost, Conflict, GraphError, InputError, NotFound, TooManyTasks
+from aaiclick.orchestration.coordinator.placing import place_children
 from aaiclick.orchestration.models import Done, Failure, Receipt, Report
 from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.store.claims.reports import take_reports
@@ -69,11 +70,12 @@ async def _take_growing(
     database: Database, worker_id: int, dones: Sequence[Done], draw: Callable[[], float]
 ) -> Receipt:
     """Store the reports of runs that made tasks. If one of several is refused, each gets its own transaction."""
+    dones = await place_children(database, dones)
     if len(dones) > 1:
         try:
             return await database.transact(lambda session: complete_with_children(session, worker_id, dones))
         except (ClaimLost, *UNFIT):
-            log.debug("of %d runs that made tasks, one cannot be taken: each by itself", len(dones))
+            log.debug("one of %d runs that made tasks cannot be stored: they are stored one by one", len(dones))
         except Exception as error:
             if not is_rejected(error):
                 raise

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from aaiclick.backoff import one_line
 from aaiclick.clock import Clock
+from aaiclick.orchestration.coordinator.lane_choice import LaneChoice
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.store.claims.claiming import QueueFront, claim_tasks
+from aaiclick.orchestration.rules.lanes import PLAIN
+from aaiclick.orchestration.rules.placement import room_on_node
+from aaiclick.orchestration.store.claims.claiming import QueueFront, claim_tasks, claims_of_call
+from aaiclick.orchestration.store.claims.on_node import count_on_node
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import ReadyKey
 from aaiclick.orchestration.store.object_tables.holds import name_of_installation
@@ -20,69 +25,131 @@ STARTED_JOBS_MAX = 10_000
 SWEEP_EVERY = 20_000
 
 
+@dataclass(slots=True)
+class _Asked:
+    """A claim call, and what it has got so far."""
+
+    worker_id: int
+    limit: int
+    reserved_for: int
+    call: int
+    begins: int
+    claims: list[Claim] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Room:
+    """How many tasks of a lane are wanted, and how many of these the node may take."""
+
+    wanted: int
+    left: int
+
+
 class Claiming:
     """Claims tasks. It remembers between calls where to begin in the ready queue, and which jobs have started."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, draw: Callable[[], float]) -> None:
         self.database = database
         self._clock = clock
         self.fronts: dict[tuple[int, int], QueueFront] = {}
         """By (reserved_for, lane)."""
+        self.choice = LaneChoice(database, clock, draw)
         self._claimed = 0
         """Tasks claimed since `sweep_queue` last ran."""
 
     async def claim(
-        self, worker_id: int, *, limit: int, reserved_for: int, lanes: Sequence[int], call: int, begins: int
+        self, worker_id: int, *, limit: int, reserved_for: int, lanes: Sequence[int] | None, call: int, begins: int
     ) -> list[Claim]:
-        """Claim in these lanes, in this order, until the limit is reached."""
-        claims: list[Claim] = []
-        for lane in lanes:
-            left = {"limit": limit - len(claims), "begins": max(0, begins - len(claims))}
-            try:
-                claims += await self._claim_in(lane, worker_id, reserved_for=reserved_for, call=call, **left)
-            except Exception as error:
-                if not claims:  # claims of earlier lanes are committed: raising would hide them from their worker
-                    raise
-                log.warning("worker %d: claiming in lane %d: %s", worker_id, lane, one_line(error))
-                break
-            if len(claims) >= limit:
-                break
-        return claims
+        """Claim in these lanes, in this order, until the limit is reached; None: in all that the worker may serve.
 
-    async def _claim_in(
-        self, lane: int, worker_id: int, *, limit: int, reserved_for: int, call: int, begins: int
-    ) -> list[Claim]:
-        front = self.fronts.setdefault((reserved_for, lane), QueueFront())
+        Of these, the lanes with work come first, and plain tasks among them by their urgency, as far as it is known.
+        """
+        asked = _Asked(worker_id, limit, reserved_for, call, begins)
+        if lanes is not None:
+            await self._claim_each(asked, lanes)
+        elif limit == 0:
+            await self._claim_each(asked, (PLAIN,))
+        else:
+            await self._claim_each(asked, await self.choice.order(worker_id, reserved_for))
+            if len(asked.claims) < limit:
+                await self._claim_each(asked, await self.choice.choose(worker_id, reserved_for, dry=True))
+        return asked.claims
+
+    async def _claim_each(self, asked: _Asked, lanes: Sequence[int]) -> None:
+        for lane in lanes:
+            left = asked.limit - len(asked.claims)
+            if asked.claims and left <= 0:
+                break
+            try:
+                claims = await self._claim_in(lane, asked, left)
+            except Exception as error:
+                if not asked.claims:  # claims of earlier lanes are committed: raising would hide them from their worker
+                    raise
+                log.warning("worker %d: claiming in lane %d: %s", asked.worker_id, lane, one_line(error))
+                break
+            asked.claims += claims
+
+    async def find(self, worker_id: int, call: int) -> list[Claim]:
+        """Return the live claims that this call of the worker made before, whose answer was lost."""
+        installation = await installation_of(self.database)
+        return await self.database.read(lambda session: claims_of_call(session, worker_id, call, installation))
+
+    async def _claim_in(self, lane: int, asked: _Asked, limit: int) -> list[Claim]:
+        front = self.fronts.setdefault((asked.reserved_for, lane), QueueFront())
         began = self._clock.monotonic()
         after = front.begin(began) if self.database.dialect.dead_rows_linger else None
         started = self.database.started_jobs
         installation = await installation_of(self.database)
         looked: list[float] = []
+        room = _Room(limit, limit)
+        is_limited = not asked.reserved_for and "entrypoint" in self.database.lanes.needs.get(lane, {})
 
         async def work(session: Session) -> list[Claim]:
+            if is_limited:
+                await self._measure(session, asked, lane, room)
+                if not room.left:
+                    looked.append(self._clock.monotonic())
+                    return []
             return await claim_tasks(
                 session,
-                worker_id=worker_id,
-                reserved_for=reserved_for,
+                worker_id=asked.worker_id,
+                reserved_for=asked.reserved_for,
                 lane=lane,
-                limit=limit,
+                limit=room.left,
                 after=after,
                 started=started,
-                call=call,
-                begins=begins,
+                call=asked.call,
+                begins=max(0, asked.begins - len(asked.claims)),
                 installation=installation,
+                alone=not is_limited,
                 on_taken=lambda: looked.append(self._clock.monotonic()),
             )
 
-        claiming = self.database.write_one if self.database.dialect.claims_at_once else self.database.transact
-        claims = await claiming(work)
+        at_once = self.database.dialect.claims_at_once and not is_limited
+        claims = await (self.database.write_one if at_once else self.database.transact)(work)
         _remember(started, {claim.job_id for claim in claims})
         self._claimed += len(claims)
+        last = ReadyKey(-claims[-1].priority, claims[-1].job_id, claims[-1].task_id) if claims else None
         if self.database.dialect.dead_rows_linger:
-            last = claims[-1] if claims else None
-            taken = None if last is None else ReadyKey(-last.priority, last.job_id, last.task_id)
-            front.learn(after, taken, looked[-1], looked[-1] - began)
+            front.learn(after, last, looked[-1], looked[-1] - began)
+        self._tell(lane, asked, room, last, len(claims))
         return claims
+
+    async def _measure(self, session: Session, asked: _Asked, lane: int, room: _Room) -> None:
+        """Lock the node, and find out how many tasks of this lane it may take now."""
+        needs = self.database.lanes.needs[lane]
+        running = await count_on_node(session, asked.worker_id, needs["entrypoint"])
+        patient = not self.choice.is_patient_no_more(lane, self._clock.monotonic())
+        room.left = room_on_node(needs, running, room.wanted, patient=patient)
+
+    def _tell(self, lane: int, asked: _Asked, room: _Room, last: ReadyKey | None, taken: int) -> None:
+        """Let the choice of lanes know what became of a claim."""
+        if taken < room.left:
+            self.choice.is_empty(asked.reserved_for, lane)
+        elif last is not None:
+            self.choice.took(asked.reserved_for, lane, last)
+        if room.left < room.wanted and taken == room.left:
+            self.choice.is_full(asked.worker_id, lane)
 
     async def sweep_queue(self) -> None:
         """Remove dead rows from the queue (PostgreSQL only), once `SWEEP_EVERY` tasks were claimed since the last time.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
-from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Worker
+from aaiclick.orchestration.models import CacheAnswer, CacheKey, Claim, Held, Job, Orders, Receipt, Report, Worker
+from aaiclick.orchestration.models.job_result import StoredResult
+from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.lanes import PLAIN
 
@@ -13,8 +15,20 @@ from aaiclick.orchestration.rules.lanes import PLAIN
 class Coordinator(Protocol):
     """The verbs of a worker."""
 
-    async def register(self, *, hostname: str, pid: int, name: str | None = None, concurrency: int = 1) -> Worker:
-        """Begin a session, and return the new worker."""
+    async def register(
+        self,
+        *,
+        hostname: str,
+        pid: int,
+        name: str | None = None,
+        concurrency: int = 1,
+        node: NodeDescription | None = None,
+        worker_id: int = 0,
+    ) -> Worker:
+        """Begin a session, and return the new worker; `node` describes the machine, which is registered with it.
+
+        `worker_id` is an id that the caller made for it (0: none). A repeated call with it returns the same worker.
+        """
 
     async def beat(
         self,
@@ -45,17 +59,24 @@ class Coordinator(Protocol):
         *,
         limit: int,
         reserved_for: int = 0,
-        lanes: Sequence[int] = (PLAIN,),
+        lanes: Sequence[int] | None = (PLAIN,),
         call: int = 0,
         begins: int = 0,
+        wait_s: float = 0.0,
+        again: bool = False,
     ) -> list[Claim]:
         """Claim up to `limit` ready tasks for the worker. `call` is the worker's own number of this call.
 
         Claims tasks that are reserved for the worker `reserved_for` (0: reserved for nobody) and belong to one of the
-        `lanes`: the lanes in the order given, and within a lane by priority.
+        `lanes`: the lanes in the order given, and within a lane by priority. None stands for the lanes that have work
+        and whose needs the worker's node meets, the most urgent first.
 
         The bodies of the first `begins` claims begin at once, so if the session is lost, these count as lost runs. The
         other claims count as begun when a heartbeat says so. Raises SessionOver if the session is not live.
+
+        With `wait_s` the answer may be held for so long, until there is work: where there is none, a server answers
+        later; a coordinator whose hints are heard at once need not. `again`: the answer to this call, with this number,
+        was not received: the claims that it made are returned, and only if there are none, others are made.
         """
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
@@ -75,8 +96,23 @@ class Coordinator(Protocol):
         Return the name of this installation. Raises ClaimLost if the claim is no longer live.
         """
 
+    async def recall(self, claim: Claim, key: CacheKey) -> CacheAnswer:
+        """Complete the run of a claim with the result that is remembered under this key, if there is one.
+
+        Hit or miss is decided here alone, in the transaction that ends the claim. After a miss the body runs, and its
+        `Done` says under which key its result is to be remembered. A repeated call gets the same answer. Raises
+        ClaimLost if the claim is no longer live.
+        """
+
     async def slots(self) -> int:
         """Return how many bodies all live workers together can run at a time."""
+
+    async def callback(self, claim: Claim, digest: str) -> str | None:
+        """Accept callbacks with the token of this digest for the claim's task, if the digest is not empty.
+
+        Return what was called back for the task since it was last cleared, whichever attempt asked for it; None if
+        nothing was. Raises ClaimLost if the claim is no longer live.
+        """
 
     async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
         """Free the tables of these runs, (task, epoch): their bodies are dead, and there is no report."""
@@ -114,6 +150,16 @@ class Submitter(Protocol):
 
     async def leave_tables(self, tables: Sequence[str]) -> None:
         """Mark registered tables for dropping, unless they are needed."""
+
+
+class FrontDoor(Submitter, Protocol):
+    """The verbs of the front door that a body may call wherever it runs."""
+
+    async def job(self, job_id: int) -> Job | None:
+        """Return the current state of the job; None if there is no such job."""
+
+    async def result_of(self, job_id: int) -> StoredResult:
+        """Return the stored result of a completed job. Raises NotFound, or Conflict if it has not completed."""
 
 
 class JobCoordinator(Coordinator, Submitter, Protocol):

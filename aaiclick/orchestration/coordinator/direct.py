@@ -4,31 +4,64 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.config import settings
-from aaiclick.errors import ClaimLost
+from aaiclick.errors import ClaimLost, Conflict
+from aaiclick.ids import new_id
 from aaiclick.orchestration.bus.contract import Bus
 from aaiclick.orchestration.coordinator.batches import take_each
 from aaiclick.orchestration.coordinator.claiming import Claiming, installation_of
 from aaiclick.orchestration.coordinator.machine_ids import provide_ids
 from aaiclick.orchestration.coordinator.submissions import DirectSubmitter
-from aaiclick.orchestration.models import Claim, Held, Job, Orders, Receipt, Report, Stop, Worker
+from aaiclick.orchestration.models import (
+    CacheAnswer,
+    CacheKey,
+    Claim,
+    Held,
+    Orders,
+    Receipt,
+    Report,
+    Stop,
+    Worker,
+    WorkerStatus,
+)
+from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.orchestration.store import workers
+from aaiclick.orchestration.store.access import callbacks
 from aaiclick.orchestration.store.claims import heartbeat_claims as held_runs
 from aaiclick.orchestration.store.claims import reservations
+from aaiclick.orchestration.store.claims.cached_hits import recall
 from aaiclick.orchestration.store.claims.reports import release_claims
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.moves import clears, early_endings, queue, ripples, timeouts
+from aaiclick.orchestration.store.nodes.registration import register_node
 from aaiclick.orchestration.store.object_tables.holds import Hold, hold_tables
 from aaiclick.orchestration.store.object_tables.references import free_runs
-from aaiclick.orchestration.store.reading import health, jobs
+from aaiclick.orchestration.store.reading import health
+from aaiclick.orchestration.store.rejections import is_duplicate
 from aaiclick.orchestration.store.session import Session
 
 
-class DirectCoordinator(DirectSubmitter):
+class ClearingSubmitter(DirectSubmitter):
+    """Also runs tasks again."""
+
+    async def clear(self, task_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
+        how = {"dry_run": dry_run, "upstream": upstream}
+        return await _clear(self.database, lambda session: clears.clear_tasks(session, [task_id], **how), dry_run)
+
+    async def retry_failed(self, job_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
+        how = {"dry_run": dry_run, "upstream": upstream}
+        return await _clear(self.database, lambda session: clears.retry_failed_tasks(session, job_id, **how), dry_run)
+
+    async def replay(self, task_id: int) -> list[int]:
+        return await _clear(self.database, lambda session: clears.replay(session, task_id), dry_run=False)
+
+
+class DirectCoordinator(ClearingSubmitter):
     """Implements the coordinator's verbs on a database, with wake-ups over the bus if there is one."""
 
     def __init__(
@@ -46,23 +79,43 @@ class DirectCoordinator(DirectSubmitter):
             database.on_hints = bus.tell
         self._draw = draw
         self._clock = clock
-        self._claiming = Claiming(database, clock)
+        self.claiming = Claiming(database, clock, draw)
         self._freed_for: dict[int, float] = {}
         """By worker id: when `_free_unknown` last ran for it, by the monotonic clock."""
 
-    async def register(self, *, hostname: str, pid: int, name: str | None = None, concurrency: int = 1) -> Worker:
+    async def register(
+        self,
+        *,
+        hostname: str,
+        pid: int,
+        name: str | None = None,
+        concurrency: int = 1,
+        node: NodeDescription | None = None,
+        worker_id: int = 0,
+    ) -> Worker:
+        facts: dict[str, Any] = {"hostname": hostname, "pid": pid, "name": name, "concurrency": concurrency}
+
         async def work(session: Session) -> Worker:
+            known = await workers.get_worker(session, worker_id) if worker_id else None
+            if known is not None:
+                return _same_worker(known, facts)
+            found = None if node is None else await register_node(session, node)
             return await workers.add_worker(
                 session,
-                hostname=hostname,
-                pid=pid,
-                name=name,
+                **facts,
                 session_s=settings().session_s,
-                concurrency=concurrency,
+                worker_id=worker_id or new_id(),
+                node_id=None if found is None else found.id,
+                cordoned=found is not None and not found.is_open,
             )
 
         await installation_of(self.database)
-        return await self.database.transact(work)
+        try:
+            return await self.database.transact(work)
+        except Exception as error:
+            if not (worker_id and is_duplicate(error)):  # the same call, made twice at once
+                raise
+            return await self.database.transact(work)
 
     async def beat(
         self,
@@ -104,34 +157,41 @@ class DirectCoordinator(DirectSubmitter):
         *,
         limit: int,
         reserved_for: int = 0,
-        lanes: Sequence[int] = (PLAIN,),
+        lanes: Sequence[int] | None = (PLAIN,),
         call: int = 0,
         begins: int = 0,
+        wait_s: float = 0.0,
+        again: bool = False,
     ) -> list[Claim]:
-        return await self._claiming.claim(
+        if again and (found := await self.claiming.find(worker_id, call)):
+            return found
+        return await self.claiming.claim(
             worker_id, limit=limit, reserved_for=reserved_for, lanes=lanes, call=call, begins=begins
         )
 
     async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
         receipt = await take_each(self.database, worker_id, reports, self._draw)
+        self.claiming.choice.ended(worker_id)
         if receipt.rippling:
             await work_ripples(self.database, None)
         return receipt
 
     async def release(self, worker_id: int, claims: Sequence[Claim]) -> set[int]:
-        epochs = {claim.task_id: claim.epoch for claim in claims}
-        return await self.database.transact(lambda session: release_claims(session, worker_id, epochs))
+        self.claiming.choice.ended(worker_id)
+        return await release_runs(self.database, worker_id, {claim.task_id: claim.epoch for claim in claims})
 
     async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
-        asked = Hold(claim.task_id, claim.epoch, tables)
-        holding = self.database.write_one if self.database.dialect.tables.at_once else self.database.transact
-        held = await holding(lambda session: hold_tables(session, claim.worker_id, [asked]))
-        if not held:
-            raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
-        return await installation_of(self.database)
+        return await hold_for(self.database, claim.worker_id, (claim.task_id, claim.epoch), tables)
+
+    async def recall(self, claim: Claim, key: CacheKey) -> CacheAnswer:
+        return await recall_for(self.database, claim.worker_id, (claim.task_id, claim.epoch), key)
 
     async def slots(self) -> int:
         return await self.database.read(health.count_slots)
+
+    async def callback(self, claim: Claim, digest: str) -> str | None:
+        run = callbacks.Awaiting(claim.task_id, claim.epoch, claim.worker_id, claim.generation)
+        return await callback_for(self.database, run, digest)
 
     async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
         await self.database.transact(lambda session: free_runs(session, runs))
@@ -157,29 +217,51 @@ class DirectCoordinator(DirectSubmitter):
         await work_ripples(self.database, job_id)
         if job_id is not None:
             await self.database.transact(lambda session: timeouts.fail_overdue_jobs(session, job_id))
-        await self._claiming.sweep_queue()
+        await self.claiming.sweep_queue()
         return await self.database.read(queue.seconds_to_next_due)
-
-    async def job(self, job_id: int) -> Job | None:
-        return await self.database.read(lambda session: jobs.get_job(session, job_id))
 
     async def cancel(self, job_id: int) -> bool:
         return await self.database.transact(lambda session: early_endings.cancel_job(session, job_id))
 
-    async def clear(self, task_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
-        how = {"dry_run": dry_run, "upstream": upstream}
-        return await _clear(self.database, lambda session: clears.clear_tasks(session, [task_id], **how), dry_run)
-
-    async def retry_failed(self, job_id: int, *, dry_run: bool = False, upstream: bool = False) -> list[int]:
-        how = {"dry_run": dry_run, "upstream": upstream}
-        return await _clear(self.database, lambda session: clears.retry_failed_tasks(session, job_id, **how), dry_run)
-
-    async def replay(self, task_id: int) -> list[int]:
-        return await _clear(self.database, lambda session: clears.replay(session, task_id), dry_run=False)
-
 
 FREE_EVERY_S = 60.0
 """How often `_free_unknown` runs for a worker. There is rarely anything to free, and nothing waits for it."""
+
+
+async def release_runs(database: Database, worker_id: int, epochs: dict[int, int]) -> set[int]:
+    """Release the claims of these runs, given as epochs by task; return the tasks whose claims were still held."""
+    return await database.transact(lambda session: release_claims(session, worker_id, epochs))
+
+
+async def callback_for(database: Database, run: callbacks.Awaiting, digest: str) -> str | None:
+    """Accept callbacks for a run if the digest is not empty, and return what was called back."""
+    if digest:
+        await database.transact(lambda session: callbacks.expect_callback(session, run, digest))
+    return await database.read(lambda session: callbacks.find_callback(session, run))
+
+
+async def recall_for(database: Database, worker_id: int, run: tuple[int, int], key: CacheKey) -> CacheAnswer:
+    """Complete this run, (task, epoch), with the result that is remembered under this key, if there is one."""
+    found = await database.transact(lambda session: recall(session, worker_id, *run, key))
+    if found.rippling:
+        await work_ripples(database, None)
+    return found.answer
+
+
+async def hold_for(database: Database, worker_id: int, run: tuple[int, int], tables: Sequence[str]) -> str:
+    """Register tables for a run, given as (task, epoch); see `Coordinator.hold`."""
+    holding = database.write_one if database.dialect.tables.at_once else database.transact
+    if not await holding(lambda session: hold_tables(session, worker_id, [Hold(*run, tables)])):
+        raise ClaimLost(task_id=run[0], epoch=run[1], move="hold on tables")
+    return await installation_of(database)
+
+
+def _same_worker(known: Worker, facts: Mapping[str, Any]) -> Worker:
+    """Return the worker that a repeated call registered before; raise Conflict if the id belongs to another one."""
+    if all(getattr(known, name) == value for name, value in facts.items()) and known.status != WorkerStatus.STOPPED:
+        return known
+    cause = "it was registered before, and is over or is another one"
+    raise Conflict(what=f"Worker {known.id}", verb="registered", cause=cause, hint="Make a new id.")
 
 
 async def _compare(

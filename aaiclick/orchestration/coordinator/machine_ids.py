@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
-from aaiclick.ids import ROUND_TRIP_S_MAX, granted_until_ms, offer_grant, tell_time, use_slots_of
+from aaiclick.clock import SYSTEM_CLOCK
+from aaiclick.id_grants import Grant, lend_slot, wall_ms
+from aaiclick.ids import ROUND_TRIP_S_MAX, granted_until_ms, offer_grant, slots_directory, tell_time, use_slots_of
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.leases.machine_ids import WINDOW_MS, now_ms, take_window
 from aaiclick.orchestration.store.rejections import is_duplicate
@@ -42,17 +45,34 @@ async def provide_ids(database: Database) -> None:
         _asking = False
 
 
+async def lend_ids(database: Database, until_ms: int) -> tuple[int, Grant | None]:
+    """Return the time in milliseconds, and a window for a process elsewhere whose windows end at `until_ms`.
+
+    None: it has enough, or no machine id is free. With SQLite the window is one of a slot that no process holds.
+    """
+    file = sqlite_file(database.url)
+    moment_ms = wall_ms(SYSTEM_CLOCK) if file is not None else await database.read(now_ms)
+    if until_ms - moment_ms >= WINDOW_MS // 2:
+        return moment_ms, None
+    if file is not None:
+        return moment_ms, await asyncio.to_thread(lend_slot, slots_directory(file), moment_ms, WINDOW_MS)
+    return moment_ms, await _window(database)
+
+
 async def _take(database: Database) -> None:
+    grant = await _window(database)
+    if grant is not None:
+        offer_grant(grant)
+
+
+async def _window(database: Database) -> Grant | None:
     for attempt in range(1, TRIES + 1):
         try:
-            grant = await database.transact(take_window)
+            return await database.transact(take_window)
         except Exception as error:
             if attempt == TRIES or not is_duplicate(error):
                 raise
-        else:
-            if grant is not None:
-                offer_grant(grant)
-            return
+    raise AssertionError("the last try returns or raises")
 
 
 async def _learn_time(session: Session) -> int:

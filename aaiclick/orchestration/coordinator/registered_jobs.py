@@ -7,7 +7,9 @@ from typing import Any
 
 from aaiclick.errors import Conflict
 from aaiclick.orchestration.models import RegisteredJob
+from aaiclick.orchestration.rules.placement import lane_needs
 from aaiclick.orchestration.rules.validation import shorten
+from aaiclick.orchestration.store.claims.lanes import intern_lanes
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.rejections import is_duplicate
 from aaiclick.orchestration.store.schedules import registered_jobs as store
@@ -15,6 +17,7 @@ from aaiclick.orchestration.store.schedules import registered_jobs as store
 
 async def add_registered_job(database: Database, facts: Mapping[str, Any]) -> RegisteredJob:
     """Insert an entry. Raises Conflict if the name is taken."""
+    await _make_lanes(database, facts)
     try:
         return await database.transact(lambda session: store.add_registered_job(session, facts))
     except Exception as error:
@@ -23,13 +26,14 @@ async def add_registered_job(database: Database, facts: Mapping[str, Any]) -> Re
     raise Conflict(
         what=f"Registered job {shorten(facts['name'])}",
         verb="registered",
-        cause="there is one of that name",
+        cause="a registered job has that name already",
         hint="Change it with upsert_registered_job.",
     )
 
 
 async def upsert_registered_job(database: Database, facts: Mapping[str, Any]) -> RegisteredJob:
     """Insert an entry, or update the entry of that name with these facts. Without `enabled`, that stays as stored."""
+    await _make_lanes(database, facts)
     try:
         return await database.transact(lambda session: store.upsert_registered_job(session, facts))
     except Exception as error:
@@ -37,3 +41,10 @@ async def upsert_registered_job(database: Database, facts: Mapping[str, Any]) ->
             raise
     # another process has inserted it meanwhile
     return await database.transact(lambda session: store.upsert_registered_job(session, facts))
+
+
+async def _make_lanes(database: Database, facts: Mapping[str, Any]) -> None:
+    """Make the lanes of an entry's runs, so that firing it finds them."""
+    if facts.get("placement"):
+        needs = [lane_needs(facts["placement"], entrypoint) for entrypoint in ("", facts["entrypoint"])]
+        await database.transact(lambda session: intern_lanes(session, needs))

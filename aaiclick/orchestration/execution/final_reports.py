@@ -23,11 +23,11 @@ async def once(worker_id: int, verb: str, call: Callable[[], Awaitable[T]]) -> T
         async with asyncio.timeout(LAST_WORDS_S):
             return await call()
     except Exception as error:
-        log.warning("worker %s: cannot %s: %s; it leaves all the same", worker_id, verb, said(error))
+        log.warning("worker %s: cannot %s: %s; it ends nevertheless", worker_id, verb, said(error))
         return None
 
 
-async def end_tasks(*tasks: asyncio.Task[Any] | None) -> None:
+async def end_tasks(*tasks: asyncio.Future[Any] | None) -> None:
     """Cancel these tasks and wait until they have ended. Their errors are ignored."""
     going_on = [task for task in tasks if task is not None]
     for task in going_on:

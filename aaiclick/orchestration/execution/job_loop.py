@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import partial
 
 from aaiclick.orchestration.coordinator.contract import JobCoordinator
 from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.logs.run_logs import RunLog
+from aaiclick.orchestration.execution.logs.shipping import begin_shipment, sent
 from aaiclick.orchestration.execution.runs import output_capture
 from aaiclick.orchestration.execution.runs.current import Running, going_on
 from aaiclick.orchestration.execution.runs.recording import recorded
@@ -53,9 +53,11 @@ class HereExecutor:
         log = None
         if self._logs:
             output_capture.ensure()
-            log = RunLog(claim.task_id, claim.epoch)
+            log = RunLog(claim.task_id, claim.epoch, begin_shipment(claim))
             log.open()
-        return await recorded(claim, log, partial(self._run_here, claim, log, started))
+        with recorded(claim, log) as record:
+            report = record.told(await self._run_here(claim, log, started))
+        return await sent(log, report) if log is not None and log.shipment is not None else report
 
     async def _run_here(self, claim: Claim, log: RunLog | None, started: Started) -> Report:
         running = Running(claim, log, echoes=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from aaiclick.backoff import Backoff
 from aaiclick.clock import Clock
@@ -24,7 +25,8 @@ AT_ONCE = 500
 """The maximum number of reports in one call."""
 
 REPORT_S_MAX = 600.0
-"""The maximum timeout of a call. It starts at a session's length and doubles with each timeout."""
+"""The maximum timeout of a call. It starts at a session's length, which may be longer, and doubles with each
+timeout."""
 
 STUCK_SESSIONS = 10
 """A worker that cannot report for this many session lengths, although its heartbeats arrive, ends itself. Its claims
@@ -52,6 +54,9 @@ class ReportQueue:
         self._owed = asyncio.Event()
         self._promotion: asyncio.Task[None] | None = None
         self._promoting = Backoff(clock)
+        self._freeing = Backoff(clock)
+        self._frees_at = float("-inf")
+        """When tables of dead runs may be released again after a failure, by the monotonic clock."""
         self._promotes_at = float("inf")
         """When the scheduled promotion wakes, by the monotonic clock; -inf while it is working."""
 
@@ -82,18 +87,19 @@ class ReportQueue:
         """
         backoff, size, patience_s = Backoff(self.clock), AT_ONCE, self.session_s
         while True:
-            if not len(self):
-                self._owed.clear()
-                await self._owed.wait()
+            await self._until_due()
+            await self._let_go(sender()[0])
+            if not self._reports:
+                continue
             (session, holdings), batch, reports = sender(), self._reports[:size], self._reports
             try:
                 async with asyncio.timeout(patience_s):
-                    await self._let_go(session)
-                    receipt = await self.coordinator.report(session, batch) if batch else Receipt()
+                    receipt = await self.coordinator.report(session, batch)
             except Exception as error:
                 backoff.met(f"worker {session}: reporting", error, "trying again on another connection")
                 self._give_up_if_stuck(session, holdings)
-                patience_s = min(2 * patience_s, REPORT_S_MAX) if isinstance(error, TimeoutError) else patience_s
+                if isinstance(error, TimeoutError):
+                    patience_s = max(patience_s, min(2 * patience_s, REPORT_S_MAX))
                 size = max(1, len(batch) // 2)
                 if len(batch) == 1:  # let the others be sent first
                     reports.append(reports.pop(0))
@@ -120,11 +126,42 @@ class ReportQueue:
         if owed_s >= STUCK_SESSIONS * self.session_s and now - holdings.heard_at < self.session_s:
             raise WorkerStuck(worker_id=session, seconds=int(owed_s))
 
+    async def _until_due(self) -> None:
+        """Wait until there are reports, or dead runs whose release may be tried."""
+        while not self._reports:
+            left_s = self._frees_at - self.clock.monotonic()
+            if self._dead and left_s <= 0:
+                return
+            self._owed.clear()
+            if not self._dead:
+                await self._owed.wait()
+                continue
+            waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._owed.wait())]
+            waits.append(asyncio.create_task(self.clock.sleep(left_s)))
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for each in waits:
+                    each.cancel()
+
     async def _let_go(self, session: int) -> None:
-        if self._dead:
-            dead, told = self._dead, self._dead.copy()
-            await self.coordinator.let_go(session, told)
-            del dead[: len(told)]  # from the list that was sent: `empty` may have replaced it meanwhile
+        """Release the tables of dead runs. If that fails, it is tried again after a pause; reports do not wait for it.
+
+        They are of other runs: what is wrong with the one call need not be wrong with the other.
+        """
+        if not self._dead or self.clock.monotonic() < self._frees_at:
+            return
+        dead, told = self._dead, self._dead.copy()
+        try:
+            async with asyncio.timeout(self.session_s):
+                await self.coordinator.let_go(session, told)
+        except Exception as error:
+            self._freeing.met(f"worker {session}: releasing tables of stopped runs", error)
+            self._frees_at = self.clock.monotonic() + self._freeing.pause_s
+            return
+        self._freeing.over()
+        del dead[: len(told)]  # from the list that was sent: `empty` may have replaced it meanwhile
+        self._answered()
 
     def close(self) -> None:
         """Cancel the scheduled promotion, and leave it to the control loop."""
@@ -149,7 +186,7 @@ class ReportQueue:
                 async with asyncio.timeout(PROMOTE_S_MAX):
                     due_s = await self.coordinator.reconcile()
             except Exception as error:
-                self._promoting.met("promoting what is due", error, "whoever leads tries next")
+                self._promoting.met("promoting delayed tasks", error, "the leader promotes it later")
                 return
             self._promoting.over()
 
@@ -161,6 +198,6 @@ def say_refused(batch: Sequence[Report], receipt: Receipt) -> None:
     for run in dict.fromkeys((report.task_id, report.epoch) for report in batch):
         facts = about(task=run[0], epoch=run[1])
         if run in receipt.conflicts:
-            log.error("task %s (epoch %s): its run had told something else before, which stays", *run, extra=facts)
+            log.error("task %s (epoch %s): its run reported something else before, which counts", *run, extra=facts)
         elif run not in receipt.accepted:
             log.info("task %s (epoch %s): its result came too late", *run, extra=facts)

@@ -97,7 +97,7 @@ class RunningBodies:
             seconds = settings().cancel_grace_s + STOP_S
             _, left = await asyncio.wait(list(self._running.values()), timeout=seconds)
             if left:
-                log.warning("worker %s: bodies that do not end are left behind: %d", worker_id, len(left))
+                log.warning("worker %s: %d bodies did not end and are left running", worker_id, len(left))
 
     async def watch_forever(self, on_cut_off: Callable[[], None]) -> None:
         """At the cut-off, stop the runs that other workers may soon begin, and call `on_cut_off`.
@@ -112,6 +112,8 @@ class RunningBodies:
                 continue
             count = sum(self.stop(key) for key in list(self._watched))
             if count:
-                said = "the database has not answered for %.1f s: runs that others may begin soon are stopped: %d"
+                said = (
+                    "the database has not answered for %.1f s: runs that other workers may begin soon are stopped: %d"
+                )
                 log.warning(said, self.cutoff.silent_s(), count)
             on_cut_off()

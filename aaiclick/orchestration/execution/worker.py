@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from aaiclick.backoff import Backoff, insist
+from aaiclick.backoff import Backoff
 from aaiclick.clock import SYSTEM_CLOCK, Clock
 from aaiclick.config import settings
 from aaiclick.errors import SessionOver
@@ -24,16 +24,17 @@ from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.executors.contract import Executor
 from aaiclick.orchestration.execution.final_reports import LAST_WORDS_S, end_tasks, once
+from aaiclick.orchestration.execution.held_claims import held_claim
 from aaiclick.orchestration.execution.holdings import Holdings, Key
 from aaiclick.orchestration.execution.prefetch import WAIT_S_MAX, Prefetch
-from aaiclick.orchestration.execution.registration import register, renew
+from aaiclick.orchestration.execution.registration import SHUT_OUT, begin_session, renew
 from aaiclick.orchestration.execution.report_queue import ReportQueue, say_refused
 from aaiclick.orchestration.execution.running_bodies import RunningBodies
 from aaiclick.orchestration.execution.runs.run_services import WorkerServices
 from aaiclick.orchestration.execution.runs.run_spans import run_spans
 from aaiclick.orchestration.execution.starting import start_unless
 from aaiclick.orchestration.models import Claim, Orders, Report
-from aaiclick.orchestration.rules.lanes import PLAIN
+from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.telemetry.fields import about
 
 log = logging.getLogger("aaiclick")
@@ -58,12 +59,14 @@ class TaskWorker:
         *,
         concurrency: int,
         reserved_for: int = 0,
-        lanes: Sequence[int] = (PLAIN,),
+        lanes: Sequence[int] | None = None,
         name: str | None = None,
+        node: NodeDescription | None = None,
         max_tasks: int | None = None,
         grace_s: float = 30.0,
         clock: Clock = SYSTEM_CLOCK,
         session: int | None = None,
+        hold_s: float = 0.0,
     ) -> None:
         self.coordinator = coordinator
         self.executor = executor
@@ -71,8 +74,9 @@ class TaskWorker:
         self.reserved_for = reserved_for
         """Claim only tasks that are reserved for this worker id; 0 for tasks that are not reserved."""
         self.lanes = lanes
-        """The lanes from which it claims, in this order."""
-        self.name = name
+        """The lanes from which it claims, in this order; None for all that its node may serve."""
+        self.hold_s = hold_s  # for how long a server may hold a claim; 0: ask again and again instead
+        self.name, self.node = name, node
         self.grace_s = grace_s
         self.clock = clock
         self.id = session or 0
@@ -97,9 +101,12 @@ class TaskWorker:
             self._report_queue.on_answer = self._spans.reported
         self._wake = asyncio.Event()
         self._freed = asyncio.Event()
+        self._recalled = asyncio.Event()  # a claim that is held has to be answered now
         self._leaving = asyncio.Event()
         self._hurry = asyncio.Event()
         self._renewing: asyncio.Task[None] | None = None
+        self._makes_room = False
+        """Whether a run has ended of a task that needed something: others of its lane may be allowed now."""
 
     # ------------------------------------------------------------ lifecycle
 
@@ -138,20 +145,18 @@ class TaskWorker:
             self.executor.kill()
             self._hurry.set()
         self._leaving.set()
+        self._recalled.set()
 
     def wake(self) -> None:
         """Claim now: there may be work."""
         self._wake.set()
 
     async def _begin_session(self) -> None:
-        begun = bool(self.id)  # by the caller that passed `session`
-        if begun and not self.reserved_for:
-            begun = await insist(
-                "renewing the session", lambda: renew(self.coordinator, self.cutoff, self.id), self.clock
-            )
-        if not begun:
-            asked = partial(register, self.coordinator, self.cutoff, self.name, self.concurrency)
-            self.id = await insist("registering", asked, self.clock)
+        session = self.id  # of the caller that passed `session`
+        if not (session and self.reserved_for):
+            asked = partial(begin_session, self.coordinator, self.cutoff, self.name, self.concurrency, self.node)
+            self.id = await asked(session, self.clock)
+        if self.id != session:
             self.holdings, self._call = Holdings(), 0
         await self.on_session(self)
 
@@ -202,6 +207,8 @@ class TaskWorker:
         pause_s = POLL_S_MIN
         backoff = Backoff(self.clock)
         while not self._leaving.is_set():
+            if self._renewing is not None and self._renewing.done():
+                self._renewing.result()  # raises if the worker was shut out
             room = self._room()
             if not room and not (self.id and self.cutoff.is_asking()):
                 if self._left == 0 and not self._bodies:
@@ -216,7 +223,7 @@ class TaskWorker:
                 pause_s = POLL_S_MIN
                 await asyncio.sleep(0)
                 continue
-            pause_s = POLL_S_MIN if claims else min(pause_s * 2, POLL_S_MAX)
+            pause_s = POLL_S_MIN if claims or self.hold_s else min(pause_s * 2, POLL_S_MAX)
             if self._leaving.is_set():
                 return
             with suppress(TimeoutError):
@@ -253,22 +260,20 @@ class TaskWorker:
         If there is no answer, the call is noted as answered with nothing: the next heartbeat releases its claims.
         """
         session, holdings, self._call = self.id, self.holdings, self._call + 1
+        asked = partial(self.coordinator.claim, session, limit=room, call=self._call, lanes=self.lanes)
+        asked = partial(asked, reserved_for=self.reserved_for, begins=self._bodies.free)
         asked_ns = time.time_ns()  # wall clock, for the trace
         try:
             async with asyncio.timeout(CLAIM_S_MAX):
-                claims = await self.coordinator.claim(
-                    session,
-                    limit=room,
-                    reserved_for=self.reserved_for,
-                    lanes=self.lanes,
-                    call=self._call,
-                    begins=self._bodies.free,
-                )
+                is_over = lambda: self._leaving.is_set() or session != self.id  # noqa: E731
+                claims = await held_claim(asked, self.hold_s if room else 0.0, self._recalled, is_over)
         except SessionOver as over:
             holdings.answered(self._call, (), self.clock.monotonic())
             await self._doubt(session, over, backoff)
             return ()
         except Exception as error:
+            if isinstance(error, SHUT_OUT):
+                raise
             holdings.answered(self._call, (), self.clock.monotonic())
             backoff.met(f"worker {session}: claiming", error)
             return ()
@@ -328,6 +333,7 @@ class TaskWorker:
         """Handle the end of a body. A run that this worker stopped has no report; only its tables are freed."""
         now = self.clock.monotonic()
         self._prefetch.learn(now - began)
+        self._makes_room |= bool(claim.lane)
         report = self._bodies.take_report(claim, run)
         if self._spans is not None:
             self._spans.ended(claim, report)
@@ -344,6 +350,9 @@ class TaskWorker:
 
     def _told(self) -> None:
         self._freed.set()
+        if self._makes_room:
+            self._makes_room = False
+            self._wake.set()
         self.on_reported()
 
     # ------------------------------------------------------------ orders
@@ -373,16 +382,17 @@ class TaskWorker:
             self._bodies.stop_all()
             return
         count = len(self._bodies)
-        log.warning("worker %s: its session has ended; it kills its %d runs and begins anew", self.id, count)
+        log.warning("worker %s: its session has ended; it kills its %d runs and registers again", self.id, count)
         self.id = 0
+        self._recalled.set()
         self._prefetch.disperse()
         self._report_queue.empty()
         self._renewing = asyncio.create_task(self._renew())
+        self._renewing.add_done_callback(lambda _: self._freed.set())
 
     async def _renew(self) -> None:
         await self._bodies.end_all(self.id)
         await self._begin_session()
-        self._freed.set()
 
 
 async def _nothing(worker: TaskWorker) -> None:

@@ -20,10 +20,12 @@ from aaiclick.orchestration.control.table_dropper import TableDropper
 from aaiclick.orchestration.coordinator.contract import JobCoordinator
 from aaiclick.orchestration.decorators import JobFactory
 from aaiclick.orchestration.execution.job_loop import JobLoop
+from aaiclick.orchestration.execution.logs.shipping import shipping
 from aaiclick.orchestration.execution.progress_line import ProgressLine
 from aaiclick.orchestration.execution.runs.failures import describe
 from aaiclick.orchestration.execution.runs.runner import run_claim
 from aaiclick.orchestration.factories import submit_job
+from aaiclick.orchestration.launchers.log_sending import log_target
 from aaiclick.orchestration.launchers.service_thread import Service
 from aaiclick.orchestration.models import Claim, Job
 from aaiclick.orchestration.rules.naming.script_names import running_here
@@ -73,10 +75,10 @@ async def _test(
     worker = await coordinator.register(hostname=host, pid=pid, name="job_test", concurrency=slots)
     try:
         job_id = await _reserve(coordinator, worker.id, job, args, kwargs)
-        async with kept_open():
+        async with kept_open(), shipping(log_target()):
             ended = await _run(coordinator, worker.id, job_id, debugger)
             async with connected() as database:
-                with Backoff().told("dropping tables", "whoever leads drops them", of=AaiclickError):
+                with Backoff().told("dropping tables", "the leader drops them later", of=AaiclickError):
                     await TableDropper(database).drop_unneeded()
         return job.update(ended) if isinstance(job, Job) else ended
     finally:
@@ -95,13 +97,13 @@ async def _reserve(
         return stored.id
     if not isinstance(job, Job):
         raise InputError(
-            field="job_test", value=shorten(job), rule="it takes a Job, or a function marked @job", hint=""
+            field="job_test", value=shorten(job), rule="it must be a Job, or a function marked @job", hint=""
         )
     if args or kwargs:
         raise InputError(
             field="job_test",
             value=f"arguments for {job.name!r}",
-            rule="the job has been submitted with its own",
+            rule="the job was submitted with its own arguments",
             hint="",
         )
     if await coordinator.job(job.id) is None:

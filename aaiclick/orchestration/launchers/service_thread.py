@@ -6,22 +6,24 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aaiclick.backoff import Backoff
 from aaiclick.config import settings
 from aaiclick.ids import new_id
-from aaiclick.orchestration.connections import connected, coordinated
-from aaiclick.orchestration.control.control_loop import Control
+from aaiclick.orchestration.connections import connected, employed
 from aaiclick.orchestration.coordinator.contract import Coordinator
 from aaiclick.orchestration.execution.heartbeat import Heartbeat
 from aaiclick.orchestration.execution.id_supply import keep_ids
 from aaiclick.orchestration.execution.worker import TaskWorker
+from aaiclick.orchestration.log_stores.opening import log_store
 from aaiclick.orchestration.models import Orders
-from aaiclick.orchestration.store.database import Database
 from aaiclick.telemetry.fields import bound
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.store.database import Database
 
 log = logging.getLogger("aaiclick")
 
@@ -61,7 +63,7 @@ class Service:
             async with asyncio.timeout(GOODBYE_S):
                 await self._ended.wait()
         except TimeoutError:  # it is a daemon thread: it ends with the process
-            log.warning("the thread that beats for the worker does not end: the database does not answer")
+            log.warning("the heartbeat thread of the worker does not end: the database does not answer")
 
     def ask(self) -> None:
         """Send a heartbeat now: a hint says that there may be orders."""
@@ -85,7 +87,7 @@ class Service:
             with bound(worker=lambda: self._worker_id or None):
                 asyncio.run(self._live())
         except Exception:
-            log.exception("the thread that beats for the worker has failed")
+            log.exception("the heartbeat thread of the worker has failed")
         finally:
             self._up.set()
             with suppress(RuntimeError):
@@ -99,19 +101,19 @@ class Service:
         self._up.set()
         while not self._stopped.is_set():
             try:
-                async with connected() as database, coordinated() as coordinator:
+                async with connected() if self.control else nullcontext() as database, employed() as coordinator:
                     backoff.over()
                     await self._serve(database, coordinator)
             except Exception as error:
-                backoff.met("connecting the thread that beats for the worker", error)
+                backoff.met("connecting the heartbeat thread of the worker", error)
                 await self._pause(RETRY_S)
 
-    async def _serve(self, database: Database, coordinator: Coordinator) -> None:
+    async def _serve(self, database: Database | None, coordinator: Coordinator) -> None:
         tasks: list[asyncio.Task[Any]] = [
             asyncio.create_task(self._stopped.wait()),
             asyncio.create_task(keep_ids(coordinator)),
         ]
-        if self.control:
+        if database is not None:
             tasks.append(asyncio.create_task(self._control(database)))
         if self.worker is not None:
             tasks.append(asyncio.create_task(self._beat_forever(self.worker, coordinator)))
@@ -126,11 +128,13 @@ class Service:
 
     async def _control(self, database: Database) -> None:
         """Run the control loop under the worker's id, so that the leader can be found in the list of workers."""
+        from aaiclick.orchestration.control.control_loop import Control  # here: a worker on a server loads no store
+
         if self.worker is not None:
             await self._begun.wait()
         holder = self._worker_id or new_id()
         with bound(control=holder):
-            control = Control(database, holder, session_s=settings().session_s, log_dir=settings().log_dir)
+            control = Control(database, holder, session_s=settings().session_s, logs=log_store())
             await control.run()
 
     async def _beat_forever(self, worker: TaskWorker, coordinator: Coordinator) -> None:

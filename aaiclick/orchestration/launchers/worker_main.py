@@ -14,14 +14,20 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from aaiclick.backoff import Backoff
 from aaiclick.config import settings
 from aaiclick.data.clients.opening import kept_open
-from aaiclick.errors import InputError
-from aaiclick.orchestration.connections import connected, coordinated
+from aaiclick.errors import AaiclickError, InputError
+from aaiclick.orchestration.connections import connected, employed
 from aaiclick.orchestration.coordinator.contract import Coordinator
+from aaiclick.orchestration.coordinator.http.protocol import HELD_S_MAX
 from aaiclick.orchestration.execution.executors.contract import Executor
+from aaiclick.orchestration.execution.logs.shipping import shipping
 from aaiclick.orchestration.execution.worker import TaskWorker
+from aaiclick.orchestration.launchers.log_sending import log_target
+from aaiclick.orchestration.launchers.node_discovery import describe_node
 from aaiclick.orchestration.launchers.service_thread import Service
+from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.rules.naming.hints import ORDERS, READY
 from aaiclick.orchestration.rules.validation import check_name, shorten
 from aaiclick.telemetry.fields import bound
@@ -46,17 +52,19 @@ async def worker_main_loop(
     name: str | None = None,
     control: bool = True,
     app_dir: str | None = None,
+    node: NodeDescription | None = None,
     begun: Callable[[], None] = lambda: None,
 ) -> None:
     """Claim and run tasks until a signal, an order or `max_tasks` ends the worker.
 
-    `worker_id` is a session that was begun before; with None a new one begins. `begun` is called once the database has
-    been reached.
+    `worker_id` is a session that was begun before; with None a new one begins. `node` describes this machine; with None
+    what it has is found out. `begun` is called once the database has been reached.
     """
     slots = check_concurrency(concurrency, executor)
     runs = _executor(executor, slots, app_dir)
     most, label = _check_count(max_tasks, "max_tasks"), _check_label(name)
-    await _work(runs, worker_id, slots, most, label, control=control, begun=begun)
+    described = describe_node() if node is None else node
+    await _work(runs, worker_id, slots, most, label, described, control=control, begun=begun)
 
 
 def _executor(executor: str, slots: int, app_dir: str | None) -> Executor:
@@ -75,6 +83,7 @@ async def _work(
     slots: int,
     max_tasks: int | None,
     name: str | None,
+    node: NodeDescription,
     *,
     control: bool,
     begun: Callable[[], None],
@@ -83,19 +92,21 @@ async def _work(
         rare_collections(),
         ExitStack() as last,
     ):  # signals are handled to the very end: a second one may arrive while connections are being closed
-        async with kept_open(), coordinated() as coordinator:
+        async with kept_open(), employed(node) as coordinator, shipping(log_target()):
             begun()
             worker = TaskWorker(
                 coordinator,
                 executor,
                 concurrency=slots,
                 name=name,
+                node=node,
                 max_tasks=max_tasks,
                 grace_s=settings().shutdown_grace_s,
                 session=worker_id,
+                hold_s=HELD_S_MAX if settings().coordinator_urls else 0.0,
             )
             last.enter_context(stopped_by_signals(worker))
-            async with Service(worker, control=control) as service:
+            async with Service(worker, control=control and not settings().coordinator_urls) as service:
                 hearing = asyncio.create_task(_hear(coordinator, worker, service))
                 try:
                     with bound(worker=lambda: worker.id or None):
@@ -123,8 +134,15 @@ def rare_collections() -> Iterator[None]:
 
 async def _hear(coordinator: Coordinator, worker: TaskWorker, service: Service) -> None:
     """Pass hints on to the worker and its heartbeat. Lost hints do no harm, since both also poll."""
+    backoff = Backoff()
     while True:
-        hints = await coordinator.wait_for_hints(HEAR_S)
+        try:
+            hints = await coordinator.wait_for_hints(HEAR_S)
+        except AaiclickError as error:  # of a server; a database's coordinator raises none
+            backoff.met(f"worker {worker.id}: hearing hints", error)
+            await asyncio.sleep(backoff.pause_s)
+            continue
+        backoff.over()
         if READY in hints:
             worker.wake()
         if ORDERS in hints:
@@ -188,20 +206,22 @@ def check_concurrency(concurrency: int | None, executor: str) -> int:
     """
     if executor not in EXECUTORS:
         hint = "process keeps tasks apart from the worker; inline is for short tasks that you trust."
-        raise InputError(field="executor", value=shorten(executor), rule=f"one of {', '.join(EXECUTORS)}", hint=hint)
+        raise InputError(
+            field="executor", value=shorten(executor), rule=f"it must be one of {', '.join(EXECUTORS)}", hint=hint
+        )
     if concurrency is None:
         return INLINE_CONCURRENCY if executor == "inline" else os.cpu_count() or 1
     found = _check_count(concurrency, "concurrency")
     assert found is not None
     if found > CONCURRENCY_MAX:
-        rule = f"a whole number from 1 to {CONCURRENCY_MAX}"
+        rule = f"it must be a whole number from 1 to {CONCURRENCY_MAX}"
         raise InputError(field="concurrency", value=shorten(concurrency), rule=rule, hint="")
     return found
 
 
 def _check_count(value: int | None, field: str) -> int | None:
     if value is not None and (type(value) is not int or value < 1):
-        raise InputError(field=field, value=shorten(value), rule="a whole number above 0", hint="")
+        raise InputError(field=field, value=shorten(value), rule="it must be a whole number above 0", hint="")
     return value
 
 

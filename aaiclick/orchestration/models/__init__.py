@@ -1,5 +1,6 @@
 """The objects that users get and pass: jobs, tasks, groups, and rows about them. No database library is imported."""
 
+from aaiclick.orchestration.models.cached import CacheAnswer, CacheEntry, CacheKey
 from aaiclick.orchestration.models.claim import Claim, Done, Failure, Held, Orders, Receipt, Report, Stop
 from aaiclick.orchestration.models.group import Group
 from aaiclick.orchestration.models.job import Job
@@ -9,6 +10,9 @@ from aaiclick.orchestration.rules.states import JobStatus, PreservationMode, Run
 
 __all__ = [
     "Backfill",
+    "CacheAnswer",
+    "CacheEntry",
+    "CacheKey",
     "Claim",
     "Dependency",
     "Done",

@@ -27,6 +27,10 @@ class NewTask(NamedTuple):
     retry_policy: str | None
     stop_when_cut_off: bool = True
     when: str = "all_completed"
+    needs: str = ""
+    lane: int = 0
+    """Set by whoever stores it."""
+    cache_policy: str | None = None
 
 
 class NewGroup(NamedTuple):
@@ -37,6 +41,9 @@ class NewGroup(NamedTuple):
     parent_group_id: int | None
     output_task_id: int | None
     when: str = "all_completed"
+    needs: str = ""
+    lane: int = 0
+    """Set by whoever stores it."""
 
 
 class NewEdge(NamedTuple):
@@ -113,7 +120,8 @@ def revived(
 
 def new_group(group: Group, group_id: int | None) -> NewGroup:
     """Convert a group to plain data; if it has no parent group, it joins `group_id`."""
-    return NewGroup(group.id, group.name, group.parent_group_id or group_id, group.output_task_id, group.when)
+    around = group.parent_group_id or group_id
+    return NewGroup(group.id, group.name, around, group.output_task_id, group.when, group.needs)
 
 
 def new_edges(submission: Submission) -> list[NewEdge]:
@@ -136,6 +144,9 @@ def new_task(task: Task, group_id: int | None) -> NewTask:
         task.retry.to_json(),
         task.stop_when_cut_off,
         task.when,
+        task.needs,
+        task.lane,
+        task.cache_policy,
     )
 
 

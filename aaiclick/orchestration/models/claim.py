@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from aaiclick.orchestration.models.cached import CacheKey
 from aaiclick.orchestration.models.children import Children
+from aaiclick.orchestration.rules.naming.executor_names import executor_of
 
 
 @dataclass(slots=True)
@@ -35,10 +37,14 @@ class Claim:
     """How often the task was cleared."""
     stop_when_cut_off: bool = True
     """Whether the body must be stopped if the worker is cut off from the database, before another run can begin."""
+    cache_policy: str | None = None
+    """The options `cache` and `idempotency_key` that were given with the call; None: those of the function count."""
     registered: bool = False
     """Whether the first table of the run is registered already; the claim does so for tasks that are given tables."""
     installation: str = ""
     """The name of the installation, which is written into the comments of its tables in ClickHouse."""
+    lane: int = 0
+    """What the task needs of whoever runs it; 0 is nothing."""
 
     @property
     def id(self) -> int:
@@ -52,6 +58,11 @@ class Claim:
         return found
 
     @property
+    def executor(self) -> str:
+        """The executor of the task's body; `python` calls a function."""
+        return executor_of(self.entrypoint)
+
+    @property
     def run_epoch(self) -> int:
         """Older name of `epoch`."""
         return self.epoch
@@ -62,7 +73,7 @@ class Claim:
         return f"{self.task_id}-{self.generation}"
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)  # not frozen: each run makes one, which would take four times as long
 class Done:
     """The report of a run that succeeded: its encoded result, and the tasks and groups it made.
 
@@ -78,13 +89,16 @@ class Done:
     holds: bool = False
     made: tuple[str, ...] | None = None
     unmet: tuple[tuple[str, str], ...] = ()
+    remember: CacheKey | None = None
+    """The key under which the result is to be remembered."""
 
 
 @dataclass(slots=True, frozen=True)
 class Failure:
     """The report of a run that failed. `error_types`: names of the exception's classes, for the retry policy.
 
-    `crashed`: the process of the run died, which is counted apart from failures. `holds`, `made`, `unmet`: see Done.
+    `crashed`: the process of the run died, which is counted apart from failures. `skipped`: the body said that there is
+    nothing to do, which is no failure of the task. `holds`, `made`, `unmet`: see Done.
     """
 
     task_id: int
@@ -98,6 +112,7 @@ class Failure:
     holds: bool = False
     made: tuple[str, ...] | None = None
     unmet: tuple[tuple[str, str], ...] = ()
+    skipped: bool = False
 
 
 Report = Done | Failure

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from aaiclick.errors import CircularDependencyError, Conflict
 from aaiclick.orchestration.models.front_door import ask, front_door
 from aaiclick.orchestration.models.node import Node, current_group, register_group
+from aaiclick.orchestration.rules.placement import Placement
 from aaiclick.orchestration.rules.triggers import Trigger, When
 from aaiclick.orchestration.rules.type_variables import AnyValue
 from aaiclick.orchestration.rules.validation import check_name
@@ -29,6 +30,7 @@ _READ = (
     "unended_count",
     "awaited_count",
     "amiss",
+    "lane",
 )
 
 _left: ContextVar[tuple[Group | None, ...]] = ContextVar("aaiclick_left_groups", default=())
@@ -49,6 +51,7 @@ class Group(Node, AnyValue):
         "depth",
         "dependents_count",
         "failed_count",
+        "lane",
         "members",
         "open_count",
         "output_task_id",
@@ -59,20 +62,28 @@ class Group(Node, AnyValue):
     kind: ClassVar[str] = "group"
     group_field: ClassVar[str] = "parent_group_id"
 
-    def __init__(self, name: str, *, parent_group_id: int | None = None, when: Trigger = When.ALL_COMPLETED) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        parent_group_id: int | None = None,
+        when: Trigger = When.ALL_COMPLETED,
+        placement: Placement | None = None,
+    ) -> None:
+        """Make a group in memory. `placement` is where the tasks in it may run; they may say more."""
         self.members: list[Node] = []
         self._read = False
         self._fresh()
         self.created_at: datetime | None = None
         self.output_task_id: int | None = None
         self.parent_task_id: int | None = None
-        self._begin(check_name(name, "Group name"), parent_group_id, when)
+        self._begin(check_name(name, "Group name"), parent_group_id, when, placement)
         register_group(self)
 
     def _fresh(self) -> None:
         """Set the counters of a group that has not been stored."""
         self.depth = self.unmet_count = self.open_count = self.failed_count = self.dependents_count = 0
-        self.unended_count = self.awaited_count = 0
+        self.unended_count = self.awaited_count = self.lane = 0
         self.amiss = False
 
     @classmethod
@@ -101,7 +112,7 @@ class Group(Node, AnyValue):
         group.created_at = None
         group.id, group.name, group.job_id, group._group_id = new.id, new.name, None, new.parent_group_id
         group.output_task_id, group.parent_task_id = new.output_task_id, parent_task_id
-        group.when = When(new.when)
+        group.when, group.needs, group.lane = When(new.when), new.needs, new.lane
         return group
 
     @property
@@ -119,7 +130,7 @@ class Group(Node, AnyValue):
     @output.setter
     def output(self, task: Any) -> None:
         if self.applied:
-            hint = "Say what its output is before it is applied."
+            hint = "Set its output before it is applied."
             raise Conflict(what=str(self), verb="given an output", cause="it is stored already", hint=hint)
         self.output_task_id = task.id
 
@@ -158,11 +169,6 @@ class Group(Node, AnyValue):
         if self.applied and (self._read or not self.members):
             return [*front_door(load)(self.id), *(node for node in known if not node.applied)]
         return list(known)
-
-    @property
-    def description(self) -> str:
-        """Older name of `name`."""
-        return self.name
 
     def __enter__(self) -> Group:
         _left.set((*_left.get(), current_group.get()))

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic
 
 from aaiclick.orchestration.models.front_door import front_door
+from aaiclick.orchestration.rules.cache_policies import CacheMode
 from aaiclick.orchestration.rules.states import JobStatus, PreservationMode, RunType
 from aaiclick.orchestration.rules.type_variables import Given
 
@@ -49,6 +50,11 @@ class Job(Generic[Given]):
     arguments: dict[str, Any] | None = None
     """The arguments of the workflow for display: shortened, secrets masked."""
     skipped_tasks: int = 0
+    lane: int = 0
+    """What all of its tasks need of whoever runs them."""
+    needs: str = field(default="", repr=False)
+    """The same as it was said of a new job; `rules/placement` has the form."""
+    cache_mode: CacheMode = CacheMode.USE
     _tasks: list[Task] | None = field(default=None, repr=False)
     _groups: list[Group] | None = field(default=None, repr=False)
 
@@ -60,6 +66,7 @@ class Job(Generic[Given]):
         facts["arguments"] = None if facts["arguments"] is None else json.loads(facts["arguments"])
         facts["status"] = JobStatus(facts["status"])
         facts["run_type"] = RunType(facts["run_type"])
+        facts["cache_mode"] = CacheMode(facts["cache_mode"])
         facts["preservation_mode"] = PreservationMode(facts["preservation_mode"])
         return cls(**facts)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from aaiclick.errors import CircularDependencyError, Conflict
 from aaiclick.ids import new_id
 from aaiclick.orchestration.models.front_door import ask
+from aaiclick.orchestration.rules.placement import Placement, needs_of
 from aaiclick.orchestration.rules.triggers import When, check_when
 from aaiclick.orchestration.rules.validation import check_id
 
@@ -41,7 +42,19 @@ class Edge:
 class Node:
     """A task or a group: a node of the graph of a job."""
 
-    __slots__ = ("__weakref__", "_group", "_group_id", "_in", "_out", "applied", "id", "job_id", "name", "when")
+    __slots__ = (
+        "__weakref__",
+        "_group",
+        "_group_id",
+        "_in",
+        "_out",
+        "applied",
+        "id",
+        "job_id",
+        "name",
+        "needs",
+        "when",
+    )
     kind: ClassVar[str]
     group_field: ClassVar[str]
 
@@ -50,11 +63,13 @@ class Node:
     job_id: int | None
     when: When
     """The trigger rule: how the nodes it waits for have to end."""
+    needs: str
+    """What its tasks need of whoever runs them, as it was said of this node; `rules/placement` has the form."""
     _group: Group | None
     """The enclosing group, if it is in memory."""
 
-    def _begin(self, name: str, group_id: int | None, when: str) -> None:
-        self.when = check_when(when)
+    def _begin(self, name: str, group_id: int | None, when: str, placement: Placement | None) -> None:
+        self.when, self.needs = check_when(when), needs_of(placement)
         self.id = new_id()
         self.name = name
         self.job_id = None
@@ -74,6 +89,7 @@ class Node:
         """Set the fields of an instance made without `__init__`: one read from the database or sent from elsewhere."""
         self.applied = True
         self.when = When.ALL_COMPLETED
+        self.needs = ""
         self._in = self._out = None
         self._group = None
 
@@ -82,7 +98,7 @@ class Node:
         if group_id is not None:
             check_id(group_id, self.group_field)
         if self.applied and group_id != self._group_id:
-            hint = "Say where it belongs before it is applied."
+            hint = "Set its group before it is applied."
             raise Conflict(what=str(self), verb="moved to another group", cause="it is stored already", hint=hint)
         if group is None and group_id is not None:
             group = _groups_in_memory.get(group_id)
@@ -103,6 +119,11 @@ class Node:
         """The job, read from the database at each call; None if this node is not applied yet."""
         job: Job | None = None if self.job_id is None else ask("get_job", self.job_id)
         return job
+
+    @property
+    def description(self) -> str:
+        """Older name of `name`."""
+        return self.name
 
     # ------------------------------------------------------------ dependencies
 

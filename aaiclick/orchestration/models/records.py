@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -34,6 +35,7 @@ class Run(_Row):
     error: str | None
     traceback: str | None
     log_path: str | None
+    generation: int
 
 
 @dataclass(slots=True, frozen=True)
@@ -80,6 +82,10 @@ class Worker:
     concurrency: int = 0
     unreported_s: int = 0
     """The age of its oldest unreported result at its last heartbeat, in seconds."""
+    node_id: int | None = None
+    """The machine that it runs on, if it told."""
+    cordoned: bool = False
+    """Whether it is given no tasks, as its node is cordoned."""
 
     @classmethod
     def from_row(cls, row: Any) -> Worker:
@@ -114,6 +120,8 @@ class RegisteredJob(_Row):
     fail_fast: bool
     keep_last: int | None
     """How many of its ended runs are kept, whatever their age; all others are removed. None: they are kept by age."""
+    placement: dict[str, Any] | None
+    """Where the tasks of its runs may run, unless they say otherwise."""
 
     @property
     def time_names(self) -> list[str]:
@@ -127,6 +135,7 @@ class RegisteredJob(_Row):
         facts["default_kwargs"] = decode_kwargs(facts["default_kwargs"], importing=False)
         facts["missed_runs"] = MissedRuns(facts["missed_runs"])
         facts["overlap"] = Overlap(facts["overlap"])
+        facts["placement"] = None if facts["placement"] is None else json.loads(facts["placement"])
         return cls(**facts)
 
 

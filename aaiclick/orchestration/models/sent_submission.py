@@ -18,6 +18,7 @@ from aaiclick.orchestration.models.children import (
 )
 from aaiclick.orchestration.models.job import Job
 from aaiclick.orchestration.models.submission import Submission
+from aaiclick.orchestration.rules.cache_policies import CacheMode
 from aaiclick.orchestration.rules.states import PreservationMode, RunType
 
 
@@ -39,6 +40,8 @@ class NewJob(NamedTuple):
     scheduled_at: datetime | None
     backfill_id: int | None
     arguments_json: str | None
+    needs: str = ""
+    cache_mode: CacheMode = CacheMode.USE
 
     @classmethod
     def of(cls, job: Job) -> NewJob:

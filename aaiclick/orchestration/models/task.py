@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 from aaiclick.config import settings
 from aaiclick.errors import InputError
 from aaiclick.orchestration.models.group import Group
+from aaiclick.orchestration.models.lease_fields import LeaseFields
 from aaiclick.orchestration.models.node import Node
+from aaiclick.orchestration.rules.cache_policies import CacheOption, Key, Remembering, cache_of
 from aaiclick.orchestration.rules.lanes import PLAIN
+from aaiclick.orchestration.rules.naming.executor_names import executor_of, last_name
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import carried, named
+from aaiclick.orchestration.rules.placement import Placement
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.rules.triggers import Trigger, When
@@ -38,6 +42,8 @@ _STORED = (
     "parent_task_id",
     "parent_epoch",
     "cause_id",
+    "cache_outcome",
+    "cached_from_id",
 )
 _COUNTED = (
     "epoch",
@@ -53,17 +59,17 @@ ENTRYPOINT_LENGTH_MAX = 500
 RETRY_POLICY_LENGTH_MAX = 2000
 _GIVEN = (
     *("entrypoint", "kwargs_json", "needs_inputs", "critical", "priority", "reserved_for", "lane", "timeout_s"),
-    "stop_when_cut_off",
+    *("stop_when_cut_off", "cache_policy"),
 )
 _QUEUED = ("priority", "reserved_for", "lane")
 """The fields that determine a ready task's place in the queue."""
 _FRESH = tuple((field, None) for field in _STORED) + tuple((field, 0) for field in _COUNTED)
 
 
-class Task(Node, Generic[Given]):
+class Task(LeaseFields, Node, Generic[Given]):
     """One unit of work. It has an id from the start, and is stored by `apply` or together with its job."""
 
-    __slots__ = (*_STORED, *_COUNTED, *_GIVEN, "_data", "amiss", "gated", "function", "kept", "retry", "status")
+    __slots__ = (*_STORED, *_COUNTED, *_GIVEN, "_data", "_key", "amiss", "gated", "function", "kept", "retry", "status")
     kind: ClassVar[str] = "task"
     group_field: ClassVar[str] = "group_id"
 
@@ -79,6 +85,8 @@ class Task(Node, Generic[Given]):
     parent_task_id: int | None
     parent_epoch: int | None
     cause_id: int | None
+    cache_outcome: str | None
+    cached_from_id: int | None
     epoch: int
     attempt: int
     crash_count: int
@@ -102,8 +110,11 @@ class Task(Node, Generic[Given]):
         critical: bool = True,
         stop_when_cut_off: bool = True,
         when: Trigger = When.ALL_COMPLETED,
+        placement: Placement | None = None,
         references: bool = True,
         chosen: bool = False,
+        cache: CacheOption = None,
+        idempotency_key: Key | None = None,
     ) -> None:
         """Make a task in memory; it joins the group and the collector of the surrounding block.
 
@@ -125,16 +136,18 @@ class Task(Node, Generic[Given]):
         self.critical, self.priority = _flag(critical, "critical"), _whole(priority)
         self.reserved_for, self.lane = 0, PLAIN
         self.stop_when_cut_off = _flag(stop_when_cut_off, "stop_when_cut_off")
+        self.cache_policy = _remembering(cache, idempotency_key)
         self.timeout_s = _seconds(timeout_s)
         self.retry = _policy(retry, max_retries)
         self._fresh()
-        self._begin(check_name(name or entrypoint.rpartition(".")[2], "Task name"), group_id, when)
+        self._begin(check_name(name or last_name(entrypoint), "Task name"), group_id, when, placement)
         for node in upstream:
             self.depends_on(node)
 
     def _fresh(self) -> None:
         """Set the fields of a task that has not been stored."""
         self.function: Any = None
+        self._key: str | None = None
         self.status = TaskStatus.PENDING
         self.gated = self.kept = self.amiss = False
         for field, value in _FRESH:
@@ -150,9 +163,9 @@ class Task(Node, Generic[Given]):
         task.id, task.name, task.job_id, task._group_id = new.id, new.name, None, new.group_id
         task.entrypoint, task.kwargs_json, task.needs_inputs = new.entrypoint, new.kwargs_json, new.needs_inputs
         task.critical, task.priority, task.timeout_s = new.critical, new.priority, new.timeout_s
-        task.reserved_for, task.lane = 0, PLAIN
+        task.reserved_for, task.lane, task.needs = 0, new.lane, new.needs
         task.retry = RetryPolicy.from_json(new.retry_policy)
-        task.stop_when_cut_off = new.stop_when_cut_off
+        task.stop_when_cut_off, task.cache_policy = new.stop_when_cut_off, new.cache_policy
         task.when = When(new.when)
         task.parent_task_id, task.parent_epoch = parent_task_id, parent_epoch
         return task
@@ -168,6 +181,7 @@ class Task(Node, Generic[Given]):
         task.kwargs_json, task.result_json, task.timeout_s = row.kwargs, row.result, row.timeout_s
         task.status, task.gated, task.function = TaskStatus(row.status), row.gated, None
         task.kept, task.amiss, task.stop_when_cut_off = row.kept, row.amiss, row.stop_when_cut_off
+        task.cache_policy, task._key = row.cache_policy, row.idempotency_key
         task.when = When(row.trigger_rule)
         task.retry = RetryPolicy.from_json(row.retry_policy)
         return task
@@ -181,8 +195,18 @@ class Task(Node, Generic[Given]):
         self._join(group_id)
 
     @property
+    def executor(self) -> str:
+        """What runs the body: `python` calls a function; `shell`, `rest` and plug-ins do what the arguments say."""
+        return executor_of(self.entrypoint)
+
+    @property
     def max_retries(self) -> int:
         return self.retry.max_retries
+
+    @property
+    def idempotency_key(self) -> str:
+        """The key of its runs: the same for every attempt, until the task is cleared, or for ever if it has its own."""
+        return self._key or f"{self.id}-{self.generation}"
 
     @property
     def kwargs(self) -> dict[str, Any]:
@@ -215,10 +239,6 @@ class Task(Node, Generic[Given]):
     def run_epoch(self) -> int:
         return self.epoch
 
-    @property
-    def description(self) -> str:
-        return self.name
-
 
 def _marker(upstream: list[Node], data: list[object]) -> Any:
     """Return the `mark` function for encoding arguments: it turns tasks, groups, Objects and Views into references.
@@ -245,7 +265,7 @@ def _prefixes() -> tuple[str, ...]:
 def _importable(entrypoint: str) -> str:
     if type(entrypoint) is str and 1 <= len(entrypoint) <= ENTRYPOINT_LENGTH_MAX and is_storable(entrypoint):
         return entrypoint
-    rule = f"the importable name of a function, of at most {ENTRYPOINT_LENGTH_MAX} characters"
+    rule = f"it must be the importable name of a function, of at most {ENTRYPOINT_LENGTH_MAX} characters"
     raise InputError(field="entrypoint", value=shorten(entrypoint), rule=rule, hint='Write "module.function".')
 
 
@@ -253,23 +273,32 @@ def _policy(retry: RetryPolicy | None, max_retries: int | None) -> RetryPolicy:
     if retry is None:
         return RetryPolicy(max_retries=settings().retries_max if max_retries is None else max_retries)
     if len(retry.to_json() or "") > RETRY_POLICY_LENGTH_MAX:
-        rule = f"written as JSON it has at most {RETRY_POLICY_LENGTH_MAX} characters"
+        rule = f"it must have at most {RETRY_POLICY_LENGTH_MAX} characters as JSON"
         raise InputError(field="retry", value=shorten(retry), rule=rule, hint="Name fewer errors.")
     return retry if max_retries is None else replace(retry, max_retries=max_retries)
 
 
+def _remembering(cache: CacheOption, idempotency_key: Key | None) -> str | None:
+    """Return the options as they are stored; None if none are given, so that those of the function count."""
+    if cache is None and idempotency_key is None:
+        return None
+    return Remembering(cache_of(cache), idempotency_key).to_json()
+
+
 def _flag(value: bool, field: str) -> bool:
     if type(value) is not bool:
-        raise InputError(field=field, value=shorten(value), rule="True or False", hint="")
+        raise InputError(field=field, value=shorten(value), rule="it must be True or False", hint="")
     return value
 
 
 def _whole(priority: int) -> int:
     if type(priority) is not int or not -(2**31) < priority < 2**31:
-        raise InputError(field="priority", value=shorten(priority), rule="a whole number of 32 bits", hint="")
+        raise InputError(
+            field="priority", value=shorten(priority), rule="it must be a whole number of 32 bits", hint=""
+        )
     return priority
 
 
 def _seconds(timeout_s: float | None) -> float | None:
-    hint = "Leave it out for no limit of its own."
+    hint = "Leave it out for the default limit."
     return None if timeout_s is None else check_seconds(timeout_s, "timeout_s", hint)

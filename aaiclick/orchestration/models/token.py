@@ -20,6 +20,14 @@ class Token:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    node_id: int | None = None
+    """The node that alone may use it; only tokens of workers have one."""
+    pool: str | None = None
+    """The pool to which its nodes belong."""
+    uses_left: int | None = None
+    """How often it may be exchanged for the token of a node; only tokens for joining have this."""
+    joined_with: int | None = None
+    """The token that it was exchanged for."""
 
     @classmethod
     def from_row(cls, row: Any) -> Token:

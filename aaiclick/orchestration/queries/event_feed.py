@@ -31,8 +31,10 @@ async def settled_event() -> int:
 def refuse_future(after: int, newest: int, field: str) -> int:
     """Return `after`; raise InputError if it is larger than the newest id: a reader there would miss events."""
     if after > newest:
-        rule = f"at most {newest}, the id of the newest event"
-        hint = "It is of another database, or this one was restored: read everything anew, and go on from there."
+        rule = f"it must be at most {newest}, the id of the newest event"
+        hint = (
+            "The id is from another database, or this one was restored: read all events again, and continue from there."
+        )
         raise InputError(field=field, value=after, rule=rule, hint=hint)
     return after
 

@@ -75,7 +75,7 @@ async def _check_state(url: str) -> Health:
         async with asyncio.timeout(ANSWER_S_MAX), connected() as database:
             return await _look(database)
     except SchemaError as error:
-        schema = Check("schema", False, f"{error.facts['found']}; needed is {HEAD}", error.facts["hint"])
+        schema = Check("schema", False, f"{error.facts['found']}; this version needs {HEAD}", error.facts["hint"])
         answers = Check("database", True, f"{mask_url(url)} answers")
         return Health([answers, schema, *_unknown("the schema cannot be used")])
     except AaiclickError as error:
@@ -127,7 +127,9 @@ def judge_workers(live: int, *, has_work: bool, stuck: store.Stuck | None = None
     if live and stuck is not None:
         who = f"worker {stuck.worker_id} on {stuck.hostname}, for {stuck.longest_s} s"
         detail = f"{_count(live)} live; cannot report what they have run: {_count(stuck.number)} ({who})"
-        return Check("workers", False, detail, "Its log says why. It tries again, and ends if it cannot.")
+        return Check(
+            "workers", False, detail, "The worker's log says why. The worker tries again, and ends if it cannot report."
+        )
     if live:
         return Check("workers", True, f"{_count(live)} live")
     if has_work:
@@ -146,10 +148,10 @@ def judge_leader(leader: store.LeaderState | None, *, waiting: int) -> Check:
     """Fail if no process leads while `waiting` tasks need a leader: overdue delayed tasks and stale claims."""
     if leader is not None and leader.left_s > 0:
         return Check("leader", True, f"{leader.holder}, term {leader.term}, {leader.left_s:.0f} s left")
-    last = "nobody leads" if leader is None else f"nobody leads for {-leader.left_s:.0f} s"
+    last = "no process leads" if leader is None else f"no process has led for {-leader.left_s:.0f} s"
     if waiting:
-        return Check("leader", False, f"{last}; tasks that wait for it: {_count(waiting)}", START_A_WORKER)
-    return Check("leader", True, f"{last}; nothing waits for it", START_A_WORKER)
+        return Check("leader", False, f"{last}; tasks waiting for a leader: {_count(waiting)}", START_A_WORKER)
+    return Check("leader", True, f"{last}; nothing is waiting for a leader", START_A_WORKER)
 
 
 def judge_reconcilers(reconcilers: Sequence[ReconcilerRecord]) -> Check:
@@ -157,8 +159,8 @@ def judge_reconcilers(reconcilers: Sequence[ReconcilerRecord]) -> Check:
     failing = [each for each in reconcilers if each.is_failing]
     if failing:
         found = "; ".join(f"{each.name} fails: {each.trouble}" for each in failing)
-        return Check("reconcilers", True, found, "It is tried again; the leader's log says more.")
-    return Check("reconcilers", True, f"{len(reconcilers)}, none fails" if reconcilers else "nothing is known yet")
+        return Check("reconcilers", True, found, "The leader tries again; its log says more.")
+    return Check("reconcilers", True, f"{len(reconcilers)}, none fails" if reconcilers else "no reconciler has run yet")
 
 
 def _count(number: int) -> str:
@@ -195,5 +197,5 @@ def judge_disk(places: Sequence[DiskPlace]) -> Check:
             return Check("disk", False, f"{place.path} cannot be written", f"Set {place.setting} to another directory.")
         if place.free_mb < FREE_MB_MIN:
             detail = f"{place.path} has {place.free_mb:.0f} MB free; {FREE_MB_MIN} are needed"
-            return Check("disk", False, detail, f"Make room, or set {place.setting} to another directory.")
+            return Check("disk", False, detail, f"Free some space, or set {place.setting} to another directory.")
     return Check("disk", True, ", ".join(f"{place.path}: {place.free_mb / 1000:.1f} GB free" for place in places))

@@ -1,7 +1,7 @@
-"""Reading the logs of a task or of all tasks of a job, from the log directory of this machine.
+"""Reading the logs of a task or of all tasks of a job, from the log store.
 
-A log is read whole, by its last lines, or followed until the task or the job ends. A log that a worker on another
-machine wrote elsewhere is not found here.
+A log is read whole, by its last lines, or followed until the task or the job ends. Where the rest of a log has not
+arrived although its run has ended, a line says so.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from aaiclick.errors import NotFound
 from aaiclick.orchestration.execution.logs.log_reading import PART_BYTES_MAX, LogPart, read_log
 from aaiclick.orchestration.jobs import get_job
+from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.queries.job_graphs import list_job_tasks
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, TaskStatus
 from aaiclick.orchestration.tasks import get_task
@@ -24,11 +25,19 @@ SHARE = 5
 """After one pass over all tasks of a job, the follower sleeps this many times as long as the pass took."""
 
 
+MISSING = b"[aaiclick] The rest of this log has not arrived from the machine of its worker.\n"
+
+LATE_S = 15.0
+"""For how long a follower waits for the rest of a log whose run has ended."""
+
+
 class LogPosition(NamedTuple):
-    """How far a log was read: the offset in bytes, and the inode of the file. Each attempt writes its own file."""
+    """How far a log was read: the offset in bytes, and the number of the attempt's file."""
 
     offset: int
     file: int | None = None
+    complete: bool = True
+    """False if the rest of the log had yet to arrive."""
 
 
 BEGINNING = LogPosition(0)
@@ -43,7 +52,7 @@ class LogPiece(NamedTuple):
 
 
 async def read_part(task_id: int, epoch: int | None = None, offset: int = 0) -> LogPart | None:
-    """Return some bytes of a log from `offset` on; None if there is no such file on this machine."""
+    """Return some bytes of a log from `offset` on; None if there is no such log."""
     return await asyncio.to_thread(read_log, task_id, epoch, offset=offset)
 
 
@@ -54,7 +63,7 @@ async def read_tail(task_id: int, epoch: int | None = None, *, lines: int) -> tu
         return b"", LogPosition(0)
     end = max(0, part.size - PART_BYTES_MAX) + len(part.data)
     kept = part.data.splitlines(keepends=True)[-lines:] if lines else []
-    return b"".join(kept), LogPosition(end, part.file)
+    return b"".join(kept), LogPosition(end, part.file, part.complete)
 
 
 async def follow_log(
@@ -62,9 +71,10 @@ async def follow_log(
 ) -> AsyncGenerator[bytes, None]:
     """Yield the log from a position on, until the task ends; an empty piece whenever there is nothing new.
 
-    When another attempt begins, its log is read from the beginning.
+    When another attempt begins, its log is read from the beginning. If the rest of the log has not arrived some time
+    after the end, the last piece says so.
     """
-    place = start
+    place, late_s = start, 0.0
     while True:
         now = await get_task(task_id)  # before reading the log: if the task has ended, the read below gets the rest
         part = await read_part(task_id, epoch, place.offset)
@@ -75,22 +85,39 @@ async def follow_log(
             place = LogPosition(place.offset + len(part.data), part.file)
         if part is not None and part.data:
             yield part.data
-        elif now is None or now.status in ENDED_TASK or (epoch is not None and epoch != now.epoch):
-            return
-        else:
-            yield b""
-            await asyncio.sleep(LOOK_EVERY_S)
+            continue
+        if _is_over(now, epoch):
+            if part is None or part.complete:
+                return
+            if late_s >= LATE_S:
+                yield MISSING
+                return
+            late_s += LOOK_EVERY_S
+        yield b""
+        await asyncio.sleep(LOOK_EVERY_S)
+
+
+def _is_over(task: Task | None, epoch: int | None) -> bool:
+    """Return whether an attempt, or with None the task, has ended."""
+    return task is None or task.status in ENDED_TASK or (epoch is not None and epoch != task.epoch)
 
 
 async def read_whole(task_id: int, epoch: int | None = None, *, lines: int | None = None) -> AsyncIterator[bytes]:
     """Yield the bytes that a log has now, or only its last lines."""
     if lines is not None:
-        yield (await read_tail(task_id, epoch, lines=lines))[0]
-        return
-    offset = 0
-    while (part := await read_part(task_id, epoch, offset)) is not None and part.data:
-        yield part.data
-        offset += len(part.data)
+        data, place = await read_tail(task_id, epoch, lines=lines)
+        complete = place.complete
+        yield data
+    else:
+        offset, complete = 0, True
+        while (part := await read_part(task_id, epoch, offset)) is not None:
+            complete = part.complete
+            if not part.data:
+                break
+            yield part.data
+            offset += len(part.data)
+    if not complete and _is_over(await get_task(task_id), epoch):
+        yield MISSING
 
 
 # ---------------------------------------------------------------- of a job
@@ -101,7 +128,7 @@ async def read_job_logs(
 ) -> AsyncIterator[LogPiece]:
     """Yield the logs of a job's tasks, in the order in which the tasks were created.
 
-    A task without a log on this machine, or with an empty one, gives one empty piece.
+    A task without a log, or with an empty one, gives one empty piece.
     """
     async for task in _tasks(job_id, status):
         wrote = False
@@ -131,6 +158,8 @@ async def follow_job_logs(job_id: int, *, lines: int | None = None) -> AsyncIter
             async for piece in _new(task, places, lines):
                 yield piece
             if task.status in ENDED_TASK:
+                if task.id in places and not places[task.id].complete:
+                    yield LogPiece(task, MISSING)
                 read_to_the_end.add((task.id, task.completed_at))
         if job.status in ENDED_JOB:
             return
@@ -152,9 +181,11 @@ async def _new(task: Any, places: dict[int, LogPosition], lines: int | None) -> 
         if part is not None and place.file not in (None, part.file):
             places[task.id] = LogPosition(0, part.file)
             continue
-        if part is None or not part.data:
+        if part is None:
             return
-        places[task.id] = LogPosition(place.offset + len(part.data), part.file)
+        places[task.id] = LogPosition(place.offset + len(part.data), part.file, part.complete)
+        if not part.data:
+            return
         yield LogPiece(task, part.data)
 
 

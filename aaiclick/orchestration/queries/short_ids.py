@@ -28,7 +28,7 @@ async def find_id(kind: Kind, text: str) -> int:
     by primary key, a shortened one a scan over all ids of its kind.
     """
     if not re.fullmatch("[0-9]{1,19}", text):
-        raise InputError(field="ID", value=shorten(text, 50), rule="an id is a whole number", hint=_HINTS[kind])
+        raise InputError(field="ID", value=shorten(text, 50), rule="an id must be a whole number", hint=_HINTS[kind])
     if not text.startswith("0"):
         check_id(int(text), f"{kind} id")
     async with connected() as database:
@@ -37,7 +37,7 @@ async def find_id(kind: Kind, text: str) -> int:
             if await database.read(lambda session: store.is_there(session, kind, whole)):
                 return whole
         if len(text) < DIGITS_MIN:
-            rule = f"an id, or at least its last {DIGITS_MIN} digits"
+            rule = f"it must be an id, or at least its last {DIGITS_MIN} digits"
             raise InputError(field="ID", value=text, rule=rule, hint=_HINTS[kind])
         found: list[int] = []
         if len(text) < len(str(ID_MAX)):
@@ -48,4 +48,4 @@ async def find_id(kind: Kind, text: str) -> int:
         raise NotFound(what=kind, field="id", value=text, hint=_HINTS[kind])
     named = ", ".join(map(str, sorted(found[:CANDIDATES_SHOWN]))) + (", …" if len(found) > CANDIDATES_SHOWN else "")
     hint = f"Write more of its last digits: {named}."
-    raise InputError(field="ID", value=text, rule=f"more than one {kind} ends so", hint=hint)
+    raise InputError(field="ID", value=text, rule=f"more than one {kind} id ends with these digits", hint=hint)

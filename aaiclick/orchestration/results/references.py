@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from aaiclick.backend import get_ch_url
-from aaiclick.orchestration.rules.values.reference_marks import marks_of, mentions_objects
+from aaiclick.orchestration.rules.values.reference_marks import marks_of, mentions_objects, without_schema
 
 Opened = Callable[[str, Any], object]
 
@@ -32,7 +32,7 @@ async def opened_here(texts: Iterable[str | None]) -> Opened | None:
 
     def find(kind: str, payload: Any) -> object:
         key = key_of(kind, payload)
-        return opened.get(key, {"object_type": kind, **payload})
+        return opened.get(key, {"object_type": kind, **without_schema(payload)})
 
     return find
 

@@ -14,7 +14,7 @@ from aaiclick.orchestration.rules.failed import KIND, read_failed
 from aaiclick.orchestration.rules.type_variables import R
 from aaiclick.orchestration.rules.validation import shorten
 from aaiclick.orchestration.rules.values.encoding import decode_value, encode_value, reference_in
-from aaiclick.orchestration.rules.values.reference_marks import marks_of
+from aaiclick.orchestration.rules.values.reference_marks import marks_of, without_schema
 from aaiclick.orchestration.rules.values.walk import BLOB_SETTING
 
 
@@ -39,7 +39,7 @@ def encode_returned(value: object, job_id: int | None = None) -> tuple[str, list
             named.append(item)
             return item.kind, item.id
         if isinstance(item, TaskResult):
-            rule = "a TaskResult is returned as it is, not inside of other data"
+            rule = "a TaskResult must be returned itself, not inside other data"
             raise ValueNotPortable(path="result", value=shorten(item), rule=rule, hint="")
         found = reference_in(item)
         return found if found is None or job_id is None else (found[0], {**found[1], "job_id": job_id})
@@ -54,8 +54,10 @@ def encode_returned(value: object, job_id: int | None = None) -> tuple[str, list
 def _checked(tasks: object) -> list[Node]:
     """Return the tasks of a TaskResult as a list; raise InputError if it is no list of tasks and groups."""
     if not isinstance(tasks, list | tuple) or not all(isinstance(item, Task | Group) for item in tasks):
-        hint = "Hand on anything else as TaskResult(data=…)."
-        raise InputError(field="TaskResult.tasks", value=shorten(tasks), rule="a list of Tasks and Groups", hint=hint)
+        hint = "Return other values as TaskResult(data=…)."
+        raise InputError(
+            field="TaskResult.tasks", value=shorten(tasks), rule="it must be a list of Tasks and Groups", hint=hint
+        )
     return list(tasks)
 
 
@@ -98,7 +100,7 @@ class Results:
             return read_failed(payload)
         if self.opened is not None:
             return self.opened(kind, payload)
-        return {"object_type": kind, **payload} if isinstance(payload, dict) else payload
+        return {"object_type": kind, **without_schema(payload)} if isinstance(payload, dict) else payload
 
     def _value(self, task: int) -> Any:
         if task not in self.texts:
@@ -143,5 +145,5 @@ class Results:
 
 def _gone(kind: str, node: int) -> NotFound:
     """Make the error for a task or group that existed when the result was stored, and does not now."""
-    hint = "It was made by a run of a task that was cleared since: the next run makes its own."
+    hint = "A run of a task that was cleared since made it: the next run makes a new one."
     return NotFound(what=kind, field="id", value=node, hint=hint)

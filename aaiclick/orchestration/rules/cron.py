@@ -98,9 +98,9 @@ def parse_schedule(text: object) -> Schedule:
     line = " ".join(part for part in re.split("[ \t]+", text) if part)
     words = _WORDS.get(line.lower(), line).split(" ") if line else []
     if line.startswith("@") and len(words) == 1:
-        _refuse("schedule", text, "there is no such word", f"Words are: {', '.join(_WORDS)}.")
+        _refuse("schedule", text, "there is no such word", f"The words are: {', '.join(_WORDS)}.")
     if len(words) != len(_FIELDS):
-        hint = "They are: minute, hour, day of month, month, day of week."
+        hint = "The fields are: minute, hour, day of month, month, day of week."
         _refuse("schedule", text, f"it has {len(words)} fields instead of 5", hint)
     minutes, hours, days, months, weekdays = (_numbers(word, field) for word, field in zip(words, _FIELDS, strict=True))
     schedule = Schedule(
@@ -113,7 +113,7 @@ def parse_schedule(text: object) -> Schedule:
         either_day=not words[2].startswith("*") and not words[4].startswith("*"),
     )
     if not schedule.either_day and not any(min(days) <= _longest(month) for month in months):
-        _refuse("schedule day of month", words[2], f"in month {words[3]} that date never comes", "")
+        _refuse("schedule day of month", words[2], f"that date never occurs in month {words[3]}", "")
     return schedule
 
 
@@ -134,11 +134,11 @@ def _item(item: str, word: str, field: _Field) -> range:
     found = _ITEM.fullmatch(item.lower()) if item.isascii() else None
     if found is None:
         hint = "Write *, numbers, ranges (1-5), steps (*/15) and lists (1,15) of them."
-        _refuse(where, word, "it is not written as cron writes it", hint)
+        _refuse(where, word, "it is not valid in a cron schedule", hint)
     first, last, step = found.groups()
     if first == "*":
         if last is not None:
-            _refuse(where, word, "* has no range", "Write the range alone.")
+            _refuse(where, word, "* has no range", "Write the range without *.")
         start, end = field.least, field.most - (field.names is _WEEKDAYS)
     else:
         start = _number(first, word, field)
@@ -153,7 +153,7 @@ def _item(item: str, word: str, field: _Field) -> range:
         _refuse(where, word, "its range ends before it begins", f"Write {start}-{field.most},{field.least}-{end}.")
     stride = 1 if step is None else int(step)
     if step is not None and not 1 <= stride <= field.most:
-        _refuse(where, word, f"a step is from 1 to {field.most}", "")
+        _refuse(where, word, f"a step must be from 1 to {field.most}", "")
     return range(start, end + 1, stride)
 
 
@@ -162,24 +162,24 @@ def _number(text: str, word: str, field: _Field) -> int:
         return int(text)
     if text in field.names:
         return field.names.index(text) + (field.names is _MONTHS)
-    hint = f"Names are: {', '.join(field.names)}." if field.names else ""
-    _refuse(f"schedule {field.name}", word, f"{shorten(text)} is no number from {field.least} to {field.most}", hint)
+    hint = f"The names are: {', '.join(field.names)}." if field.names else ""
+    _refuse(f"schedule {field.name}", word, f"{shorten(text)} is not a number from {field.least} to {field.most}", hint)
 
 
 def find_zone(name: object) -> tzinfo:
     """Return the time zone of this IANA name; raise InputError if there is none."""
     if type(name) is not str or not 1 <= len(name) <= ZONE_LENGTH_MAX:
-        _refuse("timezone", name, "it must be the name of a time zone", "Write one as in Europe/Berlin.")
+        _refuse("timezone", name, "it must be the name of a time zone", "Write a name such as Europe/Berlin.")
     if name == "UTC":
         return UTC
     if not _ZONE.fullmatch(name) or name.startswith(_NO_ZONES):
-        _refuse("timezone", name, "it is not the name of a time zone", "Write one as in Europe/Berlin.")
+        _refuse("timezone", name, "it is not the name of a time zone", "Write a name such as Europe/Berlin.")
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, OSError, ValueError):  # the name of a directory of zones gives an OSError
         near = difflib.get_close_matches(name, sorted(zoneinfo.available_timezones()), n=1)
-        hint = f"Did you mean {near[0]}?" if near else "Write one as in Europe/Berlin."
-    _refuse("timezone", name, "there is no such time zone here", hint)
+        hint = f"Did you mean {near[0]}?" if near else "Write a name such as Europe/Berlin."
+    _refuse("timezone", name, "there is no such time zone", hint)
 
 
 def _refuse(field: str, value: object, rule: str, hint: str) -> NoReturn:

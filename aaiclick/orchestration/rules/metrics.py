@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from aaiclick.orchestration.rules.reconcilers import ReconcilerRecord
-from aaiclick.orchestration.rules.states import LATE_REPORT
+from aaiclick.orchestration.rules.states import CACHE_HIT, CACHE_MISS, LATE_REPORT
 
 T = TypeVar("T")
 
@@ -62,25 +62,23 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
     {
         metric.name: metric
         for metric in (
-            Metric("jobs_created_total", Kind.COUNTER, "Jobs that were submitted.", _JOB),
-            Metric(
-                "jobs_completed_total", Kind.COUNTER, "Jobs that completed; one that was cleared may do so again.", _JOB
-            ),
+            Metric("jobs_created_total", Kind.COUNTER, "Jobs submitted.", _JOB),
+            Metric("jobs_completed_total", Kind.COUNTER, "Jobs completed; a cleared job may complete again.", _JOB),
             Metric("jobs_failed_total", Kind.COUNTER, "Jobs that failed.", _JOB),
             Metric(
                 "job_duration_seconds",
                 Kind.HISTOGRAM,
-                "From a job's first claim to its end, of jobs that completed or failed.",
+                "Time from a job's first claim to its end, for jobs that completed or failed.",
                 _JOB,
                 buckets_s=_JOB_S,
             ),
-            Metric("tasks_created_total", Kind.COUNTER, "Tasks that were submitted, or made by other tasks."),
+            Metric("tasks_created_total", Kind.COUNTER, "Tasks submitted, or made by other tasks."),
             Metric("tasks_completed_total", Kind.COUNTER, "Tasks that completed."),
-            Metric("tasks_failed_total", Kind.COUNTER, "Tasks that were given up: no attempt was left."),
+            Metric("tasks_failed_total", Kind.COUNTER, "Tasks that failed with no attempt left."),
             Metric(
                 "task_duration_seconds",
                 Kind.HISTOGRAM,
-                "From its claim to its end, of each attempt that completed or failed.",
+                "Time from claim to end of each attempt that completed or failed.",
                 buckets_s=_TASK_S,
             ),
             Metric(
@@ -92,34 +90,40 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             Metric(
                 "worker_task_execution_time",
                 Kind.GAUGE,
-                "For how many seconds a live worker has had the oldest of the tasks that it holds now; 0 without any.",
+                "Seconds since a live worker claimed the oldest task that it still holds; 0 without any.",
                 labels=_WORKER,
             ),
             Metric(
                 "worker_heartbeat_age",
                 Kind.GAUGE,
-                "Seconds since a live worker was heard of last.",
+                "Seconds since the last heartbeat of a live worker.",
                 labels=_WORKER,
             ),
             Metric(
                 "worker_report_age",
                 Kind.GAUGE,
-                "For how many seconds a live worker has had results that it could not report; 0 without any.",
+                "Seconds for which a live worker has had results that it could not report; 0 without any.",
                 labels=_WORKER,
             ),
             Metric(
                 "task_late_reports_total",
                 Kind.COUNTER,
-                "Runs that reported what they came to after their task was lost, given back, cleared or cancelled.",
+                "Runs that reported their result after their task was lost, released, cleared or cancelled.",
             ),
-            Metric("expectations_warned_total", Kind.COUNTER, "Expectations of data that were not met: a warning."),
-            Metric("expectations_failed_total", Kind.COUNTER, "Expectations of data that were not met: an error."),
-            Metric("reconciler_runs_total", Kind.COUNTER, "How often the leader called a reconciler.", _RECONCILER),
-            Metric("reconciler_work_total", Kind.COUNTER, "How many things it found to do.", _RECONCILER),
-            Metric("reconciler_failures_total", Kind.COUNTER, "How many of its runs failed.", _RECONCILER),
-            Metric("reconciler_seconds_total", Kind.COUNTER, "What all of its runs took.", _RECONCILER),
-            Metric("reconciler_run_age", Kind.GAUGE, "Seconds since it ran last.", _RECONCILER),
-            Metric("reconciler_failing", Kind.GAUGE, "Whether its last run failed: 1 if so.", _RECONCILER),
+            Metric("task_cache_hits_total", Kind.COUNTER, "Runs that got a cached result; no body ran."),
+            Metric("task_cache_misses_total", Kind.COUNTER, "Runs that asked for a cached result and got none."),
+            Metric("expectations_warned_total", Kind.COUNTER, "Data expectations that were not met, as a warning."),
+            Metric("expectations_failed_total", Kind.COUNTER, "Data expectations that were not met, as an error."),
+            Metric("reconciler_runs_total", Kind.COUNTER, "Number of runs of a reconciler.", _RECONCILER),
+            Metric(
+                "reconciler_work_total", Kind.COUNTER, "Number of things that a reconciler found to do.", _RECONCILER
+            ),
+            Metric("reconciler_failures_total", Kind.COUNTER, "Number of failed runs of a reconciler.", _RECONCILER),
+            Metric(
+                "reconciler_seconds_total", Kind.COUNTER, "Seconds that all runs of a reconciler took.", _RECONCILER
+            ),
+            Metric("reconciler_run_age", Kind.GAUGE, "Seconds since the last run of a reconciler.", _RECONCILER),
+            Metric("reconciler_failing", Kind.GAUGE, "1 if the last run of a reconciler failed, else 0.", _RECONCILER),
         )
     }
 )
@@ -134,6 +138,8 @@ TASK_COUNTERS = MappingProxyType(
         "complete": "tasks_completed_total",
         "give_up": "tasks_failed_total",
         LATE_REPORT: "task_late_reports_total",
+        CACHE_HIT: "task_cache_hits_total",
+        CACHE_MISS: "task_cache_misses_total",
         "expect_warned": "expectations_warned_total",
         "expect_failed": "expectations_failed_total",
     }
@@ -292,7 +298,7 @@ def metrics_markdown() -> str:
         "<!-- printed by `python -m aaiclick.orchestration.rules.metrics`; a test compares -->",
         "",
         "`aaiclick metrics` prints them in the text format of Prometheus, `render_metrics()` gives that text, and "
-        "`collect_metrics()` the numbers. How they are kept, and how to scrape them: "
+        "`collect_metrics()` the numbers. How they are stored, and how to scrape them: "
         "[Monitoring](../guides/watching.md).",
         "",
         "| metric | kind | labels | meaning |",
@@ -314,27 +320,27 @@ def metrics_markdown() -> str:
 _OF_JOBS = (
     "",
     f"`job` is the job's name. The first {JOBS_SHOWN_MAX} names have series of their own, of which at most "
-    f"{UNREGISTERED_SHOWN_MAX} are of jobs that are not registered; all others are summed up under `{OTHERS!r}`, with "
-    "a blank before it, as no name begins. `sum without (job)` gives all jobs. Where Prometheus names its targets by a "
-    "label `job` too, it calls this one `exported_job`, unless `honor_labels` is set.",
+    f"{UNREGISTERED_SHOWN_MAX} are of jobs that are not registered; all others are summed up under `{OTHERS!r}`, which "
+    "begins with a blank, as no job's name does. `sum without (job)` gives all jobs. Where Prometheus names its "
+    "targets by a label `job` too, it calls this one `exported_job`, unless `honor_labels` is set.",
 )
 
 _OF_RECONCILERS = (
     "",
     "`reconciler` is one of [those that the leader calls](../concepts/sessions-and-recovery.md#reconcilers). Their "
-    "numbers are written down every half minute, and go on under the next leader.",
+    "numbers are stored every half minute, and continue under the next leader.",
 )
 
 _OF_OTHERS = (
     "",
-    "Names that autoscalers of GPU schedulers ask for, and what answers here:",
+    "Names that autoscalers of GPU schedulers query, and the metrics to use instead:",
     "",
     "| asked for | here |",
     "|---|---|",
     "| `gpu_orchestrator_job_queue_depth` | `task_queue_depth`: there is one queue, in the database, and no streams |",
     "| `gpu_orchestrator_job_latency_seconds` | `job_duration_seconds`, `task_duration_seconds` |",
     "| `gpu_orchestrator_leases_active`, `…_leases_free`, `…_worker_pools_total`, `…_worker_pool_workers`, "
-    "`…_gpu_mem_used_pct` | nothing: there are no leases of resources and no pools yet |",
+    "`…_gpu_mem_used_pct` | none: there are no leases of resources and no pools yet |",
 )
 
 

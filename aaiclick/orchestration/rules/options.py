@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from aaiclick.orchestration.rules.cache_policies import CacheMode, CacheOption, Key
+from aaiclick.orchestration.rules.placement import Placement
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.schedules import MissedRuns, Overlap
 from aaiclick.orchestration.rules.states import PreservationMode
@@ -14,6 +16,7 @@ class TaskOptions(TypedDict, total=False):
     """The options of `@task(…)`, `.options(…)` and `create_task`."""
 
     name: str
+    executor: str
     max_retries: int | None
     retry: RetryPolicy | None
     timeout_s: float | None
@@ -21,6 +24,9 @@ class TaskOptions(TypedDict, total=False):
     critical: bool
     stop_when_cut_off: bool
     when: Trigger
+    placement: Placement | None
+    cache: CacheOption
+    idempotency_key: Key | None
 
 
 class JobOptions(TypedDict, total=False):
@@ -32,6 +38,8 @@ class JobOptions(TypedDict, total=False):
     preservation_mode: PreservationMode | str | None
     timeout_s: float | None
     fail_fast: bool
+    placement: Placement | None
+    cache_mode: CacheMode | Literal["use", "refresh", "off"]
 
 
 class EntryOptions(TypedDict, total=False):
@@ -46,3 +54,4 @@ class EntryOptions(TypedDict, total=False):
     timeout_s: float | None
     fail_fast: bool | None
     keep_last: int | None
+    placement: Placement | None

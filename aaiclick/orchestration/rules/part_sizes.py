@@ -25,8 +25,9 @@ PART_BYTES_MAX = 256 * 1024 * 1024
 def part_rows(count: int, slots: int, size_bytes: int = 0) -> int:
     """Return the rows per part for `count` rows of `size_bytes` together (0: unknown).
 
-    Every slot gets PARTS_A_SLOT parts, unless these would be too small to be worth a task.
+    Every slot gets PARTS_A_SLOT parts, unless these would be too small to be worth a task. A single slot gets one: it
+    would work on several one after the other.
     """
-    parts = min(PARTS_A_SLOT * max(slots, 1), PARTS_MAX)
+    parts = min(PARTS_A_SLOT * slots, PARTS_MAX) if slots > 1 else 1
     wanted = min(max(PART_ROWS, -(-count // parts)), PART_ROWS_MAX)
     return max(min(wanted, PART_BYTES_MAX * count // size_bytes), PART_ROWS_MIN) if size_bytes else wanted

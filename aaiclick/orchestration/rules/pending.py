@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
+from aaiclick.orchestration.rules.node_standings import NodeStanding, told
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, JobStatus, TaskStatus
 from aaiclick.orchestration.rules.triggers import ONE, When
 from aaiclick.orchestration.rules.validation import escape_for_terminal
@@ -41,6 +43,10 @@ class Reason(StrEnum):
     """No worker is live."""
     DRAINING = "draining"
     """All live workers are draining and claim no more tasks."""
+    PLACEMENT = "placement"
+    """No node that is open and alive meets the task's needs."""
+    LIMITED = "limited"
+    """The nodes that meet its needs run as many tasks of its function as they may."""
     BUSY = "busy"
     """All slots of the live workers that are not draining are taken."""
     IN_LINE = "in_line"
@@ -81,6 +87,7 @@ class Fleet:
 
     live: int = 0
     draining: int = 0
+    """Those that are asked to leave, or whose node is cordoned."""
     full: int = 0
     """The number of workers that are not draining and have no free slot."""
     slots: int = 0
@@ -116,6 +123,10 @@ class Facts:
     kept_by: Holder | None = None
     fleet: Fleet = field(default_factory=Fleet)
     has_leader: bool = False
+    needs: Mapping[str, Any] = field(default_factory=dict)
+    """What it needs of its worker's node."""
+    nodes: Sequence[NodeStanding] = ()
+    """For each node what keeps it from running the task, if the task has needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +152,10 @@ class Pending:
     live_workers: int | None = None
     slots: int | None = None
     slots_taken: int | None = None
+    needs: Mapping[str, Any] = field(default_factory=dict)
+    """What a ready task needs of its worker's node."""
+    nodes: Sequence[NodeStanding] = ()
+    """For each node what keeps it from running a ready task that has needs."""
 
 
 def judge(facts: Facts) -> Pending:
@@ -167,6 +182,8 @@ def judge(facts: Facts) -> Pending:
         live_workers=facts.fleet.live if asks_fleet else None,
         slots=facts.fleet.slots if asks_fleet else None,
         slots_taken=facts.fleet.taken if asks_fleet else None,
+        needs=facts.needs,
+        nodes=facts.nodes,
     )
 
 
@@ -186,7 +203,11 @@ def find_reason(facts: Facts) -> Reason:
         return Reason.DELAYED
     if not facts.in_queue:
         return Reason.UNQUEUED
-    return Reason.RESERVED if facts.kept_by is not None else _find_in_fleet(facts.fleet)
+    if facts.kept_by is not None:
+        return Reason.RESERVED
+    if facts.needs and facts.fleet.live and all(node.missing for node in facts.nodes):
+        return Reason.LIMITED if any(node.is_full for node in facts.nodes) else Reason.PLACEMENT
+    return _find_in_fleet(facts.fleet)
 
 
 def _find_in_fleet(fleet: Fleet) -> Reason:
@@ -204,7 +225,9 @@ def _ended(facts: Facts) -> str:
     words = f"it is {facts.status}"
     if facts.status == TaskStatus.SKIPPED:
         own = (
-            f"it runs when {facts.when}, which will not be" if facts.when in ONE else "a group around it is not needed"
+            f"its trigger rule {facts.when} cannot be met"
+            if facts.when in ONE
+            else "a group that contains it is not needed"
         )
         return f"{words}: {own}"
     if facts.blockers:
@@ -246,7 +269,7 @@ _WAITED = {
 
 
 def _news(facts: Facts) -> str:
-    return f"all that it waits for is complete, and it is not told yet: {_leader(facts, 'tells it')}"
+    return f"everything it waits for is complete, but it has not been told yet: {_leader(facts, 'tells it')}"
 
 
 def _delayed(facts: Facts) -> str:
@@ -262,7 +285,7 @@ def _unqueued(facts: Facts) -> str:
 
 
 def _reserved(facts: Facts) -> str:
-    words = f"its job is kept for the process that runs it with job_test, {_worker(facts.kept_by)}"
+    words = f"its job is reserved for the process that runs it with job_test, {_worker(facts.kept_by)}"
     if facts.kept_by is not None and not facts.kept_by.is_live:
         return f"{words}; that process is gone: {_leader(facts, 'cancels the job')}"
     return words
@@ -274,7 +297,16 @@ def _no_worker(facts: Facts) -> str:
 
 def _draining(facts: Facts) -> str:
     fleet = facts.fleet
-    return f"it is ready ({_before(facts)}), and all live workers ({fleet.live}) are asked to leave"
+    return f"it is ready ({_before(facts)}), and all live workers ({fleet.live}) are draining or cordoned"
+
+
+def _placement(facts: Facts) -> str:
+    return f"it is ready, and no node may run it: {told(facts.nodes)}"
+
+
+def _limited(facts: Facts) -> str:
+    full = [node for node in facts.nodes if node.is_full]
+    return f"it is ready ({_before(facts)}), and the nodes that meet its needs are full: {told(full)}"
 
 
 def _busy(facts: Facts) -> str:
@@ -300,6 +332,8 @@ _LINES = {
     Reason.RESERVED: _reserved,
     Reason.NO_WORKER: _no_worker,
     Reason.DRAINING: _draining,
+    Reason.PLACEMENT: _placement,
+    Reason.LIMITED: _limited,
     Reason.BUSY: _busy,
     Reason.IN_LINE: _in_line,
 }
@@ -331,7 +365,7 @@ def _worker(worker: Holder | None) -> str:
 
 
 def _leader(facts: Facts, does: str) -> str:
-    return f"whoever leads {does}" + ("" if facts.has_leader else ", and nobody leads. Run: aaiclick worker start")
+    return f"the leader {does}" + ("" if facts.has_leader else ", and no process leads. Run: aaiclick worker start")
 
 
 def _before(facts: Facts) -> str:

@@ -14,9 +14,13 @@ RETRIES_MAX = 1_000_000
 DELAY_S_MAX = 30 * 24 * 3600.0
 FACTOR_MAX = 1000.0
 
-# Errors that no further attempt can mend: the code cannot be imported, or its result cannot be stored.
+# Errors that no further attempt can mend: code that cannot be imported, a key that belongs to another call, results
+# that cannot be stored, final answers.
 NEVER_RETRIED = (
+    "aaiclick.errors.CommandFailedForGood",
     "aaiclick.errors.EntrypointError",
+    "aaiclick.errors.IdempotencyConflict",
+    "aaiclick.errors.RequestFailedForGood",
     "aaiclick.errors.ValueNotPortable",
     "aaiclick.errors.ValueTooLarge",
 )
@@ -77,7 +81,7 @@ class RetryPolicy:
         given = json.loads(text)
         known = {field.name for field in fields(cls)}
         if type(given) is not dict or given.keys() - known:
-            _refuse("retry policy", text, f"its fields are {', '.join(sorted(known))}")
+            _refuse("retry policy", text, f"its fields must be among {', '.join(sorted(known))}")
         return cls(**given)
 
 
@@ -136,7 +140,7 @@ def _checked_names(field: str, value: object) -> tuple[str, ...]:
         _refuse(field, value, "it must be a tuple of names")
     for name in value:
         if isinstance(name, type):
-            _refuse(field, name, f'errors are named by text: "{name.__module__}.{name.__qualname__}"')
+            _refuse(field, name, f'errors must be named by text: "{name.__module__}.{name.__qualname__}"')
         if type(name) is not str or not all(part.isidentifier() for part in name.split(".")):
             _refuse(field, name, 'it must be the dotted name of an error, such as "builtins.TimeoutError"')
     return tuple(value)

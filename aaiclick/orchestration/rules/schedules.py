@@ -155,7 +155,7 @@ def read_when(text: str, field: str) -> date:
         return datetime.fromisoformat(text)
     except ValueError:
         hint = "Write a day (2026-11-15, midnight in the schedule's zone) or a time (2026-11-15T08:00:00+01:00)."
-        raise InputError(field=field, value=shorten(text), rule="neither a day nor a time", hint=hint) from None
+        raise InputError(field=field, value=shorten(text), rule="it is neither a day nor a time", hint=hint) from None
 
 
 def read_time(text: str, field: str) -> datetime:
@@ -164,19 +164,21 @@ def read_time(text: str, field: str) -> datetime:
     if isinstance(found, datetime) and found.utcoffset() is not None:
         return found
     hint = "Write it as in 2026-11-15T08:00:00+01:00."
-    raise InputError(field=field, value=shorten(text), rule="a time without its offset", hint=hint)
+    raise InputError(field=field, value=shorten(text), rule="the time has no UTC offset", hint=hint)
 
 
 def check_range(start: object, end: object, zone: tzinfo, now: datetime) -> tuple[datetime, datetime]:
     """Return the checked range of a backfill: two aware times, in order and past. A date means its start in `zone`."""
     begins, ends = _moment(start, "start", zone), _moment(end, "end", zone)
     if begins.year < YEAR_MIN:
-        raise InputError(field="start", value=begins.isoformat(), rule=f"the year {YEAR_MIN} or later", hint="")
+        raise InputError(
+            field="start", value=begins.isoformat(), rule=f"it must be in the year {YEAR_MIN} or later", hint=""
+        )
     if begins >= ends:
-        raise InputError(field="start", value=begins.isoformat(), rule="it is not before the end", hint="")
+        raise InputError(field="start", value=begins.isoformat(), rule="it must be before the end", hint="")
     if ends > now:
-        hint = "What comes later is the schedule's."
-        raise InputError(field="end", value=ends.isoformat(), rule="a backfill ends in the past", hint=hint)
+        hint = "The schedule itself runs later times."
+        raise InputError(field="end", value=ends.isoformat(), rule="a backfill must end in the past", hint=hint)
     return begins, ends
 
 
@@ -187,4 +189,6 @@ def _moment(value: object, field: str, zone: tzinfo) -> datetime:
     elif isinstance(value, date) and YEAR_MIN <= value.year < MAXYEAR:
         return start_of_day(value, zone)
     hint = "Give a date, or a datetime with its offset, as in 2026-11-15T08:00:00+01:00."
-    raise InputError(field=field, value=shorten(value), rule="a day, or a datetime with a time zone", hint=hint)
+    raise InputError(
+        field=field, value=shorten(value), rule="it must be a day, or a datetime with a time zone", hint=hint
+    )

@@ -31,7 +31,7 @@ class Secret(AnyValue):
             # if the secret value itself was passed by mistake, it must not appear in the error
             shown = shorten(source) if type(source) is not str or source.startswith("env:") else "***"
             hint = "Write Secret('env:NAME'), where NAME is a variable that the workers have."
-            raise InputError(field="Secret", value=shown, rule="env: and the name of a variable", hint=hint)
+            raise InputError(field="Secret", value=shown, rule="it must be env: and the name of a variable", hint=hint)
         object.__setattr__(self, "source", source)
 
     @property
@@ -40,7 +40,7 @@ class Secret(AnyValue):
         return self.source.removeprefix("env:")
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Secret does not change")
+        raise AttributeError("a Secret cannot be changed")
 
     def __repr__(self) -> str:
         return f"Secret({self.source!r})"

@@ -52,6 +52,7 @@ class RunOutcome(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     CRASHED = "crashed"
+    SKIPPED = "skipped"
     RELEASED = "released"
     LOST = "lost"
     CANCELLED = "cancelled"
@@ -110,20 +111,26 @@ TASK_MOVES = _moves(
     ("release", LIVE_TASK, _T.PENDING, "the worker gave it back; the epoch grows"),
     ("start", {_T.CLAIMED}, _T.RUNNING, "its body began"),
     ("complete", LIVE_TASK, _T.COMPLETED, "its body returned; from claimed if the start was folded in"),
-    ("fail", LIVE_TASK, _T.PENDING_CLEANUP, "its body raised, or died alone"),
+    ("fail", LIVE_TASK, _T.PENDING_CLEANUP, "its body raised an error, or its process died"),
     ("recover", LIVE_TASK, _T.PENDING_CLEANUP, "its worker's session was lost; the epoch grows"),
-    ("retry", {_T.PENDING_CLEANUP}, _T.PENDING, "cleaned up; runs again after its delay"),
+    ("retry", {_T.PENDING_CLEANUP}, _T.PENDING, "cleaned up; it runs again after its delay"),
     ("give_up", {_T.PENDING_CLEANUP}, _T.FAILED, "cleaned up; no attempt is left"),
-    ("doom", {_T.PENDING}, _T.UPSTREAM_FAILED, "something that it waits for will never complete"),
-    ("skip", {_T.PENDING}, _T.SKIPPED, "its trigger rule will never be met, and nothing that it waits for failed"),
-    ("cancel", frozenset(_T) - ENDED_TASK, _T.CANCELLED, "someone stopped it, or its job"),
-    ("clear", _T, _T.PENDING, "someone asked to run it again; the epoch grows"),
+    ("doom", {_T.PENDING}, _T.UPSTREAM_FAILED, "something it waits for will never complete"),
+    ("skip", {_T.PENDING}, _T.SKIPPED, "its trigger rule will never be met, and nothing it waits for failed"),
+    ("leave_out", LIVE_TASK, _T.SKIPPED, "its body said that there is nothing to do"),
+    ("cancel", frozenset(_T) - ENDED_TASK, _T.CANCELLED, "it or its job was cancelled"),
+    ("clear", _T, _T.PENDING, "it is to run again; the epoch grows"),
 )
 
 JOB_MOVES = _moves(
     ("start", {_J.PENDING}, _J.RUNNING, "its first task was claimed"),
-    ("complete", {_J.RUNNING}, _J.COMPLETED, "every task ended, and none that matters failed"),
-    ("fail", {_J.PENDING, _J.RUNNING}, _J.FAILED, "every task ended and one failed, or its time was up"),
+    ("complete", {_J.RUNNING}, _J.COMPLETED, "every task ended, and no critical task failed"),
+    (
+        "fail",
+        {_J.PENDING, _J.RUNNING},
+        _J.FAILED,
+        "every task ended and a critical one failed, or its time limit was exceeded",
+    ),
     ("cancel", {_J.PENDING, _J.RUNNING}, _J.CANCELLED, "someone stopped it"),
     ("reactivate", ENDED_JOB, _J.RUNNING, "one of its tasks was cleared"),
 )
@@ -131,23 +138,28 @@ JOB_MOVES = _moves(
 LATE_REPORT = "late_report"
 """The event of a report that arrived after its run's claim had ended."""
 
+CACHE_HIT, CACHE_MISS = "cache_hit", "cache_miss"
+"""The events of runs that asked for a remembered result."""
+
 UNMET = MappingProxyType({"expect_warned": "warned", "expect_failed": "failed"})
 """Events of expectations that were not met, and the outcome of each: a warning, or an error in the body."""
 
 TASK_NOTES = MappingProxyType(
     {
-        "expect_warned": "its body expected something of its data that was not so, and went on",
-        "expect_failed": "its body expected something of its data that was not so, which raised an error",
-        LATE_REPORT: "a run reported what it came to after it was lost, released, cleared or cancelled: once for each "
-        "run, with its epoch and its worker",
-        "remove": "it was made by a run of another task, and went when that one was cleared",
+        "expect_warned": "its body found data that did not meet an expectation, and went on",
+        "expect_failed": "its body found data that did not meet an expectation, which raised an error",
+        LATE_REPORT: "a run reported its result after it was lost, released, cleared or cancelled: once per run, "
+        "with its epoch and worker",
+        CACHE_HIT: "its result was taken from the cache, from the task in the detail; its body did not run",
+        CACHE_MISS: "there was no cached result, or it was to be refreshed; its body ran",
+        "remove": "it was removed because the task whose run made it was cleared",
     }
 )
 JOB_NOTES = MappingProxyType(
     {
         "create": "it was submitted",
         "grow": "tasks were added to it",
-        "repair": "what was off in its counters was put right",
+        "repair": "wrong counters were corrected",
     }
 )
 """Events that are not moves: they record what happened and change no status."""

@@ -44,7 +44,7 @@ def check_when(when: object) -> When:
     try:
         return When(str(when))
     except ValueError:
-        rule = f"one of {', '.join(When)}"
+        rule = f"it must be one of {', '.join(When)}"
         raise InputError(field="when", value=shorten(when), rule=rule, hint="") from None
 
 

@@ -101,7 +101,7 @@ def check_name(value: object, field: str = "name") -> str:
     """
     text = _line(value, field, NAME_LENGTH_MAX)
     if not text.strip().strip(_JOINERS):
-        _refuse(field, value, "nothing in it can be seen", "Give it a visible name.")
+        _refuse(field, value, "it has no visible character", "Give it a visible name.")
     if text != text.strip():
         _refuse(field, value, "it begins or ends with a blank", f"Write {shorten(text.strip())}.")
     return text
@@ -138,7 +138,7 @@ def check_id(value: object, field: str = "id") -> int:
 
 def check_paging(limit: object = None, offset: object = None) -> tuple[int, int]:
     """Return the checked limit and offset of a page; None means the default."""
-    hint = "Ask for further pages with offset."
+    hint = "Read further pages with offset."
     size = LIMIT_DEFAULT if limit is None else _whole(limit, "limit", 1, LIMIT_MAX, hint)
     start = 0 if offset is None else _whole(offset, "offset", 0, ID_MAX, "The first row has offset 0.")
     return size, start
@@ -155,7 +155,7 @@ def _whole(value: object, field: str, least: int, most: int, hint: str) -> int:
 def check_seconds(value: object, field: str, hint: str = "") -> float:
     """Return a duration that every clock and database can add to a date: above 0 and at most ten years."""
     if type(value) not in (int, float) or not 0 < value <= SECONDS_MAX:  # type: ignore[operator]
-        _refuse(field, value, f"a number of seconds above 0, at most {SECONDS_MAX:.0f}", hint)
+        _refuse(field, value, f"it must be a number of seconds above 0, at most {SECONDS_MAX:.0f}", hint)
     return value  # type: ignore[return-value]
 
 

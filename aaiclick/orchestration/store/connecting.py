@@ -34,10 +34,10 @@ _EXTRAS = {"asyncpg": ("PostgreSQL", "postgres"), "asyncmy": ("MariaDB", "mariad
 _SQLITE_CAUSES = {
     "SQLITE_BUSY": ("another process holds it locked", "Wait for that process, or end it."),
     "SQLITE_CANTOPEN": ("it cannot be opened", "Check the path and its permissions."),
-    "SQLITE_CORRUPT": ("it is damaged", "Restore it from a backup, or move it away to start anew."),
+    "SQLITE_CORRUPT": ("it is damaged", "Restore it from a backup, or move it away to start with a new one."),
     "SQLITE_FULL": ("the disk is full", "Make room."),
     "SQLITE_IOERR": ("the disk reports an error", "Check the disk, and that the file is not on a network drive."),
-    "SQLITE_NOTADB": ("it is not a SQLite database", "Name another file, or move it away to start anew."),
+    "SQLITE_NOTADB": ("it is not a SQLite database", "Name another file, or move it away to start with a new one."),
     "SQLITE_PERM": ("permission denied", "Check the permissions of the file and of its directory."),
     "SQLITE_READONLY": ("it is read-only", "Check the permissions of the file and of its directory."),
 }

@@ -12,6 +12,7 @@ from typing import TypeVar
 from aaiclick.backoff import one_line
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, BackendUnreachable, TransientStoreError
+from aaiclick.orchestration.rules.lanes import KnownLanes
 from aaiclick.orchestration.store.connecting import in_our_words
 from aaiclick.orchestration.store.dialects import dialect_of
 from aaiclick.orchestration.store.dialects.contract import Connection, Dialect, Engine
@@ -43,6 +44,7 @@ class Database:
         self.dialect = dialect
         self.started_jobs: set[int] = set()
         """Jobs known to have left PENDING. No job returns to PENDING, so a claim need not check these again."""
+        self.lanes = KnownLanes()
         self.installation = ""
         """The name of the installation; empty until it was read."""
         self.on_hints: Callable[[Iterable[str]], None] = _unheard
@@ -265,4 +267,4 @@ async def _throw_away(connection: Connection) -> None:
             await connection.invalidate()
         await connection.close()
     except Exception as error:  # harmless: the connection is not used again
-        log.debug("a connection did not end in order: %s", one_line(error))
+        log.debug("a connection was not closed cleanly: %s", one_line(error))

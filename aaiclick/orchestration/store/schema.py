@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Column, MetaData, String, Table, inspect, select, text
+from sqlalchemy import Column, MetaData, String, Table, inspect, select, text, update
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import DBAPIError
 
@@ -19,10 +19,14 @@ from aaiclick.errors import Conflict, InputError, SchemaError
 from aaiclick.orchestration.store.connecting import connect, create_file, explain, in_our_words, refuse_foreign
 from aaiclick.orchestration.store.connecting import missing_driver as missing_driver
 from aaiclick.orchestration.store.definitions import access_tables as access_tables  # registers its tables
+from aaiclick.orchestration.store.definitions import cache_tables as cache_tables  # registers its table
+from aaiclick.orchestration.store.definitions import execution_records as execution_records  # registers its view
 from aaiclick.orchestration.store.definitions import fleet_tables as fleet_tables  # registers its table
+from aaiclick.orchestration.store.definitions import lease_views as lease_views  # registers its views
 from aaiclick.orchestration.store.definitions import task_events as task_events  # registers its view
 from aaiclick.orchestration.store.inline import InlineConnection
 from aaiclick.orchestration.store.leases import reconcilers as reconcilers  # registers its table
+from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import metadata
 from aaiclick.urls import mask_url, sqlite_file
 
@@ -46,7 +50,11 @@ LOCK_POLL_S = 0.1
 UPGRADE_HINT = "Run: aaiclick migrate upgrade head"
 FOREIGN_HINT = "Give aaiclick a database of its own."
 NEWER_HINT = "Install a newer aaiclick: pip install --upgrade aaiclick"
+COPYING_HINT = "Finish it: aaiclick migrate copy --to this database. Or give it up: make the database anew."
 DAMAGED_HINT = "Restore them from a backup, or start with an empty database."
+
+COPYING = "copying "
+"""Stands in the version table in front of the name of a copy that is not finished: nobody may work there until then."""
 
 _version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
 _version_read = select(_version.c.version_num)
@@ -75,7 +83,7 @@ class State:
 class Verdict:
     """What a state means, in words for the error message, and what the user can do about it."""
 
-    kind: Literal["current", "empty", "half", "older", "newer", "foreign", "damaged"]
+    kind: Literal["current", "empty", "half", "older", "newer", "foreign", "damaged", "copying"]
     found: str
     hint: str = UPGRADE_HINT
 
@@ -92,21 +100,23 @@ def judge(state: State) -> Verdict:
     if state.versions is None:
         return _judge_unversioned(state.tables)
     if not state.versions:
-        return Verdict("half", "half made (its first migration did not finish)")
+        return Verdict("half", "incomplete (its first migration did not finish)")
     version = ", ".join(state.versions)
+    if version.startswith(COPYING):
+        return Verdict("copying", "not there yet (a copy of another database is not finished)", COPYING_HINT)
     if version == HEAD:
         return _judge_current(state.tables)
     if version in REVISIONS:
         return Verdict("older", version)
     if version.isdecimal() and len(version) == len(HEAD) and version > HEAD:
         return Verdict("newer", version, NEWER_HINT)
-    return Verdict("foreign", f"{version} (which no aaiclick has made)", FOREIGN_HINT)
+    return Verdict("foreign", f"{version} (which is not a version of aaiclick)", FOREIGN_HINT)
 
 
 def _judge_unversioned(tables: frozenset[str]) -> Verdict:
     if not tables:
         return Verdict("empty", "not there yet")
-    found = f"not aaiclick's (without version, but with tables of the same names: {_list(tables)})"
+    found = f"not aaiclick's (no version, but tables of the same names: {_list(tables)})"
     return Verdict("foreign", found, FOREIGN_HINT)
 
 
@@ -132,6 +142,21 @@ async def current(url: str) -> str | None:
     """Return the version of the database's schema; None if it has none."""
     versions = (await _state(url)).versions
     return ", ".join(versions) if versions else None
+
+
+async def verdict_of(url: str) -> Verdict:
+    """Return what the schema of a database is; a missing SQLite file counts as empty."""
+    return judge(await _state(url))
+
+
+async def set_version(session: Session, version: str) -> None:
+    """Write a version of the schema, or the mark of a copy, in place of what is there."""
+    await session.run(update(_version).values(version_num=version))
+
+
+async def get_version(session: Session) -> str:
+    """Return what is in the version table."""
+    return str(await session.scalar(_version_read))
 
 
 async def check(url: str) -> None:

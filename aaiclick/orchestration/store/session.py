@@ -37,7 +37,7 @@ class Session:
         Reads may be answered by a replica one day, where a write would be lost or refused.
         """
         if self.reads_only:
-            raise AssertionError("a session that only reads was handed a write: use transact, or write_one")
+            raise AssertionError("a read-only session was given a write: use transact, or write_one")
         return self.connection
 
     def _for(self, statement: Executable) -> Connection:

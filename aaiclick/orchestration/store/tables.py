@@ -10,6 +10,8 @@ from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, Stri
 from aaiclick.orchestration.store.definitions.column_types import Id, JsonText, LongText, ReadAs, UtcTime
 from aaiclick.orchestration.store.definitions.common_columns import BUSY, HOT, count, few, flag, key, known, rule, table
 from aaiclick.orchestration.store.definitions.common_columns import metadata as metadata
+from aaiclick.orchestration.store.definitions.metric_tables import job_metrics as job_metrics
+from aaiclick.orchestration.store.definitions.metric_tables import metrics as metrics
 
 jobs = table(
     "jobs",
@@ -39,6 +41,8 @@ jobs = table(
     Column("backfill_id", Id),
     Column("arguments", JsonText),
     count("skipped_tasks"),
+    count("lane"),
+    Column("cache_mode", String(10), nullable=False, server_default=text("'use'")),
     Index("ix_jobs_key", "key", unique=True),
     Index("ix_jobs_name", "name"),
     Index("ix_jobs_created", "created_at", "id"),
@@ -47,7 +51,7 @@ jobs = table(
     known("ix_jobs_backfill", "backfill_id", "status"),
     postgres=HOT,
 )
-"""`arguments`: the arguments of the workflow, for people to read: shortened and masked."""
+"""`arguments`: the arguments of the workflow, for people to read: shortened and masked. `lane`: what its tasks need."""
 
 graph_locks = table("graph_locks", key("job_id"), postgres=HOT)
 """One row per job. Whoever changes a stored graph locks it: else two changes could close a cycle together."""
@@ -67,12 +71,12 @@ groups = table(
     count("failed_count"),
     count("dependents_count"),
     Column("created_at", UtcTime, nullable=False),
-    Column("output_task_id", Id),
-    Column("parent_task_id", Id),
+    *(Column(name, Id) for name in ("output_task_id", "parent_task_id")),
     count("unended_count"),
     rule("trigger_rule"),
     count("awaited_count"),
     flag("amiss"),
+    count("lane"),
     Index("ix_groups_job", "job_id"),
     Index("ix_groups_parent", "parent_group_id"),
     postgres=HOT,
@@ -93,12 +97,7 @@ tasks = table(
     Column("error", LongText),
     Column("log_path", String(1000)),
     Column("worker_id", Id),
-    count("epoch"),
-    count("attempt"),
-    count("crash_count"),
-    count("lost_count"),
-    count("unmet_count"),
-    count("dependents_count"),
+    *(count(name) for name in ("epoch", "attempt", "crash_count", "lost_count", "unmet_count", "dependents_count")),
     Column("gated", Boolean(create_constraint=False), nullable=False, server_default=text("false")),
     Column("needs_inputs", Boolean(create_constraint=False), nullable=False, server_default=text("false")),
     Column("critical", Boolean(create_constraint=False), nullable=False, server_default=text("true")),
@@ -121,6 +120,10 @@ tasks = table(
     count("awaited_count"),
     flag("amiss"),
     count("lane"),
+    Column("cache_policy", String(2000)),
+    Column("idempotency_key", String(200)),
+    Column("cache_outcome", String(10)),
+    Column("cached_from_id", Id),
     Index("ix_tasks_page", "job_id", "id"),
     Index("ix_tasks_group", "group_id"),
     Index("ix_tasks_parent", "parent_task_id"),
@@ -200,10 +203,12 @@ runs = table(
     Column("log_path", String(1000)),
     flag("late"),
     Column("report_digest", String(64)),
+    count("generation"),
 )
 """The history of attempts: one row per run that ended. A run that still goes on is in the row of its task.
 
 `late`: its worker reported after the claim was taken away. `report_digest`: of a report that could not be stored.
+`generation`: how often its task had been cleared.
 """
 
 events = table(
@@ -229,12 +234,13 @@ workers = table(
     Column("status", String(20), nullable=False),
     Column("last_heartbeat", UtcTime, nullable=False),
     Column("expires_at", UtcTime, nullable=False),
-    count("tasks_completed"),
-    count("tasks_failed"),
+    *(count(name) for name in ("tasks_completed", "tasks_failed")),
     Column("started_at", UtcTime, nullable=False),
-    count("concurrency"),
-    count("unreported_s"),
+    *(count(name) for name in ("concurrency", "unreported_s")),
+    Column("node_id", Id),
+    flag("cordoned"),
     Index("ix_workers_status", "status"),
+    Index("ix_workers_node", "node_id"),
     postgres=HOT,
 )
 
@@ -269,6 +275,7 @@ registered_jobs = table(
     Column("timeout_s", Double),
     flag("fail_fast"),
     Column("keep_last", Integer),
+    Column("placement", JsonText),
     Index("ix_registered_jobs_name", "name", unique=True),
     Index("ix_registered_jobs_due", "next_run_at"),
 )
@@ -378,22 +385,3 @@ installation = table(
     Column("id", String(32), nullable=False),
 )
 """One row: the random name of this installation, which is in the comments of its tables in ClickHouse."""
-
-metrics = table(
-    "metrics",
-    Column("name", String(100), primary_key=True),
-    Column("bucket", String(20), primary_key=True),
-    Column("number", BigInteger, nullable=False),
-    Column("seconds", Double, nullable=False),
-)
-"""Counters and histograms made from the events so far; the row `horizon` says up to which event."""
-
-job_metrics = table(
-    "job_metrics",
-    Column("job", String(200), primary_key=True),
-    Column("name", String(100), primary_key=True),
-    Column("bucket", String(20), primary_key=True),
-    Column("number", BigInteger, nullable=False),
-    Column("seconds", Double, nullable=False),
-)
-"""The part of `metrics` that belongs to jobs of one name, for a bounded number of names."""

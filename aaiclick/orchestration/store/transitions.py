@@ -28,6 +28,7 @@ _LOCKED = (
     tasks.c.epoch,
     tasks.c.worker_id,
     tasks.c.attempt,
+    tasks.c.generation,
     tasks.c.crash_count,
     tasks.c.lost_count,
     tasks.c.unmet_count,
@@ -90,19 +91,24 @@ async def move_tasks(
 
 
 async def move_each(
-    session: Session, moves: Sequence[str], changes: Sequence[tuple[Row[Any], Mapping[str, Any]]], now: datetime
+    session: Session,
+    moves: Sequence[str],
+    changes: Sequence[tuple[Row[Any], Mapping[str, Any]]],
+    now: datetime,
+    why: str | None = None,
 ) -> None:
     """Apply a chain of moves to rows that each get values of their own; write an event for every move of the chain.
 
-    The status of each row must allow the first move.
+    The status of each row must allow the first move. `why` is the detail of the event of that move.
     """
     target = TASK_MOVES[moves[-1]].target
     for row, values in changes:
         if row.status not in TASK_MOVES[moves[0]].sources:
             raise AssertionError(f"task {row.id} is {row.status}: it cannot {moves[0]}")
         await session.run(update(tasks).where(tasks.c.id == row.id).values(status=target, **values))
-    chain = [(row, move) for row, _ in changes for move in moves]
-    await session.insert(events, [task_event(row, move, TASK_MOVES[move].target, now) for row, move in chain])
+    chain = [(row, move, why if move == moves[0] else None) for row, _ in changes for move in moves]
+    noted = [task_event(row, move, TASK_MOVES[move].target, now, detail) for row, move, detail in chain]
+    await session.insert(events, noted)
 
 
 def task_event(row: Any, move: str, status: str, now: datetime, detail: str | None = None) -> dict[str, Any]:
@@ -127,6 +133,7 @@ def run_row(
         "task_id": row.id,
         "epoch": row.epoch,
         "attempt": row.attempt,
+        "generation": row.generation,
         "worker_id": row.worker_id,
         "claimed_at": row.claimed_at,
         "started_at": row.started_at or row.claimed_at,

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from sqlalchemy import select, update
 
-from aaiclick.ids import new_id
 from aaiclick.orchestration.models import Orders, Worker, WorkerStatus
 from aaiclick.orchestration.rules.naming.hints import ORDERS
 from aaiclick.orchestration.store.reading.jobs import older_than
@@ -16,12 +15,24 @@ from aaiclick.orchestration.store.tables import workers
 
 
 async def add_worker(
-    session: Session, *, hostname: str, pid: int, name: str | None, session_s: float, concurrency: int
+    session: Session,
+    *,
+    hostname: str,
+    pid: int,
+    name: str | None,
+    session_s: float,
+    concurrency: int,
+    worker_id: int,
+    node_id: int | None = None,
+    cordoned: bool = False,
 ) -> Worker:
-    """Register a worker; its session ends `session_s` seconds later by the database's clock, unless it is renewed."""
+    """Register a worker of this id; its session ends after `session_s` by the database's clock if not renewed.
+
+    The caller has locked the row of its node. While `cordoned`, it is given no tasks.
+    """
     now = await session.now()
     worker = Worker(
-        id=new_id(),
+        id=worker_id,
         hostname=hostname,
         pid=pid,
         name=name,
@@ -30,6 +41,8 @@ async def add_worker(
         expires_at=now + timedelta(seconds=session_s),
         started_at=now,
         concurrency=concurrency,
+        node_id=node_id,
+        cordoned=cordoned,
     )
     await session.insert(workers, [{column.name: getattr(worker, column.name) for column in workers.columns}])
     return worker
@@ -85,6 +98,15 @@ async def stop_worker(session: Session, worker_id: int) -> bool:
         .values(status=WorkerStatus.STOPPED, expires_at=session.dialect.now())
     )
     return bool(changed)
+
+
+async def stop_workers_of(session: Session, node_id: int) -> int:
+    """End the sessions of all workers of a node; return their number."""
+    return await session.run(
+        update(workers)
+        .where(workers.c.node_id == node_id, workers.c.status != WorkerStatus.STOPPED)
+        .values(status=WorkerStatus.STOPPED, expires_at=session.dialect.now())
+    )
 
 
 async def expire_sessions(session: Session) -> int:

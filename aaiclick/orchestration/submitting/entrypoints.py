@@ -21,15 +21,18 @@ from aaiclick.config import settings
 from aaiclick.errors import EntrypointError, SignatureMismatch
 from aaiclick.module_path import search_in_current
 from aaiclick.orchestration.rules.naming import untrusted_entrypoints as rules
+from aaiclick.orchestration.rules.naming.executor_names import function_in, with_executor
 from aaiclick.orchestration.rules.naming.script_names import MAIN, running_script, runs_here, script_name
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import plain, stand_in_for
 from aaiclick.orchestration.rules.validation import escape_for_terminal, mask_secrets, shorten
+from aaiclick.orchestration.submitting.executors import body_alone, executor_in
 
 _MODULE_LEVEL = "Define it with def at the top level of a module."
 _OR_HERE = "Or run the workflow in this process: job_test(workflow, …)."
 ENTRYPOINT_LENGTH_MAX = 500
 PLACES_MAX = 10_000
 LISTED_MAX = 20
+_KINDS = ("task", "job")
 
 _importing: ContextVar[str | None] = ContextVar("importing", default=None)
 
@@ -40,12 +43,12 @@ _importing: ContextVar[str | None] = ContextVar("importing", default=None)
 def kind_of(thing: object) -> Literal["task", "job"] | None:
     """Return which decorator made an object; None if neither `@task` nor `@job` did."""
     kind = getattr(thing, "__aaiclick__", None)
-    return kind if kind in ("task", "job") else None
+    return kind if kind in _KINDS else None
 
 
 def unwrap(thing: Any) -> Any:
     """Return the function inside a task or job factory; return anything else unchanged."""
-    return thing.function if kind_of(thing) else thing
+    return thing.function if getattr(thing, "__aaiclick__", None) in _KINDS else thing  # each run asks several times
 
 
 # ---------------------------------------------------------------- from a function to its entrypoint
@@ -54,8 +57,10 @@ def unwrap(thing: Any) -> Any:
 def entrypoint_of(function: object) -> str:
     """Return the entrypoint of a function: `module.qualname`. Raise EntrypointError if a worker could not find it.
 
-    A function of the script that is run directly is named by the module name of the script, not by `__main__`.
+    A function of the script that is run directly is named by the module name of the script, not by `__main__`. That of
+    a `@task` with an executor begins with its name.
     """
+    executor = executor_in(function)
     function = unwrap(function)
     if not isinstance(function, types.FunctionType):
         cause, hint = _not_a_function(function)
@@ -64,13 +69,13 @@ def entrypoint_of(function: object) -> str:
     if "<lambda>" in function.__qualname__:
         raise EntrypointError(entrypoint=label, cause="a lambda has no name", hint=_MODULE_LEVEL)
     if "<locals>" in function.__qualname__:
-        cause = "it is defined inside a function, where no worker can reach it"
-        hint = f"{_MODULE_LEVEL} If a decorator made it, let that use functools.wraps."
+        cause = "it is defined inside a function, where no worker can import it"
+        hint = f"{_MODULE_LEVEL} If a decorator made it, the decorator must use functools.wraps."
         raise EntrypointError(entrypoint=label, cause=cause, hint=hint)
     if not function.__module__:
-        raise EntrypointError(entrypoint=label, cause="it belongs to no module", hint=_MODULE_LEVEL)
+        raise EntrypointError(entrypoint=label, cause="it has no module", hint=_MODULE_LEVEL)
     module = _script_of(function, label) if function.__module__ in MAIN else function.__module__
-    return f"{module}.{function.__qualname__}"
+    return with_executor(executor, f"{module}.{function.__qualname__}")
 
 
 def path_of(given: str | Callable[..., Any]) -> str:
@@ -85,13 +90,13 @@ def _not_a_function(thing: object) -> tuple[str, str]:
     if inspect.isbuiltin(thing):
         return "it is built into Python", "Call it from a function of your own."
     if inspect.ismethod(thing):
-        return "it is bound to an object, which would not travel", _MODULE_LEVEL
+        return "it is bound to an object, which cannot be passed to a worker", _MODULE_LEVEL
     if isinstance(thing, functools.partial):
-        return "it is a partial", "Pass the function itself, and the arguments as its kwargs."
+        return "it is a functools.partial", "Pass the function itself, and the arguments as its kwargs."
     if isinstance(thing, type):
-        return "it is a class", "Call it from a function."
+        return "it is a class", "Call it from a function instead."
     if callable(thing):
-        return f"it is a {type(thing).__name__}, not a function", "Call it from a function."
+        return f"it is a {type(thing).__name__}, not a function", "Call it from a function instead."
     return f"it is a {type(thing).__name__} and cannot be called", "Pass a function."
 
 
@@ -130,7 +135,9 @@ def _judged(entrypoint: str) -> Any:
     allowed = rules.allowed_for(entrypoint, settings().entrypoint_prefixes)
     rules.check_asked(entrypoint, allowed)
     found = _found(entrypoint)
-    rules.check_found(entrypoint, kind_of(found), unwrap(found), allowed)
+    if function_in(entrypoint):
+        rules.check_executor_asked(entrypoint, executor_in(found))
+        rules.check_found(entrypoint, kind_of(found), unwrap(found), allowed)
     return found
 
 
@@ -139,6 +146,8 @@ def _found(entrypoint: str) -> Any:
 
 
 def _find(entrypoint: str) -> Any:
+    if (body := body_alone(entrypoint)) is not None:
+        return body
     parts = _parts(plain(entrypoint))
     module, rest = _find_module(entrypoint, parts)
     found: Any = module
@@ -174,13 +183,13 @@ def _parts(entrypoint: object) -> list[str]:
     if type(entrypoint) is not str:
         _refuse_form(entrypoint, f"it is a {type(entrypoint).__name__}")
     if len(entrypoint) > ENTRYPOINT_LENGTH_MAX:
-        _refuse_form(entrypoint, f"it has {len(entrypoint)} characters, allowed are {ENTRYPOINT_LENGTH_MAX}")
-    parts = entrypoint.split(".")
+        _refuse_form(entrypoint, f"it has {len(entrypoint)} characters, at most {ENTRYPOINT_LENGTH_MAX} are allowed")
+    parts = function_in(entrypoint).split(".")
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):
         _refuse_form(entrypoint, "it is not a dotted name")
     if parts[0] in MAIN and not runs_here():
         hint = f"Put it into a module, and import it from there. {_OR_HERE}"
-        cause = "__main__ is another module in every process"
+        cause = "__main__ is a different module in every process"
         raise EntrypointError(entrypoint=shorten(entrypoint), cause=cause, hint=hint)
     return parts
 
@@ -207,7 +216,7 @@ def _find_module(entrypoint: str, parts: list[str]) -> tuple[types.ModuleType, l
             if not f"{name}.".startswith(f"{error.name}."):  # the module exists, but one that it imports does not
                 _refuse_import(entrypoint, name, error)
             missing = error
-    hint = "Workers find what python -m would find: check the spelling, the directory and PYTHONPATH."
+    hint = "Workers import what python -m would find: check the spelling, the directory and PYTHONPATH."
     raise EntrypointError(entrypoint=plain(entrypoint), cause=f"there is no module {parts[0]}", hint=hint) from missing
 
 
@@ -223,7 +232,7 @@ def _import(entrypoint: str, name: str) -> types.ModuleType:
         raise
     except SystemExit as error:
         cause = f"importing {name} called sys.exit({shorten(error.code)})"
-        hint = 'Put what runs the script under: if __name__ == "__main__":'
+        hint = 'Put the code that runs the script under: if __name__ == "__main__":'
         raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint) from error
     except BaseException as error:  # the module is the user's code: it may raise anything
         _refuse_import(entrypoint, name, error)
@@ -351,7 +360,7 @@ def _mismatch(shape: _Shape, given: frozenset[str]) -> str:
     faults = (
         ("missing", missing),
         ("unexpected", unexpected),
-        ("positional-only, where tasks are called by keyword", out_of_reach),
+        ("positional-only, but tasks are called by keyword", out_of_reach),
     )
     return "; ".join(f"{fault}: {_listed(names)}" for fault, names in faults if names)
 
@@ -382,10 +391,10 @@ def bind(function: Any, args: Sequence[object], kwargs: Mapping[str, object]) ->
 def _misplaced(shape: _Shape, count: int, named: Mapping[str, object], kwargs: Mapping[str, object]) -> str:
     """Return the fault of the positional arguments; an empty text if there is none."""
     if out_of_reach := shape.unnamed & named.keys():
-        return f"positional-only, where tasks are called by keyword: {_listed(out_of_reach)}"
+        return f"positional-only, but tasks are called by keyword: {_listed(out_of_reach)}"
     if count > len(shape.positional):
         if shape.takes_args:
-            return "a task takes named parameters, and these would go into *args"
+            return "a task takes named parameters, but these would go into *args"
         return f"it takes {len(shape.positional)} positional arguments, {count} were given"
     twice = named.keys() & kwargs.keys()
     return f"given twice: {_listed(twice)}" if twice else ""

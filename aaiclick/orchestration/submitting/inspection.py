@@ -10,17 +10,27 @@ import inspect
 import json
 import os
 import sys
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError
 from aaiclick.module_path import search_in
+from aaiclick.orchestration.rules.naming.executor_names import PYTHON, function_in
+from aaiclick.orchestration.rules.placement import PlacementConstraints
+from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.validation import shorten
 from aaiclick.orchestration.rules.values.annotations import converted, hints_of, spec_of
 from aaiclick.orchestration.rules.values.encoding import encode_kwargs
+from aaiclick.orchestration.submitting.decorated_options import TASK_OPTIONS, OwnOptions
 from aaiclick.orchestration.submitting.entrypoints import kind_of, resolve, unwrap
+from aaiclick.orchestration.submitting.executors import executor_in
 
-OPTIONS = ("priority", "timeout_s", "fail_fast", "preservation_mode")
+OPTIONS = {"job": OwnOptions._fields, "task": ("priority", *TASK_OPTIONS)}
+"""The options that a decorator gives, by its kind."""
+BARE = {"priority": 0, "critical": True, "stop_when_cut_off": True}
+"""The options of a task that is an executor alone, without a function and its decorator; the others are None."""
 EMPTY = inspect.Parameter.empty
 
 
@@ -29,16 +39,21 @@ class StandIn:
 
     def __init__(self, facts: dict[str, Any]) -> None:
         self.__aaiclick__ = facts["kind"]
-        self.priority, self.timeout_s, self.fail_fast, self.preservation_mode = map(facts["options"].get, OPTIONS)
+        options = facts["options"]
+        for name in OPTIONS.get(facts["kind"], ()):
+            given = options.get(name)
+            retry = name == "retry" and given is not None
+            setattr(self, name, RetryPolicy.from_json(given or None) if retry else given)
+        self.executor = facts.get("executor", PYTHON)
         self.function = _function(facts["name"], facts["parameters"])
 
     def __call__(self, **_: object) -> None:
-        raise AssertionError("a stand-in is looked at, never called")
+        raise AssertionError("a placeholder can be inspected, not called")
 
 
 def _function(name: str, parameters: list[dict[str, Any]]) -> Any:
     def function(**_: object) -> None:
-        raise AssertionError("a stand-in is looked at, never called")
+        raise AssertionError("a placeholder can be inspected, not called")
 
     kinds = {kind.name: kind for kind in (inspect._ParameterKind)}
     function.__name__ = name
@@ -70,14 +85,20 @@ def look_at(entrypoint: str) -> dict[str, Any]:
     except (ValueError, TypeError):
         parameters = [inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)]
     return {
-        "kind": kind_of(found),
+        "kind": kind_of(found) if function_in(entrypoint) else "task",
         "name": str(getattr(function, "__name__", "function"))[:200],
-        "options": {name: _plain(getattr(found, name, None)) for name in OPTIONS} if kind_of(found) == "job" else {},
+        "executor": executor_in(found),
+        "options": _options(found) if function_in(entrypoint) else BARE,
         "parameters": [
             {"name": each.name, "kind": each.kind.name, "required": _is_required(each)} for each in parameters
         ],
         "hints": {name: spec_of(hint) for name, hint in hints_of(function).items()},
     }
+
+
+def _options(found: Any) -> dict[str, Any]:
+    """Return the options that the decorator gives, as JSON data."""
+    return {name: _plain(getattr(found, name)) for name in OPTIONS.get(kind_of(found) or "", ())}
 
 
 def convert(entrypoint: str, kwargs: dict[str, object]) -> dict[str, Any]:
@@ -98,7 +119,19 @@ def _is_required(parameter: inspect.Parameter) -> bool:
 
 
 def _plain(value: object) -> object:
+    """Return an option as JSON data, from which the same option is made again."""
+    if isinstance(value, RetryPolicy):
+        return value.to_json() or ""
+    if isinstance(value, PlacementConstraints):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
     return value if value is None or type(value) in (int, float, bool) else str(value)
+
+
+def _policy(facts: dict[str, Any]) -> RetryPolicy:
+    given: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in facts.items()}
+    return RetryPolicy(**given)
 
 
 def main() -> None:

@@ -157,4 +157,4 @@ async def _leave(coordinator: Submitter, tables: Sequence[str]) -> None:
     try:
         await coordinator.leave_tables(tables)
     except Exception as error:  # must not hide the caller's own error; the tables are found later, by their age
-        log.warning("copies of Objects are left for later: %s", error)
+        log.warning("copies of Objects are dropped later: %s", error)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AuditAnswer(TypedDict):
-    """Who changed what. Without an outcome it was cut off, and may have happened or not."""
+    """A change from outside. Without an outcome it was cut off, and may have happened or not."""
 
     id: Id
     at: Time
@@ -26,7 +26,7 @@ class AuditAnswer(TypedDict):
 
 
 class AuditPage(TypedDict):
-    """Changes from outside, the newest first. `next` is the `before` of the next page."""
+    """Changes from outside, newest first. `next` is the `before` of the next page."""
 
     entries: list[AuditAnswer]
     next: Id | None

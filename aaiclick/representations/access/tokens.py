@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TokenAnswer(TypedDict):
-    """A token without its secret, which is not kept."""
+    """A token without its secret, which is not stored."""
 
     id: Id
     name: str
@@ -23,16 +23,19 @@ class TokenAnswer(TypedDict):
     expires_at: Time | None
     revoked_at: Time | None
     last_used_at: Time | None
+    node_id: Id | None
+    pool: str | None
+    uses_left: int | None
 
 
 class NewToken(TokenAnswer):
-    """A token that was just made, with its text."""
+    """A newly created token, with its text."""
 
     token: str
 
 
 class TokenList(TypedDict):
-    """All tokens, the newest first."""
+    """All tokens, newest first."""
 
     tokens: list[TokenAnswer]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BackfillAnswer(TypedDict):
-    """A range of past times of a schedule that is being run, so many at once."""
+    """A range of past times of a schedule that runs, some times at once."""
 
     id: Id
     registered_job_id: Id
@@ -25,25 +25,25 @@ class BackfillAnswer(TypedDict):
     timezone: str
     start_at: Time
     end_at: Time
-    next_at: Annotated[Time, Form(description="All times before this are done with.")]
+    next_at: Annotated[Time, Form(description="All times before this one are finished.")]
     parallel_max: int
     force: bool
     failed_only: bool
     total: int
-    counts: Annotated[dict[str, int], Form(description="Its times by what became of them.")]
+    counts: Annotated[dict[str, int], Form(description="The number of its times by outcome.")]
     created_at: Time
     completed_at: Time | None
 
 
 class BackfillPage(TypedDict):
-    """Backfills of an entry, the newest first. `next` is the `before` of the next page."""
+    """Backfills of a registered job, newest first. `next` is the `before` of the next page."""
 
     backfills: list[BackfillAnswer]
     next: Id | None
 
 
 class PlannedAnswer(TypedDict):
-    """A time that a backfill covers: what became of it so far, and whether it would run."""
+    """A time that a backfill covers: its outcome so far, and whether it would run."""
 
     time: Time
     state: str

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FireAnswer(TypedDict):
-    """What became of one time of a schedule; `job_id` is its latest run."""
+    """A time of a schedule and its outcome; `job_id` is its latest run."""
 
     fire_at: Time
     outcome: str
@@ -24,7 +24,7 @@ class FireAnswer(TypedDict):
 
 
 class FirePage(TypedDict):
-    """Times of an entry, the latest first. `next` is the `before` of the next page."""
+    """Times of a registered job, latest first. `next` is the `before` of the next page."""
 
     fires: list[FireAnswer]
     next: str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RegisteredJobAnswer(TypedDict):
-    """An entry of the catalogue."""
+    """A registered job."""
 
     id: Id
     name: str
@@ -33,25 +33,26 @@ class RegisteredJobAnswer(TypedDict):
     timeout_s: float | None
     fail_fast: bool
     keep_last: int | None
+    placement: Mapping[str, Any] | None
     next_run_at: Time | None
     created_at: Time
     updated_at: Time
 
 
 class RegisteredJobList(TypedDict):
-    """All entries, in the order of their names."""
+    """All registered jobs, by name."""
 
     registered_jobs: list[RegisteredJobAnswer]
 
 
 class RegisteredJobHere(RegisteredJobAnswer):
-    """An entry as commands show it: with its defaults, as they could be given."""
+    """A registered job as commands show it, with its default arguments."""
 
     default_kwargs: dict[str, Any]
 
 
 class RegisteredJobDetail(RegisteredJobHere):
-    """An entry with its next times."""
+    """A registered job with its next times."""
 
     next_runs: list[Time]
 

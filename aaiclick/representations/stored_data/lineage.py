@@ -26,20 +26,21 @@ class OperationAnswer(TypedDict):
 
 
 class EdgeAnswer(TypedDict):
-    """That a column comes from another, or only depends on it. An empty name is any column of its table."""
+    """One column comes from another, or only depends on it. An empty name means any column of its table."""
 
     source: str
     source_column: str
     result: str
     result_column: str
     how: Annotated[
-        str, Form(description="IDENTITY, TRANSFORMATION, AGGREGATION, FILTER, JOIN, …; UNKNOWN: it may be any.")
+        str,
+        Form(description="IDENTITY, TRANSFORMATION, AGGREGATION, FILTER, JOIN, …; UNKNOWN if it may be any of them."),
     ]
     operation: str
 
 
 class LineageAnswer(TypedDict):
-    """The operations around a table, the oldest first, and which of its columns come from which."""
+    """The operations around a table, oldest first, and which of its columns come from which."""
 
     table: str
     column: str | None

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class ObjectList(TypedDict):
-    """The names of the Objects that stay."""
+    """The names of the persistent Objects."""
 
     objects: list[str]
 
 
 class StoredAnswer(TypedDict):
-    """An Object that stays, with its table and its size."""
+    """A persistent Object, with its table and size."""
 
     name: str
     table: str
@@ -33,7 +33,7 @@ class StoredAnswer(TypedDict):
 
 
 class StoredList(ObjectList):
-    """The names of the Objects that stay, and where they are: for whoever has the engine anyway."""
+    """The persistent Objects with their tables, for commands with direct access to the engine."""
 
     stored: list[StoredAnswer]
 
@@ -46,7 +46,7 @@ class ColumnAnswer(TypedDict):
 
 
 class SchemaAnswer(TypedDict):
-    """What an Object holds."""
+    """The shape and columns of an Object."""
 
     name: str
     shape: str
@@ -55,7 +55,7 @@ class SchemaAnswer(TypedDict):
 
 
 class RowsAnswer(TypedDict):
-    """Rows of an Object. `complete` tells whether these are all; what JSON cannot say is written as a string."""
+    """Rows of an Object. `complete` tells whether these are all; values that JSON cannot express are strings."""
 
     columns: list[ColumnAnswer]
     rows: list[list[Any]]
@@ -63,7 +63,7 @@ class RowsAnswer(TypedDict):
 
 
 class VersionAnswer(TypedDict):
-    """A version of an Object that is kept."""
+    """An existing version of an Object."""
 
     version: int
     made_at: Time | None
@@ -73,7 +73,7 @@ class VersionAnswer(TypedDict):
 
 
 class VersionList(TypedDict):
-    """The versions of an Object, the oldest first."""
+    """The versions of an Object, oldest first."""
 
     name: str
     versions: list[VersionAnswer]

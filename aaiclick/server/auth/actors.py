@@ -39,7 +39,7 @@ def needs(role: Role) -> Any:
     async def check(request: Request, _: Annotated[Any, Depends(BEARER)]) -> Actor:
         token: Token = request.state.token
         if not token.role.may(role):
-            cause, hint = f"it needs the role {role}, and the token's is {token.role}", "Ask with another token."
+            cause, hint = f"it needs the role {role}, and the token's is {token.role}", "Use a token with this role."
             raise NotAllowed(what=f"{request.method} {request.url.path}", cause=cause, hint=hint)
         check_query(request)
         return Actor(token)

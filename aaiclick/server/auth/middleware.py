@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, NotAllowed, NotAuthenticated
 from aaiclick.orchestration.access.tokens import MAKE_ONE, authenticate
+from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.rules.validation import escape_for_terminal
 from aaiclick.orchestration.store.connecting import explain
 from aaiclick.server.auth.token_quotas import PLACE, TokenQuotas
@@ -28,6 +29,14 @@ from aaiclick.telemetry.fields import about
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """Paths that need no token; their answers say only yes or no."""
+
+NODE = "/api/v1/node/"
+"""Paths of workers, whose calls may wait for long: they have a road of their own."""
+CALLBACKS = "/api/v1/callbacks/"
+"""Paths that need no token, because one is in them."""
+
+CALLERS = 0
+"""Stands in quotas for all who call back, in place of the id of a token."""
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -78,6 +87,11 @@ class AuthMiddleware:
 
         try:
             with ExitStack() as place:
+                if scope["path"].startswith(NODE):
+                    check_head(scope)
+                    check_host(Headers(scope=scope), self.hosts)
+                    await scope["app"].state.node(scope, receive, tell)  # it checks tokens and bodies by itself
+                    return
                 brought = await self._check(scope, receive, place)
                 await self.app(scope, brought, tell)
         except (AaiclickError, HTTPException) as error:
@@ -103,10 +117,17 @@ class AuthMiddleware:
             return receive
         check_host(headers, self.hosts)
         state = scope.setdefault("state", {})
-        state["token"] = await authenticate(bearer(headers))
-        if KNOWN in state:
-            state[KNOWN]()
-        place.enter_context(self.places.of(state["token"].id))
+        if scope["path"].startswith(CALLBACKS):
+            holder = CALLERS
+        else:
+            token = state["token"] = await authenticate(bearer(headers))
+            if KNOWN in state:
+                state[KNOWN]()
+            if not token.role.may(Role.VIEWER):  # a worker's: whatever route there is or will be, it is not for these
+                cause = f"it needs the role {Role.VIEWER}, and the token's is {token.role}"
+                raise NotAllowed(what=f"{scope['method']} {shown_path(scope['path'])}", cause=cause, hint="")
+            holder = token.id
+        place.enter_context(self.places.of(holder))
         state[PLACE] = place
         return await read_body(headers, receive, settings().value_bytes_max + BODY_ROOM_BYTES)
 
@@ -136,11 +157,11 @@ def check_host(headers: Headers, hosts: Collection[str]) -> None:
     host = named[0].lower() if len(named) == 1 else ""  # of two, a proxy might have used the other
     if host not in hosts and _without_port(host) not in hosts:
         hint = "Add the name to AAICLICK_SERVER_HOSTS."
-        raise NotAllowed(what="This Host", cause="the server is not known by that name", hint=hint)
+        raise NotAllowed(what="This Host", cause="the server does not answer to that host name", hint=hint)
     if any(_host_of(origin) != host for origin in headers.getlist("origin")):
-        raise NotAllowed(what="This Origin", cause="pages of other sites may not ask", hint="")
+        raise NotAllowed(what="This Origin", cause="pages of other sites may not send requests", hint="")
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-        raise NotAllowed(what="This request", cause="pages of other sites may not ask", hint="")
+        raise NotAllowed(what="This request", cause="pages of other sites may not send requests", hint="")
 
 
 def _host_of(origin: str) -> str | None:

@@ -62,7 +62,7 @@ class Refusals:
         backoff = Backoff()
         while True:
             await asyncio.sleep(WRITE_EVERY_S)
-            with backoff.told("writing down who was refused"):  # on failure the counts are kept
+            with backoff.told("recording refused requests"):  # on failure the counts are kept
                 await self.write()
 
     async def end(self) -> None:
@@ -70,7 +70,7 @@ class Refusals:
         try:
             await self.write()
         except Exception as error:  # it must not keep the server from ending
-            log.warning("refusals were not written down: %s", error)
+            log.warning("refused requests were not recorded: %s", error)
 
     async def write(self) -> None:
         """Add or update the audit entry of each count that has grown, and drop counts older than ENTRY_S."""

@@ -36,11 +36,11 @@ class TokenQuotas:
         """Hold a place for this token inside the block; raise HTTPException 429 or 503 if there is none for it."""
         own = self.taken[token_id]
         if own >= self.each:
-            raise HTTPException(429, f"This token has {own} {self.what} already, as many as one may have.", AGAIN)
+            raise HTTPException(429, f"This token has {own} {self.what} already, which is the limit per token.", AGAIN)
         if self.number >= self.most:
-            raise HTTPException(503, f"There are {self.number} {self.what} already, as many as there may be.", AGAIN)
+            raise HTTPException(503, f"There are {self.number} {self.what} already, which is the limit.", AGAIN)
         if self.number >= self.most - self.kept and own >= self.few:
-            detail = f"This token has {own} {self.what} already; the last {self.kept} are kept for others."
+            detail = f"This token has {own} {self.what} already; the last {self.kept} are reserved for other tokens."
             raise HTTPException(429, detail, AGAIN)
         self.number += 1
         self.taken[token_id] += 1

@@ -19,9 +19,9 @@ from aaiclick.server.openapi import document
 
 HEAD = f"""# MCP tools
 
-Made from the tools that the server offers at `{PATH}`. See
-[HTTP server and agents](../guides/server.md#agents-mcp) for how an agent is connected. Answers are those of
-[REST](rest.md#what-is-asked-and-answered), in an envelope; arguments that are not known are refused; ids are strings.
+Generated from the tools that the server offers at `{PATH}`. See
+[HTTP server and agents](../guides/server.md#agents-mcp) for how to connect an agent. Answers are those of
+[REST](rest.md#requests-and-answers), in an envelope; unknown arguments are refused; ids are strings.
 """
 
 LIMITS = (
@@ -45,13 +45,13 @@ def mcp_markdown() -> str:
 def _envelope() -> Iterator[str]:
     yield "## What is answered\n"
     yield "Every answer is JSON, in `structuredContent` and as text:\n"
-    yield "- `answer`: what the tool tells"
+    yield "- `answer`: what the tool returns"
     for name in ("cut", "notice"):
         yield f"- `{name}`: {Envelope.model_fields[name].description}"
     yield f"\n> {NOTICE}\n"
-    yield "A call that fails is an answer with `isError` and `error`; it never holds a stack:\n"
+    yield "A failed call returns `isError` and `error`; it never contains a stack trace:\n"
     yield from (f"- `{name}`: {facts.description}" for name, facts in Failure.model_fields.items())
-    yield "\nWhere an error has no advice of its own, `to_do` is that of the status that REST would answer with:\n"
+    yield "\nIf an error has no hint of its own, `to_do` follows from the status that REST would answer with:\n"
     yield "| status | to do |"
     yield "|---|---|"
     yield from (f"| {status} | {words} |" for status, words in TO_DO.items())
@@ -62,19 +62,20 @@ def _limits() -> Iterator[str]:
     yield "| of | at most |"
     yield "|---|---|"
     yield from (f"| {of} | {most} |" for of, most in LIMITS)
-    yield "\nLong texts lose their middle, lists their ends, and `cut` says so; the `next` of a page that was cut goes"
-    yield "on after its last row. Queries on Objects have the limits of REST, too."
+    yield "\nThe middle of long texts and the end of long lists are left out, and `cut` says so; the `next` of a"
+    yield "cut page continues after its last row. Queries on Objects have the limits of REST, too."
 
 
 def _changing() -> Iterator[str]:
     yield "\n## Tools that change something\n"
     yield "They exist only where the server was started with `--mcp-write` or `AAICLICK_MCP_WRITE=1`, for tokens with"
-    yield "the role. Who asked is written down first, see [HTTP server and agents](../guides/server.md#audit-log)."
+    yield "the role. Each call is first recorded in the audit log, see [HTTP server"
+    yield "and agents](../guides/server.md#audit-log)."
     yield from _tools(tool for tool in tools(write=True).values() if tool.changes)
 
 
 def _looking() -> Iterator[str]:
-    yield "\n## Tools that look"
+    yield "\n## Tools that only read"
     yield from _tools(tools(write=False).values())
 
 

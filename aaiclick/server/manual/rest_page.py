@@ -14,10 +14,10 @@ from aaiclick.server.openapi import WHY, document
 
 HEAD = """# REST
 
-Made from the server's OpenAPI document, which it serves at `/api/v1/openapi.json`. See
+Generated from the server's OpenAPI document, which it serves at `/api/v1/openapi.json`. See
 [HTTP server and agents](../guides/server.md) for tokens, roles and examples. Ids are strings. A page's `next` is the
-`before` or `after` of the page that follows; null means that there is none. Answers with an `ETag` are 304 for whoever
-has them already (`If-None-Match`).
+`before` or `after` of the page that follows; null means that there is none. An answer with an `ETag` becomes
+304 for a client that has it already (`If-None-Match`).
 
 Every route but the probes may answer 401, 403, 413, 422, 500 and 503. All problems are `application/problem+json`
 (RFC 9457):
@@ -78,7 +78,7 @@ def _named(schema: dict[str, Any]) -> str:
 
 
 def _models(whole: dict[str, Any]) -> Iterator[str]:
-    yield "\n## What is asked and answered"
+    yield "\n## Requests and answers"
     for name, schema in sorted(whole["components"]["schemas"].items()):
         yield f"\n### {name}\n"
         yield " ".join(schema.get("description", "").split())

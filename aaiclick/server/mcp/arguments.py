@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from aaiclick.data.lineage import STEPS_MAX
+from aaiclick.orchestration.rules.nodes import NodeState, NodeStatus
 from aaiclick.orchestration.rules.states import JobStatus, TaskStatus, WorkerStatus
 from aaiclick.orchestration.rules.validation import NAME_LENGTH_MAX
 from aaiclick.server import request_models
@@ -18,10 +19,11 @@ _ID = "^[0-9]{1,19}$"
 JobId = Annotated[str, Field(pattern=_ID, description="The job's id: digits, as a string.")]
 TaskId = Annotated[str, Field(pattern=_ID, description="The task's id: digits, as a string.")]
 WorkerId = Annotated[str, Field(pattern=_ID, description="The worker's id: digits, as a string.")]
-Before = Annotated[str | None, Field(pattern=_ID, description="The `next` of the page before.")]
-Limit = Annotated[int, Field(ge=1, le=PAGE_MAX, description="How many at most.")]
+Before = Annotated[str | None, Field(pattern=_ID, description="The `next` of the previous page.")]
+Limit = Annotated[int, Field(ge=1, le=PAGE_MAX, description="Return at most this many.")]
 ObjectName = Annotated[str, Field(min_length=1, max_length=200, description="The Object's name, from list_objects.")]
 EntryName = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX, description="The registered job's name.")]
+NodeName = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX, description="The node's name.")]
 
 
 class Nothing(Arguments):
@@ -31,9 +33,9 @@ class Nothing(Arguments):
 class FindJobs(Arguments):
     """Which jobs."""
 
-    status: str | None = Field(default=None, description=f"Only jobs of this status: {', '.join(JobStatus)}.")
+    status: str | None = Field(default=None, description=f"Only jobs with this status: {', '.join(JobStatus)}.")
     name_like: str | None = Field(
-        default=None, description="Only names like this: % stands for anything, _ for one character."
+        default=None, description="Only names that match this pattern: % stands for anything, _ for one character."
     )
     before: Before = None
     limit: Limit = PAGE_DEFAULT
@@ -54,8 +56,22 @@ class JobGraph(OneJob):
 class JobTasks(OneJob):
     """Which tasks of which job."""
 
-    status: str | None = Field(default=None, description=f"Only tasks of this status: {', '.join(TaskStatus)}.")
+    status: str | None = Field(default=None, description=f"Only tasks with this status: {', '.join(TaskStatus)}.")
     after: Before = None
+    limit: Limit = PAGE_DEFAULT
+
+
+class Tasks(Arguments):
+    """Which tasks."""
+
+    status: str | None = Field(default=None, description=f"Only tasks of this status: {', '.join(TaskStatus)}.")
+    name_like: str | None = Field(
+        default=None, description="Only names like this: % stands for anything, _ for one character."
+    )
+    node: str | None = Field(default=None, description="Only tasks that a node has, or had last, by its name.")
+    lane: int | None = Field(default=None, ge=0, lt=2**31, description="Only tasks of this lane.")
+    blocked: str | None = Field(default=None, description="placement: only ready tasks that no live node may run.")
+    before: Before = None
     limit: Limit = PAGE_DEFAULT
 
 
@@ -63,7 +79,7 @@ class Letters(Arguments):
     """Which page."""
 
     before: str | None = Field(
-        default=None, pattern="^[0-9]{1,19}-[0-9]{1,19}$", description="The `next` of the page before."
+        default=None, pattern="^[0-9]{1,19}-[0-9]{1,19}$", description="The `next` of the previous page."
     )
     limit: Limit = PAGE_DEFAULT
 
@@ -72,6 +88,21 @@ class FailedTasks(Letters):
     """Which job, and which page."""
 
     job_id: JobId
+
+
+class CachePage(Arguments):
+    """Which remembered results."""
+
+    entrypoint: str | None = Field(default=None, max_length=500, description="Only those of this function.")
+    before: Before = None
+    limit: Limit = PAGE_DEFAULT
+
+
+class ClearCache(Arguments):
+    """Which remembered results."""
+
+    entrypoint: str | None = Field(default=None, max_length=500, description="Only those of this function.")
+    entry_id: str | None = Field(default=None, pattern=_ID, description="Only this entry.")
 
 
 class OneTask(Arguments):
@@ -84,19 +115,24 @@ class TaskLog(OneTask):
     """Which log, and how much of it."""
 
     epoch: int | None = Field(
-        default=None, ge=0, lt=2**31, description="Which attempt, by its epoch from list_task_runs; else the newest."
+        default=None,
+        ge=0,
+        lt=2**31,
+        description="The attempt, by its epoch from list_task_runs; by default the newest.",
     )
-    bytes: int = Field(default=8_000, ge=1, le=LOG_BYTES_MAX, description="How many bytes of the log's end.")
+    bytes: int = Field(
+        default=8_000, ge=1, le=LOG_BYTES_MAX, description="The number of bytes from the end of the log."
+    )
     until: int | None = Field(
-        default=None, ge=0, lt=2**62, description="Read what is before this byte: the `begins_at` of the last answer."
+        default=None, ge=0, lt=2**62, description="Read the bytes before this one: the `begins_at` of the last answer."
     )
 
 
 class ListObjects(Arguments):
     """Which Objects."""
 
-    contains: str | None = Field(default=None, max_length=200, description="Only names with this in them.")
-    limit: int = Field(default=200, ge=1, le=1000, description="How many at most.")
+    contains: str | None = Field(default=None, max_length=200, description="Only names that contain this.")
+    limit: int = Field(default=200, ge=1, le=1000, description="Return at most this many.")
 
 
 class OneObject(Arguments):
@@ -115,7 +151,9 @@ class QueryObject(OneObject):
     """Which rows and columns of which Object."""
 
     columns: list[str] = Field(default_factory=list, max_length=1000, description="By default all.")
-    where: list[request_models.Where] = Field(default_factory=list, max_length=50, description="All of these hold.")
+    where: list[request_models.Where] = Field(
+        default_factory=list, max_length=50, description="Conditions that all must hold."
+    )
     order_by: list[request_models.OrderBy] = Field(default_factory=list, max_length=50)
     limit: Limit = PAGE_DEFAULT
 
@@ -123,27 +161,56 @@ class QueryObject(OneObject):
 class TraceLineage(OneObject):
     """Which Object, or which column of it, in which direction, and how far."""
 
-    column: str | None = Field(default=None, max_length=200, description="Only what its values came from, or went to.")
-    indirect: bool = Field(default=False, description="Of a column, also what only decided its rows or the choice.")
+    column: str | None = Field(
+        default=None, max_length=200, description="Only this column: what its values came from, or went to."
+    )
+    indirect: bool = Field(
+        default=False, description="With a column: also sources that only decided which rows or values were chosen."
+    )
 
-    direction: str = Field(default="backward", description="backward: how it was made; forward: its use; or both.")
-    steps: int = Field(default=10, ge=1, le=min(100, STEPS_MAX), description="How many operations away at most.")
+    direction: str = Field(
+        default="backward", description="backward: how it was made; forward: what it is used for; or both."
+    )
+    steps: int = Field(default=10, ge=1, le=min(100, STEPS_MAX), description="The maximum distance, in operations.")
 
 
 class JobEvents(OneJob):
     """Which events of which job."""
 
     after: Before = None
-    last: bool = Field(default=False, description="The last ones, how it ended, instead of the first.")
+    last: bool = Field(
+        default=False, description="Return the last events, which tell how the job ended, instead of the first."
+    )
     limit: Limit = PAGE_DEFAULT
 
 
 class Workers(Arguments):
     """Which workers."""
 
-    status: str | None = Field(default=None, description=f"Only workers of this status: {', '.join(WorkerStatus)}.")
+    status: str | None = Field(default=None, description=f"Only workers with this status: {', '.join(WorkerStatus)}.")
     before: Before = None
     limit: Limit = PAGE_DEFAULT
+
+
+class Nodes(Arguments):
+    """Which nodes."""
+
+    state: str | None = Field(default=None, description=f"Only nodes of this state: {', '.join(NodeState)}.")
+    status: str | None = Field(default=None, description=f"Only nodes of this status: {', '.join(NodeStatus)}.")
+    after: str | None = Field(default=None, max_length=200, description="The `next` of the page before.")
+    limit: Limit = PAGE_DEFAULT
+
+
+class OneNode(Arguments):
+    """Which node."""
+
+    name: NodeName
+
+
+class RemoveNode(OneNode):
+    """Which node, and how."""
+
+    force: bool = Field(default=False, description="Also if its workers are alive: only for a machine that is gone.")
 
 
 class Entries(Arguments):
@@ -161,7 +228,7 @@ class OneEntry(Arguments):
 class Fires(OneEntry):
     """Which times of which registered job."""
 
-    before: str | None = Field(default=None, max_length=40, description="The `next` of the page before.")
+    before: str | None = Field(default=None, max_length=40, description="The `next` of the previous page.")
     limit: Limit = PAGE_DEFAULT
 
 
@@ -182,15 +249,15 @@ class PlanBackfill(OneEntry):
     """Which past times of which registered job."""
 
     start: str = Field(description="A day (midnight in the entry's zone), or a time with its offset.")
-    end: str = Field(description="The same; it is not part of the range.")
-    force: bool = Field(default=False, description="As if times were run again that have run.")
-    failed: bool = Field(default=False, description="As if only times were run again whose last run failed.")
+    end: str = Field(description="The end of the range, in the same form; it is not included.")
+    force: bool = Field(default=False, description="Assume that times that have run before run again.")
+    failed: bool = Field(default=False, description="Assume that only times whose last run failed run again.")
 
 
 class Metrics(Arguments):
     """Which metrics."""
 
-    contains: str | None = Field(default=None, max_length=200, description="Only metrics with this in their names.")
+    contains: str | None = Field(default=None, max_length=200, description="Only metrics whose names contain this.")
 
 
 # ---------------------------------------------------------------- changes

@@ -65,13 +65,15 @@ def fitted(answer: dict[str, Any], bounds: Bounds, cut: list[str]) -> dict[str, 
     lengths: list[int] = []
     answer = shortened(answer if bounds.exact else visible(answer), bounds.text_max, lengths)
     if lengths:
-        cut.append(f"The middle of {counted(len(lengths), 'text')}; the longest has {max(lengths)} characters.")
+        cut.append(
+            f"The middle of {counted(len(lengths), 'text')} was left out; the longest has {max(lengths)} characters."
+        )
     whole = {name: len(each) for name, each in answer.items() if isinstance(each, list)}
     while size_of(answer) > ANSWER_BYTES_MAX:
         there = [name for name in whole if name not in bounds.keeps and len(answer[name]) > 1]
         if not there:
             rule = f"the answer would take more than {ANSWER_BYTES_MAX} bytes"
-            raise InputError(field="arguments", value="this", rule=rule, hint="Ask for less: fewer rows or columns.")
+            raise InputError(field="arguments", value="this", rule=rule, hint="Request fewer rows or columns.")
         longest = max(there, key=lambda name: size_of(answer[name]))
         left = len(answer[longest]) // 2
         answer[longest] = answer[longest][-left:] if bounds.newest else answer[longest][:left]
@@ -87,9 +89,9 @@ def _left(answer: dict[str, Any], name: str, number: int, bounds: Bounds) -> str
         answer["complete"] = False
     if bounds.place is None:
         which = "last" if bounds.newest else "first"
-        return f"{name}: these are the {which} {left} of {number}. Ask for something narrower to see others."
+        return f"{name}: these are the {which} {left} of {number}. Narrow the request to see others."
     answer["next"] = bounds.place(answer[name][-1])
-    return f"{name}: these are the first {left} of {number} on the page. Its `next` goes on after them."
+    return f"{name}: these are the first {left} of {number} on the page. Its `next` continues after them."
 
 
 def visible(value: Any) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.roles import Role
+from aaiclick.representations.cached_results import CacheCleared
 from aaiclick.representations.jobs import Cancelled, JobAnswer, job_answer
+from aaiclick.representations.nodes import NodeAnswer, NodeRemoved
 from aaiclick.representations.schedules.backfills import BackfillAnswer
 from aaiclick.representations.schedules.registered_jobs import RegisteredJobAnswer
 from aaiclick.representations.tasks import Cleared
@@ -19,16 +21,16 @@ from aaiclick.server.mcp.tools import Call, changes
 
 @changes(Role.OPERATOR, destructive=True)
 async def cancel_job(call: Call, asked: arguments.OneJob) -> Cancelled:
-    """Cancel a job and all of its tasks that have not ended; what runs is stopped. False if it had ended before."""
+    """Cancel a job and all of its tasks that have not ended; running tasks are stopped. False if the job had ended."""
     return await front.cancel(call.who, asked.job_id)
 
 
 @changes(Role.OPERATOR, destructive=True, idempotent=False)
 async def retry_job(call: Call, asked: arguments.RetryJob) -> Cleared:
-    """Run again the tasks of a job that failed, with everything downstream of them.
+    """Run the failed tasks of a job again, with everything downstream of them.
 
-    Ask with dry_run first: it changes nothing and tells which tasks it would be. If it is refused because inputs are
-    gone, `upstream` also runs what made them.
+    Use dry_run first: it changes nothing and returns the tasks that would run. If the call is refused because inputs
+    are gone, `upstream` also runs the tasks that made them.
     """
     return await front.retry(
         call.who, asked.job_id, request_models.Clear(dry_run=asked.dry_run, upstream=asked.upstream)
@@ -37,9 +39,9 @@ async def retry_job(call: Call, asked: arguments.RetryJob) -> Cleared:
 
 @changes(Role.OPERATOR, destructive=True, idempotent=False)
 async def clear_task(call: Call, asked: arguments.ClearTask) -> Cleared:
-    """Run a task again, whatever it is doing, with everything downstream of it; their results are thrown away.
+    """Run a task again, in whatever state it is, with everything downstream of it; their results are discarded.
 
-    Ask with dry_run first: it changes nothing and tells which tasks it would be.
+    Use dry_run first: it changes nothing and returns the tasks that would run.
     """
     return await front.clear(
         call.who, asked.task_id, request_models.Clear(dry_run=asked.dry_run, upstream=asked.upstream)
@@ -48,16 +50,23 @@ async def clear_task(call: Call, asked: arguments.ClearTask) -> Cleared:
 
 @changes(Role.OPERATOR, destructive=True, idempotent=False)
 async def replay_dead_letter(call: Call, asked: arguments.OneTask) -> Cleared:
-    """Run a task again that failed and was given up, with everything downstream of it. Refused for any other task."""
+    """Run a dead letter (a task that failed for good) again, with everything downstream. Refused for other tasks."""
     return await front.replay(call.who, asked.task_id)
+
+
+@changes(Role.OPERATOR, destructive=True)
+async def clear_cache(call: Call, asked: arguments.ClearCache) -> CacheCleared:
+    """Remove remembered results: all, those of one function, or one entry. The next runs make them anew."""
+    which = request_models.ClearCache(entrypoint=asked.entrypoint, entry_id=asked.entry_id)
+    return await front.clear_cache(call.who, which)
 
 
 @changes(Role.AUTHOR, destructive=False, idempotent=False)
 async def submit_job(call: Call, asked: request_models.SubmitJob) -> JobAnswer:
     """Run a function marked @task or @job, by its importable name, as a new job.
 
-    Only names under the prefixes that the installation allows. Arguments are plain data. With a `key`, the same call
-    again gives the first job again instead of a second one: always give one.
+    Only names under the allowed prefixes are accepted. Arguments are plain data. With a `key`, a repeated call
+    returns the first job instead of creating a second one: always give a key.
     """
     return job_answer(await front.submit(call.who, asked))
 
@@ -67,9 +76,9 @@ async def submit_job(call: Call, asked: request_models.SubmitJob) -> JobAnswer:
 
 @changes(Role.OPERATOR, destructive=False, idempotent=False)
 async def run_registered_job(call: Call, asked: arguments.RunEntry) -> JobAnswer:
-    """Run an entry of the catalogue now. `kwargs` go over its defaults.
+    """Run a registered job now. `kwargs` override its defaults.
 
-    With a `key`, the same call again gives the first job again instead of a second one: always give one.
+    With a `key`, the same call returns the first job instead of creating a second one: always give a key.
     """
     how = request_models.RunRegistered.model_validate(asked.model_dump(exclude={"name"}))
     return job_answer(await front.run(call.who, asked.name, how))
@@ -77,9 +86,9 @@ async def run_registered_job(call: Call, asked: arguments.RunEntry) -> JobAnswer
 
 @changes(Role.AUTHOR, destructive=True)
 async def register_job(call: Call, asked: arguments.RegisterEntry) -> RegisteredJobAnswer:
-    """Add an entry to the catalogue, or make an old one what this says.
+    """Create or replace a registered job.
 
-    Only names under the prefixes that the installation allows. An entry with a schedule fires from then on.
+    Only names under the allowed prefixes are accepted. A registered job with a schedule fires from then on.
     """
     how = request_models.RegisterJob.model_validate(asked.model_dump(exclude={"name"}))
     return await front.register(call.who, asked.name, how)
@@ -87,21 +96,21 @@ async def register_job(call: Call, asked: arguments.RegisterEntry) -> Registered
 
 @changes(Role.OPERATOR, destructive=False)
 async def enable_registered_job(call: Call, asked: arguments.OneEntry) -> RegisteredJobAnswer:
-    """Let an entry of the catalogue fire from now on; what it missed is not made up for."""
+    """Enable a registered job: it fires from now on, and missed times do not run."""
     return await front.enable(call.who, asked.name)
 
 
 @changes(Role.OPERATOR, destructive=True)
 async def disable_registered_job(call: Call, asked: arguments.OneEntry) -> RegisteredJobAnswer:
-    """Let an entry of the catalogue fire no more; runs that have begun go on."""
+    """Disable a registered job: it no longer fires, and runs that have begun continue."""
     return await front.disable(call.who, asked.name)
 
 
 @changes(Role.OPERATOR, destructive=False, idempotent=False)
 async def backfill_registered_job(call: Call, asked: arguments.CreateBackfill) -> BackfillAnswer:
-    """Run the past times of an entry's schedule in a range, so many at once; those that have run are left alone.
+    """Run past times of a registered job's schedule in a range, some at a time, except those that have run.
 
-    Ask plan_backfill first. `failed` runs only those again whose last run failed, `force` all of them.
+    Call plan_backfill first. `failed` runs only times whose last run failed, `force` runs all of them again.
     """
     if asked.dry_run:
         rule, hint = "this tool runs them", "Ask plan_backfill."
@@ -112,7 +121,7 @@ async def backfill_registered_job(call: Call, asked: arguments.CreateBackfill) -
 
 @changes(Role.OPERATOR, destructive=True)
 async def cancel_backfill(call: Call, asked: arguments.OneBackfill) -> Cancelled:
-    """Start no more runs of a backfill; those that have begun go on. False if it had ended before."""
+    """Start no more runs of a backfill; runs that have begun continue. False if it had ended."""
     return await front.cancel_backfill(call.who, asked.backfill_id)
 
 
@@ -121,14 +130,41 @@ async def cancel_backfill(call: Call, asked: arguments.OneBackfill) -> Cancelled
 
 @changes(Role.OPERATOR, destructive=True)
 async def drain_worker(call: Call, asked: arguments.OneWorker) -> Asked:
-    """Ask a worker to finish what it runs and to leave. False if its session was over already."""
+    """Ask a worker to finish its running tasks and end. False if its session was over already."""
     return await front.drain(call.who, asked.worker_id)
 
 
 @changes(Role.OPERATOR, destructive=True)
 async def stop_worker(call: Call, asked: arguments.OneWorker) -> Asked:
-    """End a worker's session now: what it runs is given to others, and its own results are refused.
+    """End a worker's session now: its tasks go to other workers, and its own results are refused.
 
-    For a worker that hangs; otherwise drain_worker. False if its session was over already.
+    Use it for a worker that hangs; otherwise use drain_worker. False if its session was over already.
     """
     return await front.stop(call.who, asked.worker_id)
+
+
+# ---------------------------------------------------------------- nodes
+
+
+@changes(Role.OPERATOR, destructive=True)
+async def cordon_node(call: Call, asked: arguments.OneNode) -> NodeAnswer:
+    """Let the workers of a machine claim no more tasks; what they run goes on, and they stay."""
+    return await front.cordon_node(call.who, asked.name)
+
+
+@changes(Role.OPERATOR, destructive=False)
+async def uncordon_node(call: Call, asked: arguments.OneNode) -> NodeAnswer:
+    """Let the workers of a machine claim tasks again."""
+    return await front.uncordon_node(call.who, asked.name)
+
+
+@changes(Role.OPERATOR, destructive=True)
+async def drain_node(call: Call, asked: arguments.OneNode) -> NodeAnswer:
+    """Ask the workers of a machine to claim no more tasks, to finish what they run, and to leave."""
+    return await front.drain_node(call.who, asked.name)
+
+
+@changes(Role.OPERATOR, destructive=True, idempotent=False)
+async def remove_node(call: Call, asked: arguments.RemoveNode) -> NodeRemoved:
+    """Forget a machine that is gone; what its workers still held is given to others. Refused while it is alive."""
+    return await front.remove_node(call.who, asked.name, request_models.RemoveNode(force=asked.force))

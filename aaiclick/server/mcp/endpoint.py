@@ -32,10 +32,10 @@ from aaiclick.server.transport.request_bodies import BODY_ROOM_BYTES
 INSTRUCTIONS = f"""aaiclick runs data workflows: jobs, made of tasks that depend on each other, run by workers.
 
 To debug a failed job: find_jobs (status "failed") → list_failed_tasks → list_task_runs (tracebacks) and read_task_log
-(what it wrote) → list_objects, query_object (the data) → trace_lineage (who made it). If something does not run at all:
+(its output) → list_objects, query_object (the data) → trace_lineage (who made it). If a task does not run:
 why_pending for a task, check_health for everything.
 
-Ids are strings of digits. What was left out of an answer is said in `cut`. {NOTICE}"""
+Ids are strings of digits. `cut` says what was left out of an answer. {NOTICE}"""
 
 log = logging.getLogger("aaiclick.server.mcp")
 

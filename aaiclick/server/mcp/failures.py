@@ -14,16 +14,16 @@ from aaiclick.server.problems import WrongField, status_of
 WRONG_MAX = 20
 
 TO_DO: dict[int, str] = {
-    403: "Tell the person whom you work for: it needs a token of another role.",
-    404: "Look for it with the tools that list; ids and names are those of this server.",
-    409: "Look at its present state, and decide anew.",
+    403: "Tell the person you work for: this needs a token with another role.",
+    404: "Find it with the tools that list things; ids and names must be those of this server.",
+    409: "Read its current state, and decide again.",
     413: "Pass less.",
-    422: "Correct the arguments; the tool's schema tells their forms.",
-    503: "Wait some seconds and ask again; check_health tells more.",
+    422: "Correct the arguments; the tool's schema describes them.",
+    503: "Wait some seconds and try again; check_health tells more.",
 }
 """By the status that REST answers with."""
 
-FAULT = "Tell the person whom you work for; the server's log tells more. Asking again will hardly help."
+FAULT = "Tell the person you work for; the server's log tells more. Trying again is unlikely to help."
 
 
 class Failure(BaseModel):
@@ -66,10 +66,10 @@ def _wrong(found: object) -> WrongField:
 
 def too_slow() -> Failure:
     """A tool that only reads took too long."""
-    what = f"It took longer than {READ_S_MAX:g} s and was given up; nothing was changed."
-    return Failure(code="TooSlow", what=what, to_do="Ask for less, or ask again later.")
+    what = f"It took longer than {READ_S_MAX:g} s and was stopped; nothing was changed."
+    return Failure(code="TooSlow", what=what, to_do="Request less, or try again later.")
 
 
 def fault() -> Failure:
     """A fault of ours: what it was is in the log."""
-    return Failure(code="Fault", what="A fault of aaiclick.", to_do=FAULT)
+    return Failure(code="Fault", what="A bug in aaiclick.", to_do=FAULT)

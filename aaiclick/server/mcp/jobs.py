@@ -29,9 +29,9 @@ from aaiclick.server.mcp.tools import Call, reads
 
 @reads(PAGE)
 async def find_jobs(call: Call, asked: arguments.FindJobs) -> JobPage:
-    """Find jobs, the newest first. Begin here: status "failed" lists what went wrong, with each job's first error.
+    """Find jobs, newest first. Begin here: status "failed" lists failed jobs, each with its first error.
 
-    A job is one run of a workflow. Go on with list_failed_tasks for the tasks that failed and their errors.
+    A job is one run of a workflow. Continue with list_failed_tasks for the failed tasks and their errors.
     """
     before = None if asked.before is None else int(asked.before)
     found = await jobs.list_jobs(asked.status, asked.name_like, asked.limit, before=before)
@@ -54,25 +54,25 @@ async def get_job_errors(call: Call, asked: arguments.OneJob) -> JobErrors:
 
 @reads()
 async def get_job_result(call: Call, asked: arguments.OneJob) -> ResultAnswer:
-    """Show what a job returned. Refused unless it has completed."""
+    """Show the result of a job. Refused unless it has completed."""
     return result_answer(int(asked.job_id), await jobs.show_job_result(int(asked.job_id), TEXT_LENGTH_MAX))
 
 
 @reads()
 async def get_job_stats(call: Call, asked: arguments.OneJob) -> StatsAnswer:
-    """Count a job's tasks by status, and tell how long it waited and ran. Cheap, also for jobs of very many tasks.
+    """Count a job's tasks by status, and show how long it waited and ran. Cheap, even for very large jobs.
 
-    upstream_failed counts tasks that did not run because one that they depend on failed.
+    upstream_failed counts tasks that did not run because a task that they depend on failed.
     """
     return stats_answer(await jobs.compute_job_stats(int(asked.job_id)))
 
 
 @reads(LETTERS)
 async def list_failed_tasks(call: Call, asked: arguments.FailedTasks) -> DeadLetterPage:
-    """List the tasks of a job that failed and were given up, each with its error.
+    """List the tasks of a job that failed for good, each with its error.
 
-    Go on with list_task_runs for the tracebacks of its attempts, and read_task_log for what it wrote. Tasks that only
-    suffered from another's failure are not here: list_job_tasks with status "upstream_failed" has them.
+    Continue with list_task_runs for the tracebacks of its attempts, and read_task_log for its output. Tasks that only
+    failed because of another task are not listed: list_job_tasks with status "upstream_failed" has them.
     """
     before = None
     if asked.before is not None:
@@ -86,7 +86,7 @@ async def list_failed_tasks(call: Call, asked: arguments.FailedTasks) -> DeadLet
 
 @reads(PAGE)
 async def list_job_tasks(call: Call, asked: arguments.JobTasks) -> GraphTaskPage:
-    """List the tasks of a job, of one status or all, in the order in which they were made."""
+    """List the tasks of a job, of one status or all, in the order of their creation."""
     after = None if asked.after is None else int(asked.after)
     rows = await job_graphs.list_job_tasks(int(asked.job_id), asked.status, after, asked.limit)
     return graph_task_page(rows, asked.limit)
@@ -94,7 +94,7 @@ async def list_job_tasks(call: Call, asked: arguments.JobTasks) -> GraphTaskPage
 
 @reads()
 async def get_job_graph(call: Call, asked: arguments.JobGraph) -> GraphAnswer:
-    """Show who waits for whom in a job: its tasks, groups, and dependencies (`next` waits for `previous`).
+    """Show the graph of a job: its tasks, groups, and dependencies (`next` waits for `previous`).
 
     Only for small jobs: at most `limit` of each are shown. For larger ones use list_job_tasks, and why_pending for a
     single task.

@@ -18,6 +18,6 @@ router = APIRouter(prefix="/audit", tags=["audit"])
 
 @router.get("", response_model=AuditPage, responses=told() | UNCHANGED)
 async def list_(request: Request, _: Admin, asked: Annotated[request_models.PageQuery, Query()]) -> Response:
-    """List what was changed from outside, the newest first."""
+    """List changes made from outside, newest first."""
     before = None if asked.before is None else int(asked.before)
     return answer(request, audit_page(await list_audit(before, asked.limit), asked.limit))

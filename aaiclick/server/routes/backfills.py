@@ -34,7 +34,7 @@ PLANNED: Responses = {200: {"model": BackfillPlan, "description": "What it would
 async def fires(
     request: Request, name: Name, _: Viewer, asked: Annotated[request_models.FiresQuery, Query()]
 ) -> Response:
-    """List what became of the times of an entry, the latest first."""
+    """List the times of a registered job with their outcomes, latest first."""
     before = None if asked.before is None else read_time(asked.before, "before")
     found = await list_fires(name, asked.limit, before=before)
     return answer(request, fire_page(found, asked.limit))
@@ -44,7 +44,7 @@ async def fires(
 async def list_(
     request: Request, name: Name, _: Viewer, asked: Annotated[request_models.PageQuery, Query()]
 ) -> Response:
-    """List the backfills of an entry, the newest first."""
+    """List the backfills of a registered job, newest first."""
     before = None if asked.before is None else int(asked.before)
     found = await list_backfills(name, asked.limit, before=before)
     return answer(request, backfill_page(found, asked.limit))
@@ -57,7 +57,7 @@ async def list_(
     responses=told(400, 404, 409) | PLANNED,
 )
 async def create(request: Request, name: Name, who: Operator, body: request_models.CreateBackfill) -> Response:
-    """Run the past times of an entry's schedule in a range; with `dry_run`, only say which those would be (200)."""
+    """Run past times of a registered job's schedule in a range; with `dry_run`, only return which would run (200)."""
     if body.dry_run:
         return answer(request, await changes.plan_backfill(name, body))
     return answer(request, await changes.backfill(who, name, body), status=201)
@@ -65,11 +65,11 @@ async def create(request: Request, name: Name, who: Operator, body: request_mode
 
 @router.get("/backfills/{backfill_id}", response_model=BackfillAnswer, responses=told(404) | UNCHANGED)
 async def get(request: Request, backfill_id: request_models.IdPath, _: Viewer) -> Response:
-    """Show a backfill, with its times by what became of them."""
+    """Show a backfill, with its times by outcome."""
     return answer(request, backfill_answer(await the_backfill(backfill_id)))
 
 
 @router.post("/backfills/{backfill_id}/cancel", response_model=Cancelled, responses=told(404))
 async def cancel(request: Request, backfill_id: request_models.IdPath, who: Operator) -> Response:
-    """Start no more runs of a backfill; those that have begun go on."""
+    """Start no more runs of a backfill; runs that have begun continue."""
     return answer(request, await changes.cancel_backfill(who, backfill_id))

@@ -19,15 +19,16 @@ router = APIRouter(prefix="/dead-letters", tags=["dead letters"])
 
 @router.get("", response_model=DeadLetterPage, responses=told() | UNCHANGED)
 async def list_(request: Request, _: Viewer, asked: Annotated[request_models.DeadLettersQuery, Query()]) -> Response:
-    """List tasks that were given up, those of the newest jobs first."""
+    """List tasks that failed and are not tried again, those of the newest jobs first."""
     before = None
     if asked.before is not None:
-        job_id, _dash, task_id = asked.before.partition("-")
-        before = (int(job_id), int(task_id))
-    return answer(request, dead_letter_page(await list_dead_letters(before, asked.limit), asked.limit))
+        job, _dash, task = asked.before.partition("-")
+        before = (int(job), int(task))
+    job_id = None if asked.job_id is None else int(asked.job_id)
+    return answer(request, dead_letter_page(await list_dead_letters(before, asked.limit, job_id=job_id), asked.limit))
 
 
 @router.post("/{task_id}/replay", response_model=Cleared, responses=told(404, 409))
 async def replay(request: Request, task_id: request_models.IdPath, who: Operator) -> Response:
-    """Run a task again that was given up, with everything downstream of it."""
+    """Run a dead letter again, with everything downstream of it."""
     return answer(request, await changes.replay(who, task_id))

@@ -31,12 +31,12 @@ _STREAM = {
     "content": {STREAM: {"schema": _EVENT}},  # of each event: what reads such streams by their document expects that
     "description": "Server-sent events: `id`, `event` (the move), `data` (an EventAnswer).",
 }
-LastEventId = Annotated[str | None, Header(alias="Last-Event-ID", description="It wins over `after`.")]
+LastEventId = Annotated[str | None, Header(alias="Last-Event-ID", description="It takes precedence over `after`.")]
 
 
 @router.get("", response_model=EventPage, responses=told())
 async def list_(request: Request, _: Viewer, asked: Annotated[request_models.EventsQuery, Query()]) -> Response:
-    """List events, the oldest first."""
+    """List events, oldest first."""
     after = int(asked.after or 0)
     page = await read_feed(after, job_id=to_id(asked.job_id), limit=asked.limit)
     if page.cursor == after:
@@ -51,10 +51,10 @@ async def stream(
     asked: Annotated[request_models.StreamQuery, Query()],
     last_event_id: LastEventId = None,
 ) -> Response:
-    """Tell events as they happen. Whoever comes again with `Last-Event-ID` misses nothing, and hears nothing twice.
+    """Stream events as they happen. A client that reconnects with `Last-Event-ID` gets each event exactly once.
 
-    A stream ends after a quarter of an hour, when the server ends, and soon after its token counts no more. An id
-    beyond the newest event is refused: it is another database's, or that of an event which a restored one has lost.
+    A stream ends after a quarter of an hour, when the server ends, and soon after its token becomes invalid. An id
+    beyond the newest event is refused: it is from another database, or from before a backup was restored.
     """
     field, given = ("after", asked.after) if last_event_id is None else ("Last-Event-ID", last_event_id)
     if given is None:
@@ -70,13 +70,13 @@ async def stream(
 
 
 def to_id(text: str | None) -> int | None:
-    """An id, or none."""
+    """Return the id, or None."""
     return None if text is None else check_id(int(text), "job id")
 
 
 def _place(text: str, field: str) -> int:
     if not re.fullmatch("[0-9]{1,19}", text) or int(text) >= 2**63:
-        raise InputError(field=field, value=shorten(text), rule="the id of an event, or 0", hint="")
+        raise InputError(field=field, value=shorten(text), rule="it must be the id of an event, or 0", hint="")
     return int(text)
 
 

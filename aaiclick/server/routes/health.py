@@ -22,17 +22,17 @@ router = APIRouter(prefix="/health", tags=["health"])
 
 @probes.get("/healthz", response_model=Alive, responses={500: problem_response(500)})
 async def healthz(request: Request) -> Response:
-    """Does the process answer?"""
+    """Tell whether the process answers."""
     return answer(request, Alive(status="alive"))
 
 
 @probes.get("/readyz", response_model=Alive, responses={500: problem_response(500), 503: problem_response(503)})
 async def readyz(request: Request) -> Response:
-    """Can it work: does the database answer, with the schema that is needed?"""
+    """Tell whether the server can work: the database answers and has the needed schema."""
     health = await _looked(request.app)
     missing = [name for name in NEEDED if not health[name].ok]
     if missing:  # nobody is asked who they are here: no details
-        return problem(503, "NotReady", f"These cannot be used: {', '.join(missing)}.")
+        return problem(503, "NotReady", f"Not usable now: {', '.join(missing)}.")
     return answer(request, Alive(status="ready"))
 
 
@@ -46,5 +46,5 @@ async def _looked(app: Starlette) -> Health:
 
 @router.get("", response_model=HealthAnswer, responses=told())
 async def health(request: Request, _: Viewer) -> Response:
-    """Look at everything: the database, its schema, workers, the leader, the disk."""
+    """Check everything: the database, its schema, workers, the leader, the disk."""
     return answer(request, health_answer(await health_check()))

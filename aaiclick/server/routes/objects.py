@@ -19,6 +19,7 @@ from aaiclick.server import request_models
 from aaiclick.server.auth.actors import Viewer
 from aaiclick.server.openapi import UNCHANGED, told
 from aaiclick.server.responses import answer
+from aaiclick.server.streaming.rows import ARROW, object_query, rows_stream
 
 router = APIRouter(prefix="/objects", tags=["objects"])
 
@@ -27,7 +28,7 @@ Name = Annotated[str, Path(min_length=1, max_length=200, description="The Object
 
 @router.get("", response_model=ObjectList, responses=told() | UNCHANGED)
 async def list_(request: Request, _: Viewer) -> Response:
-    """List the names of the Objects that stay."""
+    """List the names of the persistent Objects."""
     async with data_context(oplog=False) as context:
         return answer(request, ObjectList(objects=await context.list_objects()))
 
@@ -46,9 +47,15 @@ async def rows(
     return answer(request, rows_answer(await browse_object(name, limit=asked.limit)))
 
 
+@router.get("/{name}/arrow", response_class=Response, responses=told(404) | ARROW)
+async def arrow(request: Request, name: Name, _: Viewer) -> Response:
+    """Stream all rows of an Object, in the format of Arrow."""
+    return rows_stream(request, await object_query(name))
+
+
 @router.post("/{name}/query", response_model=RowsAnswer, responses=told(400, 404))
 async def query(request: Request, name: Name, _: Viewer, body: request_models.QueryObject) -> Response:
-    """Show rows of an Object by plain conditions. There is no SQL here: nothing else is read, and nothing written."""
+    """Show rows of an Object by plain conditions, without SQL: nothing else is read, and nothing is written."""
     found = await browse_object(
         name,
         columns=body.columns,

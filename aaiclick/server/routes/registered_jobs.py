@@ -29,31 +29,31 @@ Name = Annotated[str, Path(min_length=1, max_length=NAME_LENGTH_MAX, description
 
 @router.get("", response_model=RegisteredJobList, responses=told() | UNCHANGED)
 async def list_(request: Request, _: Viewer, asked: Annotated[request_models.RegisteredQuery, Query()]) -> Response:
-    """List the entries, in the order of their names."""
+    """List the registered jobs, by name."""
     return answer(request, registered_job_list(await list_registered_jobs(asked.enabled_only)))
 
 
 @router.get("/{name}", response_model=RegisteredJobAnswer, responses=told(404) | UNCHANGED)
 async def get(request: Request, name: Name, _: Viewer) -> Response:
-    """Show an entry."""
+    """Show a registered job."""
     return answer(request, registered_job_answer(await the_entry(name)))
 
 
 @router.put("/{name}", response_model=RegisteredJobAnswer, responses=told(400, 409))
 async def register(request: Request, name: Name, body: request_models.RegisterJob, who: Author) -> Response:
-    """Add an entry, or make an old one what this says. Repeating it changes nothing."""
+    """Create or replace a registered job. Repeating the request changes nothing."""
     return answer(request, await changes.register(who, name, body))
 
 
 @router.post("/{name}/enable", response_model=RegisteredJobAnswer, responses=told(404, 409))
 async def enable(request: Request, name: Name, who: Operator) -> Response:
-    """Let an entry fire from now on; what it missed is not made up for."""
+    """Enable a registered job: it fires from now on, and missed times do not run."""
     return answer(request, await changes.enable(who, name))
 
 
 @router.post("/{name}/disable", response_model=RegisteredJobAnswer, responses=told(404))
 async def disable(request: Request, name: Name, who: Operator) -> Response:
-    """Let an entry fire no more; runs that have begun go on."""
+    """Disable a registered job: it no longer fires, and runs that have begun continue."""
     return answer(request, await changes.disable(who, name))
 
 
@@ -61,6 +61,6 @@ async def disable(request: Request, name: Name, who: Operator) -> Response:
 async def run(
     request: Request, name: Name, who: Operator, body: request_models.RunRegistered, idempotency_key: Key = None
 ) -> Response:
-    """Run an entry now; what it runs was decided when it was registered."""
+    """Run a registered job now, with the function given when it was registered."""
     body.key = given_key(body.key, idempotency_key)
     return submitted(request, await changes.run(who, name, body))

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/workers", tags=["workers"])
 
 @router.get("", response_model=WorkerPage, responses=told() | UNCHANGED)
 async def list_(request: Request, _: Viewer, asked: Annotated[request_models.WorkersQuery, Query()]) -> Response:
-    """List workers, the newest first, also those that have left."""
+    """List workers, newest first, including those that have ended."""
     before = None if asked.before is None else int(asked.before)
     found = await list_workers(asked.status, asked.limit, before=before)
     return answer(request, worker_page(found, asked.limit))
@@ -33,11 +33,11 @@ async def get(request: Request, worker_id: request_models.IdPath, _: Viewer) -> 
 
 @router.post("/{worker_id}/drain", response_model=Asked, responses=told(404))
 async def drain(request: Request, worker_id: request_models.IdPath, who: Operator) -> Response:
-    """Ask a worker to finish what it runs and to leave."""
+    """Ask a worker to finish its running tasks and end."""
     return answer(request, await changes.drain(who, worker_id))
 
 
 @router.post("/{worker_id}/stop", response_model=Asked, responses=told(404))
 async def stop(request: Request, worker_id: request_models.IdPath, who: Operator) -> Response:
-    """End a worker's session now: what it runs is given to others, and its own results are refused."""
+    """End a worker's session now: its tasks go to other workers, and its own results are refused."""
     return answer(request, await changes.stop(who, worker_id))

@@ -11,6 +11,7 @@ from aaiclick.orchestration.rules.validation import escape_for_terminal, mask_se
 from aaiclick.server import request_models
 
 STARS = "***"
+CALLBACKS = "/callbacks/"
 DECODED_MAX = 5
 
 
@@ -30,8 +31,10 @@ def shown_address(address: str) -> str:
 
 
 def shown_path(path: str) -> str:
-    """Return a path on one line, with secrets masked."""
+    """Return a path on one line, with secrets masked; what follows `/callbacks/` is one."""
     plain = _decoded(path)
+    if CALLBACKS in plain:
+        path = plain = plain.partition(CALLBACKS)[0] + CALLBACKS + STARS
     return escape_for_terminal(path if mask_secrets(plain) == plain else mask_secrets(plain))
 
 

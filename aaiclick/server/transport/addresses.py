@@ -16,7 +16,7 @@ PORT = 8765
 async def refuse_without_token(host: str) -> None:
     """Raise InputError if the host is reachable from other machines and no valid token exists yet."""
     if not is_loopback(host) and not await has_valid_token():
-        rule = "beyond this machine, the server needs a token that counts"
+        rule = "to listen beyond this machine, the server needs a valid token"
         raise InputError(field="--host", value=host, rule=rule, hint=f"{MAKE_ONE}, or listen on {LOOPBACK_HOST}.")
 
 
@@ -47,7 +47,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
-        rule, hint = "there is no such address", f"Listen on {LOOPBACK_HOST}, or on one that this machine has."
+        rule, hint = "there is no such address", f"Listen on {LOOPBACK_HOST}, or on another address of this machine."
         raise InputError(field="--host", value=host[:80], rule=rule, hint=hint) from None
     family, kind, protocol, _, address = found[0]
     listening = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY only if the protocol is given
@@ -58,7 +58,7 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         if error.errno == errno.EADDRINUSE:
-            hint = "Choose another with --port; 0 takes any that is free."
+            hint = "Choose another port with --port; 0 takes any free port."
             raise InputError(field="--port", value=port, rule="another process listens there", hint=hint) from None
         rule = f"it cannot be used: {error.strerror}"
         raise InputError(field="--host", value=f"{host}:{port}", rule=rule, hint="") from None

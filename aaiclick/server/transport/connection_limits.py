@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
@@ -21,6 +22,10 @@ HEAD_BYTES_MAX = 65_536
 HEAD_S_MAX = 10.0
 """Seconds until the head is complete."""
 
+STRANGER_IDLE_S, IDLE_S = 5.0, 60.0
+"""Seconds until the head of the next request on a connection is complete: without a token, and with one that counts.
+Workers ask every few seconds, and would have to connect each time."""
+
 LINGER_S = 2.0
 LINGER_BYTES_MAX = 2**20
 """How long, and how much, a client answered early may go on sending: after a reset it could not read the answer."""
@@ -33,6 +38,10 @@ UNREAD_S_MAX = 60.0
 
 OVERHEAD = 8
 """Bytes on the wire for each byte of a body: in chunked encoding each chunk has its length before it."""
+
+
+DATA = re.compile(rb"[A-Z]+ /api/v1/node/data[/? ]")
+"""Requests whose bodies are passed on as they come, however long: they are kept nowhere."""
 
 
 class Bounded(asyncio.Protocol):
@@ -57,6 +66,7 @@ class Bounded(asyncio.Protocol):
         self._in_head, self._looked_at, self._asked_for = True, False, False
         self._held = bytearray()
         self._body_bytes = self._late_bytes = 0
+        self._is_stream = False
         self._closing = self._lingers = False
         self._timer: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
@@ -91,6 +101,7 @@ class Bounded(asyncio.Protocol):
             head, rest = bytes(self._head[: end + 4]), bytes(self._head[end + 4 :])
             self._head.clear()
             self._in_head, self._looked_at, self._body_bytes = False, True, 0
+            self._is_stream = DATA.match(head) is not None
             self._wait_no_more()
             self.crowd.work(self)
             super().data_received(head)
@@ -104,7 +115,7 @@ class Bounded(asyncio.Protocol):
             return
         self._body_bytes += len(data)
         self._held += data
-        if self._body_bytes > OVERHEAD * settings().value_bytes_max + LINGER_BYTES_MAX:
+        if self._body_bytes > OVERHEAD * settings().value_bytes_max + LINGER_BYTES_MAX and not self._is_stream:
             self.hang_up()
         elif self._asked_for:
             self._pass_on()
@@ -158,7 +169,7 @@ class Bounded(asyncio.Protocol):
         if self.cycle is answered and not self._closing:
             self._in_head = True
             self._held.clear()
-            self._wait(HEAD_S_MAX, self.hang_up)
+            self._wait(STRANGER_IDLE_S if self in self.crowd.strangers else IDLE_S, self.hang_up)
             self.crowd.wait(self)
 
     def send_400_response(self, msg: str) -> None:
@@ -188,7 +199,8 @@ class Bounded(asyncio.Protocol):
         self.crowd.wait(self)
         self._lingers = linger or (self.cycle is not None and self.cycle.more_body)
         if self._lingers:
-            self._socket.write_eof()
+            if self._socket.can_write_eof():  # TLS cannot
+                self._socket.write_eof()
             self._socket.resume_reading()
         else:
             self._socket.close()

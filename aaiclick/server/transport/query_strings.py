@@ -10,7 +10,7 @@ from starlette.requests import Request
 from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.validation import shorten, shown
 
-SEE = "What is accepted is told at /api/v1/openapi.json."
+SEE = "/api/v1/openapi.json lists what is accepted."
 
 
 def check_query(request: Request) -> None:
@@ -27,7 +27,7 @@ def check_query(request: Request) -> None:
         seen[name] = value
     if given and not _takes_any(request):
         name, value = next(iter(given.items()))
-        rule = "nothing is asked for in the address here"
+        rule = "this route takes no query parameters"
         raise InputError(field=shorten(name), value=shown(value, name), rule=rule, hint=SEE)
 
 

@@ -27,11 +27,7 @@ async def read_body(headers: Headers, receive: Receive, bytes_max: int) -> Recei
 
     Raise ValueTooLarge or HTTPException if it is too large, too late or cut off, InputError if a field is repeated.
     """
-    try:
-        async with asyncio.timeout(BODY_S_MAX):
-            whole = await _whole(headers, receive, bytes_max)
-    except TimeoutError:
-        raise HTTPException(408, f"The body was not there after {BODY_S_MAX:g} s.") from None
+    whole = await whole_body(headers, receive, bytes_max)
     refuse_doubles(whole)
     body: list[Message] = [{"type": "http.request", "body": whole, "more_body": False}]
 
@@ -39,6 +35,15 @@ async def read_body(headers: Headers, receive: Receive, bytes_max: int) -> Recei
         return body.pop() if body else await receive()
 
     return again
+
+
+async def whole_body(headers: Headers, receive: Receive, bytes_max: int) -> bytes:
+    """Read the whole body. Raise ValueTooLarge or HTTPException if it is too large, too late or cut off."""
+    try:
+        async with asyncio.timeout(BODY_S_MAX):
+            return await _whole(headers, receive, bytes_max)
+    except TimeoutError:
+        raise HTTPException(408, f"The body had not arrived after {BODY_S_MAX:g} s.") from None
 
 
 async def _whole(headers: Headers, receive: Receive, bytes_max: int) -> bytes:

@@ -29,4 +29,4 @@ def check_head(scope: Scope) -> None:
 def _at_most(most: int, number: int, what: str) -> None:
     if number > most:
         rule = f"allowed are {most} at most"
-        raise InputError(field="request", value=f"{number} {what}", rule=rule, hint="Ask for less at once.")
+        raise InputError(field="request", value=f"{number} {what}", rule=rule, hint="Send less in one request.")

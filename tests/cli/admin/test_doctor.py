@@ -102,7 +102,7 @@ def test_what_the_leader_does_is_shown(cli: Cli, on_url, migrated_sql_url: str) 
     assert [swept[0], *swept[2:6]] == ["sweep_tables", "1", "0", "1", "1.500"]
     assert swept[6].endswith(": ValueError: no")
     assert worked == ["work_off_ripples", "", "0", "0", "0", "0.000", ""]
-    hint = "It is tried again; the leader's log says more."
+    hint = "The leader tries again; its log says more."
     assert f"warn  reconcilers  sweep_tables fails: ValueError: no. {hint}" in answer.out.splitlines()
     data = cli("doctor", "--json").data
     assert data["healthy"] is True

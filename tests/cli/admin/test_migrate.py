@@ -1,6 +1,7 @@
 """`aaiclick migrate`"""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +68,21 @@ def test_an_unknown_version(cli: Cli) -> None:
     refused = cli("migrate", "upgrade", "hed")
     assert refused.code == 2
     assert "hed is not accepted: there is no such version of the schema" in refused.err
+
+
+def test_a_copy_says_what_it_did_and_what_it_did_not(cli: Cli, on_url, tmp_path: Path) -> None:
+    source, target = (f"sqlite:///{tmp_path / name}" for name in ("one.db", "two.db"))
+    on_url(source)
+    cli("migrate")
+    refused = cli("migrate", "copy", "--to", "mysq://x")
+    assert (refused.code, "--to" in refused.err) == (2, True)
+    done = cli("migrate", "copy", "--to", target)
+    assert done.code == 0
+    assert done.out.startswith("table\trows\tdigest\naudit\t0\t0000000000000000\n")
+    assert "All 1 rows are the same in sqlite" in done.err
+    assert "The data of Objects and the logs of tasks were not moved" in done.err
+    again = cli("migrate", "copy", "--to", f"sqlite:///{tmp_path / 'three.db'}", "--json")
+    assert {"name": "jobs", "rows": 0, "digest": "0" * 64} in again.data["tables"]
+    on_url(f"sqlite:///{tmp_path / 'nowhere.db'}")
+    assert "is not there yet" in cli("migrate", "copy", "--to", f"sqlite:///{tmp_path / 'four.db'}").err
+    assert not (tmp_path / "nowhere.db").exists()

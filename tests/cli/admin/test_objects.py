@@ -112,7 +112,7 @@ def test_versions_and_the_way_back(cli: Cli, people: None) -> None:
     asyncio.run(change())
     assert "2 versions" in cli("data", "versions", "people").err
     said = cli("data", "rollback", "people", "1")
-    assert said == (0, "", "Object people is as in version 1; that is version 3 now.\n")
+    assert said == (0, "", "Object people has the rows of version 1 again, as version 3.\n")
     assert cli("data", "rollback", "people", "2", "--json").data == {"name": "people", "version": 2, "latest": 4}
     assert [each["version"] for each in cli("data", "versions", "people", "--json").data["versions"]] == [1, 2, 3, 4]
     assert [each["table"] for each in cli("data", "list", "--json").data["stored"]] == ["p_people@4"]

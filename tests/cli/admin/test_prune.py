@@ -57,7 +57,7 @@ def test_for_people(cli: Cli) -> None:
     assert answer.out.splitlines()[:2] == ["kind\twould go", "jobs\t1"]
     assert cli("prune").out.splitlines()[:2] == ["kind\tgone", "jobs\t1"]
     again = cli("prune")
-    assert (again.code, again.err) == (0, "Nothing is too old.\n")
+    assert (again.code, again.err) == (0, "Nothing is old enough to be removed.\n")
 
 
 def test_a_database_that_cannot_be_reached(cli: Cli, on_url) -> None:

@@ -97,7 +97,7 @@ def test_a_port_that_is_taken(cli: Cli) -> None:
 def test_beyond_this_machine_it_needs_a_token(cli: Cli, host: str) -> None:
     answer = cli("server", "start", "--host", host)
     assert answer.code == 2
-    assert "needs a token" in answer.err
+    assert "needs a valid token" in answer.err
 
 
 def test_with_a_token_it_listens_everywhere_and_is_known_by_no_foreign_name() -> None:

@@ -26,7 +26,7 @@ def test_it_makes_the_root_and_the_database(cli: Cli, root: Path) -> None:
 def test_it_makes_a_token_when_asked(cli: Cli) -> None:
     done = cli("setup", "--token", "me")
     shown = Path(done.out.split()[-1])
-    assert done.err.endswith("The token is in that file alone.\n")
+    assert done.err.endswith("The token is only in that file.\n")
     assert "aai_" not in done.out + done.err
     found = asyncio.run(authenticate(shown.read_text().strip()))
     assert (found.name, str(found.role)) == ("me", "admin")

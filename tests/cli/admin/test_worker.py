@@ -66,10 +66,10 @@ def test_stop_asks_a_worker_to_leave(cli: Cli) -> None:
 
 def test_drain_asks_a_worker_to_finish_and_stop_now_does_not_wait(cli: Cli) -> None:
     worker = register()
-    said = f"Worker {worker.id} is asked to finish and to leave.\n"
+    said = f"Worker {worker.id} is asked to finish its tasks and end.\n"
     assert cli("worker", "drain", str(worker.id)[-9:]) == (0, "", said)
     assert [each.status for each in asyncio.run(list_workers())] == ["stopping"]
-    assert cli("worker", "stop", str(worker.id), "--now").err == f"Worker {worker.id} has no session any more.\n"
+    assert cli("worker", "stop", str(worker.id), "--now").err == f"Worker {worker.id} no longer has a session.\n"
     assert [each.status for each in asyncio.run(list_workers())] == ["stopped"]
     assert cli("worker", "drain", str(worker.id), "--json").data == {"id": str(worker.id), "asked": False}
     assert cli("worker", "stop", str(worker.id), "--now").err == f"Worker {worker.id} has stopped already.\n"
@@ -94,7 +94,7 @@ def test_stop_of_what_is_no_worker(cli: Cli, verb: tuple[str, ...], given: str, 
         (["--concurrency", "abc"], "concurrency"),
         (["--max-tasks", "0"], "max_tasks"),
         (["--name", "a\x00b"], "Worker name"),
-        (["--app-dir", "no/such/place"], "no such directory"),
+        (["--app-dir", "no/such/place"], "the directory does not exist"),
     ],
 )
 def test_start_refuses_what_makes_no_sense(cli: Cli, options: list[str], said: str) -> None:

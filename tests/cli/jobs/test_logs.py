@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aaiclick.backend import get_db_url, get_logs_dir
-from aaiclick.cli.jobs import logs
+from aaiclick.cli.jobs import log_printing
 from aaiclick.orchestration import cancel_job
 from tests.cli.conftest import Cli
 from tests.cli.jobs.test_task import submit
@@ -30,7 +30,7 @@ def test_the_log_of_a_task(cli: Cli) -> None:
     shown = cli("task", "logs", str(first.id), "--tail", "1", "--json").data
     assert shown == {"task_id": str(first.id), "epoch": None, "text": "three", "size": 13, "begins_at": 8}
     nothing = cli("task", "logs", str(second.id))
-    assert nothing == (0, "", "nothing was written yet, or the log is on another machine\n")
+    assert nothing == (0, "", "nothing was written yet, or the log is not in this log store\n")
     assert cli("task", "logs", str(second.id), "--json").data["text"] == ""
 
 
@@ -104,7 +104,7 @@ def test_files_and_pipes_get_the_bytes_as_they_are(cli: Cli) -> None:
 def test_a_terminal_gets_nothing_that_could_steer_it(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stdout", screen)
-    printer = logs.Printer(False)
+    printer = log_printing.Printer(False)
     printer.write(b"\x1b[2Jtop\ta\r\n\xc2\x9b31m[red]caf\xc3", 1)
     printer.write(b"\xa9\xff\n", 1)
     assert screen.getvalue() == "\\x1b[2Jtop\ta\n\\x9b31m[red]café\ufffd\n"
@@ -116,7 +116,7 @@ def test_a_character_may_come_in_two_halves(monkeypatch: pytest.MonkeyPatch, cha
     for cut in range(1, len(data)):
         screen = Terminal()
         monkeypatch.setattr(sys, "stdout", screen)
-        printer = logs.Printer(False)
+        printer = log_printing.Printer(False)
         printer.write(b"a" + data[:cut], 1)
         printer.write(data[cut:] + b"z", 1)
         assert screen.getvalue() == f"a{character}z"
@@ -128,7 +128,7 @@ def test_a_half_whose_other_half_never_comes_is_not_lost(
 ) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stdout", screen)
-    printer = logs.Printer(as_json)
+    printer = log_printing.Printer(as_json)
     printer.write(b"a\xff", 1)
     printer.finish()
     printer.finish()

@@ -38,7 +38,7 @@ def test_a_name_that_is_taken_is_a_conflict_unless_it_is_to_be_updated(cli: Cli)
     cli("register-job", PLAIN)
     again = cli("register-job", PLAIN)
     assert (again.code, again.out) == (5, "")
-    assert "there is one of that name" in again.err
+    assert "a registered job has that name already" in again.err
     changed = cli("register-job", PLAIN, "--update", "--schedule", "@hourly", "--overlap", "skip", "--json")
     assert (changed.code, changed.data["schedule"], changed.data["overlap"]) == (0, "@hourly", "skip")
 
@@ -79,11 +79,11 @@ def test_past_times_are_shown_and_run(cli: Cli) -> None:
     ("arguments", "code", "said"),
     [
         (("register-job", PLAIN, "--schedule", "61 * * * *"), 2, "schedule minute: '61'"),
-        (("register-job", PLAIN, "--schedule", "0 0 30 2 *"), 2, "never comes"),
+        (("register-job", PLAIN, "--schedule", "0 0 30 2 *"), 2, "never occurs"),
         (("register-job", PLAIN, "--timezone", "../../etc/passwd"), 2, "timezone: "),
         (("register-job", PLAIN, "--kwargs", "[1]"), 2, "--kwargs: '[1]'"),
         (("register-job", PLAIN, "--kwargs", "{"), 2, "it is not JSON"),
-        (("register-job", PLAIN, "--kwargs", '{"x": NaN}'), 2, "NaN is no number"),
+        (("register-job", PLAIN, "--kwargs", '{"x": NaN}'), 2, "NaN is not a number"),
         (("register-job", PLAIN, "--kwargs", '{"x": 1, "y": {"z": 1, "z": 2}}'), 2, "'z' is given twice"),
         (("register-job", PLAIN, "--kwargs", '{"password": "x1y2",}'), 2, '{"password": "***",}'),
         (("register-job", PLAIN, "--name", ""), 2, "Job name: ''"),

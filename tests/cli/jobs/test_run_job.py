@@ -43,7 +43,7 @@ def test_a_registered_job_is_run_with_its_defaults(cli: Cli) -> None:
     assert ran.code == 0
     assert (ran.data["name"], ran.data["status"], ran.data["run_type"]) == ("plain", "pending", "manual")
     assert ran.data["preservation_mode"] == "full"
-    assert ran.err == "aaiclick: no worker is live: it waits for one (start one with: aaiclick worker start)\n"
+    assert ran.err == "aaiclick: no worker is live: the job waits for one (start one with: aaiclick worker start)\n"
 
 
 def test_a_job_that_nobody_registered_needs_an_entrypoint(cli: Cli) -> None:

@@ -40,7 +40,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         (["--concurrency", "0"], "concurrency"),
         (["--concurrency", "10001"], "from 1 to 10000"),
         (["--executor", "thread"], "one of process, inline"),
-        (["--app-dir", "no/such/place"], "no such directory"),
+        (["--app-dir", "no/such/place"], "the directory does not exist"),
         (["--port", "65536"], "--port"),
         (["--port", "x"], "--port"),
         (["--frobnicate"], "--frobnicate"),
@@ -137,8 +137,8 @@ def test_a_second_one_on_the_same_root_works_beside_the_first_without_a_server(
         first.tell_server("http://127.0.0.1:8765/api/v1")
         told, asked = cli("local", "start"), cli("local", "start", "--json", "--port", "0")
     assert (told.code, asked.code) == (0, 0)
-    assert f"begins beside that of process {os.getpid()}, which goes on" in told.err
-    assert "that of the other fleet, http://127.0.0.1:8765/api/v1; when that one is gone" in told.err
+    assert f"begins beside that of process {os.getpid()}, which keeps running" in told.err
+    assert "that of the other fleet, http://127.0.0.1:8765/api/v1; when that fleet ends" in told.err
     assert json.loads(asked.out)["server"].startswith("http://127.0.0.1:")
     assert [(plan.door is None, plan.seat is None) for plan in plans] == [(True, False), (False, False)]
 

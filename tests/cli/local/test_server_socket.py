@@ -78,7 +78,7 @@ async def test_beyond_this_machine_it_needs_a_token_that_counts() -> None:
     revoked = await create_token("x")
     await revoke_token(revoked.token.id)
     with socket.create_server(("0.0.0.0", 0)) as door:
-        with pytest.raises(InputError, match="needs a token"):
+        with pytest.raises(InputError, match="needs a valid token"):
             await first_token(door)
         await create_token("y")
         assert await first_token(door) is None

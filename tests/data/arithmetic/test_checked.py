@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from aaiclick.data import Context, Object, col
-from aaiclick.data.arithmetic.checked import QUOTIENT_SCALE
+from aaiclick.data.arithmetic.checked import QUOTIENT_SCALE, added, limited_total, wrapped
 from aaiclick.data.query.relations import column_of
 from aaiclick.data.typing.grammar import Type, parse
 from aaiclick.errors import DataRefused
@@ -242,3 +242,40 @@ async def test_a_decimal_by_more_than_a_decimal_holds_is_0(context: Context, kin
         fields={"a": "Nullable(Decimal(9, 2))", "b": kind},
     )
     assert await (made["a"] / made["b"]).data() == [0, 0, Decimal("2.25"), None]
+
+
+async def test_a_sum_of_products_needs_no_check_where_all_rows_are_in_range(context: Context) -> None:
+    most = Decimal("9" * 18).scaleb(-2)
+    values = {"a": [most, most, -most], "b": [most, -most, -most], "c": [most, most, most]}
+    rows = await context.create_object_from_value(values, fields=dict.fromkeys("abc", "Decimal(18, 2)"))
+    product = col("a") * col("b") * col("c")
+    with localcontext(prec=100):
+        right = sum((a * b * c for a, b, c in zip(*values.values(), strict=True)), Decimal(0))
+    for query in (rows.agg(s=product.sum()), rows.with_columns(p=product).agg(s=col("p").sum())):
+        assert "throwIf" not in query.explain()
+        assert await query.data() == {"s": right}
+
+
+async def test_a_sum_of_wider_products_is_checked(context: Context) -> None:
+    most = Decimal("9" * 38)
+    rows = await context.create_object_from_value({"a": [most] * 200}, fields={"a": "Decimal(38, 0)"})
+    summed = rows.agg(s=(col("a") * col("a")).sum())
+    assert "throwIf" in summed.explain()
+    with pytest.raises(DataRefused, match="a total"):
+        await summed.data()
+
+
+def test_limits_are_known_only_where_they_hold() -> None:
+    small, wide = parse("Decimal(18, 2)"), parse("Decimal(76, 6)")
+    product = added("*")([small, small])
+    assert product is not None
+    assert product.limit == 2**126
+    assert wrapped("*")([parse("Int64"), parse("Int64")]).limit is None  # type: ignore[union-attr]
+    assert added("*")([wide, small]).limit is None  # type: ignore[union-attr]
+    for limit, checked in ((2**189, False), (2**191, True), (None, True)):
+        total = limited_total([limit])([wide])
+        assert total is not None
+        assert ("throwIf" in total.sql) == checked
+    of_rows = limited_total([None])([small])
+    assert of_rows is not None
+    assert of_rows.limit == 2**125

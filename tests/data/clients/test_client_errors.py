@@ -63,12 +63,18 @@ def test_a_temporary_table_that_is_gone_belonged_to_a_context_that_has_ended() -
     assert isinstance(caught(DatabaseError(told.replace("c12_3", "mine"))), DataRefused)
 
 
+def test_a_table_of_a_run_that_is_gone_is_named() -> None:
+    found = caught(DatabaseError("Code: 60. DB::Exception: Unknown table expression identifier 't12_3_1'."))
+    assert isinstance(found, ObjectNotFound)
+    assert (found.facts["name"], found.facts["hint"]) == ("t12_3_1", "Its table is gone.")
+
+
 @pytest.mark.parametrize("table", ["p_mine", "p_mine@2", "j7_mine"])
 def test_a_table_of_an_object_that_is_gone_is_to_be_opened_anew(table: str) -> None:
     found = caught(DatabaseError(f"Code: 60. DB::Exception: Unknown table expression identifier '{table}'."))
     assert isinstance(found, ObjectNotFound)
     assert found.facts["name"] == table
-    assert "open it anew" in str(found)
+    assert "open the Object again" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ async def in_a_copy(work: Callable[[], Coroutine[Any, Any, str]]) -> str:
     pid = os.fork()
     if not pid:
         try:
-            os.write(writing, asyncio.run(asyncio.wait_for(work(), 20)).encode())
+            os.write(writing, asyncio.run(asyncio.wait_for(work(), 60)).encode())
         finally:
             os.kill(os.getpid(), signal.SIGKILL)  # a thread that hangs would keep it
     os.close(writing)

@@ -106,7 +106,7 @@ async def test_every_setting_of_a_cluster_is_known_to_clickhouse(context: Contex
 def test_a_cluster_that_the_server_does_not_know_is_refused() -> None:
     with pytest.raises(ConfigError, match="Did you mean prod") as refused:
         find_tables("prd", server())
-    assert "It knows: other, prod" in str(refused.value)
+    assert "The server knows: other, prod" in str(refused.value)
 
 
 def test_objects_have_versions_where_one_machine_has_all_tables() -> None:

@@ -55,9 +55,9 @@ async def test_a_file_is_read_here_as_the_engine_reads_it(local: Path, tmp_path:
     ("name", "data", "refused"),
     [
         ("a.jsonl", '{"a": 1}\n{"a": ', "line 2"),
-        ("a.jsonl", "[1]\n", "line 1 is no object"),
-        ("a.jsonl", '{"a": 1e400}\n', "1e400 is no number, or is too large"),
-        ("a.jsonl", '{"a": NaN}\n', "NaN is no number"),
+        ("a.jsonl", "[1]\n", "line 1 is not an object"),
+        ("a.jsonl", '{"a": 1e400}\n', "1e400 is not a number, or is too large"),
+        ("a.jsonl", '{"a": NaN}\n', "NaN is not a number"),
         ("a.jsonl", '{"a": [1, "x"]}\n', "column a"),
         ("a.csv", "a,b\n1\n", "Expected 2 columns"),
         ("a.csv", "", "Empty CSV file"),
@@ -77,7 +77,7 @@ async def test_a_file_is_never_overwritten(local: Path, tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("mine")
     async with data_context():
-        with pytest.raises(InputError, match="there already"):
+        with pytest.raises(InputError, match="exists already"):
             await (await create_object_from_value([1])).export(str(path))
     assert path.read_text() == "mine"
 

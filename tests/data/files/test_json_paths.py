@@ -37,15 +37,15 @@ async def test_elements_are_taken_as_they_are_written() -> None:
     ("text", "path", "told"),
     [
         ('{"a": {"b": 1}}', "a.c", "the keys there are b"),
-        ('{"a": {"b": 1}}', "a", "no list there, but a record with the keys b"),
+        ('{"a": {"b": 1}}', "a", "no list at this path, but a record with the keys b"),
         ('{"a": 1}', "a.b", "before it there is 1"),
-        ('{"a": [1], "a": [2]}', "a", "the key is there 2 times"),
+        ('{"a": [1], "a": [2]}', "a", "the key occurs 2 times"),
         ("[[1]]", [1], "a list of 1"),
         ('[{"a": 1}, 2]', "$", "some elements"),
-        ("[1] 2", "$", "no JSON"),
-        ('{"a": ', "a", "no JSON"),
-        ("", "a", "no JSON"),
-        ("[" * 100_000, "$", "no JSON"),
+        ("[1] 2", "$", "not JSON"),
+        ('{"a": ', "a", "not JSON"),
+        ("", "a", "not JSON"),
+        ("[" * 100_000, "$", "not JSON"),
     ],
 )
 async def test_what_leads_nowhere_is_refused_with_what_is_there(text: str, path: object, told: str) -> None:

@@ -38,7 +38,7 @@ async def records(found: Object | None) -> list[dict[str, Any]]:
 async def test_the_first_value_that_cannot_be_read_is_named(context: Context, write: Any) -> None:
     asked = "SELECT name FROM system.tables WHERE database = currentDatabase() ORDER BY name"
     before = (await context.client.rows(asked)).columns
-    with pytest.raises(InputError, match=r"mixed\.csv, row 2, column a: '300' .*no Int8"):
+    with pytest.raises(InputError, match=r"mixed\.csv, row 2, column a: '300' .*not a valid Int8"):
         await create_object_from_file(write("mixed.csv", MIXED), fields=FIELDS, name="never")
     assert (await context.client.rows(asked)).columns == before
 
@@ -55,10 +55,10 @@ async def test_rows_that_cannot_be_read_are_left_out_or_collected(context: Conte
     made = await create_object_from_file(write("mixed.csv", MIXED), fields=FIELDS, on_error="collect")
     assert await records(made) == right
     assert [(each["row"], each["column"], each["value"], each["reason"]) for each in await records(made.rejected)] == [
-        (2, "a", "300", "it is no Int8"),
+        (2, "a", "300", "it is not a valid Int8"),
         (3, "", None, "the row has too few columns"),
         (4, "", None, "the row has too many columns"),
-        (7, "a", "1x", "it is no Int8"),
+        (7, "a", "1x", "it is not a valid Int8"),
     ]
     assert (await records(made.rejected))[0]["cells"] == ["300", "y\nz", "2024-02-30"]
 
@@ -111,7 +111,7 @@ async def test_awkward_files(
 @pytest.mark.parametrize(
     ("data", "rule"),
     [
-        (b"", "it is empty"),
+        (b"", "file is empty"),
         (b"a,a,b\n1,2,3\n", "2 columns of that name"),
         (b"a,c\n1,2\n", "its columns are a, c"),
         (b"a,b\n1,\xff\n", "row 1, column b"),

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from aaiclick.data import Context, col
+from aaiclick.data.clients.local import LocalClient
 from aaiclick.data.files.sources import reading_of
 from aaiclick.errors import InputError
 from tests.data.roads import Web
 
 CSV = "a,b\n1,x\n2,y\n3,z\n"
 DOCUMENT = '{"data": {"items": [{"a": 1, "p": 1.10}, {"a": 2, "t": ["q"]}]}}'
+
+START = datetime(2024, 1, 1)  # noqa: DTZ001 (a time without a zone)
 
 
 async def test_some_rows_and_columns_of_an_address(road: Context, web: Web) -> None:
@@ -29,6 +35,41 @@ async def test_some_rows_and_columns_of_an_address(road: Context, web: Web) -> N
     for wrong in given:
         with pytest.raises(InputError):
             await road.create_object_from_url(url, **wrong)
+
+
+async def test_of_a_file_with_types_only_what_is_chosen_is_read(
+    road: Context, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = pa.table({"n": range(1_000), "t": [START + timedelta(days=n) for n in range(1_000)]})
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, row_group_size=100)
+    web.bodies["/r.parquet"] = sink.getvalue().to_pybytes()
+    made: list[str] = []
+    make = LocalClient.make
+
+    async def noted(self: Any, sql: str, *given: Any) -> Any:
+        made.append(sql)
+        return await make(self, sql, *given)
+
+    monkeypatch.setattr(LocalClient, "make", noted)
+    for url in (f"{web.url}/r.parquet", f"{web.url}/to/r.parquet"):
+        hops = int("/to/" in url)
+        found = await road.create_object_from_url(url, where=[col("n") >= 350, "n != 351"], limit=3, redirects=hops)
+        days = [START + timedelta(days=n) for n in (350, 352, 353)]
+        assert await found.data() == {"n": [350, 352, 353], "t": days}
+        assert await (await road.create_object_from_url(url, limit=2, columns=["n"], redirects=hops)).data() == {
+            "n": [0, 1]
+        }
+        late = col("t") > START + timedelta(days=997)
+        assert await (await road.create_object_from_url(url, where=late, columns=["n"], redirects=hops)).data() == {
+            "n": [998, 999]
+        }
+        assert await (await road.create_object_from_url(url, limit=0, redirects=hops)).data() == {"n": [], "t": []}
+        into = await road.create_object({"n": "Int64"})
+        assert await into.insert_from_url(url, columns=["n"], where="n % 500 = 0", redirects=hops) == 2
+        with pytest.raises(InputError):
+            await road.create_object_from_url(url, where=col("m") > 1, redirects=hops)
+    assert all("LIMIT" in sql or "WHERE" in sql for sql in made if "Parquet" in sql)
 
 
 async def test_rows_that_are_left_out_are_told_beside_a_choice(road: Context, web: Web) -> None:
@@ -55,7 +96,7 @@ async def test_a_list_inside_of_a_document(road: Context, web: Web) -> None:
 
 async def test_redirects_are_followed_only_where_that_is_said(road: Context, web: Web) -> None:
     web.pages |= {"/r.csv": CSV, "/d.json": DOCUMENT}
-    with pytest.raises(InputError, match=r"leads elsewhere, and no redirects are followed.*if you trust"):
+    with pytest.raises(InputError, match=r"redirects elsewhere, and no redirects are followed.*if you trust"):
         await road.create_object_from_url(f"{web.url}/to/r.csv")
     with pytest.raises(InputError, match="1 redirects are followed"):
         await road.create_object_from_url(f"{web.url}/to/to/r.csv", redirects=1)
@@ -95,7 +136,7 @@ async def test_rows_of_a_file_are_inserted(road: Context, tmp_path: Path) -> Non
     assert await into.insert_from_file(tmp_path / "r.csv") == 3
     assert await into.insert_from_file(str(tmp_path / "r.csv"), where="a > 2") == 1
     assert sorted(await into["a"].data()) == [1, 2, 3, 3]
-    with pytest.raises(InputError, match="the Object that takes the rows"):
+    with pytest.raises(InputError, match="the Object that receives the rows"):
         await into.insert_from_file(tmp_path / "r.csv", name="other")
 
 

@@ -146,10 +146,8 @@ def test_it_knows_how_long_nobody_has_asked(ask: Ask, gateway: Gateway, engine: 
     ask("SELECT 1")
     since = gateway.idle_s
     ask(_method="GET", _path="/ping")
-    until = time.monotonic() + 10
-    while gateway.idle_s <= since and time.monotonic() < until:  # its thread may still be busy with the answer
+    while gateway.idle_s <= since:  # its thread may still be busy with the answer
         time.sleep(0.001)
-    assert gateway.idle_s > since
     thread = threading.Thread(target=ask, args=(FOREVER,), kwargs={"query_id": "mine"})
     thread.start()
     while not processes(engine):

@@ -170,3 +170,52 @@ def test_a_database_that_is_not_there_changes_nothing(sessions: GatewaySessions)
             with pytest.raises(RuntimeError, match="Code: 81"):
                 ask(session, "SELECT 1", "nowhere")
         assert ask(session, "SELECT currentDatabase()") == b"default\n"
+
+
+def is_closed(session: GatewaySession) -> bool:
+    try:
+        rows(session, "SELECT 1")
+    except AttributeError:  # that of chdb, which has no connection any more
+        return True
+    return False
+
+
+def test_a_session_in_use_is_closed_when_its_request_ends(engine: Engine) -> None:
+    sessions = GatewaySessions(engine)
+    with sessions.lend("a") as session:
+        sessions.close()
+        assert rows(session, "SELECT 5") == b"5\n"
+    assert is_closed(session)
+
+
+def test_a_session_is_closed_by_whoever_waited_for_it_while_all_were_closed(engine: Engine) -> None:
+    sessions = GatewaySessions(engine, wait_s_max=60)
+    found: list[GatewaySession] = []
+    waiting = threading.Event()
+
+    class Watched:
+        """The lock of a session, which tells that somebody waits for it."""
+
+        def __init__(self, lock: threading.Lock) -> None:
+            self.acquire_, self.release = lock.acquire, lock.release
+
+        def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+            if timeout > 0:
+                waiting.set()
+            return self.acquire_(blocking, timeout)
+
+    def ask_too() -> None:
+        with sessions.lend("a") as session:
+            found.append(session)
+
+    with sessions.lend("a") as session:
+        session.busy = Watched(session.busy)  # type: ignore[assignment]
+        asking = threading.Thread(target=ask_too)
+        asking.start()
+        assert waiting.wait(60)
+        sessions.close()
+    asking.join()
+    assert is_closed(session)
+    assert found[0] is not session
+    sessions.close()
+    assert is_closed(found[0])

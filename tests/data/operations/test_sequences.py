@@ -89,7 +89,7 @@ async def test_days_are_times_too_and_numbers_are_not(context: Context) -> None:
     for days, expected in ((1, 1), (2, 2)):
         within = timedelta(days=days)
         assert await made.agg(v=col("d").window_funnel(*steps, within=within)).data() == {"v": expected}
-    with pytest.raises(InputError, match="it is of times or days"):
+    with pytest.raises(InputError, match="it must be of times or days"):
         made.agg(v=col("n").window_funnel(*steps, within=HOUR))
 
 

@@ -33,7 +33,7 @@ async def test_options_are_checked(context: Context, write: Any) -> None:
         await create_object_from_file(path, fields={"a": "Int8"}, on_error="ignore")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="fields"):
         await create_object_from_file(path, on_error="skip")
-    with pytest.raises(InputError, match="not read from texts"):
+    with pytest.raises(InputError, match="cannot be read from texts"):
         await create_object_from_file(path, fields={"a": "Array(Int8)"})
 
 

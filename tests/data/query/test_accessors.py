@@ -13,7 +13,7 @@ from aaiclick.data.query.accessors import ACCESSORS
 @pytest.mark.parametrize("accessor", ACCESSORS)
 def test_each_name_of_an_accessor_is_answered_with_ours(accessor: str) -> None:
     for name, ours in ACCESSORS[accessor].items():
-        with pytest.raises(AttributeError, match=re.escape(f"Here it is {ours}.")):
+        with pytest.raises(AttributeError, match=re.escape(f"Use {ours}.")):
             getattr(getattr(col("a"), accessor), name)
 
 
@@ -27,7 +27,7 @@ def test_what_is_answered_with_a_function_has_one() -> None:
 
 
 def test_a_function_that_has_the_same_name_is_told_without_the_accessor() -> None:
-    with pytest.raises(AttributeError, match=re.escape("Here it is upper(…).")):
+    with pytest.raises(AttributeError, match=re.escape("Use upper(…).")):
         _ = col("a").str.upper  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match="Did you mean"):
         _ = col("a").str.uper  # type: ignore[attr-defined]

@@ -80,7 +80,7 @@ def test_a_window_is_made_of_the_arguments_of_its_function() -> None:
 
 
 def test_only_totals_and_window_functions_have_rows_around() -> None:
-    with pytest.raises(InputError, match="Compute with it afterwards"):
+    with pytest.raises(InputError, match="Compute with the result"):
         over(add(total(A), B), (), ())
 
 

@@ -61,7 +61,7 @@ async def test_isin_looks_in_constants_and_in_columns(numbers: Object) -> None:
 
 
 def test_isin_takes_no_single_text(numbers: Object) -> None:
-    with pytest.raises(InputError, match="one text is no list"):
+    with pytest.raises(InputError, match="a text is not a list"):
         numbers.isin("abc")
 
 

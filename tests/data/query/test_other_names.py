@@ -24,7 +24,7 @@ def test_a_slip_of_the_pen_is_answered_with_the_nearest_name(sales: Object) -> N
             getattr(thing, wrong)
     with pytest.raises(AttributeError, match="Did you mean median"):
         _ = sales.group_by("city").medain  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match="Here it is nunique"):
+    with pytest.raises(AttributeError, match="Use nunique"):
         _ = sales.group_by("city").n_unique  # type: ignore[attr-defined]
     assert hint("qqqqqqqq", ["select"]) == ""
 

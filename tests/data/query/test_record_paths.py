@@ -62,12 +62,12 @@ async def test_a_key_that_some_records_lack_is_none_in_them(context: Context) ->
     [
         ([{"m": {"x": 1, "y": "s"}}, {"m": 5}], "row 1 .*the column began with dict"),
         ([{"m": {"x": 1, "y": "s"}}, {"m": {"x": {"z": 1}, "y": "s"}}], "row 1 .*in key 'x'"),
-        ([{"m": {"x": 1, "y": "s"}, "m.x": 5}], "'m.x' is not accepted: a record beside it has a part"),
-        ([{"m": {"x": 1, "null": "s"}}], "'null' is no name of a part"),
-        ([{"m": {"x": 1, "": "s"}}], "'' is no name of a part"),
+        ([{"m": {"x": 1, "y": "s"}, "m.x": 5}], "'m.x' is not accepted: a record has a part"),
+        ([{"m": {"x": 1, "null": "s"}}], "'null' cannot be the name of a part"),
+        ([{"m": {"x": 1, "": "s"}}], "'' cannot be the name of a part"),
         ([{"m": {"x": 1, 5: "s"}}], "the key 5 is not a text"),
         ([{"m": {"x": None, "y": []}}], "type"),
-        ([{"m": {}}], "does not tell its type"),
+        ([{"m": {}}], "type of an empty list is unknown"),
     ],
 )
 async def test_keys_that_conflict_are_refused(context: Context, given: Any, told: str) -> None:

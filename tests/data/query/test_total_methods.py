@@ -86,7 +86,7 @@ async def test_first_and_last_are_those_of_an_order(sales: Object) -> None:
         "least": [4.0, 2.5],
     }
     assert await sales.group_by("city").last("price", order_by="price").order_by("city")["price"].data() == [4.0, 2.5]
-    with pytest.raises(InputError, match="the last is that of an order"):
+    with pytest.raises(InputError, match="the last value needs an order"):
         sales["price"].last(order_by=())
 
 
@@ -117,12 +117,12 @@ async def test_totals_of_times_and_decimals_are_theirs(context: Context) -> None
     assert await made["m"].median().data() == 1.875
     assert await made["t"].mode().data() == times[0]
     for name in ("std", "median", "product", "skew"):
-        with pytest.raises(InputError, match="it is computed of numbers"):
+        with pytest.raises(InputError, match="it needs numbers"):
             getattr(made["t"], name)()
 
 
 async def test_of_texts_it_is_not_asked_whether_any_is_true(sales: Object) -> None:
-    with pytest.raises(InputError, match=r"use first\(\)"):
+    with pytest.raises(InputError, match=r"Use first\(\)"):
         sales["city"].any()
 
 
@@ -181,12 +181,12 @@ def test_names_of_other_libraries_are_hinted(sales: Object) -> None:
     for asked, name, told in (
         (column, "prod", r"product\(\)"),
         (column, "rolling_mean", "rolling"),
-        (column, "cumsum", "looks at the rows around"),
+        (column, "cumsum", "computes over several rows"),
         (groups, "idxmax", "argmax"),
-        (groups, "shift", "looks at the rows around"),
+        (groups, "shift", "computes over several rows"),
         (groups, "cumcount", "row_number"),
         (groups, "any_value", r"first\(\)"),
-        (groups, "window_funnel", "by a term"),
+        (groups, "window_funnel", "a term"),
     ):
         with pytest.raises(AttributeError, match=told):
             getattr(asked, name)

@@ -75,7 +75,7 @@ async def test_files_are_written_by_their_endings(tmp_path: Path, sales: Object)
 async def test_a_file_that_is_there_stays_as_it_is(tmp_path: Path, sales: Object) -> None:
     path = tmp_path / "sales.csv"
     path.write_text("mine")
-    with pytest.raises(InputError, match="it is there already"):
+    with pytest.raises(InputError, match="the file exists already"):
         await sales.export(str(path))
     assert path.read_text() == "mine"
 

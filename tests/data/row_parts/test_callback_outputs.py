@@ -57,11 +57,11 @@ def test_nothing_but_none_is_left_untyped() -> None:
         ([1, None], {"value": "Int64"}, "row 1.*not Nullable"),
         ([300], {"value": "UInt8"}, "UInt8 holds 0 to 255"),
         ([{"a": 1}, 2], {}, "row 1"),
-        ([object()], {}, "no value here"),
+        ([object()], {}, "cannot be stored"),
         (["a", "\ud800"], {}, "row 1.*surrogate"),
         ([1, True], {}, "row 1"),
         ([2**63], {"value": "Int64"}, "Int64 holds"),
-        ([1, 0.5], {"value": "Int64"}, "row 1.*no whole number"),
+        ([1, 0.5], {"value": "Int64"}, "row 1.*not a whole number"),
         ([1, "2"], {"value": "Int64"}, "row 1"),
     ],
 )
@@ -123,7 +123,7 @@ async def test_outputs_tell_the_types_of_each_other(context: Context) -> None:
     ],
 )
 def test_bytes_do_not_become_texts(values: list[Any], fields: dict[str, str], row: int) -> None:
-    with pytest.raises(InputError, match=f"row {row} .*would keep bytes as a text"):
+    with pytest.raises(InputError, match=f"row {row} .*would store bytes as a text"):
         output_of_values(values, fields)
 
 

@@ -18,7 +18,6 @@ from aaiclick.data.row_parts.parts import (
     join_parts,
     number_rows,
     shaped,
-    size_bytes,
     united,
 )
 from aaiclick.data.typing.schema import Schema
@@ -63,16 +62,19 @@ async def test_a_copy_of_a_view_and_of_ordered_rows_is_in_their_order(context: C
 
 async def test_a_copy_says_how_much_it_takes(context: Context) -> None:
     rows = await context.create_object_from_value({"a": list(range(1_000)), "b": ["x" * 100] * 1_000})
-    size = await size_bytes(await number_rows(rows))
+    numbered = await number_rows(rows)
+    size = numbered.size_bytes
+    assert numbered.count == 1_000
     assert 1_000 * (8 + 8 + 100) <= size < 1_000 * (8 + 8 + 110)
-    assert await size_bytes(await number_rows(rows.where("a < 0"))) == 0
+    empty = await number_rows(rows.where("a < 0"))
+    assert (empty.count, empty.size_bytes) == (0, 0)
 
 
 async def test_only_what_every_user_of_a_server_may_read_is_asked(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of its system tables, a server shows these to everyone, and others to whom they are granted."""
-    rows, ask, asked = await number_rows(await context.create_object_from_value([1, 2])), context.client.rows, ""
+    rows, ask, asked = await context.create_object_from_value([1, 2]), context.client.rows, ""
 
     async def rows_noted(statement: str) -> Rows:
         nonlocal asked
@@ -80,7 +82,7 @@ async def test_only_what_every_user_of_a_server_may_read_is_asked(
         return await ask(statement)
 
     monkeypatch.setattr(context.client, "rows", rows_noted)
-    assert await size_bytes(rows) > 0
+    assert (await number_rows(rows)).size_bytes > 0
     assert set(re.findall(r"system\.(\w+)", asked)) <= {"tables", "columns", "databases"}
 
 
@@ -196,7 +198,7 @@ async def test_empty_lists_take_the_type_that_others_have(context: Context) -> N
     joined = await join_parts(context, [Part(deep, {"value": "Array(Array(Nothing))"}), Part(known)])
     assert joined.schema.types == {"value": "Array(Array(Array(String)))"}
     assert await joined.data() == [[], [[], []], [[["a"]]]]
-    with pytest.raises(InputError, match=r'nothing but what is empty has no type.*"Array\(Array\(…\)\)"'):
+    with pytest.raises(InputError, match=r'nothing but what is empty is unknown.*"Array\(Array\(…\)\)"'):
         await join_parts(context, [Part(deep, {"value": "Array(Array(Nothing))"})])
     words = await context.create_object_from_value(["a"])
     with pytest.raises(InputError, match=r"column value: Array\(Array\(…\)\), String"):

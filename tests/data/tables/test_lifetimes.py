@@ -22,7 +22,7 @@ from aaiclick.data.tables.lifetimes import Lifetime, directory_of, make_anew, ne
 from aaiclick.errors import DataUnreachable
 from tests.support import warm
 
-WAIT_S_MAX = 30.0
+WAIT_S_MAX = 60.0
 
 MAKES_TABLES_AND_WAITS = """
 import asyncio

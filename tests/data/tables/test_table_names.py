@@ -33,9 +33,9 @@ def test_a_name_that_no_table_can_have_is_refused(name: str) -> None:
 
 
 def test_a_scope_is_checked() -> None:
-    with pytest.raises(InputError, match="global, job or temporary"):
+    with pytest.raises(InputError, match="it must be global, job or temporary"):
         persistent_table("a", "all", None)
-    with pytest.raises(InputError, match="there is no job here"):
+    with pytest.raises(InputError, match="it is not called inside a job"):
         persistent_table("a", "job", None)
 
 

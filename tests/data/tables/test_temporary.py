@@ -59,5 +59,5 @@ async def test_what_is_no_name_is_refused(context: Context) -> None:
             await context.create_object({"a": int}, name=wrong, scope="temporary")  # type: ignore[arg-type]
         with pytest.raises(InputError, match="name"):
             TemporaryNames().keeper_of(wrong)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="global, job or temporary"):
+    with pytest.raises(InputError, match="it must be global, job or temporary"):
         await context.create_object({"a": int}, name="x", scope="Temporary")  # type: ignore[arg-type]

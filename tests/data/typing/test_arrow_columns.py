@@ -146,7 +146,7 @@ def test_bytes_that_are_a_text_come_back_as_one(engine: Engine) -> None:
 
 @pytest.mark.parametrize("values", [[b"fine", b"\xff\0"], [None, b"\xff"], [[b"fine"], [b"\xff"]]])
 def test_bytes_that_are_no_text_are_refused_and_not_changed(values: list[Any]) -> None:
-    with pytest.raises(InputError, match=r"row 1.*no text in UTF-8.*FixedString"):
+    with pytest.raises(InputError, match=r"row 1.*not a text in UTF-8.*FixedString"):
         tabulate({"value": values})
 
 

@@ -85,7 +85,7 @@ def test_a_type_has_one_spelling(given: str, canonical: str) -> None:
         ("Enum8('a' = )", "number of a member"),
         ("Tuple()", "name of a type"),
         ("Tuple(a Int8, String)", "either all"),
-        ("Tuple(a Int8, a Int8)", "each its own"),
+        ("Tuple(a Int8, a Int8)", "all different"),
         ("Tuple(`null` Int8)", "null"),
         ("Array(" * 30 + "Int8" + ")" * 30, "deeper"),
         ("x" * 1_000_001, "longer"),

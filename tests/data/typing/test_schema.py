@@ -30,7 +30,7 @@ def test_a_schema_is_made_of_pairs_and_fields_too() -> None:
         ({}, "no column"),
         ({"": "Int8"}, "empty"),
         ({"a\n": "Int8"}, "control"),
-        ({5: "Int8"}, "is a text"),
+        ({5: "Int8"}, "must be a text"),
         ([("a", "Int8"), ("a", "Int16")], "two columns"),
         ({"aai_id": "UInt64"}, "reserved"),
         ({"a": "Int7"}, "type of column a"),
@@ -45,7 +45,7 @@ def test_a_bad_schema_is_refused(given, words: str) -> None:
 
 
 def test_a_bad_shape_is_refused() -> None:
-    with pytest.raises(InputError, match="a shape is one of"):
+    with pytest.raises(InputError, match="a shape must be one of"):
         Schema.from_fields({"a": int}, "cube")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="called value"):
         Schema.from_fields({"a": int}, "list")

@@ -44,7 +44,7 @@ def test_what_cannot_be_selected_is_refused(odd: Object, numbers: Object) -> Non
     for given in ((), ("k", "k"), ("nope",), (col("nope"),), (col("f") * 2,), (5,)):
         with pytest.raises(InputError):
             odd.select(*given)
-    with pytest.raises(InputError, match="at most once"):
+    with pytest.raises(InputError, match="each only once"):
         odd.select("k", k=1)
     with pytest.raises(InputError, match="Use agg"):
         odd.select(total=col("f").sum())
@@ -168,7 +168,7 @@ async def test_deduplicating_keeps_the_first_or_last_in_an_order(odd: Object) ->
 def test_deduplicating_by_a_key_needs_an_order(odd: Object) -> None:
     with pytest.raises(InputError, match="unique"):
         odd.deduplicate("k")
-    with pytest.raises(InputError, match="first, last or none"):
+    with pytest.raises(InputError, match="it must be first, last or none"):
         odd.deduplicate("k", order_by="f", keep="any")  # type: ignore[arg-type]
     with pytest.raises(InputError):
         odd.deduplicate("nope", order_by="f")

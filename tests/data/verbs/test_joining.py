@@ -38,7 +38,7 @@ async def test_both_sides_may_have_a_suffix(trades: Object, quotes: Object) -> N
     ]
     with pytest.raises(InputError, match="Choose another suffix"):
         trades.with_columns(t_mine=1).join(quotes, on="who", left_suffix="_mine")
-    with pytest.raises(InputError, match="an Object, a View or a query"):
+    with pytest.raises(InputError, match="it must be an Object, a View or a query"):
         trades.join([1, 2], on="who")  # type: ignore[arg-type]
 
 

@@ -60,7 +60,7 @@ async def test_sorting_keys_may_be_of_every_kind(sales: Object) -> None:
     assert await computed.order_by(-col("price"))["price"].data() == [4.0, 2.5, 2.0, 1.5]
     assert await sales.order_by("city", "price", descending=[False, True])["price"].data() == [4.0, 2.0, 2.5, 1.5]
     assert await sales.order_by("length(city), price DESC").limit(1)["price"].data() == [4.0]
-    with pytest.raises(InputError, match="one for each key"):
+    with pytest.raises(InputError, match="it must be one value, or one for each key"):
         sales.order_by("city", "price", descending=[True])
 
 

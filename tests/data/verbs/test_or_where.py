@@ -14,7 +14,7 @@ from aaiclick.errors import InputError
 def test_all_before_or_all_of_these() -> None:
     found = any_of([Column("a"), Raw("b = 1")], [Column("c")])
     assert expression_sql(found) == "toBool(toBool(`a` AND (b = 1)) OR `c`)"
-    with pytest.raises(InputError, match="it follows a where"):
+    with pytest.raises(InputError, match="it must follow a where"):
         any_of([], [Column("c")])
 
 

@@ -37,9 +37,9 @@ async def test_sessions_are_those_that_python_finds(context: Context, seed: int)
 
 async def test_a_session_of_numbers_has_a_gap_of_numbers(numbers: Object) -> None:
     assert await numbers.sessionize("value", gap=1, name="s").order_by("value")["s"].data() == [1, 1, 1, 1]
-    with pytest.raises(InputError, match="it is of times or days"):
+    with pytest.raises(InputError, match="it must be of times or days"):
         numbers.sessionize("value", gap=timedelta(1))
-    with pytest.raises(InputError, match="a column is called so"):
+    with pytest.raises(InputError, match="a column has this name already"):
         numbers.sessionize("value", gap=1, name="value")
 
 

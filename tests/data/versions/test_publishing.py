@@ -200,7 +200,7 @@ async def test_a_version_that_is_gone_says_so(context: Context, name: str) -> No
     old = await open_object(name)
     for value in "cd":
         await rows.upsert({"id": [1], "v": [value]}, key="id", keep=1)
-    with pytest.raises(ObjectNotFound, match="open it anew"):
+    with pytest.raises(ObjectNotFound, match="open the Object again"):
         await old.data()
 
 
@@ -223,7 +223,7 @@ async def test_rollback_is_a_version_too(context: Context, name: str) -> None:
 async def test_who_is_always_too_late_is_told(context: Context, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aaiclick.data.versions.publishing.TRIES_MAX", 0)
     rows = await context.create_object_from_value({"id": [1]}, name=name)
-    with pytest.raises(Conflict, match="others made versions"):
+    with pytest.raises(Conflict, match="other writers published versions"):
         await rows.upsert({"id": [2]}, key="id")
 
 

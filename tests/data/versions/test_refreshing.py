@@ -180,19 +180,19 @@ async def test_runs_in_any_order_give_what_a_full_refresh_gives(context: Context
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"lookback": 1}, "goes with full_refresh, incremental_by or key"),
-        ({"keep": 1}, "goes with full_refresh"),
-        ({"key": "id", "lookback": 1}, "go with incremental_by"),
-        ({"incremental_by": "at", "partition": (1, 2), "lookback": 1}, "partition is replaced as it is"),
-        ({"incremental_by": "at", "partition": (1, 2), "full_refresh": True}, "partition is replaced as it is"),
+        ({"lookback": 1}, "needs full_refresh, incremental_by or key"),
+        ({"keep": 1}, "needs full_refresh"),
+        ({"key": "id", "lookback": 1}, "need incremental_by"),
+        ({"incremental_by": "at", "partition": (1, 2), "lookback": 1}, "partition is replaced as a whole"),
+        ({"incremental_by": "at", "partition": (1, 2), "full_refresh": True}, "partition is replaced as a whole"),
         ({"incremental_by": "at", "keep": 0}, "at least 1"),
         ({"incremental_by": "ta"}, "no such column"),
         ({"incremental_by": "at", "key": "x"}, "no such column"),
         ({"incremental_by": "at", "key": []}, "each once"),
         ({"incremental_by": "at", "key": ["id", "id"]}, "each once"),
-        ({"incremental_by": "tags"}, "times, numbers or texts"),
-        ({"key": "tags"}, "no keys"),
-        ({"key": "f"}, "no keys"),
+        ({"incremental_by": "tags"}, "a time, number or text"),
+        ({"key": "tags"}, "cannot be keys"),
+        ({"key": "f"}, "cannot be keys"),
     ],
 )
 async def test_what_does_not_go_together_is_refused_the_first_time_too(

@@ -19,8 +19,10 @@ from aaiclick.data import (
     lineage,
     list_versions,
     open_object,
+    rollback,
 )
-from aaiclick.errors import InputError
+from aaiclick.data.versions import catalog, rewriting
+from aaiclick.errors import InputError, ObjectNotFound
 
 
 async def users(context: Context, name: str) -> Object:
@@ -34,6 +36,21 @@ async def test_what_has_the_key_is_replaced_and_the_rest_is_new(context: Context
     assert await found.upsert([{"id": 2, "name": "Bob"}, {"id": 3, "name": "Cy"}], key="id") == (1, 1)
     assert await found.order_by("id").data() == {"id": [1, 2, 3], "name": ["Ann", "Bob", "Cy"]}
     assert await (await open_object(name, version=1)).data() == {"id": [1, 2], "name": ["Ann", "Bo"]}
+
+
+async def test_a_version_that_goes_while_it_is_rolled_back_to_is_said_to_be_gone(
+    context: Context, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await users(context, name)
+    await found.upsert([{"id": 3, "name": "Cy"}], key="id")
+    find = catalog.versions_of
+
+    async def found_late(client: Any, table: str) -> list[Any]:
+        return [each for each in await find(client, table) if each.number != 1]
+
+    monkeypatch.setattr(rewriting, "versions_of", found_late)
+    with pytest.raises(ObjectNotFound, match="version 1"):
+        await rollback(name, 1)
 
 
 async def test_rows_may_come_from_a_query_and_lack_columns_that_can_be_none(context: Context, name: str) -> None:
@@ -78,7 +95,7 @@ async def test_what_cannot_be_told_apart_is_refused_and_changes_nothing(
 
 async def test_null_is_no_key(context: Context, name: str) -> None:
     found = await users(context, name)
-    with pytest.raises(InputError, match="their key is NULL"):
+    with pytest.raises(InputError, match="the key of some rows is NULL"):
         await found.upsert({"id": [3], "name": [None]}, key="name")
 
 
@@ -132,7 +149,7 @@ async def test_a_version_that_was_opened_by_its_number_does_not_change(context: 
     for number in (1, 2):
         old = await open_object(name, version=number)
         for write in (old.insert({"id": [4], "name": ["y"]}), old.upsert({"id": [4], "name": ["y"]}, key="id")):
-            with pytest.raises(InputError, match="Open it without a version"):
+            with pytest.raises(InputError, match="Open the Object without a version"):
                 await write
 
 

@@ -60,7 +60,7 @@ async def test_what_is_cut_off_is_not_told_as_done(state: str) -> None:
     changing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await changing
-    assert (await list_audit())[0].outcome == "cut off: it may have happened or not"
+    assert (await list_audit())[0].outcome == "cut off: the change may have happened or not"
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
@@ -68,7 +68,7 @@ async def test_what_is_interrupted_is_not_told_as_done(state: str, ending: type[
     with pytest.raises(ending):
         async with audited(await actor(), "clear", "task 1"):
             raise ending
-    assert (await list_audit())[0].outcome == "cut off: it may have happened or not"
+    assert (await list_audit())[0].outcome == "cut off: the change may have happened or not"
 
 
 async def test_entries_come_in_pages(local: None) -> None:

@@ -58,15 +58,15 @@ async def test_the_secret_is_in_no_table(state: str) -> None:
     "wrong", ["", "x", "aai_1_x", "aai_0_" + "a" * 43, f"aai_{2**63}_" + "a" * 43, "aai_٣_" + "a" * 43]
 )
 async def test_what_is_no_token_is_refused(local: None, wrong: str) -> None:
-    with pytest.raises(NotAuthenticated, match="none of ours"):
+    with pytest.raises(NotAuthenticated, match="not a token of this server"):
         await authenticate(wrong)
 
 
 async def test_a_wrong_secret_is_refused_like_an_unknown_token(state: str) -> None:
     made = await create_token("dashboard")
-    with pytest.raises(NotAuthenticated, match="none of ours"):
+    with pytest.raises(NotAuthenticated, match="not a token of this server"):
         await authenticate(f"aai_{made.token.id}_" + "a" * 43)
-    with pytest.raises(NotAuthenticated, match="none of ours"):
+    with pytest.raises(NotAuthenticated, match="not a token of this server"):
         await authenticate("aai_12345_" + "a" * 43)
 
 

@@ -202,7 +202,7 @@ async def test_a_name_that_is_none_starts_nothing(name: str) -> None:
 
 
 async def test_a_name_that_no_command_line_takes() -> None:
-    with pytest.raises(EntrypointError, match="it has 500000 characters, allowed are 500"):
+    with pytest.raises(EntrypointError, match="it has 500000 characters, at most 500 are allowed"):
         await look_at("x" * 500_000)
 
 

@@ -19,7 +19,7 @@ from aaiclick.orchestration.bus.postgres import PostgresBus, connect_arguments
 from aaiclick.orchestration.rules.naming.hints import ORDERS, READY
 from tests.servers.process import free_port
 
-WAIT_S_MAX = 30.0
+WAIT_S_MAX = 60.0
 SILENCE_S = 0.1
 
 ON_POSTGRES = pytest.mark.parametrize("dialect", ["postgres"], indirect=True)

@@ -22,7 +22,7 @@ from aaiclick.orchestration.rules.naming.hints import ENDED, ORDERS, READY
 from aaiclick.urls import sqlite_url
 from tests.support.telling import hearer
 
-WAIT_S_MAX = 30.0
+WAIT_S_MAX = 60.0
 SILENCE_S = 0.1
 PLANTED = "77-0123abcd.sock"
 

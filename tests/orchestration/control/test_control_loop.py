@@ -161,7 +161,7 @@ async def test_stuck_jobs_are_mended_and_it_is_said_loudly(band: Orchestra, capl
     await band.database.transact(lambda session: session.run(delete(ready)))  # as no code of ours would
     await rounds(loop, clock, MEND_EVERY_S + 5)
     assert await band.ready_names() == ["b"]
-    assert "(mended)" in caplog.text
+    assert "(repaired)" in caplog.text
     assert (await band.job(job)).status == "running"
 
 

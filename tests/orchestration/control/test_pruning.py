@@ -15,6 +15,7 @@ from aaiclick.orchestration.control.pruning import KINDS, Pruner
 from aaiclick.orchestration.control.reconcilers import SWEEP_EVERY_S
 from aaiclick.orchestration.control.repairs import count_events
 from aaiclick.orchestration.execution.logs.run_logs import RunLog
+from aaiclick.orchestration.log_stores.directory import LocalDirectory
 from aaiclick.orchestration.models import Claim, Job, WorkerStatus
 from aaiclick.orchestration.rules.metrics import JOB_COUNTERS, JOB_S, METRICS
 from aaiclick.orchestration.store.definitions.access_tables import audit
@@ -67,10 +68,10 @@ async def test_all_that_is_a_jobs_goes_and_the_numbers_stay(band: Orchestra, log
     await grow_old(band)
     before = await band.database.read(metrics.read_metrics)
     assert len(os.listdir(logs)) == 4
-    asked = await pruning.look(band.database, logs)
+    asked = await pruning.look(band.database, LocalDirectory(logs))
     assert len(os.listdir(logs)) == 4
     told: list[int] = []
-    gone = await pruning.prune(band.database, logs, lambda counts: told.append(counts.total()))
+    gone = await pruning.prune(band.database, LocalDirectory(logs), lambda counts: told.append(counts.total()))
     assert {kind: gone[kind] for kind in KINDS} == {kind: asked[kind] for kind in KINDS}
     assert gone == {"jobs": 1, "tasks": 2, "runs": 2, "logs": 4, "events": gone["events"]}
     assert told == sorted(told)
@@ -79,7 +80,7 @@ async def test_all_that_is_a_jobs_goes_and_the_numbers_stay(band: Orchestra, log
     assert await band.rows(select(gone_jobs.c.job_id)) == []
     after = await band.database.read(metrics.read_metrics)
     assert (after.counters, after.histograms) == (before.counters, before.histograms)
-    assert not any((await pruning.prune(band.database, logs)).values())
+    assert not any((await pruning.prune(band.database, LocalDirectory(logs))).values())
     await band.drain()
     assert await band.violations() == []
 
@@ -94,11 +95,11 @@ async def test_a_crash_between_is_taken_up_by_the_next(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as crash:
-        crash.setattr(pruning, "remove_logs", dies)
+        crash.setattr(LocalDirectory, "remove_runs", dies)
         with pytest.raises(KeyboardInterrupt):
-            await Pruner(logs).prune_jobs(band.database)
+            await Pruner(LocalDirectory(logs)).prune_jobs(band.database)
     assert len(await band.rows(select(gone_jobs.c.job_id))) == 1
-    counts = await pruning.prune(band.database, logs)
+    counts = await pruning.prune(band.database, LocalDirectory(logs))
     assert (counts["tasks"], counts["logs"]) == (2, 4)
     assert os.listdir(logs) == []
 
@@ -111,7 +112,7 @@ async def test_logs_that_cannot_be_removed_keep_no_row(
     (name, *_) = sorted(os.listdir(logs))
     (logs / name).unlink()
     (logs / name).mkdir()  # what nobody can unlink, root neither
-    await pruning.prune(band.database, logs)
+    await pruning.prune(band.database, LocalDirectory(logs))
     assert os.listdir(logs) == [name]
     assert await band.rows(select(tasks.c.id)) == []
     assert caplog.text.count("removing logs fails") == 1
@@ -125,8 +126,8 @@ async def test_old_logs_go_before_their_jobs_and_those_of_others_stay(band: Orch
     (logs / "123.log").write_text("of another installation")
     for name in os.listdir(logs):
         os.utime(logs / name, (1000, 1000))
-    assert (await pruning.look(band.database, logs))["logs"] == 4
-    assert await Pruner(logs).prune_logs(band.database) == {"logs": 4}
+    assert (await pruning.look(band.database, LocalDirectory(logs)))["logs"] == 4
+    assert await Pruner(LocalDirectory(logs)).prune_logs(band.database) == {"logs": 4}
     assert sorted(os.listdir(logs)) == sorted(["123.log", f"{claim.task_id}.log", f"{claim.task_id}.1.log"])
     assert len(await band.rows(select(jobs.c.id))) == 2
 
@@ -138,7 +139,7 @@ async def test_every_control_looks_after_the_logs_of_its_machine(band: Orchestra
         os.utime(logs / name, (1000, 1000))
     clock = HandClock()
     leader = Control(band.database, 1, session_s=30, clock=clock)
-    follower = Control(band.database, 2, session_s=30, clock=clock, log_dir=logs)
+    follower = Control(band.database, 2, session_s=30, clock=clock, logs=LocalDirectory(logs))
     await leader.round()
     await follower.round()
     assert len(os.listdir(logs)) == 4
@@ -158,7 +159,7 @@ async def test_runs_of_tasks_that_a_clear_removed_go_with_the_word_of_it(band: O
     await band.submit(make("b"))
     await change(band, update(events).values(at=LONG_AGO))
     await count_events(band.database)
-    assert (await Pruner(logs).prune_events(band.database))["runs"] == 1
+    assert (await Pruner(LocalDirectory(logs)).prune_events(band.database))["runs"] == 1
     assert await band.rows(select(runs).where(runs.c.task_id == 5)) == []
     assert not (logs / "5.2.log").exists()
     assert len(await band.rows(select(runs))) == 2
@@ -189,8 +190,8 @@ async def test_what_is_set_to_zero_is_kept_for_ever(
     await change(band, insert(audit).values(row), update(workers).values(stopped))
     for name in os.listdir(logs):
         os.utime(logs / name, (1000, 1000))
-    asked = await pruning.look(band.database, logs)
-    gone = await pruning.prune(band.database, logs)
+    asked = await pruning.look(band.database, LocalDirectory(logs))
+    gone = await pruning.prune(band.database, LocalDirectory(logs))
     assert {kind for kind in KINDS if asked[kind] or gone[kind]} == {"events"}
 
 
@@ -203,7 +204,7 @@ async def test_what_there_is_stays_bounded(band: Orchestra, logs: Path, monkeypa
     monkeypatch.setenv("AAICLICK_EVENT_TTL", "3600")
     reset_settings()
     seen: list[tuple[dict[str, int], int]] = []
-    pruner, made = Pruner(logs), 0
+    pruner, made = Pruner(LocalDirectory(logs)), 0
     for _ in range(rounds):
         assert (await band.coordinator.beat(band.worker)).alive
         for number in range(each):

@@ -34,7 +34,7 @@ def test_the_page_tells_of_each_what_it_does_and_how_often() -> None:
     """Read off the table, in its order."""
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|$", PAGE.read_text(), re.MULTILINE)
     assert [(name, often, meaning) for name, often, meaning in rows] == [
-        (each.name, "when asked for" if each.question is not None else f"{each.every_s:g} s", each.meaning)
+        (each.name, "when needed" if each.question is not None else f"{each.every_s:g} s", each.meaning)
         for each in RECONCILERS
     ]
 

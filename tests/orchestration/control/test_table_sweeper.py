@@ -141,7 +141,7 @@ async def test_a_table_that_cannot_be_dropped_is_told_and_left(
     sweeper = TableSweeper(database)
     assert [await sweeper.sweep() for _ in range(2)] == [1, 0]
     assert len([line for line in caplog.messages if f"dropping table {names[0]} fails" in line]) == 1
-    assert f"table {names[1]} was known to nobody and is dropped" in caplog.messages
+    assert f"table {names[1]} is unknown and is dropped" in caplog.messages
 
 
 async def test_whoever_leads_sweeps(database: Database, context: Context) -> None:

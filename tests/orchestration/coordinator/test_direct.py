@@ -81,7 +81,7 @@ async def test_a_session_is_renewed_before_anything_that_may_take_long(
     (claim,) = await stage.claim()
     held = [Held(claim.task_id, claim.epoch, started=True)]
     renewed = asyncio.Event()
-    async with asyncio.timeout(20), stage.transaction() as elsewhere:
+    async with asyncio.timeout(60), stage.transaction() as elsewhere:
         await lock_tasks(elsewhere, [claim.task_id])
         beating = asyncio.create_task(stage.coordinator.beat(stage.worker, held=held, renewed=renewed.set))
         await renewed.wait()

@@ -233,5 +233,5 @@ async def test_the_warning_names_each_empty_group_once(band: Orchestra, caplog: 
     with caplog.at_level(logging.WARNING, "aaiclick"):
         await band.submit(hollow, full, *[edge.next for edge in hollow.outgoing])
     assert [record.getMessage() for record in caplog.records] == [
-        "group 'hollow' is empty: whatever waits for it does not have to"
+        "group 'hollow' is empty: nodes that depend on it do not wait"
     ]

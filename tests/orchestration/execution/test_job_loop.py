@@ -130,7 +130,6 @@ async def test_a_report_that_comes_too_late_changes_nothing(local: object) -> No
 
 
 async def test_the_worker_beats_while_a_body_runs(local: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AAICLICK_SESSION_SECONDS", "5")
     monkeypatch.setenv("WORKER_HEARTBEAT_INTERVAL", "1")
     reset_settings()
     beats: set[object] = set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -247,7 +248,7 @@ async def test_who_is_heard_and_cannot_report_gives_up_in_the_end() -> None:
     desk.on_try = lambda: setattr(holdings, "heard_at", clock.now)
     report_queue = ReportQueue(desk, clock, lambda: None)  # type: ignore[arg-type]
     report_queue.put(Done(5, 1))
-    with pytest.raises(WorkerStuck, match="Worker 7 could not report for"):
+    with pytest.raises(WorkerStuck, match="Worker 7 could not report the results of its tasks for"):
         await report_queue.send_forever(lambda: (7, holdings))
     owed_s = holdings.unreported_s(clock.now)
     assert STUCK_SESSIONS * report_queue.session_s <= owed_s < (STUCK_SESSIONS + 1) * report_queue.session_s
@@ -283,6 +284,68 @@ async def test_what_did_not_count_is_said_once_and_is_owed_no_more(caplog: pytes
     said = [(record.levelname, record.getMessage()) for record in caplog.records]
     assert said == [
         ("INFO", "task 2 (epoch 1): its result came too late"),
-        ("ERROR", "task 3 (epoch 1): its run had told something else before, which stays"),
+        ("ERROR", "task 3 (epoch 1): its run reported something else before, which counts"),
     ]
     assert (answered, len(desk.batches)) == ([{(1, 1)}], 1)
+
+
+async def test_a_session_longer_than_the_longest_call_does_not_shorten_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(Desk):
+        async def report(self, worker_id: int, reports: Sequence[Report]) -> Receipt:
+            if len(patience) < 4:
+                raise TimeoutError
+            return await super().report(worker_id, reports)
+
+    desk, patience = Slow(), list[float]()
+
+    def noted(seconds: float) -> asyncio.Timeout:
+        patience.append(seconds)
+        return asyncio.timeout(seconds)
+
+    monkeypatch.setattr(module, "asyncio", SimpleNamespace(**{**vars(asyncio), "timeout": noted}))
+    async with sending(desk, clock=HandClock(), session_s=900) as report_queue:
+        report_queue.put(Done(1, 1))
+        await until(lambda: empty(report_queue))
+    assert patience == [900, 900, 900, 900]
+
+
+async def test_a_release_that_fails_holds_up_no_report(caplog: pytest.LogCaptureFixture) -> None:
+    class Refuses(Desk):
+        async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
+            self.tried += 1
+            if self.tried < 5:
+                raise RuntimeError("a fault")
+            assert self.batches, "the report did not wait"
+            self.dead += runs
+
+    desk, clock = Refuses(), HandClock()
+    async with sending(desk, clock=clock) as report_queue:
+        report_queue.put_dead((1, 1))
+        report_queue.put(Done(2, 1))
+        await until(lambda: empty(report_queue))
+    assert desk.dead == [(1, 1)], "it is tried again"
+    assert desk.batches == [[Done(2, 1)]]
+    assert "releasing tables of stopped runs fails: RuntimeError: a fault" in caplog.text
+
+
+async def test_a_report_is_sent_while_a_release_waits_for_its_next_try() -> None:
+    class Refuses(Desk):
+        async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
+            self.on_try()
+            raise RuntimeError("a fault")
+
+    class Stands(HandClock):
+        async def sleep(self, seconds: float) -> None:
+            await asyncio.Event().wait()
+
+    desk, tried = Refuses(), asyncio.Event()
+    desk.on_try = tried.set
+    async with sending(desk, clock=Stands()) as report_queue:
+        report_queue.put_dead((1, 1))
+        await tried.wait()
+        report_queue.put(Done(2, 1))
+
+        async def reported() -> bool:
+            return bool(desk.batches)
+
+        await until(reported)

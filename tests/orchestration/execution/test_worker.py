@@ -81,7 +81,7 @@ async def test_after_max_tasks_it_leaves_by_itself(band: Orchestra) -> None:
     await band.submit(*(make(f"t{number}") for number in range(9)))
     executor = ScriptedExecutor()
     worker = module.TaskWorker(band.coordinator, executor, concurrency=4, max_tasks=6)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await worker.run()
     assert len(executor.seen) == 6
     left = await band.rows(select(tasks.c.id).where(tasks.c.status == "pending"))

@@ -102,7 +102,7 @@ async def test_who_leaves_the_prefetch_without_a_run_is_none_of_max_tasks(
         worker.obey(Orders(stop=dict.fromkeys(list(worker._prefetch._waiting), Stop.CANCELLED)))
     gate.set()
     await band.submit(*(make(f"next{number}") for number in range(3)), name="other")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await running
     assert len(executor.seen) == 4
 

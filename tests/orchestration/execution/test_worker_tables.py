@@ -165,6 +165,6 @@ async def test_a_claim_that_leaves_the_prefetch_without_a_run_lets_go_of_what_it
     await until(only_the_body)
     gate.set()
     worker.stop()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await running
     assert await run_refs(band) == set()

@@ -113,7 +113,7 @@ def test_a_job_without_tasks_stays_pending(state: str) -> None:
 
 @pytest.mark.parametrize("wrong", [5, "pipeline", None, flows.add, flows.plain, [flows.single]], ids=repr)
 def test_anything_but_a_job_is_refused(local: object, wrong: Any) -> None:
-    with pytest.raises(InputError, match="it takes a Job, or a function marked @job"):
+    with pytest.raises(InputError, match="it must be a Job, or a function marked @job"):
         job_test(wrong)
 
 

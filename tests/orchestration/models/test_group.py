@@ -166,13 +166,13 @@ def test_an_older_name_of_the_name() -> None:
 def row(**facts: Any) -> SimpleNamespace:
     row = {"id": 7, "job_id": 3, "parent_group_id": 5, "name": "g", "depth": 2, "unmet_count": 1, "open_count": 4}
     row |= {"failed_count": 1, "dependents_count": 2, "created_at": None, "output_task_id": 11, "parent_task_id": 12}
-    row |= {"unended_count": 3, "awaited_count": 2, "amiss": True, "trigger_rule": "one_failed"}
+    row |= {"unended_count": 3, "awaited_count": 2, "amiss": True, "trigger_rule": "one_failed", "lane": 4}
     return SimpleNamespace(**(row | facts))
 
 
 def test_a_group_and_its_row_have_the_same_fields() -> None:
     own = {name for kind in (Group, Node) for name in kind.__slots__ if not name.startswith("_")}
-    in_memory_only, computed = {"applied", "members"}, {"parent_group_id"}
+    in_memory_only, computed = {"applied", "members", "needs"}, {"parent_group_id"}
     columns = {"when" if column.name == "trigger_rule" else column.name for column in groups.columns}
     assert own - in_memory_only == columns - computed
 

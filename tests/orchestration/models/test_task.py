@@ -131,8 +131,8 @@ def test_a_task_and_its_row_have_the_same_fields() -> None:
     columns = {RENAMED.get(column.name, column.name) for column in tasks.columns}
     assert [name for name in columns if not hasattr(task, name)] == []
     own = {name for kind in (Task, Node) for name in kind.__slots__ if not name.startswith("_")}
-    in_memory_only = {"applied", "function"}
-    computed = {"group_id", "max_retries"}
+    in_memory_only = {"applied", "function", "needs"}
+    computed = {"group_id", "idempotency_key", "max_retries"}
     assert own - in_memory_only == columns - computed - {"run_epoch"}
 
 
@@ -153,6 +153,7 @@ def test_a_task_that_is_read_has_every_column() -> None:
     facts |= {"reserved_for": 14, "max_retries": 2, "retry_policy": '{"max_retries":2}', "timeout_s": 1.5}
     facts |= dict.fromkeys(("run_after", "created_at", "claimed_at", "started_at", "completed_at"), NOW)
     facts |= {"run_epoch": 7, "stop_when_cut_off": False, "lane": 18}
+    facts |= {"cache_policy": "{}", "idempotency_key": "k", "cache_outcome": "hit", "cached_from_id": 19}
     assert None not in facts.values()
 
     read = Task.from_row(SimpleNamespace(**facts))

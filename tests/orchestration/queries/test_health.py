@@ -205,7 +205,7 @@ def test_reconcilers_that_fail_are_told_and_are_no_failure_of_the_whole() -> Non
     then, before = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
     fine = ReconcilerRecord("fine", 3, ran_at=then, trouble="was off", trouble_at=before)
     failing = ReconcilerRecord("other", 3, ran_at=then, trouble="OSError: no", trouble_at=then)
-    assert health.judge_reconcilers([]) == Check("reconcilers", True, "nothing is known yet")
+    assert health.judge_reconcilers([]) == Check("reconcilers", True, "no reconciler has run yet")
     assert health.judge_reconcilers([fine, ReconcilerRecord("new")]) == Check("reconcilers", True, "2, none fails")
     told = health.judge_reconcilers([fine, failing])
     assert (told.ok, told.detail) == (True, "other fails: OSError: no")
@@ -223,10 +223,10 @@ def test_stale_tasks() -> None:
     ("leader", "waiting", "ok", "said"),
     [
         (LeaderState(7, 3, 4.2), 5, True, "7, term 3, 4 s left"),
-        (None, 0, True, "nobody leads; nothing waits for it"),
-        (None, 5, False, "nobody leads; tasks that wait for it: 5"),
-        (LeaderState(7, 3, -9.0), 0, True, "nobody leads for 9 s; nothing waits for it"),
-        (LeaderState(7, 3, -9.0), 1, False, "nobody leads for 9 s; tasks that wait for it: 1"),
+        (None, 0, True, "no process leads; nothing is waiting for a leader"),
+        (None, 5, False, "no process leads; tasks waiting for a leader: 5"),
+        (LeaderState(7, 3, -9.0), 0, True, "no process has led for 9 s; nothing is waiting for a leader"),
+        (LeaderState(7, 3, -9.0), 1, False, "no process has led for 9 s; tasks waiting for a leader: 1"),
     ],
 )
 def test_the_leader(leader: LeaderState | None, waiting: int, ok: bool, said: str) -> None:

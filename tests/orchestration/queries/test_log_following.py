@@ -12,9 +12,11 @@ from aaiclick.backend import get_db_url, get_logs_dir
 from aaiclick.errors import NotFound
 from aaiclick.orchestration import cancel_job, clear_task, create_job, create_task
 from aaiclick.orchestration.execution.logs import log_reading
+from aaiclick.orchestration.log_stores.directory import LocalDirectory
 from aaiclick.orchestration.models import Job, Task
 from aaiclick.orchestration.queries import log_following
 from aaiclick.orchestration.queries.log_following import (
+    MISSING,
     LogPosition,
     follow_job_logs,
     follow_log,
@@ -140,3 +142,35 @@ async def test_a_task_that_runs_again_is_looked_at_again(place: Path) -> None:
     (place / "new").replace(path)
     assert (await heard(pieces)).data == b"again\n"
     await pieces.aclose()  # type: ignore[attr-defined]
+
+
+# ---------------------------------------------------------------- logs that have not arrived
+
+
+async def test_a_log_whose_rest_has_not_arrived_says_so(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its task has ended, and its worker is cut off: all readers are told, and none waits for ever."""
+    monkeypatch.setattr(log_following, "LATE_S", 0.002)
+    job, (task,) = await submit("a")
+    store = LocalDirectory(place)
+    store.write(task.id, 1, 0, b"one\n")
+    assert [piece async for piece in read_whole(task.id)] == [b"one\n"]  # it may still be written
+    await cancel_job(job.id)
+    assert [piece async for piece in read_whole(task.id)] == [b"one\n", MISSING]
+    assert [piece async for piece in read_whole(task.id, lines=1)] == [b"one\n", MISSING]
+    assert [piece async for piece in follow_log(task.id) if piece] == [b"one\n", MISSING]
+    assert [piece.data async for piece in follow_job_logs(job.id)] == [b"one\n", MISSING]
+    store.write(task.id, 1, 4, b"two\n", last=True)
+    assert [piece async for piece in follow_log(task.id) if piece] == [b"one\ntwo\n"]
+    assert [piece.data async for piece in read_job_logs(job.id)] == [b"one\ntwo\n"]
+
+
+async def test_a_follower_waits_for_what_comes_after_the_end(place: Path) -> None:
+    job, (task,) = await submit("a")
+    store = LocalDirectory(place)
+    store.write(task.id, 1, 0, b"one\n")
+    await cancel_job(job.id)
+    pieces = follow_log(task.id)
+    assert await heard(pieces) == b"one\n"
+    assert await anext(pieces) == b""
+    store.write(task.id, 1, 4, b"two\n", last=True)
+    assert [await heard(pieces), await heard(pieces)] == [b"two\n", None]

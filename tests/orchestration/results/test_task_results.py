@@ -82,7 +82,7 @@ def test_anything_but_tasks_is_refused(tasks: list[Task | Group]) -> None:
 
 
 def test_one_task_alone_is_not_a_list_of_tasks() -> None:
-    with pytest.raises(InputError, match="a list of Tasks and Groups"):
+    with pytest.raises(InputError, match="it must be a list of Tasks and Groups"):
         encode_returned(TaskResult(tasks=flows.add(1, 2)))  # type: ignore[arg-type]
 
 

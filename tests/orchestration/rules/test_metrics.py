@@ -51,7 +51,8 @@ SPECIFIED = [
 
 
 def test_the_names_are_those_of_the_specification_and_some_of_our_own() -> None:
-    own = ["worker_report_age", "task_late_reports_total", "expectations_warned_total", "expectations_failed_total"]
+    own = ["worker_report_age", "task_late_reports_total", "task_cache_hits_total", "task_cache_misses_total"]
+    own += ["expectations_warned_total", "expectations_failed_total"]
     assert list(METRICS) == [*SPECIFIED, *own, *OF_RECONCILERS]
 
 

@@ -28,7 +28,7 @@ def test_a_decorator_takes_what_one_call_takes() -> None:
 
 def test_the_plain_functions_take_the_same() -> None:
     assert parameters(create_task) == {*TaskOptions.__annotations__, "callback", "kwargs", "group_id"}
-    assert parameters(create_task) - {"callback"} <= parameters(Task)
+    assert parameters(create_task) - {"callback", "executor"} <= parameters(Task)
     assert parameters(create_job) == {*JobOptions.__annotations__, "entry", "tasks", "kwargs"}
 
 

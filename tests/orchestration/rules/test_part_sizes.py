@@ -13,10 +13,12 @@ from aaiclick.orchestration.rules.part_sizes import PART_BYTES_MAX, PARTS_MAX, p
         (0, 1, 100_000),
         (1, 1, 100_000),
         (100_000, 8, 100_000),
-        (300_000, 1, 150_000),
-        (300_001, 1, 150_001),
-        (1_000_000, 0, 500_000),
-        (1_000_000, 1, 500_000),
+        (300_000, 1, 300_000),
+        (1_000_000, 0, 1_000_000),
+        (1_000_000, 1, 1_000_000),
+        (1_000_001, 1, 1_000_000),
+        (300_001, 2, 100_000),
+        (500_001, 2, 125_001),
         (1_000_000, 2, 250_000),
         (1_000_000, 64, 100_000),
         (10_000_000, 1, 1_000_000),
@@ -24,7 +26,7 @@ from aaiclick.orchestration.rules.part_sizes import PART_BYTES_MAX, PARTS_MAX, p
         (10_000_000_000, 8, 1_000_000),
     ],
 )
-def test_every_slot_gets_two_parts_where_there_are_rows_for_them(count: int, slots: int, rows: int) -> None:
+def test_every_slot_gets_two_parts_and_an_only_slot_gets_one(count: int, slots: int, rows: int) -> None:
     assert part_rows(count, slots) == rows
 
 
@@ -34,7 +36,7 @@ def test_however_many_slots_there_are_parts_are_not_many() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row_bytes", "rows"), [(16, 500_000), (1024, 262_144), (1024 * 1024, 256), (PART_BYTES_MAX, 2)]
+    ("row_bytes", "rows"), [(16, 1_000_000), (1024, 262_144), (1024 * 1024, 256), (PART_BYTES_MAX, 2)]
 )
 def test_wide_rows_make_smaller_parts(row_bytes: int, rows: int) -> None:
     assert part_rows(1_000_000, 1, 1_000_000 * row_bytes) == rows

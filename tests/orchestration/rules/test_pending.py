@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from aaiclick.orchestration.rules.node_standings import NodeStanding
 from aaiclick.orchestration.rules.pending import Blocker, Facts, Fleet, Holder, Reason, judge
 from aaiclick.orchestration.rules.states import JobStatus, TaskStatus
 
@@ -19,6 +20,10 @@ GONE = replace(THERE, is_live=False)
 IDLE = Fleet(live=2, slots=8, taken=3)
 EXTRACT = Blocker(5, "task", "extract", "running")
 SOURCES = Blocker(6, "group", "sources", "open", 3, gate="all loads")
+NEEDS = {"where": [["gpu", "==", "nvidia"]]}
+LACKS = NodeStanding("box", "healthy", "open", ["gpu is none, needed is gpu == nvidia"])
+FULL = NodeStanding("gpu-1", "healthy", "open", ["it runs 1 tasks of this function, allowed are 1"], is_full=True)
+FITS = NodeStanding("gpu-2", "healthy", "open", [])
 
 CASES: list[tuple[dict[str, Any], Reason, str]] = [
     ({"status": TaskStatus.COMPLETED}, Reason.ENDED, "it is completed"),
@@ -36,12 +41,12 @@ CASES: list[tuple[dict[str, Any], Reason, str]] = [
     (
         {"status": TaskStatus.CLAIMED, "holder": GONE, "has_leader": True},
         Reason.HELD,
-        "it is claimed by worker w1 on there, pid 42; that worker is gone: whoever leads gives it to others",
+        "it is claimed by worker w1 on there, pid 42; that worker is gone: the leader gives it to others",
     ),
     (
         {"status": TaskStatus.PENDING_CLEANUP},
         Reason.CLEANUP,
-        "its worker was lost: whoever leads cleans up after it, and nobody leads. Run: aaiclick worker start",
+        "its worker was lost: the leader cleans up after it, and no process leads. Run: aaiclick worker start",
     ),
     ({"job_status": JobStatus.CANCELLED}, Reason.JOB_ENDED, "its job is cancelled"),
     (
@@ -54,7 +59,7 @@ CASES: list[tuple[dict[str, Any], Reason, str]] = [
     (
         {"unmet": True, "has_leader": True},
         Reason.NEWS,
-        "all that it waits for is complete, and it is not told yet: whoever leads tells it",
+        "everything it waits for is complete, but it has not been told yet: the leader tells it",
     ),
     (
         {"run_after": LATER},
@@ -64,29 +69,29 @@ CASES: list[tuple[dict[str, Any], Reason, str]] = [
     (
         {"run_after": NOW, "has_leader": True},
         Reason.DELAYED,
-        "its time has come: whoever leads lets it be claimed",
+        "its time has come: the leader lets it be claimed",
     ),
     (
         {"in_queue": False, "has_leader": True},
         Reason.UNQUEUED,
-        "nothing holds it, and it is not in the queue: whoever leads puts it there",
+        "nothing holds it, and it is not in the queue: the leader puts it there",
     ),
     (
         {"kept_by": THERE},
         Reason.RESERVED,
-        "its job is kept for the process that runs it with job_test, worker w1 on there, pid 42",
+        "its job is reserved for the process that runs it with job_test, worker w1 on there, pid 42",
     ),
     (
         {"kept_by": GONE, "has_leader": True},
         Reason.RESERVED,
-        "its job is kept for the process that runs it with job_test, worker w1 on there, pid 42;"
-        " that process is gone: whoever leads cancels the job",
+        "its job is reserved for the process that runs it with job_test, worker w1 on there, pid 42;"
+        " that process is gone: the leader cancels the job",
     ),
     ({}, Reason.NO_WORKER, "it is ready (next in line), and no worker is live. Run: aaiclick worker start"),
     (
         {"fleet": Fleet(live=2, draining=2), "before": 4},
         Reason.DRAINING,
-        "it is ready (4 before it), and all live workers (2) are asked to leave",
+        "it is ready (4 before it), and all live workers (2) are draining or cordoned",
     ),
     (
         {"fleet": Fleet(live=3, draining=1, full=2, slots=8, taken=8), "before": 1000},
@@ -94,6 +99,32 @@ CASES: list[tuple[dict[str, Any], Reason, str]] = [
         "it is ready (1000 or more before it), and all 8 slots of 2 live workers are taken",
     ),
     ({"fleet": IDLE}, Reason.IN_LINE, "it is ready, and a worker will take it: next in line"),
+    (
+        {"fleet": IDLE, "needs": NEEDS, "nodes": [LACKS]},
+        Reason.PLACEMENT,
+        "it is ready, and no node may run it: box (gpu is none, needed is gpu == nvidia)",
+    ),
+    (
+        {"fleet": IDLE, "needs": NEEDS},
+        Reason.PLACEMENT,
+        "it is ready, and no node may run it: no node is registered",
+    ),
+    (
+        {"fleet": IDLE, "needs": NEEDS, "nodes": [LACKS, FULL]},
+        Reason.LIMITED,
+        "it is ready (next in line), and the nodes that meet its needs are full:"
+        " gpu-1 (it runs 1 tasks of this function, allowed are 1)",
+    ),
+    (
+        {"fleet": IDLE, "needs": NEEDS, "nodes": [LACKS, FULL, FITS]},
+        Reason.IN_LINE,
+        "it is ready, and a worker will take it: next in line",
+    ),
+    (
+        {"needs": NEEDS, "nodes": [LACKS]},
+        Reason.NO_WORKER,
+        "it is ready (next in line), and no worker is live. Run: aaiclick worker start",
+    ),
 ]
 
 

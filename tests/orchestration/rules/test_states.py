@@ -55,6 +55,7 @@ def test_the_states_are_those_of_the_specification_in_lower_case() -> None:
         ("give_up", {T.PENDING_CLEANUP}, T.FAILED),
         ("doom", {T.PENDING}, T.UPSTREAM_FAILED),
         ("skip", {T.PENDING}, T.SKIPPED),
+        ("leave_out", {T.CLAIMED, T.RUNNING}, T.SKIPPED),
         ("cancel", {T.PENDING, T.CLAIMED, T.RUNNING, T.PENDING_CLEANUP}, T.CANCELLED),
         ("clear", set(T), T.PENDING),
     ],
@@ -65,7 +66,7 @@ def test_a_task_moves_as_the_architecture_says(move: str, start: set[TaskStatus]
 
 
 def test_there_are_no_other_moves() -> None:
-    assert len(TASK_MOVES) == 12
+    assert len(TASK_MOVES) == 13
     assert list(JOB_MOVES) == ["start", "complete", "fail", "cancel", "reactivate"]
     with pytest.raises(KeyError):
         sources("teleport")

@@ -70,5 +70,5 @@ def test_what_has_ended_without_completion_has_failed_whatever_is_told_first() -
 
 def test_a_rule_that_is_none_is_refused_by_name() -> None:
     assert check_when("one_failed") is When.ONE_FAILED
-    with pytest.raises(InputError, match="when: 'sometimes' is not accepted: one of all_completed, all_done"):
+    with pytest.raises(InputError, match="when: 'sometimes' is not accepted: it must be one of all_completed"):
         check_when("sometimes")

@@ -56,6 +56,10 @@ async def report_crash(band: Orchestra, claim: Claim) -> None:
     await band.report(failure(claim, crashed=True))
 
 
+async def report_nothing_to_do(band: Orchestra, claim: Claim) -> None:
+    await band.report(failure(claim, skipped=True))
+
+
 async def release(band: Orchestra, claim: Claim) -> None:
     assert await band.coordinator.release(band.worker, [claim])
 
@@ -85,6 +89,7 @@ REASONS: dict[RunOutcome, list[End]] = {
     RunOutcome.COMPLETED: [report_completion, report_children],
     RunOutcome.FAILED: [report_failure],
     RunOutcome.CRASHED: [report_crash],
+    RunOutcome.SKIPPED: [report_nothing_to_do],
     RunOutcome.RELEASED: [release],
     RunOutcome.CANCELLED: [cancel],
     RunOutcome.CLEARED: [clear],

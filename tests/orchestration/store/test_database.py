@@ -133,7 +133,7 @@ async def test_a_transaction_that_is_cancelled_while_a_statement_runs_leaves_no_
         assert await stage.database.transact(partial(echo, number=number)) == number
 
 
-async def test_a_big_insert_that_is_cancelled_leaves_nothing(stage: Orchestra) -> None:
+async def test_a_big_insert_that_is_cancelled_leaves_nothing_or_all(stage: Orchestra) -> None:
     rows = [{"worker_id": 1, "task_id": number, "epoch": 1} for number in range(20_000)]
     inside = asyncio.Event()
 
@@ -149,10 +149,9 @@ async def test_a_big_insert_that_is_cancelled_leaves_nothing(stage: Orchestra) -
             await asyncio.sleep(0.001)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        if running.cancelled():
-            assert await count(stage) == 0
-        else:
-            await stage.database.transact(lambda session: session.run(claims.delete()))
+        if running.cancelled():  # all of it is there if the commit was on its way already
+            assert await count(stage) in (0, len(rows))
+        await stage.database.transact(lambda session: session.run(claims.delete()))
     await stage.database.transact(lambda session: note(session, 1))
     assert await count(stage) == 1
 

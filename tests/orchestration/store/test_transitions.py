@@ -189,7 +189,7 @@ def test_a_status_is_written_in_transitions_and_in_the_two_hot_statements_alone(
         for path in folder.rglob("*.py")
         if "migrations" not in path.parts and writes.search(path.read_text())
     }
-    new_rows_and_sessions_of_workers = {"graphs/new_rows.py", "workers.py"}
+    new_rows_and_sessions_of_workers = {"graphs/new_rows.py", "workers.py", "nodes/states.py"}
     hot = {f"dialects/{name}.py" for name in ("mariadb_moves", "postgres", "sqlite_moves")}
     assert found <= {"transitions.py"} | hot | new_rows_and_sessions_of_workers
 

@@ -33,6 +33,7 @@ async def test_a_session_ends_after_its_length_by_the_databases_time(stage: Orch
 
 
 async def test_a_beat_renews_the_session(stage: Orchestra) -> None:
+    await stage.coordinator.beat(stage.worker)
     (before,) = await stage.database.read(lambda session: workers.list_workers(session, None))
     assert (await stage.coordinator.beat(stage.worker)).alive
     (after,) = await stage.database.read(lambda session: workers.list_workers(session, None))

@@ -48,7 +48,7 @@ def test_a_page_that_is_too_large_goes_on_after_its_last_row() -> None:
     assert 1 < left < 100
     assert found["next"] == str(left - 1)
     assert size_of(found) <= ANSWER_BYTES_MAX
-    assert cut == [f"jobs: these are the first {left} of 100 on the page. Its `next` goes on after them."]
+    assert cut == [f"jobs: these are the first {left} of 100 on the page. Its `next` continues after them."]
 
 
 def test_the_place_of_a_dead_letter() -> None:
@@ -83,7 +83,7 @@ def test_of_attempts_the_last_are_left() -> None:
 
 
 def test_one_row_that_is_too_large_is_refused() -> None:
-    with pytest.raises(InputError, match="Ask for less"):
+    with pytest.raises(InputError, match="Request fewer"):
         fitted({"columns": [], "rows": [["x" * 1000] * 100], "complete": True}, ROWS, [])
 
 

@@ -39,7 +39,7 @@ async def test_a_job_is_cancelled_once(writer: Agent) -> None:
     assert (await operator.refused("cancel_job", job_id="12345"))["code"] == "NotFound"
     told = await audit()
     assert told[0] == ("operator", "cancel", "done")
-    assert told[1] == ("operator", "cancel", "nothing: it had ended")
+    assert told[1] == ("operator", "cancel", "nothing: it had ended already")
     assert str(told[2][2]).startswith("refused: NotFound")
 
 
@@ -64,7 +64,7 @@ async def test_a_job_is_submitted_once_with_a_key(writer: Agent) -> None:
     first = await writer.of("author").ask("submit_job", **asked)
     again = await writer.of("author").ask("submit_job", **asked)
     assert again["id"] == first["id"]
-    assert (await writer.refused("submit_job", **asked | {"kwargs": {"a": 5, "b": 6}}))["code"] == "Conflict"
+    assert (await writer.refused("submit_job", **asked | {"kwargs": {"a": 5, "b": 6}}))["code"] == "IdempotencyConflict"
     stored = await get_job(int(first["id"]))
     assert stored is not None
     (task,) = await get_tasks_for_job(stored.id)

@@ -248,5 +248,5 @@ def test_changes_are_allowed_at_start() -> None:
     headers = HEADERS | new_token("operator")
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     with serving("--mcp-write") as (_, where):
-        answer = httpx.post(f"{where}/mcp", json=body, headers=headers)
+        answer = httpx.post(f"{where}/mcp", json=body, headers=headers, timeout=60)
     assert "cancel_job" in {tool["name"] for tool in answer.json()["result"]["tools"]}

@@ -191,7 +191,7 @@ async def test_cancelling(each_client: Client) -> None:
     assert (await each_client.post(f"/jobs/{job.id}/cancel")).json() == {"cancelled": False}
     problem_in(await each_client.post("/jobs/12345/cancel"), 404)
     entries = [entry for entry in await list_audit() if entry.verb == "cancel"]
-    assert [entry.outcome for entry in entries][1:] == ["nothing: it had ended", "done"]
+    assert [entry.outcome for entry in entries][1:] == ["nothing: it had ended already", "done"]
     assert entries[0].outcome is not None
     assert entries[0].outcome.startswith("refused: NotFound")
     assert {entry.actor for entry in entries} == {"admin"}

@@ -101,7 +101,7 @@ async def test_so_many_and_no_more(listener: Listener, monkeypatch: pytest.Monke
     monkeypatch.setattr(listener.state.places, "most", 1)
     first = asyncio.create_task(listener.hears(listener.asks_for(Parts(b"one", ends=False)())))
     await listener.has_heard.wait()
-    with pytest.raises(HTTPException, match="as many as there may be"):
+    with pytest.raises(HTTPException, match="which is the limit"):
         await listener.hears(listener.asks_for(Parts()()))
     listener.left.set()
     await first

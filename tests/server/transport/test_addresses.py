@@ -28,7 +28,7 @@ from aaiclick.server.transport.addresses import is_any, is_loopback, listen, ref
 async def test_beyond_this_machine_it_needs_a_token(host: str, here: bool) -> None:
     assert is_loopback(host) is here
     if not here:
-        with pytest.raises(InputError, match="needs a token"):
+        with pytest.raises(InputError, match="needs a valid token"):
             await refuse_without_token(host)
         await create_token("x")
     await refuse_without_token(host)

@@ -106,3 +106,16 @@ async def ticks_async(place: str, name: str) -> int:
         tick(place, name)
         await asyncio.sleep(PAUSE_S / 2)
     return os.getpid()
+
+
+def talks(place: str, name: str) -> None:
+    """Writes to its log before it waits, while it does, and at its end."""
+    print("before the wait", flush=True)
+    note(place, name, "began")
+    line = 0
+    while not may_end(place, name):
+        print(f"line {line}", flush=True)
+        line += 1
+        time.sleep(PAUSE_S)
+    print(f"after {line} lines", flush=True)
+    note(place, name, "ended")

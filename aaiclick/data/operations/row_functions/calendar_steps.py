@@ -49,12 +49,12 @@ def _stepped(unit: str, kinds: Sequence[Kind]) -> Worded | None:
     if moment is None or count is None:
         return None
     if not is_whole(count):
-        raise InputError(field=f"add_{unit}", value=str(count), rule="a whole number of them", hint="")
+        raise InputError(field=f"add_{unit}", value=str(count), rule="it must be a whole number", hint="")
     if is_day(moment):
         return Worded(null_or(_day(unit), kinds), like(DATE, *kinds))
     if not is_time(moment):
-        hint = "Make a time of it: strptime(form), or cast(date)."
-        raise InputError(field=f"add_{unit}", value=str(moment), rule="it moves days and times", hint=hint)
+        hint = "Make a time or day of it with strptime(form) or cast(date)."
+        raise InputError(field=f"add_{unit}", value=str(moment), rule="it only moves days and times", hint=hint)
     digits, zone = digits_of(moment), moment.bare.zone
     if zone in ("", "UTC"):
         words = _naive(unit, "{0}", digits, zone)
@@ -90,7 +90,9 @@ def ended(unit: str) -> Operation:
     if unit not in _LAST:
         hint = did_you_mean(str(unit), _LAST)
         if unit in UNITS:
-            hint = f"The next begins at start_of({unit!r}) + timedelta({unit}s=1)."
-        raise InputError(field="end_of", value=shown(repr(unit)), rule=f"one of {', '.join(_LAST)}", hint=hint)
+            hint = f"The next unit begins at start_of({unit!r}) + timedelta({unit}s=1)."
+        raise InputError(
+            field="end_of", value=shown(repr(unit)), rule=f"it must be one of {', '.join(_LAST)}", hint=hint
+        )
     words = _LAST[unit].replace("{0}", "toDate32({0})")
     return Operation(words, typed=always(DATE)(words), timed=always(DATE)(words))

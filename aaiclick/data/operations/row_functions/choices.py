@@ -71,8 +71,8 @@ def replace_values(mapping: Mapping[Any, Any]) -> Applied:
 
 def _mapped(name: str, mapping: object, default: Any, *, keeps: bool) -> Applied:
     if not isinstance(mapping, Mapping) or not mapping or len(mapping) > MAPPED_MAX:
-        hint = "Make an Object of more, and join it."
-        rule = f"a mapping of 1 to {MAPPED_MAX} values"
+        hint = "Put a larger mapping into an Object, and join it."
+        rule = f"it must be a mapping of 1 to {MAPPED_MAX} values"
         raise InputError(field=name, value=shown(repr(mapping)), rule=rule, hint=hint)
     count = len(mapping)
     steps = []
@@ -103,13 +103,13 @@ CHOICES = {
     "is_null": condition("isNull({0})").telling("whether it is None", _SOME, "is_null()", "[True, False]"),
     "not_null": condition("isNotNull({0})").telling("whether it is not None", _SOME, "not_null()", "[False, True]"),
     "coalesce": Operation("coalesce({0}{args})", 2, 100, alike=ALL, typed=first_known("coalesce({0}{args})")).telling(
-        "the first that is not None", _PAIR, 'col("a").coalesce(col("b"))', "[1, 4]"
+        "the first value that is not None", _PAIR, 'col("a").coalesce(col("b"))', "[1, 4]"
     ),
     "fill_null": Operation("ifNull({0}, {1})", 2, 2, alike=ALL, typed=first_known("ifNull({0}, {1})")).telling(
-        "another value for None", _SOME, "fill_null(0)", "[0, 2]"
+        "replaces None by another value", _SOME, "fill_null(0)", "[0, 2]"
     ),
     "fill_nan": Operation(_FILLED, 2, 2, typed=same(_FILLED, ALL)).telling(
-        "another value for NaN", "[nan, 1.0]", "fill_nan(0.0)", "[0.0, 1.0]"
+        "replaces NaN by another value", "[nan, 1.0]", "fill_nan(0.0)", "[0.0, 1.0]"
     ),
     "choose": Operation(
         "if({0}, {1}, {2})", 3, 3, alike=OTHERS, typed=same("if({0}, {1}, {2})", OTHERS), deciding=FIRST
@@ -121,25 +121,25 @@ CHOICES = {
     ),
     "map_values": made(
         map_values,
-        "what each value stands for; `default`, or None, for others",
+        "replaces each value by what a mapping gives; others become `default`, or None",
         '["a", "z"]',
         'map_values({"a": 1})',
         "[1, None]",
     ),
     "replace_values": made(
         replace_values,
-        "some values by others; the rest stays",
+        "replaces some values; the rest stays",
         '["a", "z"]',
         'replace_values({"a": "b"})',
         '["b", "z"]',
     ),
     "least": Operation("least({0}{args})", 2, 100, times=ALL, typed=_least).telling(
-        "the least of several in a row, without None", _PAIR, 'col("a").least(col("b"))', "[1, 4]"
+        "the least of several values in a row, without None", _PAIR, 'col("a").least(col("b"))', "[1, 4]"
     ),
     "greatest": Operation("greatest({0}{args})", 2, 100, times=ALL, typed=_greatest).telling(
-        "the greatest of several in a row, without None", _PAIR, 'col("a").greatest(col("b"))', "[3, 4]"
+        "the greatest of several values in a row, without None", _PAIR, 'col("a").greatest(col("b"))', "[3, 4]"
     ),
     "hash": Operation(_HASH, 1, 100, apart=True, typed=_hashed).telling(
-        "a number of 64 bits made of values", '{"a": ["x"], "b": ["x"]}', 'col("a").hash() == col("b").hash()', "[True]"
+        "a hash of 64 bits of the values", '{"a": ["x"], "b": ["x"]}', 'col("a").hash() == col("b").hash()', "[True]"
     ),
 }

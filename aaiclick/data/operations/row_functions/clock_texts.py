@@ -44,7 +44,7 @@ _PARTS = {
 _SHORT = {"T": "%H:%M:%S", "F": "%Y-%m-%d", "D": "%m/%d/%y", "R": "%H:%M"}
 _CODE = re.compile("%(.)", re.DOTALL)
 
-TOLD = "strptime: a value is no time of the form {}"
+TOLD = "strptime: a value is not a time of the form {}"
 
 
 def read(form: str, strict: bool = True) -> Operation:
@@ -75,7 +75,7 @@ def _escaped(text: str) -> str:
 def _understood(form: object) -> tuple[str, list[str]]:
     """Return the regular expression for a format, and its codes in order."""
     if not isinstance(form, str):
-        raise _refused(form, "it is a text such as '%Y-%m-%d'")
+        raise _refused(form, "it must be a text such as '%Y-%m-%d'")
     for code, meaning in _SHORT.items():
         form = form.replace(f"%{code}", meaning)
     codes = [code for code in _CODE.findall(form) if code != "%"]
@@ -84,7 +84,7 @@ def _understood(form: object) -> tuple[str, list[str]]:
         known = " ".join(f"%{code}" for code in (*_PARTS, *_SHORT, "%"))
         raise _refused(f"%{unknown[0]}" if unknown else form, f"one of {known}")
     if len(set(codes)) < len(codes) or sum(code in codes for code in "mbB") > 1:
-        raise _refused(form, "one part of a time is there twice")
+        raise _refused(form, "one part of a time occurs twice")
     if ("j" in codes and set(codes) & set("mbBd")) or {"H", "I"} <= set(codes) or {"Y", "y"} <= set(codes):
         raise _refused(form, "two codes tell the same part of a time")
     if not codes:

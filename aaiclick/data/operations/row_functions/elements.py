@@ -23,7 +23,7 @@ def _of_each(name: str, words: str, kind: Callable[[Type, Kind], Kind], **told: 
     def make(function: Callable[[Any], Any]) -> Applied:
         if not callable(function):
             hint = f"Write {name}(lambda x: …), with an expression of x."
-            raise InputError(field=name, value=shown(repr(function)), rule="it takes a function", hint=hint)
+            raise InputError(field=name, value=shown(repr(function)), rule="it must be a function", hint=hint)
         element = f"aai_e{NESTED.get()}"
         text = words.replace("{x}", element)
 
@@ -32,7 +32,7 @@ def _of_each(name: str, words: str, kind: Callable[[Type, Kind], Kind], **told: 
             if first is None:
                 return None
             if not is_list(first):
-                raise InputError(field=name, value=str(first), rule="it is a function of lists", hint="")
+                raise InputError(field=name, value=str(first), rule="it needs lists", hint="")
             return Worded(text, kind(first.bare, kinds[1]))
 
         operation = Operation(text, 2, 2, apart=True, typed=typing, timed=typing, element=element, **told)
@@ -48,7 +48,7 @@ def _mapped(_: Type, body: Kind) -> Kind:
 ELEMENTS = {
     "each": made(
         _of_each("each", "arrayMap({x} -> {1}, {0})", _mapped, times=slice(1, None)),
-        "what a function makes of each element: an expression of it, of constants and other columns",
+        "the result of a function for each element: an expression of the element, constants and other columns",
         '{"a": [[1, 2], []], "k": [10, 20]}',
         'col("a").each(lambda x: x * 2 + col("k"))',
         "[[12, 14], []]",
@@ -62,14 +62,14 @@ ELEMENTS = {
     ),
     "list_any": made(
         _of_each("list_any", f"toBool(arrayExists({{x}} -> {_IS_TRUE}, {{0}}))", lambda _, __: BOOL, truth=True),
-        "whether it is true for an element",
+        "whether the function is true for any element",
         "[[1, 2, 3], []]",
         "list_any(lambda x: x > 2)",
         "[True, False]",
     ),
     "list_all": made(
         _of_each("list_all", f"toBool(arrayAll({{x}} -> {_IS_TRUE}, {{0}}))", lambda _, __: BOOL, truth=True),
-        "whether it is true for all elements; None is not",
+        "whether the function is true for all elements; None is not true",
         "[[1, 2, 3], []]",
         "list_all(lambda x: x > 2)",
         "[False, True]",

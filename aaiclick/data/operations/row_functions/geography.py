@@ -45,17 +45,17 @@ def geo_distance(longitude: object, other_latitude: object, other_longitude: obj
 
 def geohash(longitude: object, precision: int = 12) -> Applied:
     """Return the geohash, `precision` characters long, of a latitude and longitude."""
-    size = check_kind("geohash", precision, int, "the precision is a whole number")
+    size = check_kind("geohash", precision, int, "the precision must be a whole number")
     if not 1 <= size <= 12:
-        raise InputError(field="precision", value=str(size), rule="from 1 to 12", hint="")
+        raise InputError(field="precision", value=str(size), rule="it must be from 1 to 12", hint="")
     words = f"geohashEncode({{1}}, {{0}}, {size})"
     return Applied(Operation(words, 2, 2, typed=_checked(words, TEXT, (0, 1))), (longitude,))
 
 
 def h3(longitude: object, resolution: int) -> Applied:
-    size = check_kind("h3", resolution, int, "the resolution is a whole number")
+    size = check_kind("h3", resolution, int, "the resolution must be a whole number")
     if not 0 <= size <= 15:
-        raise InputError(field="resolution", value=str(size), rule="from 0 to 15", hint="")
+        raise InputError(field="resolution", value=str(size), rule="it must be from 0 to 15", hint="")
     words = f"h3ToString(geoToH3({{0}}, {{1}}, {size}))"
     return Applied(Operation(words, 2, 2, typed=_checked(words, TEXT, (0, 1))), (longitude,))
 
@@ -64,7 +64,9 @@ def in_polygon(y: object, corners: object) -> Applied:
     """Return whether the point (x, y) lies inside a polygon, given by the (x, y) of its corners; called on x."""
     known = [_corner(each) for each in corners] if isinstance(corners, Sequence) else []
     if len(known) < 3:
-        raise InputError(field="in_polygon", value=shown(repr(corners)), rule="three corners at least", hint="")
+        raise InputError(
+            field="in_polygon", value=shown(repr(corners)), rule="it needs at least three corners", hint=""
+        )
     listed = ", ".join(f"({quoting.literal(x)}, {quoting.literal(y)})" for x, y in known)
     words = f"toBool(pointInPolygon((toFloat64({{0}}), toFloat64({{1}})), [{listed}]))"
 
@@ -79,7 +81,7 @@ def _corner(given: Any) -> tuple[float, float]:
         x, y = given
         return float(x), float(y)
     except (TypeError, ValueError):
-        rule = "a corner is a pair (x, y) of numbers"
+        rule = "each corner must be a pair (x, y) of numbers"
         raise InputError(field="in_polygon", value=shown(repr(given)), rule=rule, hint="") from None
 
 
@@ -94,12 +96,18 @@ GEOGRAPHY = {
         "[879000.0]",
     ),
     "geohash": made(
-        geohash, "the geohash, of so many characters", _BERLIN, 'col("lat").geohash(col("lon"), 5)', '["u33dc"]'
+        geohash,
+        "the geohash of the place, with this many characters",
+        _BERLIN,
+        'col("lat").geohash(col("lon"), 5)',
+        '["u33dc"]',
     ),
-    "h3": made(h3, "the cell of H3, of a resolution", _BERLIN, 'col("lat").h3(col("lon"), 5)', '["851f1d4bfffffff"]'),
+    "h3": made(
+        h3, "the H3 cell of the place, at a resolution", _BERLIN, 'col("lat").h3(col("lon"), 5)', '["851f1d4bfffffff"]'
+    ),
     "in_polygon": made(
         in_polygon,
-        "whether the point (x, y) is inside of a polygon",
+        "whether the point (x, y) is inside a polygon",
         '{"x": [1, 9], "y": [1, 1]}',
         'col("x").in_polygon(col("y"), [(0, 0), (3, 0), (3, 3), (0, 3)])',
         "[True, False]",

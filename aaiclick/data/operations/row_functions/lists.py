@@ -49,8 +49,8 @@ def of_list(
         if first is None:
             return None
         if not is_list(first):
-            hint = "Make a list of a text with split(separator)." if is_text(first) else ""
-            raise InputError(field=name, value=str(first), rule="it is a function of lists", hint=hint)
+            hint = "split(separator) makes a list of a text." if is_text(first) else ""
+            raise InputError(field=name, value=str(first), rule="it needs lists", hint=hint)
         inner = first.bare.parts[0]
         return Worded(words(inner), kind(inner))
 
@@ -76,7 +76,7 @@ def _sum_words(inner: Type) -> str:
         bits = 128 if inner.bare.numbers[0] <= 18 else 256
         return f"arraySum(x -> toDecimal{bits}(ifNull(x, 0), {scale}), {{0}})"
     if not is_whole(inner) or Whole(inner).bits > 128:
-        rule = "it adds numbers of up to 128 bits"
+        rule = "it needs numbers of up to 128 bits"
         raise InputError(field="list_sum", value=f"Array({inner})", rule=rule, hint="")
     number = Whole(inner)
     wide = named(max(2 * number.bits, 128), number.signed)
@@ -93,7 +93,7 @@ def _sum_kind(inner: Type) -> Kind:
 
 def _mean_words(inner: Type) -> str:
     if not (is_whole(inner) or is_float(inner) or is_decimal(inner)):
-        raise InputError(field="list_mean", value=f"Array({inner})", rule="it takes numbers", hint="")
+        raise InputError(field="list_mean", value=f"Array({inner})", rule="it needs numbers", hint="")
     known = _KNOWN.replace("assumeNotNull(x)", "toFloat64(assumeNotNull(x))")
     return f"arrayMap(k -> if(empty(k), nan, arrayAvg(k)), [{known}])[1]"
 
@@ -103,7 +103,7 @@ def _extreme(sort: str) -> Said:
         known = f"arrayFilter(x -> isNotNull(x){' AND NOT isNaN(x)' if is_float(inner) else ''}, {{0}})"
         if (found := maybe(inner)) is not None and found.is_nullable:
             return f"arrayElementOrNull({sort}({known}), 1)"
-        raise InputError(field="list", value=f"Array({inner})", rule="there is no least and greatest of these", hint="")
+        raise InputError(field="list", value=f"Array({inner})", rule="these values have no order", hint="")
 
     return words
 
@@ -136,7 +136,7 @@ def _unique(inner: Type) -> str:
 
 
 def list_join(separator: str = "") -> Operation:
-    mark = braced(check_kind("list_join", separator, str, "a separator is a text"))
+    mark = braced(check_kind("list_join", separator, str, "a separator must be a text"))
 
     def words(inner: Type) -> str:
         if is_text(inner):
@@ -185,7 +185,7 @@ def _at(place: str, arguments: int, key: int | None) -> Operation:
             return _under(
                 place if key is None else quoting.literal(key), kind, "{1}" if key is None else quoting.literal(key)
             )
-        raise InputError(field="get", value=str(kind), rule="it looks into lists, texts, maps and records", hint="")
+        raise InputError(field="get", value=str(kind), rule="it needs lists, texts, maps or records", hint="")
 
     return Operation(plain, arguments, arguments, times=FIRST, apart=True, typed=typing, timed=typing)
 
@@ -206,13 +206,13 @@ def _part(kind: Type, key: int | str) -> Worded:
     labels, parts = kind.bare.labels, kind.bare.parts
     if isinstance(key, str):
         if key not in labels:
-            rule = f"there is {', '.join(labels)}" if labels else "its parts have no names, only places"
+            rule = f"its names are {', '.join(labels)}" if labels else "its parts have places, and no names"
             raise InputError(field="get", value=shown(repr(key)), rule=rule, hint="")
         place = labels.index(key)
     else:
         place = key + len(parts) if key < 0 else key
         if not 0 <= place < len(parts):
-            raise InputError(field="get", value=str(key), rule=f"a record of {len(parts)} parts", hint="")
+            raise InputError(field="get", value=str(key), rule=f"the record has {len(parts)} parts", hint="")
     return Worded(f"tupleElement({{0}}, {place + 1})", parts[place])
 
 
@@ -235,8 +235,8 @@ def _named(key: str) -> Operation:
             return _part(kind, key)
         if kind.bare.name == "Map":
             return _under(name, kind, name)
-        hint = f"Of a text in JSON: json({key!r})." if is_text(kind) else "A list's elements have places: get(0)."
-        raise InputError(field="get", value=f"{key!r} of {kind}", rule="names are those of maps and records", hint=hint)
+        hint = f"For a text in JSON, use json({key!r})." if is_text(kind) else "A list's elements have places: get(0)."
+        raise InputError(field="get", value=f"{key!r} of {kind}", rule="only maps and records have names", hint=hint)
 
     return Operation(f"arrayElement({{0}}, {name})", times=FIRST, typed=typing, timed=typing)
 
@@ -245,7 +245,7 @@ def part(start: int | None = None, stop: int | None = None) -> Operation:
     """Return the slice [start:stop] of lists and texts, as in Python; texts are counted in characters."""
     for place in (start, stop):
         if place is not None:
-            check_kind("part", place, int, "a place is a whole number")
+            check_kind("part", place, int, "a place must be a whole number")
 
     def words(size: str, cut: str) -> str:
         first, last = (_bounded(place, default, size) for place, default in ((start, "0"), (stop, size)))
@@ -288,8 +288,8 @@ LISTS = {
     "size": gives("toInt64(length({0}))", LONG).telling("how many elements", _NUMBERS, "size()", "[3, 0]"),
     "get": made(
         get,
-        "what is at a place of a list (negative: from the end), or under a name in a map or record; None if nothing. "
-        '`col("a")[0]` is the same',
+        "the element at a place of a list (negative: from the end), or the value under a name of a map or record; "
+        'None if there is none. `col("a")[0]` is the same',
         _NUMBERS,
         "get(-1)",
         "[2, None]",
@@ -302,35 +302,35 @@ LISTS = {
         "[[1, 2], []]",
     ),
     "slice": Operation(_SLICE, 3, 3, times=FIRST, typed=_sliced, timed=_sliced).telling(
-        "from a place, so many characters or elements", '["abcdef"]', "slice(-3, 2)", '["de"]'
+        "this many characters or elements, from a place on", '["abcdef"]', "slice(-3, 2)", '["de"]'
     ),
     "reverse": Operation("reverseUTF8({0})", times=FIRST, typed=_reversed, timed=_reversed).telling(
-        "from the end to the beginning: texts and lists", '["été!"]', "reverse()", '["!été"]'
+        "the text or list in reverse order", '["été!"]', "reverse()", '["!été"]'
     ),
-    "has": condition("has({0}, {1})", 2).telling("whether this is in it", _NUMBERS, "has(3)", "[True, False]"),
+    "has": condition("has({0}, {1})", 2).telling("whether the list contains this", _NUMBERS, "has(3)", "[True, False]"),
     "has_any": condition("hasAny({0}, {1})", 2).telling(
-        "whether one of these is in it", _NUMBERS, "has_any([3, 9])", "[True, False]"
+        "whether the list contains one of these", _NUMBERS, "has_any([3, 9])", "[True, False]"
     ),
     "has_all": condition("hasAll({0}, {1})", 2).telling(
-        "whether all of these are in it", _NUMBERS, "has_all([3, 1])", "[True, False]"
+        "whether the list contains all of these", _NUMBERS, "has_all([3, 1])", "[True, False]"
     ),
     "index_of": of_list("index_of", _PLACE, _same_words(_PLACE), lambda _: maybe(LONG), 2).telling(
-        "at which place this is first; None if nowhere", _NUMBERS, "index_of(2)", "[2, None]"
+        "the first place of this; None if it is not there", _NUMBERS, "index_of(2)", "[2, None]"
     ),
     "list_count": of_list(
         "list_count", "toInt64(countEqual({0}, {1}))", _same_words("toInt64(countEqual({0}, {1}))"), lambda _: LONG, 2
-    ).telling("how often this is in it", "[[1, 1, 2]]", "list_count(1)", "[2]"),
+    ).telling("how often the list contains this", "[[1, 1, 2]]", "list_count(1)", "[2]"),
     "list_sum": of_list("list_sum", "arraySum({0})", _sum_words, _sum_kind).telling(
-        "the sum of each list, without None; beyond 64 bits refused", _NUMBERS, "list_sum()", "[6, 0]"
+        "the sum of each list, without None; refused beyond 64 bits", _NUMBERS, "list_sum()", "[6, 0]"
     ),
     "list_mean": of_list("list_mean", "arrayAvg({0})", _mean_words, lambda _: FLOAT).telling(
-        "the mean of each list, without None; of nothing NaN", _NUMBERS, "list_mean()", "[2.0, nan]"
+        "the mean of each list, without None; NaN if it is empty", _NUMBERS, "list_mean()", "[2.0, nan]"
     ),
     "list_min": of_list("list_min", "arrayMin({0})", _extreme("arraySort"), maybe, times=FIRST).telling(
-        "the least, without None and NaN; of nothing None", _NUMBERS, "list_min()", "[1, None]"
+        "the least element, without None and NaN; None if there is none", _NUMBERS, "list_min()", "[1, None]"
     ),
     "list_max": of_list("list_max", "arrayMax({0})", _extreme("arrayReverseSort"), maybe, times=FIRST).telling(
-        "the greatest, without None and NaN; of nothing None", _NUMBERS, "list_max()", "[3, None]"
+        "the greatest element, without None and NaN; None if there is none", _NUMBERS, "list_max()", "[3, None]"
     ),
     "list_sort": made(
         list_sort,
@@ -340,9 +340,11 @@ LISTS = {
         "[[3, 2, 1], []]",
     ),
     "list_unique": of_list("list_unique", "arrayDistinct({0})", _unique, _list, times=FIRST).telling(
-        "each value once, where it came first; None at the end", "[[2, 1, 2]]", "list_unique()", "[[2, 1]]"
+        "each value once, in order of appearance; None at the end", "[[2, 1, 2]]", "list_unique()", "[[2, 1]]"
     ),
-    "list_join": made(list_join, "the elements as one text, without None", '[["a", "b"]]', 'list_join("-")', '["a-b"]'),
+    "list_join": made(
+        list_join, "the elements joined into one text, without None", '[["a", "b"]]', 'list_join("-")', '["a-b"]'
+    ),
     "list_zip": Operation("arrayZip({0}, {1})", 2, 2, apart=True).telling(
         "pairs of the elements of two lists of the same length",
         '{"a": [[1, 2]], "b": [["x", "y"]]}',
@@ -355,5 +357,5 @@ LISTS = {
         _same_words("arrayFlatten({0})"),
         lambda inner: Type("Array", (_innermost(inner),)),
         times=FIRST,
-    ).telling("lists inside of lists as one", "[[[1], [2, 3]]]", "flatten()", "[[1, 2, 3]]"),
+    ).telling("lists of lists flattened into one", "[[[1], [2, 3]]]", "flatten()", "[[1, 2, 3]]"),
 }

@@ -63,7 +63,7 @@ def _of_whole(name: str, words: Callable[[int], str], kind: Callable[[int], Type
             return None
         known = [each for each in kinds if each is not None]
         if not all(map(is_whole, known)) or any(Whole(each).bits > 64 for each in known):
-            rule, value = "it takes whole numbers of up to 64 bits", shown(" and ".join(map(str, known)))
+            rule, value = "it needs whole numbers of up to 64 bits", shown(" and ".join(map(str, known)))
             raise InputError(field=name, value=value, rule=rule, hint='Convert them: cast("Int64").')
         bits = max(Whole(each).bits for each in known)
         return Worded(null_or(words(bits), kinds), like(kind(bits), *kinds))
@@ -91,7 +91,7 @@ def clip(lower: object = None, upper: object = None) -> Applied:
         end, kind = upper if lower is None else lower, greatest_kind if upper is None else least_kind
         words = f"if(isNull({{0}}), NULL, {bound}({{0}}, {{1}}))"
         if end is None:
-            raise InputError(field="clip", value="nothing", rule="lower, upper or both", hint="")
+            raise InputError(field="clip", value="nothing", rule="it must be given lower, upper or both", hint="")
         typing = nans.chosen(words, lambda kinds: maybe(kind(kinds)))
         return Applied(Operation(words, 2, 2, times=ALL, typed=typing), (end,))
     return Applied(Operation(_CLIP, 3, 3, times=ALL, typed=nans.chosen(_CLIP, _clipped)), (lower, upper))
@@ -100,13 +100,15 @@ def clip(lower: object = None, upper: object = None) -> Applied:
 def is_between(low: object, high: object, closed: str = "both") -> Applied:
     """Return whether each value is between `low` and `high`; `closed` tells which bounds are included."""
     if closed not in _BETWEEN:
-        raise InputError(field="closed", value=shown(repr(closed)), rule="both, left, right or neither", hint="")
+        raise InputError(
+            field="closed", value=shown(repr(closed)), rule="it must be both, left, right or neither", hint=""
+        )
     words = " AND ".join(_BETWEEN[closed])
     return Applied(Operation(f"toBool({words})", 3, 3, truth=True, compares=True), (low, high))
 
 
 NUMBERS = {
-    "sqrt": _float("sqrt({0})").telling("the square root; of less than 0, NaN", "[4.0, -1.0]", "sqrt()", "[2.0, nan]"),
+    "sqrt": _float("sqrt({0})").telling("the square root; NaN below 0", "[4.0, -1.0]", "sqrt()", "[2.0, nan]"),
     "cbrt": _float("cbrt({0})").telling("the cube root", "[27.0, -8.0]", "cbrt()", "[3.0, -2.0]"),
     "exp": _float("exp({0})").telling("e to the power of it", "[0.0, None]", "exp()", "[1.0, None]"),
     "expm1": _float(f"if({{0}} < -50, -1, {_EXPM1})").telling(
@@ -145,13 +147,13 @@ NUMBERS = {
     "ceil": same_as_first("ceil({0})").telling("rounded up", "[1.5, -1.5]", "ceil()", "[2.0, -1.0]"),
     "trunc": same_as_first("trunc({0})").telling("rounded towards 0", "[1.5, -1.5]", "trunc()", "[1.0, -1.0]"),
     "round": Operation("roundBankers({0}{args})", 1, 2, typed=checked.rounded).telling(
-        "rounded to so many digits, halves to the even neighbour", "[0.5, 1.5, 2.25]", "round(1)", "[0.5, 1.5, 2.2]"
+        "rounded to this many digits, halves to the even neighbour", "[0.5, 1.5, 2.25]", "round(1)", "[0.5, 1.5, 2.2]"
     ),
     "sign": Operation("sign({0})", typed=nans.sign).telling("-1, 0 or 1", "[-3, 0, 7]", "sign()", "[-1, 0, 1]"),
     "abs": Operation("abs({0})", typed=checked.without_sign).telling(
         "without its sign, as `abs(a)` gives it", "[-3, 3]", "abs()", "[3, 3]"
     ),
-    "clip": made(clip, "no less than one value, no more than another", "[1, 5, None]", "clip(2, 4)", "[2, 4, None]"),
+    "clip": made(clip, "limited to the range between two values", "[1, 5, None]", "clip(2, 4)", "[2, 4, None]"),
     "is_nan": condition("isNaN({0})").telling("whether it is NaN", "[nan, 1.0]", "is_nan()", "[True, False]"),
     "is_finite": condition("isFinite(toFloat64({0}))").telling(
         "whether it is neither NaN nor infinite", "[nan, inf, 1.0]", "is_finite()", "[False, False, True]"
@@ -163,7 +165,7 @@ NUMBERS = {
         "the greatest common divisor of whole numbers, never negative", "[12, -18, 0]", "gcd(8)", "[4, 2, 8]"
     ),
     "lcm": _whole_pair("lcm", _LCM, lambda _: named(64, False)).telling(
-        "the least common multiple; beyond 64 bits refused", "[4, -6, 0]", "lcm(10)", "[20, 30, 0]"
+        "the least common multiple; refused beyond 64 bits", "[4, -6, 0]", "lcm(10)", "[20, 30, 0]"
     ),
     "bit_count": Operation(
         "bitCount(abs({0}))",
@@ -171,7 +173,7 @@ NUMBERS = {
     ).telling("how many bits are set, as Python counts them", "[7, -1, 0]", "bit_count()", "[3, 1, 0]"),
     "between": made(
         is_between,
-        "whether it is from one value to another; `closed` may be `left`, `right` or `neither`",
+        "whether it lies between two values, both included; `closed` may be `left`, `right` or `neither`",
         "[1, 2, 3, None]",
         'between(1, 3, closed="left")',
         "[True, True, False, None]",

@@ -10,7 +10,7 @@ from aaiclick.urls import shown
 
 
 def _pattern(name: str, pattern: str) -> str:
-    return braced(check_kind(name, pattern, str, "a pattern is a text"))
+    return braced(check_kind(name, pattern, str, "a pattern must be a text"))
 
 
 def _maybe_text(words: str) -> Typing:
@@ -25,8 +25,13 @@ def extract(pattern: str, group: int | None = None) -> Operation:
     mark = _pattern("extract", pattern)
     found = f"extract({{0}}, {mark})"
     if group is not None:
-        if check_kind("group", group, int, "it is a whole number") < 0:
-            raise InputError(field="group", value=shown(repr(group)), rule="0 is all of it, 1 the first group", hint="")
+        if check_kind("group", group, int, "it must be a whole number") < 0:
+            raise InputError(
+                field="group",
+                value=shown(repr(group)),
+                rule="it must be 0 for the whole match, 1 for the first group, and so on",
+                hint="",
+            )
         found = f"regexpExtract({{0}}, {mark}, {group})"
     words = f"if(match({{0}}, {mark}), {found}, NULL)"
     return Operation(words, typed=_maybe_text(words))
@@ -45,7 +50,7 @@ def extract_groups(pattern: str) -> Operation:
 def replace_regex(pattern: str, by: str) -> Operation:
     r"""Replace all matches; `\0` in the replacement is the match, `\1` its first group."""
     mark = _pattern("replace_regex", pattern)
-    other = braced(check_kind("replace_regex", by, str, "what it is replaced by is a text"))
+    other = braced(check_kind("replace_regex", by, str, "the replacement must be a text"))
     return gives(f"replaceRegexpAll({{0}}, {mark}, {other})", TEXT)
 
 
@@ -58,37 +63,41 @@ def count_matches(pattern: str) -> Operation:
 
 
 def full_match(pattern: str) -> Operation:
-    check_kind("full_match", pattern, str, "a pattern is a text")
+    check_kind("full_match", pattern, str, "a pattern must be a text")
     whole = braced(f"^(?:{pattern})\\z")
     return condition(f"match({{0}}, {whole})")
 
 
 PATTERNS = {
     "like": condition("like({0}, {1})", 2).telling(
-        "SQL's: `%` for any text, `_` for a character", '["été"]', 'like("%t_")', "[True]"
+        "SQL's LIKE: `%` matches any text, `_` one character", '["été"]', 'like("%t_")', "[True]"
     ),
-    "ilike": condition("ilike({0}, {1})", 2).telling("the same, capital or small", '["ABC"]', 'ilike("a%")', "[True]"),
+    "ilike": condition("ilike({0}, {1})", 2).telling("the same, ignoring case", '["ABC"]', 'ilike("a%")', "[True]"),
     "matches": condition("match({0}, {1})", 2).telling(
         "whether a pattern matches somewhere", '["a1", "b"]', 'matches("[0-9]")', "[True, False]"
     ),
     "full_match": made(
-        full_match, "whether a pattern matches all of it", '["12", "1a"]', 'full_match("[0-9]+")', "[True, False]"
+        full_match, "whether a pattern matches the whole text", '["12", "1a"]', 'full_match("[0-9]+")', "[True, False]"
     ),
     "extract": made(
         extract,
-        "what a pattern matches first, or a group of it; None if nothing",
+        "the first match of a pattern, or a group of it; None if there is none",
         '["a-12", "b"]',
         r'extract("([a-z])-(\\d+)", 2)',
         '["12", None]',
     ),
     "extract_all": made(
-        extract_all, "all that a pattern matches", '["a1b22", None]', 'extract_all("[0-9]+")', '[["1", "22"], []]'
+        extract_all, "all matches of a pattern", '["a1b22", None]', 'extract_all("[0-9]+")', '[["1", "22"], []]'
     ),
     "extract_groups": made(
         extract_groups, "the groups of the first match", '["k=v"]', 'extract_groups("(.)=(.)")', '[["k", "v"]]'
     ),
     "count_matches": made(count_matches, "how often a pattern matches", '["a1b22"]', 'count_matches("[0-9]+")', "[2]"),
     "replace_regex": made(
-        replace_regex, "all that a pattern matches, by a text", '["ab"]', r'replace_regex("(a)(b)", r"\2\1")', '["ba"]'
+        replace_regex,
+        "replaces all matches of a pattern by a text",
+        '["ab"]',
+        r'replace_regex("(a)(b)", r"\2\1")',
+        '["ba"]',
     ),
 }

@@ -24,7 +24,7 @@ def _of_map(name: str, words: str, place: int) -> Operation:
         if kind is None:
             return None
         if kind.bare.name != "Map":
-            raise InputError(field=name, value=str(kind), rule="it is a function of maps", hint="")
+            raise InputError(field=name, value=str(kind), rule="it needs maps", hint="")
         return Worded(words, Type("Array", (kind.bare.parts[place],)))
 
     return Operation(words, times=slice(1) if place else slice(0), typed=typing, timed=typing)
@@ -39,9 +39,9 @@ def json(path: str, kind: Any = None) -> Operation:
     steps = _steps(path)
     inner = get_args(kind)[0] if get_origin(kind) is list and get_args(kind) else None
     if (inner or kind) not in _SCALARS:
-        rule = f"one of {', '.join(each.__name__ for each in _SCALARS if each)}, or a list of one"
+        rule = f"it must be one of {', '.join(each.__name__ for each in _SCALARS if each)}, or a list of one"
         raise InputError(field="json", value=shown(repr(kind)), rule=rule, hint="")
-    told = quoting.text("json: a value is no JSON")
+    told = quoting.text("json: a value is not JSON")
     if inner is None:
         value, answer = _scalar("t", steps, kind, path), maybe(_SCALARS[kind])
     else:
@@ -51,8 +51,8 @@ def json(path: str, kind: Any = None) -> Operation:
     def typing(kinds: Sequence[Kind]) -> Worded | None:
         (found,) = kinds
         if found is not None and not is_text(found):
-            hint = "Of maps and records: get(name)."
-            raise InputError(field="json", value=str(found), rule="it reads texts", hint=hint)
+            hint = "For maps and records, use get(name)."
+            raise InputError(field="json", value=str(found), rule="it needs texts", hint=hint)
         if found is not None and not found.is_nullable:
             return Worded(words, answer)
         safe = words.replace("{0}", "ifNull({0}, 'null')")
@@ -66,7 +66,9 @@ _SCALARS: dict[Any, Type] = {str: TEXT, int: LONG, float: FLOAT, bool: BOOL, Non
 
 def _steps(path: object) -> list[str | int]:
     if not isinstance(path, str):
-        raise InputError(field="json", value=shown(repr(path)), rule="a path is a text such as '$.a.b[0]'", hint="")
+        raise InputError(
+            field="json", value=shown(repr(path)), rule="a path must be a text such as '$.a.b[0]'", hint=""
+        )
     rest, steps = path.removeprefix("$"), []
     at = 0
     while at < len(rest):
@@ -103,7 +105,9 @@ def _kind_at(text: str, steps: Sequence[str | int]) -> str:
 
 def _scalar(text: str, steps: Sequence[str | int], kind: Any, path: str) -> str:
     at, found = _at(text, steps), _kind_at(text, steps)
-    told = braced(f"json: what stands at {shown(path)} is no {getattr(kind, '__name__', 'JSON')}, or beyond its range")
+    told = braced(
+        f"json: the value at {shown(path)} is not of type {getattr(kind, '__name__', 'JSON')}, or beyond its range"
+    )
     wanted, value = {
         str: ("'String'", f"JSONExtractString({at})"),
         int: ("'Int64', 'UInt64'", f"toInt64OrNull(JSONExtractRaw({at}))"),
@@ -120,7 +124,7 @@ def _scalar(text: str, steps: Sequence[str | int], kind: Any, path: str) -> str:
 
 
 def _list(text: str, steps: Sequence[str | int], kind: Any, path: str) -> str:
-    found, told = _kind_at(text, steps), braced(f"json: what stands at {shown(path)} is no list")
+    found, told = _kind_at(text, steps), braced(f"json: the value at {shown(path)} is not a list")
     elements = f"arrayMap(e -> {_scalar('e', (), kind, path)}, JSONExtractArrayRaw({_at(text, steps)}))"
     return f"if(throwIf({found} NOT IN ('Null', 'Array'), {told}) = 0, {elements}, {elements})"
 
@@ -136,8 +140,9 @@ RECORDS = {
     "values": _of_map("values", "mapValues({0})", 1).telling("the values of a map", _MAP, 'col("m").values()', "[[1]]"),
     "json": made(
         json,
-        "what stands at a path of a text in JSON, as `str`, `int`, `float`, `bool` or a `list` of one; without a type, "
-        "its text. None, or an empty list, if there is nothing; what is of another type, or no JSON, is refused",
+        "the value at a path of a text in JSON, as `str`, `int`, `float`, `bool` or a `list` of one; without a type, "
+        "its text. None, or an empty list, if there is none; a value of another type, or a text that is not JSON, "
+        "is refused",
         _TEXT,
         'json("$.a.b[0]", int)',
         "[1, None]",

@@ -23,9 +23,9 @@ _STRIP = (
 """Strip what Python regards as white space. ASCII texts, the usual case, need no regular expression."""
 
 _SIDES = {"both": ("trimBoth", "^[{0}]+|[{0}]+$"), "left": ("trimLeft", "^[{0}]+"), "right": ("trimRight", "[{0}]+$")}
-_REPLACE = "if(throwIf({1} = '', 'replace: there is no empty text to be found') = 0, replaceAll({0}, {1}, {2}), '')"
+_REPLACE = "if(throwIf({1} = '', 'replace: the text to find must not be empty') = 0, replaceAll({0}, {1}, {2}), '')"
 _OCCURRENCES = (
-    "toInt64(if(throwIf({1} = '', 'occurrences: there is no empty text to be found') = 0, "
+    "toInt64(if(throwIf({1} = '', 'occurrences: the text to find must not be empty') = 0, "
     "countSubstrings({0}, {1}), 0))"
 )
 _CASED = "\\\\p{{Lu}}\\\\p{{Ll}}\\\\p{{Lt}}"
@@ -71,7 +71,7 @@ def stripped(side: str, name: str) -> Any:
         plain, pattern = _SIDES[side]
         if chars is None:
             return _text(_STRIP.format(plain=plain, pattern=pattern.format(_BLANK)))
-        check_kind(name, chars, str, "the characters are a text")
+        check_kind(name, chars, str, "the characters must be a text")
         signs = "".join(f"\\x{{{ord(sign):x}}}" for sign in chars)
         return _text(f"replaceRegexpAll({{0}}, {braced(pattern.format(signs))}, '')") if chars else _text("{0}")
 
@@ -85,22 +85,22 @@ def _text(words: str) -> Operation:
 def padded(width: int, side: str = "left", fill: str = " ") -> Operation:
     """Pad the text with `fill` to at least `width` characters, on the left, right or both sides."""
     count = _width("pad", width)
-    if len(check_kind("pad", fill, str, "what it is filled with is a text")) != 1:
-        raise InputError(field="fill", value=shown(repr(fill)), rule="it is one character", hint="")
+    if len(check_kind("pad", fill, str, "the fill must be a text")) != 1:
+        raise InputError(field="fill", value=shown(repr(fill)), rule="it must be one character", hint="")
     wide, sign = f"greatest({count}, lengthUTF8({{0}}))", braced(fill)
     if side in ("left", "right"):
         return _text(f"{side}PadUTF8({{0}}, {wide}, {sign})")
     if side != "both":
-        raise InputError(field="side", value=shown(repr(side)), rule="left, right or both", hint="")
+        raise InputError(field="side", value=shown(repr(side)), rule="it must be left, right or both", hint="")
     room = f"({wide} - lengthUTF8({{0}}))"
     before = f"(intDiv({room}, 2) + bitAnd(bitAnd({room}, {count}), 1))"
     return _text(f"rightPadUTF8(leftPadUTF8({{0}}, lengthUTF8({{0}}) + {before}, {sign}), {wide}, {sign})")
 
 
 def _width(name: str, width: int) -> int:
-    count: int = check_kind(name, width, int, "the width is a whole number")
+    count: int = check_kind(name, width, int, "the width must be a whole number")
     if not 0 <= count <= 1_000_000:
-        raise InputError(field=name, value=str(count), rule="a width is from 0 to 1000000", hint="")
+        raise InputError(field=name, value=str(count), rule="a width must be from 0 to 1000000", hint="")
     return count
 
 
@@ -125,8 +125,8 @@ def split(separator: str | None = None, limit: int | None = None) -> Operation:
         if limit is not None:
             raise InputError(field="limit", value=shown(repr(limit)), rule="it needs a separator", hint="")
         return listed(f"extractAll({{0}}, '[^{_BLANK}]+')")
-    if not check_kind("split", separator, str, "a separator is a text"):
-        rule = "a separator is a text of one character at least"
+    if not check_kind("split", separator, str, "a separator must be a text"):
+        rule = "a separator must have at least one character"
         raise InputError(field="split", value=shown(repr(separator)), rule=rule, hint="")
     mark = braced(separator)
     parts = f"splitByString({mark}, {{0}})"
@@ -142,7 +142,7 @@ def contains_one(texts: object) -> Operation:
     """Return whether the text contains any of these texts."""
     known: list[Any] = list(texts) if isinstance(texts, list | tuple | set | frozenset) else [None]
     if not all(isinstance(each, str) for each in known) or len(known) > 255:
-        rule = "a list of up to 255 texts"
+        rule = "it must be a list of up to 255 texts"
         raise InputError(field="contains_any", value=shown(repr(texts)), rule=rule, hint="")
     if not known or "" in known:
         return condition(f"if(isNull({{0}}), NULL, {'1' if known else '0'})")
@@ -151,13 +151,15 @@ def contains_one(texts: object) -> Operation:
 
 def replaced(old: object, new: object = None) -> Applied:
     """Replace all occurrences of one text by another; `replace_values` replaces whole values."""
-    hint = "Whole values are replaced by replace_values({old: new})."
+    hint = "replace_values({old: new}) replaces whole values."
     if isinstance(old, Mapping) or new is None:
-        raise InputError(field="replace", value=shown(repr(old)), rule="two texts, the old and the new", hint=hint)
+        raise InputError(
+            field="replace", value=shown(repr(old)), rule="it needs two texts, the old and the new one", hint=hint
+        )
 
     def typing(kinds: Sequence[Kind]) -> Worded | None:
         if kinds[0] is not None and kinds[0].bare.name not in ("String", "FixedString"):
-            raise InputError(field="replace", value=str(kinds[0]), rule="it replaces parts of texts", hint=hint)
+            raise InputError(field="replace", value=str(kinds[0]), rule="it only replaces parts of texts", hint=hint)
         return known_or_null(_REPLACE, TEXT)(kinds)
 
     return Applied(Operation(_REPLACE, 3, 3, typed=typing), (old, new))
@@ -177,14 +179,16 @@ def decoded(encoding: str) -> Operation:
     _check_encoding("decode", encoding)
     fits = "match({0}, '^([0-9a-fA-F]{{2}})*$')"
     value, fits = ("tryBase64Decode({0})", "(base64Encode(d) = {0})") if encoding == "base64" else ("unhex({0})", fits)
-    told = f"decode: a value is no text in {encoding}"
+    told = f"decode: a value is not a text in {encoding}"
     words = f"arrayMap(d -> if(throwIf(NOT ({fits} AND isValidUTF8(d)), '{told}') = 0, d, ''), [{value}])[1]"
     return Operation(words, typed=known_or_null(words, TEXT))
 
 
 def _check_encoding(name: str, encoding: str) -> None:
     if encoding not in _ENCODINGS:
-        raise InputError(field=name, value=shown(repr(encoding)), rule=f"one of {', '.join(_ENCODINGS)}", hint="")
+        raise InputError(
+            field=name, value=shown(repr(encoding)), rule=f"it must be one of {', '.join(_ENCODINGS)}", hint=""
+        )
 
 
 def _like_sizes(words: str, kind: Type) -> Operation:
@@ -213,10 +217,10 @@ TEXTS = {
     "upper": _text("upperUTF8({0})").telling("in capital letters", '["été", None]', "upper()", '["ÉTÉ", None]'),
     "lower": _text("lowerUTF8({0})").telling("in small letters", '["ÉTÉ"]', "lower()", '["été"]'),
     "title": Operation(_TITLE, typed=known_or_null(_TITLE, TEXT)).telling(
-        "each word with a capital", '["it\'s ONE été"]', "title()", '["It\'S One Été"]'
+        "each word with a capital letter", '["it\'s ONE été"]', "title()", '["It\'S One Été"]'
     ),
     "capitalize": _text(_CAPITAL).telling(
-        "the first in capital, the others small", '["été ROME"]', "capitalize()", '["Été rome"]'
+        "the first letter in upper case, all others in lower case", '["été ROME"]', "capitalize()", '["Été rome"]'
     ),
     "strip": made(
         stripped("both", "strip"),
@@ -228,66 +232,76 @@ TEXTS = {
     "lstrip": made(stripped("left", "lstrip"), "the same at the beginning", '["xya"]', 'lstrip("xy")', '["a"]'),
     "rstrip": made(stripped("right", "rstrip"), "the same at the end", '["a! "]', 'rstrip("! ")', '["a"]'),
     "remove_prefix": _like_sizes(_PREFIX, TEXT).telling(
-        "without this at its beginning", '["a-b"]', 'remove_prefix("a-")', '["b"]'
+        "without this prefix", '["a-b"]', 'remove_prefix("a-")', '["b"]'
     ),
     "remove_suffix": _like_sizes(_SUFFIX, TEXT).telling(
-        "without this at its end", '["a.csv"]', 'remove_suffix(".csv")', '["a"]'
+        "without this suffix", '["a.csv"]', 'remove_suffix(".csv")', '["a"]'
     ),
     "pad": made(
-        padded, "as wide as this at least; `side` is `left`, `right` or `both`", '["7"]', 'pad(3, fill="0")', '["007"]'
+        padded,
+        "padded to at least this width; `side` is `left`, `right` or `both`",
+        '["7"]',
+        'pad(3, fill="0")',
+        '["007"]',
     ),
-    "zfill": made(zero_filled, "with zeros in front, behind a sign", '["7", "-7"]', "zfill(3)", '["007", "-07"]'),
+    "zfill": made(zero_filled, "padded with zeros in front, after a sign", '["7", "-7"]', "zfill(3)", '["007", "-07"]'),
     "repeat": made(repeated, "so many times", '["ab"]', "repeat(2)", '["abab"]'),
     "length": _of_few(gives("toInt64(lengthUTF8({0}))", LONG)).telling(
         "how many characters", '["été", ""]', "length()", "[3, 0]"
     ),
     "contains": condition("position({0}, {1}) > 0", 2).telling(
-        "whether this stands in it", '["abc"]', 'contains("b")', "[True]"
+        "whether the text contains this", '["abc"]', 'contains("b")', "[True]"
     ),
     "contains_any": made(
-        contains_one, "whether any of these stands in it", '["abc", "x"]', 'contains_any(["b", "z"])', "[True, False]"
+        contains_one,
+        "whether the text contains any of these",
+        '["abc", "x"]',
+        'contains_any(["b", "z"])',
+        "[True, False]",
     ),
     "has_token": condition("hasToken({0}, {1})", 2).telling(
-        "whether this word stands in it, between signs that are no letters or digits of ASCII",
+        "whether the text contains this word, between characters that are not letters or digits of ASCII",
         '["a bc", "abc"]',
         'has_token("bc")',
         "[True, False]",
     ),
     "startswith": condition("startsWith({0}, {1})", 2).telling(
-        "whether it begins so", '["abc"]', 'startswith("ab")', "[True]"
+        "whether the text begins with this", '["abc"]', 'startswith("ab")', "[True]"
     ),
     "endswith": condition("endsWith({0}, {1})", 2).telling(
-        "whether it ends so", '["abc"]', 'endswith("ab")', "[False]"
+        "whether the text ends with this", '["abc"]', 'endswith("ab")', "[False]"
     ),
     "find": _of_few(gives("(toInt64(positionUTF8({0}, {1})) - 1)", LONG, 2)).telling(
-        "at which place this begins, or -1", '["été"]', 'find("t")', "[1]"
+        "the place where this begins, or -1", '["été"]', 'find("t")', "[1]"
     ),
     "occurrences": _of_few(_like_sizes(_OCCURRENCES, LONG)).telling(
-        "how often this stands in it, side by side", '["aaa"]', 'occurrences("aa")', "[1]"
+        "how often the text contains this, without overlaps", '["aaa"]', 'occurrences("aa")', "[1]"
     ),
-    "replace": made(replaced, "all of one text by another", '["a.b"]', 'replace(".", "-")', '["a-b"]'),
+    "replace": made(
+        replaced, "replaces all occurrences of a text by another", '["a.b"]', 'replace(".", "-")', '["a-b"]'
+    ),
     "split": made(
         split,
-        "its parts; without a separator, its words. Of None, an empty list",
+        "the parts of the text; without a separator, its words. An empty list for None",
         '["a,b,c"]',
         'split(",", 1)',
         '[["a", "b,c"]]',
     ),
     "join_with": Operation(
         "concat({0}{args})", 2, 100, apart=True, typed=lambda kinds: Worded("concat({0}{args})", like(TEXT, *kinds))
-    ).telling("with other values behind it", '["a"]', 'join_with("-", 1)', '["a-1"]'),
+    ).telling("joined with other values into one text", '["a"]', 'join_with("-", 1)', '["a-1"]'),
     "encode": made(encoded, "its bytes as `base64` or `hex`", '["é"]', 'encode("base64")', '["w6k="]'),
-    "decode": made(decoded, "the text of such bytes; what is none is refused", '["c3a9"]', 'decode("hex")', '["é"]'),
+    "decode": made(decoded, "the text of such bytes; others are refused", '["c3a9"]', 'decode("hex")', '["é"]'),
     "levenshtein": _like_sizes(_DISTANCE, LONG).telling(
-        "how many characters must change to make the other of it", '["kitten"]', 'levenshtein("sitting")', "[3]"
+        "the edit distance to another text, in characters", '["kitten"]', 'levenshtein("sitting")', "[3]"
     ),
     "jaro_winkler": _like_sizes("jaroWinklerSimilarity({0}, {1})", FLOAT).telling(
-        "how alike the bytes of both are, from 0 to 1, their beginnings above all",
+        "the Jaro-Winkler similarity of both texts' bytes, from 0 to 1",
         '["abc"]',
         'jaro_winkler("abc")',
         "[1.0]",
     ),
     "similarity": _like_sizes("toFloat64(1 - ngramDistanceUTF8({0}, {1}))", FLOAT).telling(
-        "how many runs of three characters both share, from 0 to 1", '["abcd"]', 'similarity("abcd")', "[1.0]"
+        "the share of common trigrams of both texts, from 0 to 1", '["abcd"]', 'similarity("abcd")', "[1.0]"
     ),
 }

@@ -41,7 +41,7 @@ def localized(zone: str | None) -> Operation:
     moments = named(
         _checked("made", is_off), made=moment(zone_of(zone)), seconds=f"({SECONDS.format('wall')} - {OFFSET})"
     )
-    left_out, twice = f"the clocks of {zone} leave it out", f"the clocks of {zone} show it twice"
+    left_out, twice = f"the clocks of {zone} skip it", f"the clocks of {zone} show it twice"
     found = _checked(moments, (IS_NONE, left_out), (IS_TWICE, twice))
     return Operation(in_zone("{0}", zone, found), takes="naive", makes="aware")
 
@@ -69,12 +69,16 @@ def zone_of(zone: object) -> str:
 def written(form: str) -> Operation:
     """Format times by Python's format codes."""
     if not isinstance(form, str):
-        raise InputError(field="strftime", value=shown(repr(form)), rule="it is a text such as '%Y-%m-%d'", hint="")
+        raise InputError(
+            field="strftime", value=shown(repr(form)), rule="it must be a text such as '%Y-%m-%d'", hint=""
+        )
     codes = _CODE.findall(form)
     for code in codes:
         if code not in _CODES:
             known = " ".join(f"%{each}" for each in sorted(_CODES))
-            raise InputError(field="strftime", value=shown(repr(f"%{code}")), rule=f"one of {known}", hint="")
+            raise InputError(
+                field="strftime", value=shown(repr(f"%{code}")), rule=f"it must be one of {known}", hint=""
+            )
     text = quoting.text(_CODE.sub(lambda found: _CODES[found[1]], form)).replace("{", "{{").replace("}", "}}")
     return gives(f"formatDateTime({{0}}, {text})", TEXT)._replace(takes="aware" if "z" in codes else "")
 
@@ -83,7 +87,9 @@ def begun(unit: str) -> Operation:
     """Truncate times to the unit; for weeks and longer units the result is a date."""
     if unit not in UNITS:
         hint = did_you_mean(str(unit), UNITS)
-        raise InputError(field="start_of", value=shown(repr(unit)), rule=f"one of {', '.join(UNITS)}", hint=hint)
+        raise InputError(
+            field="start_of", value=shown(repr(unit)), rule=f"it must be one of {', '.join(UNITS)}", hint=hint
+        )
     whole = "{0}" if unit in UNITS[:2] else "toStartOfSecond(toDateTime64({0}, 6))"
     words = f"dateTrunc('{unit}', {whole})"
     if unit in UNITS[: UNITS.index("week")]:

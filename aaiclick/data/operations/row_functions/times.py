@@ -46,8 +46,10 @@ def from_timestamp(unit: str = "s", zone: str = "UTC") -> Operation:
         if kind is None:
             return None
         if is_float(kind) or not (is_whole(kind) or is_decimal(kind)):
-            hint = 'Floats are not exact: cast("Decimal(18, 6)") says what they mean.' if is_float(kind) else ""
-            raise InputError(field="from_timestamp", value=str(kind), rule="whole numbers or decimals", hint=hint)
+            hint = 'Floats are not exact: cast them first, as with cast("Decimal(18, 6)").' if is_float(kind) else ""
+            raise InputError(
+                field="from_timestamp", value=str(kind), rule="it needs whole numbers or decimals", hint=hint
+            )
         text = words
         if is_decimal(kind):
             scale = kind.bare.numbers[1]
@@ -62,7 +64,7 @@ def from_timestamp(unit: str = "s", zone: str = "UTC") -> Operation:
 
 def _check_unit(name: str, unit: object) -> None:
     if unit not in _PER_SECOND:
-        rule = f"one of {', '.join(_PER_SECOND)}"
+        rule = f"it must be one of {', '.join(_PER_SECOND)}"
         raise InputError(field=name, value=shown(repr(unit)), rule=rule, hint="")
 
 
@@ -96,7 +98,7 @@ TIMES = {
     "date": gives("toDate32({0})", DATE).telling("its day", _AT, "date()", "[date(2024, 3, 5)]"),
     "start_of": made(
         begun,
-        "when its second, minute, hour or day began; of its week, month, quarter or year, the first day",
+        "the start of its second, minute, hour or day; the first day of its week, month, quarter or year",
         _AT,
         'start_of("month")',
         "[date(2024, 3, 1)]",
@@ -106,54 +108,58 @@ TIMES = {
     ),
     "add_days": made(
         stepped("days"),
-        "so many days on, by the calendar: the same time of the clock",
+        "this many calendar days later, at the same time of the clock",
         _LAST_OF_JANUARY,
         "add_days(1)",
         "[date(2024, 2, 1)]",
     ),
-    "add_weeks": made(stepped("weeks"), "so many weeks on", _LAST_OF_JANUARY, "add_weeks(-1)", "[date(2024, 1, 24)]"),
+    "add_weeks": made(
+        stepped("weeks"), "this many weeks later", _LAST_OF_JANUARY, "add_weeks(-1)", "[date(2024, 1, 24)]"
+    ),
     "add_months": made(
         stepped("months"),
-        "so many months on; a day that is not there becomes the last",
+        "this many months later; a day that does not exist becomes the last of the month",
         _LAST_OF_JANUARY,
         "add_months(1)",
         "[date(2024, 2, 29)]",
     ),
     "add_quarters": made(
-        stepped("quarters"), "so many quarters on", _LAST_OF_JANUARY, "add_quarters(1)", "[date(2024, 4, 30)]"
+        stepped("quarters"), "this many quarters later", _LAST_OF_JANUARY, "add_quarters(1)", "[date(2024, 4, 30)]"
     ),
     "add_years": made(
-        stepped("years"), "so many years on", "[date(2024, 2, 29)]", "add_years(1)", "[date(2025, 2, 28)]"
+        stepped("years"), "this many years later", "[date(2024, 2, 29)]", "add_years(1)", "[date(2025, 2, 28)]"
     ),
     "days_until": gives(_UNTIL, _LONG, 2).telling(
-        "how many days later the other day is", "[date(2024, 2, 28)]", "days_until(date(2024, 3, 1))", "[2]"
+        "the number of days until the other day", "[date(2024, 2, 28)]", "days_until(date(2024, 3, 1))", "[2]"
     ),
     "timestamp": made(
         timestamp, "seconds since 1970 in UTC, or `ms`, `us`; rounded down", _NOON, "timestamp()", "[1709640000]"
     ),
     "from_timestamp": made(
         from_timestamp,
-        "the moment of such a number; `zone` is whose clocks show it",
+        "the moment of such a number; `zone` is its time zone",
         "[1709640000]",
         "from_timestamp()",
         _NOON,
     ),
-    "strftime": made(written, "as text, by Python's codes", _AT, 'strftime("%d.%m.%Y %H:%M")', '["05.03.2024 06:07"]'),
+    "strftime": made(
+        written, "as a text, by Python's codes", _AT, 'strftime("%d.%m.%Y %H:%M")', '["05.03.2024 06:07"]'
+    ),
     "strptime": made(
         read,
-        "the time of a text, by Python's codes; what has not the form is refused, or None with `strict=False`",
+        "the time of a text, by Python's codes; a text of another form is refused, or None with `strict=False`",
         '["5 Mar 2024 6:07"]',
         'strptime("%d %b %Y %H:%M")',
         "[datetime(2024, 3, 5, 6, 7)]",
     ),
     "tz_localize": made(
         localized,
-        "times without a zone as those of one; `None` drops the zone. What clocks leave out or show twice is refused",
+        "attaches a zone to times without one; `None` drops the zone. Times that clocks skip or show twice are refused",
         "[datetime(2024, 3, 5, 12)]",
         'tz_localize("UTC")',
         _NOON,
     ),
     "tz_convert": made(
-        converted, "the same moments on the clocks of another zone", _NOON, 'tz_convert("Europe/Rome").hour()', "[13]"
+        converted, "the same moments in another zone", _NOON, 'tz_convert("Europe/Rome").hour()', "[13]"
     ),
 }

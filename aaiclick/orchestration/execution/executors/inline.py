@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 
 from aaiclick.orchestration.execution.cutoff import Cutoff
 from aaiclick.orchestration.execution.executors.contract import Started
 from aaiclick.orchestration.execution.executors.inline_watchdog import InlineWatchdog
 from aaiclick.orchestration.execution.logs.run_logs import RunLog
+from aaiclick.orchestration.execution.logs.shipping import begin_shipment, sent
 from aaiclick.orchestration.execution.runs import output_capture
 from aaiclick.orchestration.execution.runs.current import Running, going_on
 from aaiclick.orchestration.execution.runs.recording import recorded
@@ -43,26 +43,24 @@ class InlineExecutor:
     async def run(self, claim: Claim, started: Started) -> Report:
         """Run one body to its end. Its log is created by the first output."""
         output_capture.ensure()
-        log = RunLog(claim.task_id, claim.epoch)
+        log = RunLog(claim.task_id, claim.epoch, begin_shipment(claim))
         running = Running(claim, log)
         running.services = self.services
-        with going_on(running):
-            return await recorded(claim, log, partial(self._run, running, started))
-
-    async def _run(self, running: Running, started: Started) -> Report:
         guard = self._guard
-        if guard is not None:
-            guard.begin(running)
-        try:
-            started(None)
-            return await run_claim(running.claim, interruptible=False)
-        except asyncio.CancelledError:
+        with going_on(running), recorded(claim, log) as record:
             if guard is not None:
-                await guard.until_dead(running)
-            raise
-        finally:
-            if guard is not None:
-                guard.end(running)
+                guard.begin(running)
+            try:
+                started(None)
+                report = record.told(await run_claim(claim, interruptible=False))
+            except asyncio.CancelledError:
+                if guard is not None:
+                    await guard.until_dead(running)
+                raise
+            finally:
+                if guard is not None:
+                    guard.end(running)
+        return await sent(log, report) if log.shipment is not None else report
 
     def kill(self) -> None:
         """Do nothing: bodies in this process cannot be killed."""

@@ -74,6 +74,6 @@ class InlineWatchdog:
     def _end_what_goes_on(self) -> None:
         names = sorted({running.claim.name for running in self._bodies.copy() if running.goes_on})
         if names:
-            said = "this worker is cut off from its database, and others may soon begin what it runs: it ends, since %s"
+            said = "this worker is cut off from its database, and others may soon start its tasks: it ends, because %s"
             log.critical(said + " cannot be stopped", ", ".join(names))
             os._exit(os.EX_TEMPFAIL)

@@ -96,7 +96,7 @@ class LogPump:
         try:
             return flow.carry()
         except Exception:  # an error in one flow must not stop the others
-            log.exception("The output of a task cannot be carried to its log")
+            log.exception("The output of a task cannot be written to its log")
             return False
 
     def _forget(self, flow: Flow) -> None:

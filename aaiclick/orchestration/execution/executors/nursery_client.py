@@ -330,7 +330,7 @@ class ChildHandle:
             case _ if self._answers is not None:
                 self._answers.answer(message, self._say)
             case _ if not isinstance(message, Question | EngineWanted):  # a thread that outlived its run may send these
-                raise Broken(f"a child does not say {type(message).__name__}")
+                raise Broken(f"a child sent an unexpected {type(message).__name__}")
 
     def _hang_up(self) -> None:
         """Handle a closed line: most likely the child has died; if not, it is killed after `HANG_UP_S` seconds."""
@@ -348,7 +348,9 @@ class ChildHandle:
         if death is None:
             return Lost("the process that had forked it died")
         if self.hung_up:
-            return Lost("it closed its connection to the worker", "Leave descriptors alone that are not yours.")
+            return Lost(
+                "it closed its connection to the worker", "Do not close file descriptors that the task did not open."
+            )
         code = os.waitstatus_to_exitcode(death)
         if code >= 0:
             return Lost(f"exit code {code}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from aaiclick.orchestration.models import CacheAnswer, CacheKey
+
 
 class EngineWanted(msgspec.Struct, tag=9, array_like=True):
     """Asks for a process that serves the embedded engine. A child must not, since it may be killed at any time."""
@@ -64,8 +66,38 @@ class Slots(msgspec.Struct, tag=17, array_like=True):
     count: int
 
 
-Question = IdsWanted | TablesWanted | SecretsFound | SlotsWanted
+class CallbackWanted(msgspec.Struct, tag=19, array_like=True):
+    """Asks to accept callbacks with the token of this digest, if there is one, and for what has been called back."""
+
+    serial: int
+    digest: str
+
+
+class CallbackFound(msgspec.Struct, tag=20, array_like=True):
+    """Answers CallbackWanted. `refusal` is why nothing can be called back; empty if it can."""
+
+    serial: int
+    body: str | None
+    refusal: str = ""
+
+
+class ResultWanted(msgspec.Struct, tag=40, array_like=True):
+    """Asks for the result that is remembered under a key."""
+
+    serial: int
+    key: CacheKey
+
+
+class ResultFound(msgspec.Struct, tag=41, array_like=True):
+    """Answers ResultWanted. `refusal` is set if the run's claim is no longer live."""
+
+    serial: int
+    answer: CacheAnswer
+    refusal: str = ""
+
+
+Question = IdsWanted | TablesWanted | SecretsFound | SlotsWanted | CallbackWanted | ResultWanted
 """The messages that get an answer."""
 
-Answer = Ids | TablesHeld | SecretsMasked | Slots
+Answer = Ids | TablesHeld | SecretsMasked | Slots | CallbackFound | ResultFound
 """The answers. `serial` is that of the question."""

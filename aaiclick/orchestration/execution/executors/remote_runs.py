@@ -6,13 +6,13 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import partial
 
 from aaiclick.config import settings
 from aaiclick.errors import TaskCrashed, TaskTimeout
 from aaiclick.orchestration.execution.executors.transport import Lost, NeverBegan, Outcome, Transport
 from aaiclick.orchestration.execution.executors.wire import Ended
 from aaiclick.orchestration.execution.logs.run_logs import RunLog
+from aaiclick.orchestration.execution.logs.shipping import begin_shipment, sent
 from aaiclick.orchestration.execution.runs.failures import failure_of
 from aaiclick.orchestration.execution.runs.recording import recorded
 from aaiclick.orchestration.execution.timeouts import timeout_of
@@ -32,9 +32,11 @@ class RemoteRuns:
 
     async def run(self, claim: Claim, work: Callable[[RunLog], Awaitable[Report]]) -> Report:
         """Return the report of a run. Its log is created before `work` begins."""
-        log = RunLog(claim.task_id, claim.epoch)
+        log = RunLog(claim.task_id, claim.epoch, begin_shipment(claim))
         log.open()
-        return await recorded(claim, log, partial(self._begun, claim, log, work))
+        with recorded(claim, log) as record:
+            report = record.told(await self._begun(claim, log, work))
+        return await sent(log, report) if log.shipment is not None else report
 
     async def finish(self, claim: Claim, transport: Transport, answer: asyncio.Future[Outcome]) -> Report:
         """Wait for a run that has begun, and return its report. Stop it at its time limit, or if this is cancelled.
@@ -107,7 +109,7 @@ def _report(claim: Claim, transport: Transport, outcome: Outcome) -> Report:
     report = outcome.report
     if report is None or (report.task_id, report.epoch) != (claim.task_id, claim.epoch):
         transport.spent = True
-        return _crashed(claim, Lost("its report made no sense"))
+        return _crashed(claim, Lost("its report could not be decoded"))
     return report
 
 

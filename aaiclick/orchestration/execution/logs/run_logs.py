@@ -1,7 +1,7 @@
 """Writing the logs of runs. Each run has a file `{task_id}.{epoch}.log`; `{task_id}.log` is that of the newest attempt.
 
-Names consist of integers only, and no symbolic link is followed. `{task_id}.log` is a hard link, so that readers which
-refuse symbolic links can open it, and so that it survives the removal of old attempts.
+Names consist of integers only, and no symbolic link is followed. A log that is kept elsewhere is written to the spool
+instead (`shipping`), and sent from there.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
-from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from aaiclick.backend import get_logs_dir
 from aaiclick.backoff import Backoffs
@@ -17,6 +17,9 @@ from aaiclick.config import settings
 from aaiclick.errors import ConfigError
 from aaiclick.orchestration.rules.naming.log_names import log_name
 from aaiclick.telemetry.masks import Masking
+
+if TYPE_CHECKING:
+    from aaiclick.orchestration.execution.logs.spool import Shipment
 
 TAIL_BYTES = 64 * 1024
 """How many bytes of the end are kept of an output that is too long."""
@@ -34,10 +37,22 @@ class RunLog:
     cannot be written runs on without it; the trouble is logged once for all of them.
     """
 
-    __slots__ = ("_epoch", "_fd", "_head_left", "_lock", "_lost", "_masking", "_mid_line", "_tail", "_task_id", "path")
+    __slots__ = (
+        "_epoch",
+        "_fd",
+        "_head_left",
+        "_lock",
+        "_lost",
+        "_masking",
+        "_mid_line",
+        "shipment",
+        "_tail",
+        "_task_id",
+        "path",
+    )
 
-    def __init__(self, task_id: int, epoch: int) -> None:
-        self._task_id, self._epoch = task_id, epoch
+    def __init__(self, task_id: int, epoch: int, shipment: Shipment | None = None) -> None:
+        self._task_id, self._epoch, self.shipment = task_id, epoch, shipment
         self._fd: int | None = None  # None: not created yet; negative: it cannot be written
         self._head_left = -1
         self._tail = b""
@@ -78,10 +93,18 @@ class RunLog:
         with lock:
             self._lock = None
             fd, self._fd = self._fd, None
+        shipment = self.shipment
         if fd is None or fd < 0:
+            if shipment is not None:
+                shipment.end()
             return
-        backoff = _write(fd, self._ending()) if self._tail else None
+        backoff = self._write(fd, self._ending()) if self._tail else None
         os.close(fd)
+        if shipment is not None:
+            if not shipment.size:  # there is nothing to send
+                os.unlink(shipment.path)
+                self.path = None
+            shipment.end()
         if backoff:
             _tell(backoff)
         else:
@@ -106,11 +129,14 @@ class RunLog:
         if self._fd < 0 or not data:
             return backoff
         self._mid_line = not data.endswith(b"\n")
-        head, rest = data[: self._head_left], data[self._head_left :]
-        self._head_left -= len(head)
+        room = min(len(data), self._head_left)
+        if self.shipment is not None and (given := self.shipment.take(room)) < room:
+            room = self._head_left = given  # the disk's share for logs is used up
+        head, rest = data[:room], data[room:]
+        self._head_left -= room
         if rest:
             head += self._keep(rest)
-        unwritten = _write(self._fd, head)
+        unwritten = self._write(self._fd, head)
         if unwritten:
             os.close(self._fd)
             self._fd = -1
@@ -127,23 +153,38 @@ class RunLog:
             b"\n[aaiclick] The output is too long: of the rest only the end is kept, to be written when the run ends.\n"
         )
 
+    def _write(self, fd: int, data: bytes) -> OSError | None:
+        error = _write(fd, data)
+        if self.shipment is not None:
+            self.shipment.grew(len(data) if error is None else os.fstat(fd).st_size - self.shipment.size)
+        return error
+
     def _ending(self) -> bytes:
+        if self.shipment is not None and self.shipment.take(len(self._tail)) < len(self._tail):
+            noticed, lost = self._lost > 0, self._lost + len(self._tail)
+            self._lost, self._tail = lost, b""
+            if not noticed:
+                return f"\n[aaiclick] {lost} bytes were left out: AAICLICK_LOG_SPOOL_MB are on their way.\n".encode()
         if not self._lost:
             return self._tail
         return f"[aaiclick] {self._lost} bytes were left out here.\n".encode() + self._tail
 
     def _make(self) -> Exception | None:
         """Create the file and point `{task_id}.log` to it. Return the error, if there was one."""
+        name = log_name(self._task_id, self._epoch)
         try:
-            directory = get_logs_dir()
-            path = os.path.join(directory, log_name(self._task_id, self._epoch))
+            path = os.path.join(get_logs_dir(), name) if self.shipment is None else self.shipment.path
             self._fd = _create(path)
         except (ConfigError, OSError) as error:
             return error
         self.path = path
         self._head_left = settings().log_bytes_max - _tail_bytes()
+        if self.shipment is not None:
+            return None
+        from aaiclick.orchestration.log_stores.log_files import point  # here: children do not write logs
+
         try:
-            _point(directory, self._task_id, self._epoch)
+            point(os.path.dirname(path), name, log_name(self._task_id))
         except OSError as error:
             return error
         return None
@@ -165,19 +206,6 @@ def _create(path: str) -> int:
         return os.open(path, _FLAGS, 0o600)
 
 
-def _point(directory: str, task_id: int, epoch: int) -> None:
-    """Make `{task_id}.log` the log of this attempt. An existing file or link is replaced, never written through."""
-    attempt, newest = log_name(task_id, epoch), os.path.join(directory, log_name(task_id))
-    passing = os.path.join(directory, f".{attempt}.new")
-    with suppress(FileNotFoundError):
-        os.unlink(passing)
-    try:
-        os.link(os.path.join(directory, attempt), passing, follow_symlinks=False)
-    except OSError:  # a file system without hard links
-        os.symlink(attempt, passing)
-    os.replace(passing, newest)
-
-
 def _write(fd: int, data: bytes) -> OSError | None:
     try:
         while data:
@@ -190,4 +218,4 @@ def _write(fd: int, data: bytes) -> OSError | None:
 def _tell(error: Exception) -> None:
     directory = settings().log_dir
     what = f"writing the logs of tasks in {directory}"
-    contextvars.Context().run(_backoffs.of(directory).met, what, error, "the tasks go on without")
+    contextvars.Context().run(_backoffs.of(directory).met, what, error, "the tasks go on without logs")

@@ -9,6 +9,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from aaiclick.errors import NoContext
+from aaiclick.orchestration.coordinator.http.acting import Acting, find_runs_with
 from aaiclick.orchestration.execution.logs.run_logs import RunLog
 from aaiclick.orchestration.models import Claim
 
@@ -33,7 +34,7 @@ class CurrentRun:
 class Running:
     """A run that is going on in this process."""
 
-    __slots__ = ("asked_to_stop", "claim", "services", "echoes", "log", "log_path", "poll", "thread")
+    __slots__ = ("asked_to_stop", "claim", "key", "services", "echoes", "log", "log_path", "poll", "thread")
 
     def __init__(
         self, claim: Claim, log: RunLog | None = None, log_path: str | None = None, *, echoes: bool = False
@@ -42,6 +43,8 @@ class Running:
         self.echoes = echoes
         """Whether its output goes to the original streams as well as to its log."""
         self.asked_to_stop = False
+        self.key: str | None = None
+        """The text of the task's own idempotency key, once it is known."""
         self.services: RunServices | None = None
         self.thread: Thread | None = None
         """The thread on which a plain function runs, if it runs in the worker itself."""
@@ -85,6 +88,14 @@ def occupy(running: Running | None) -> None:
     _of_this_process[:] = [] if running is None else [running]
 
 
+def _acting() -> Acting | None:
+    running = _find()
+    return None if running is None else (running.claim.worker_id, running.claim.task_id, running.claim.epoch)
+
+
+find_runs_with(_acting)
+
+
 def get_current_run() -> CurrentRun:
     """Return the run that the calling code belongs to. Raises NoContext outside of a run."""
     running = _find()
@@ -97,9 +108,16 @@ def get_current_run() -> CurrentRun:
         epoch=claim.epoch,
         attempt=claim.attempt,
         name=claim.name,
-        idempotency_key=claim.idempotency_key,
+        idempotency_key=running.key or claim.idempotency_key,
         log_path=running.log.path if running.log else running.log_path,
     )
+
+
+def name_key(text: str) -> None:
+    """Make this the idempotency key of the run that the calling code belongs to."""
+    running = _find()
+    if running is not None:
+        running.key = text
 
 
 def cancel_requested() -> bool:
@@ -116,6 +134,17 @@ def current_services() -> RunServices | None:
     """Return the services that this run must ask before it creates tables; None if tables are not registered."""
     running = _find()
     return None if running is None else running.services
+
+
+async def find_callback(digest: str = "") -> str | None:
+    """Accept callbacks with the token of this digest, if there is one; return what has been called back, or None.
+
+    It counts for all attempts at the task, until it is cleared. Raises NoContext outside of a run.
+    """
+    running = _find()
+    if running is None or running.services is None:
+        raise NoContext(call="A callback", hint="It is waited for by the body of a task, which a worker runs.")
+    return await running.services.callback(running.claim, digest)
 
 
 def _find() -> Running | None:

@@ -6,7 +6,7 @@ import os
 import traceback
 
 import aaiclick
-from aaiclick.errors import TaskTimeout
+from aaiclick.errors import TaskSkipped, TaskTimeout
 from aaiclick.orchestration.execution.logs.run_logs import RunLog
 from aaiclick.orchestration.models import Claim, Failure, Report
 from aaiclick.orchestration.rules.failed import failed_in
@@ -30,7 +30,12 @@ TOLD_MAX = 5
 
 
 def failure_of(claim: Claim, error: BaseException, *, permanent: bool = False) -> Failure:
-    """Return the report of a run that ended with this error. A permanent failure is not retried."""
+    """Return the report of a run that ended with this error. A permanent failure is not retried.
+
+    TaskSkipped is none of the task: the report says that it is skipped.
+    """
+    if isinstance(error, TaskSkipped):
+        return Failure(claim.task_id, claim.epoch, describe(error), skipped=True)
     kinds = tuple(f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
     return Failure(
         task_id=claim.task_id,
@@ -70,7 +75,7 @@ def _trace(error: BaseException, claim: Claim) -> str:
     except Exception as second:
         text = f"(the traceback could not be printed: {type(second).__name__})"
     for failed in failed_in(claim.inputs.values())[:TOLD_MAX]:  # they often cause the error of a body
-        text += f"Its arguments hold what task {failed.task_id} failed with: {failed}\n"
+        text += f"Its arguments contain the failure of task {failed.task_id}: {failed}\n"
     return storable(text, TRACEBACK_MAX)
 
 

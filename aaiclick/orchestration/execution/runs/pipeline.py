@@ -7,12 +7,14 @@ is implemented by a Caller: that of `runner` for the worker's own process, that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from enum import Enum
 from typing import Any, Protocol, TypeVar
 
 from aaiclick.data.context import provided_by
+from aaiclick.orchestration.execution.runs.executor_bodies import through_executor
 from aaiclick.orchestration.execution.runs.failures import failure_of
+from aaiclick.orchestration.execution.runs.remembered import Asked, ask, kept, policy_of
 from aaiclick.orchestration.execution.runs.run_data import (
     PLAIN,
     Opened,
@@ -26,11 +28,13 @@ from aaiclick.orchestration.execution.runs.run_data import (
 from aaiclick.orchestration.execution.runs.run_secrets import hands_on_secrets, mask_values, may_name_secrets, reveal
 from aaiclick.orchestration.execution.runs.run_staging import completed, new_staging
 from aaiclick.orchestration.gathering import staged_in
-from aaiclick.orchestration.models import Claim, Failure, Report
+from aaiclick.orchestration.models import Claim, Done, Failure, Report
 from aaiclick.orchestration.results.task_results import Results
+from aaiclick.orchestration.rules.naming.executor_names import PYTHON, SIGN
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import arguments_from_outside, has_outside_arguments
 from aaiclick.orchestration.rules.values.encoding import decode_kwargs
 from aaiclick.orchestration.submitting.entrypoints import check_call, resolve, unwrap
+from aaiclick.orchestration.submitting.executors import executor_in
 
 T = TypeVar("T")
 
@@ -42,6 +46,8 @@ class Stage(Enum):
     """Opening the Objects that its arguments refer to."""
     PREPARE = "prepare"
     """Importing the function and decoding its arguments. A failure here is permanent, since it would repeat."""
+    RECALL = "recall"
+    """Asking for a remembered result, which ends the run on a hit."""
     CALL = "call"
     """Running the body."""
     LOWER = "lower"
@@ -88,8 +94,8 @@ class Caller(Protocol):
     def __exit__(self, *error: object) -> None:
         """Release what was made for the run."""
 
-    async def call(self, run: PipelineRun) -> object:
-        """Call the body and return its value."""
+    def call(self, run: PipelineRun) -> Awaitable[object]:
+        """Call the body; the value is to be awaited."""
 
     async def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Await a coroutine and return its value. It is cancelled if the run is stopped."""
@@ -111,7 +117,10 @@ async def run_through(claim: Claim, caller: Caller) -> Report:
         try:
             with caller:
                 try:
-                    report = await _judged(run, caller)
+                    report = await _through(run, caller)
+                    run.stage = Stage.CLOSE
+                except BaseException as error:
+                    report = _judged(run, caller, error)
                     run.stage = Stage.CLOSE
                 finally:
                     if run.data.is_open:
@@ -123,26 +132,24 @@ async def run_through(claim: Claim, caller: Caller) -> Report:
     return run.data.sign(report)
 
 
-async def _judged(run: PipelineRun, caller: Caller) -> Report:
-    try:
-        return await _through(run, caller)
-    except Raised as raised:
-        return _failed(run, caller, raised.error)
-    except BaseException as error:
-        if caller.is_own(error):
-            raise
-        return _failed(run, caller, error)
-
-
 async def _through(run: PipelineRun, caller: Caller) -> Report:
     """Go through the stages up to the report. They share one coroutine: more of them cost every run."""
     claim, data = run.claim, run.data
     if refers_to_objects(claim):
         run.opened = await caller.wait(data.open_arguments())
     run.stage = Stage.PREPARE
-    run.function, run.kwargs = prepare(claim, run.opened)
+    secrets = may_name_secrets(claim)
+    found, kwargs = prepare(claim, run.opened, secrets)
+    asked: Asked | None = None
+    if (policy := policy_of(claim, found)) is not None:
+        run.stage = Stage.RECALL
+        asked = await caller.wait(ask(claim, found, policy, kwargs, run.opened, data))
+        if asked is not None and asked.answer.hit:
+            return Done(claim.task_id, claim.epoch, asked.answer.result_json)
+    run.stage = Stage.PREPARE
+    run.function, run.kwargs = body_of(claim, found), with_secrets(found, kwargs) if secrets else kwargs
     run.stage = Stage.CALL
-    staging = new_staging(claim)
+    staging = new_staging(claim, data.services)
     with staged_in(staging), provided_by(data.context):
         if wanting_objects(run.function):  # arguments of parameters that are annotated as Objects become Objects
             run.kwargs = await caller.wait(data.convert(run.function, run.kwargs))
@@ -155,10 +162,17 @@ async def _through(run: PipelineRun, caller: Caller) -> Report:
         run.value = None  # it may be large, and is in the report
         if is_heavy(report):  # too large for the database: to ClickHouse
             report = await caller.wait(data.lighten(report))
+        if asked is not None:
+            report = await caller.wait(kept(report, asked, data))
         return data.hand_on(report)
 
 
-def _failed(run: PipelineRun, caller: Caller, error: BaseException) -> Failure:
+def _judged(run: PipelineRun, caller: Caller, error: BaseException) -> Failure:
+    """Return the failure that an error of a stage means. Raise the error again if it is the Caller's own."""
+    if isinstance(error, Raised):
+        error = error.error
+    elif caller.is_own(error):
+        raise error
     if run.stage is Stage.PREPARE:
         return failure_of(run.claim, error, permanent=not isinstance(error, Stopped))
     caller.met(run.claim, error)
@@ -168,21 +182,34 @@ def _failed(run: PipelineRun, caller: Caller, error: BaseException) -> Failure:
 # ---------------------------------------------------------------- prepare
 
 
-def prepare(claim: Claim, opened: Opened) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Import the user's module, and return the function and its arguments, with Secrets replaced by their values.
+def prepare(claim: Claim, opened: Opened, secrets: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Import the user's module. Return the function with its decorator, and the arguments with Secrets unrevealed.
 
-    A function that hands Secrets on, such as a workflow, gets them unchanged.
+    `secrets`: whether there may be Secrets among the arguments.
     """
-    with_secrets = may_name_secrets(claim)
-    if with_secrets:
+    if secrets:
         mask_values(_arguments(claim, opened, importing=False))
     found = resolve(claim.entrypoint)  # first: its module may define or import the types of the arguments
     kwargs = _arguments(claim, opened)
+    check_call(unwrap(found), kwargs, claim.entrypoint)
+    return found, kwargs
+
+
+def body_of(claim: Claim, found: object) -> Callable[..., Any]:
+    """Return what is called: the function, or what hands it to the task's executor."""
     function = unwrap(found)
-    check_call(function, kwargs, claim.entrypoint)
-    if with_secrets and not hands_on_secrets(found):
-        kwargs = reveal(kwargs)
-    return function, kwargs
+    executor = claim.executor if SIGN in claim.entrypoint else PYTHON
+    if executor == PYTHON:  # the name says none; the decorator may
+        executor = executor_in(found)
+    return function if executor == PYTHON else through_executor(executor, claim.entrypoint, function)
+
+
+def with_secrets(found: object, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with Secrets replaced by their values.
+
+    A function that hands Secrets on, such as a workflow, gets them unchanged.
+    """
+    return kwargs if hands_on_secrets(found) else reveal(kwargs)
 
 
 def _arguments(claim: Claim, opened: Opened, *, importing: bool = True) -> dict[str, Any]:

@@ -49,11 +49,12 @@ REMEMBERED_MAX = 10_000
 class RunData:
     """The data of one run in ClickHouse. Nothing is opened before it is needed."""
 
-    __slots__ = ("_claim", "_context", "_services", "_lifetime", "_opening", "_unmet", "_url")
+    __slots__ = ("_claim", "_context", "_lifetime", "_opening", "_unmet", "_url", "services")
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
-        self._services = current_services()
+        self.services = current_services()
+        """What the run must ask before it creates tables; None if tables are not registered."""
         self._context: Context | None = None
         self._opening: asyncio.Future[Context] | None = None
         self._lifetime: Lifetime | None = None
@@ -76,10 +77,10 @@ class RunData:
     async def _open(self) -> Context:
         """Open the context, after registering the first table names. Tables of the arguments are held by the claim."""
         claim = self._claim
-        installation = "" if self._services is None else await self._hold(0)
+        installation = "" if self.services is None else await self._hold(0)
         self._url = get_ch_url()
         client = await open_client(self._url)
-        grant = None if self._services is None else self._take_names
+        grant = None if self.services is None else self._take_names
         self._lifetime = Lifetime(
             client, prefix=run_prefix(claim.task_id, claim.epoch), grant=grant, granted=NAMES_FIRST
         )
@@ -95,11 +96,11 @@ class RunData:
 
     async def _hold(self, granted: int) -> str:
         """Register the next block of table names. The first name may have been registered with the claim already."""
-        assert self._services is not None
+        assert self.services is not None
         claim, numbers = self._claim, range(granted + 1, granted + _block(granted) + 1)
         if claim.registered and list(numbers) == [1]:
             return claim.installation
-        return await self._services.hold(claim, [run_table(claim.task_id, claim.epoch, number) for number in numbers])
+        return await self.services.hold(claim, [run_table(claim.task_id, claim.epoch, number) for number in numbers])
 
     async def _take_names(self, granted: int) -> int:
         """Register more table names before they are used. Return how many there are now."""
@@ -115,7 +116,8 @@ class RunData:
         context = await self.context()
         referred = {key_of(kind, payload): (kind, payload) for text in texts for kind, payload in _referred(text)}
         wanted = {key: {"object_type": kind, **it} for key, (kind, it) in referred.items() if kind != "blob"}
-        opened: dict[str, object] = dict(zip(wanted, await context.open_references(list(wanted.values())), strict=True))
+        found = await context.open_references(list(wanted.values()), held=True)
+        opened: dict[str, object] = dict(zip(wanted, found, strict=True))
         for key, (kind, payload) in referred.items():
             if kind == "blob":
                 opened[key] = await read_blob(context.client, payload["table"])
@@ -199,7 +201,7 @@ class RunData:
         """
         if self._unmet:
             report = replace(report, unmet=tuple((move, storable(line, UNMET_MAX)) for move, line in self._unmet))
-        if self._services is None or (self._opening is None and not self._claim.registered):
+        if self.services is None or (self._opening is None and not self._claim.registered):
             return report
         return replace(report, made=() if self._lifetime is None else self._lifetime.left)
 
@@ -219,7 +221,13 @@ def _block(granted: int) -> int:
 
 def refers_to_objects(claim: Claim) -> bool:
     """Return whether the arguments refer to tables. The mere words `object` or `view` in a text do not count."""
-    return any(map(_referred, (claim.kwargs_json, *claim.inputs.values())))
+    if _refers(claim.kwargs_json):
+        return True
+    return any(map(_refers, claim.inputs.values())) if claim.inputs else False
+
+
+def _refers(text: str | None) -> bool:
+    return mentions_objects(text) and bool(_referred(text))
 
 
 def _referred(text: str | None) -> list[tuple[str, dict[str, Any]]]:
@@ -306,5 +314,6 @@ def is_heavy(report: Report) -> bool:
     if not isinstance(report, Done):
         return False
     limit, children = settings().value_bytes_max, report.children
-    new = () if children is None else children.tasks
-    return is_too_large(report.result_json, limit) or any(is_too_large(each.kwargs_json, limit) for each in new)
+    if children is not None and any(is_too_large(each.kwargs_json, limit) for each in children.tasks):
+        return True
+    return is_too_large(report.result_json, limit)

@@ -19,12 +19,14 @@ LENGTH_MIN = 8
 def mask_passwords() -> None:
     """Mask the passwords of aaiclick's own databases: bodies can read the URLs in their environment."""
     chosen = settings()
-    masks.remember_passwords((chosen.sql_url, chosen.ch_url))
+    masks.remember_passwords((chosen.sql_url, chosen.ch_url, chosen.node_ch_url))
 
 
 def may_name_secrets(claim: Claim) -> bool:
     """Return whether the arguments, or the results they refer to, may contain Secrets."""
-    return mentions_secrets(claim.kwargs_json) or any(map(mentions_secrets, claim.inputs.values()))
+    if mentions_secrets(claim.kwargs_json):
+        return True
+    return any(map(mentions_secrets, claim.inputs.values())) if claim.inputs else False
 
 
 def mask_values(kwargs: dict[str, object]) -> None:
@@ -52,10 +54,12 @@ def reveal(kwargs: dict[str, object]) -> dict[str, object]:
 def _value_of(secret: Secret) -> str:
     value = os.environ.get(secret.variable)
     if value is None:
-        hint = f"Set {secret.variable} where the worker is started, start it again, and retry the task."
-        raise VariableUnusable(variable=secret.variable, cause="the worker has no such variable", hint=hint)
+        hint = f"Set {secret.variable} in the environment of the worker, restart it, and retry the task."
+        raise VariableUnusable(
+            variable=secret.variable, cause="the worker's environment has no such variable", hint=hint
+        )
     if trouble := _trouble_with(value):
-        hint = "What is that short is no secret: pass it as it is." if len(value) < LENGTH_MIN else ""
+        hint = "A value that short is not a secret: pass it as a plain argument." if len(value) < LENGTH_MIN else ""
         raise VariableUnusable(variable=secret.variable, cause=trouble, hint=hint)
     masks.remember([value])
     return value
@@ -64,5 +68,5 @@ def _value_of(secret: Secret) -> str:
 def _trouble_with(value: str) -> str:
     """Return why a value cannot be masked in logs; an empty text if it can."""
     if len(value) < LENGTH_MIN:
-        return f"its value has fewer than {LENGTH_MIN} characters, which cannot be told from other text"
+        return f"its value has fewer than {LENGTH_MIN} characters, which cannot be masked in other text"
     return "" if is_storable(value) else "its value is not UTF-8"

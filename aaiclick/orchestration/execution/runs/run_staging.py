@@ -5,8 +5,8 @@ from __future__ import annotations
 from aaiclick.config import settings
 from aaiclick.errors import ValueExposed, ValueNotPortable
 from aaiclick.orchestration.checks import check_entrypoints
-from aaiclick.orchestration.execution.runs.current import current_services
 from aaiclick.orchestration.execution.runs.failures import failure_of
+from aaiclick.orchestration.execution.runs.run_services import RunServices
 from aaiclick.orchestration.gathering import Staging, gather
 from aaiclick.orchestration.models import Claim, Done, Report, Task
 from aaiclick.orchestration.models.children import Children
@@ -17,9 +17,8 @@ from aaiclick.orchestration.rules.values.reference_marks import marks_of
 from aaiclick.telemetry.masks import is_mentioned
 
 
-def new_staging(claim: Claim) -> Staging:
+def new_staging(claim: Claim, services: RunServices | None = None) -> Staging:
     """Return the staging area for the tasks and groups that a run of this claim makes."""
-    services = current_services()
     return Staging(claim.job_id, settings().task_children_max, None if services is None else services.slots)
 
 
@@ -48,11 +47,11 @@ def _children(claim: Claim, staging: Staging, returned: list[Node]) -> Children 
     """
     for node in returned:
         if node.id == claim.task_id or node.id == claim.group_id:
-            rule = "a task cannot return itself, or the group that it is in"
+            rule = "a task cannot return itself, or a group that contains it"
             raise ValueNotPortable(path="result", value=shorten(node), rule=rule, hint="")
         if isinstance(node, Task) and node.needs_inputs and ("task", claim.task_id) in marks_of(node.kwargs_json):
-            rule = "its argument is the result of the task that returns it, which would be its own"
-            hint = "Give it the value, or return another task."
+            rule = "its argument is the result of the task that returns it, and would be its own result"
+            hint = "Pass it the value, or return another task."
             raise ValueNotPortable(path="result", value=shorten(node), rule=rule, hint=hint)
     made = [node for node in staging if not node.applied]
     submission = gather(claim.job_id, [*made, *returned])

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
@@ -26,16 +26,16 @@ class Watcher(Protocol):
     def __call__(self, claim: Claim, error: BaseException, /) -> None: ...
 
 
-async def run_claim(
+def run_claim(
     claim: Claim, *, threads: bool = True, watcher: Watcher | None = None, interruptible: bool = True
-) -> Report:
-    """Run the body of a claimed task in this process and return its report.
+) -> Coroutine[Any, Any, Report]:
+    """Run the body of a claimed task in this process and return its report, to be awaited.
 
     A plain function runs on a thread, so that the loop goes on; with `threads=False` it runs on the calling thread, as
     a debugger needs. Exceptions of the body become failures. With `interruptible=True`, KeyboardInterrupt is raised
     instead: it is the user who ends `job_test`.
     """
-    return await run_through(narrowed(claim), _Here(threads, watcher, interruptible))
+    return run_through(narrowed(claim), _Here(threads, watcher, interruptible))
 
 
 class _Here:
@@ -50,14 +50,15 @@ class _Here:
 
     def __exit__(self, *error: object) -> None: ...
 
-    async def call(self, run: PipelineRun) -> object:
+    def call(self, run: PipelineRun) -> Awaitable[object]:
         timeout_s = timeout_of(run.claim)
-        if timeout_s is None:
-            return await self._returned(run.function, run.kwargs)
+        return self._returned(run) if timeout_s is None else self._within(timeout_s, run)
+
+    async def _within(self, timeout_s: float, run: PipelineRun) -> object:
         limit = asyncio.timeout(timeout_s)
         try:
             async with limit:
-                return await self._returned(run.function, run.kwargs)
+                return await self._returned(run)
         except TimeoutError:
             if limit.expired():
                 raise TaskTimeout(timeout_s=timeout_s) from None
@@ -80,11 +81,12 @@ class _Here:
         if self._watcher is not None:
             self._watcher(claim, error)
 
-    async def _returned(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> object:
-        if inspect.iscoroutinefunction(function) or not self._threads:
-            returned = function(**kwargs)
+    async def _returned(self, run: PipelineRun) -> object:
+        function = run.function
+        if not self._threads or inspect.iscoroutinefunction(function):
+            returned = function(**run.kwargs)
         else:
-            returned = await _on_thread(function, kwargs)
+            returned = await _on_thread(function, run.kwargs)
         return await returned if inspect.isawaitable(returned) else returned
 
 

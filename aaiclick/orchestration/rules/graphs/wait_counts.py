@@ -97,13 +97,14 @@ class Waits:
     def doomed_by(self, node: int, group: int | None) -> int | None:
         """Return the failed node that dooms a node in this group, directly or through a group around it; else None.
 
-        Doom takes precedence over skipping, as it does for new nodes.
+        Doom takes precedence over skipping, as it does for new nodes. A node may be doomed by its stored verdict,
+        although none of its inputs is a failed one: then it is itself given as the cause.
         """
         if group is not None and group in self.drowned:
             return self.drowned[group]
         if self.verdict(node).fate is not Fate.DOOMED:
             return None
-        return next(previous for previous, _ in self.into.get(node, ()) if previous in self.failed)
+        return next((previous for previous, _ in self.into.get(node, ()) if previous in self.failed), node)
 
     def is_spared(self, node: int, group: int | None) -> bool:
         """Return whether a node in this group is skipped, by its own rule or with a group around it."""

@@ -29,6 +29,7 @@ EVENT_TYPES: Mapping[str, str] = MappingProxyType(
         "give_up": "failed",
         "doom": "upstream_failed",
         "skip": "skipped",
+        "leave_out": "skipped",
         "cancel": "cancelled",
         "clear": "pending",
         "remove": "removed",

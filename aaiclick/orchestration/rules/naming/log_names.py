@@ -16,3 +16,9 @@ def task_of_log(name: str) -> int | None:
     """Return the id of the task whose log has this name; None if it is not a log's name."""
     found = _NAME.fullmatch(name)
     return None if found is None else int(found[1])
+
+
+def run_of_log(name: str) -> tuple[int, int] | None:
+    """Return (task, epoch) of the attempt whose log has this name; None if it is not the name of an attempt's log."""
+    found = _NAME.fullmatch(name)
+    return None if found is None or found[2] is None else (int(found[1]), int(found[2]))

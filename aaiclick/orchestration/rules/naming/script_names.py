@@ -42,7 +42,7 @@ def script_name(spec_name: str | None, file: str | None) -> tuple[str | None, st
         cause = (
             "it is defined in an interactive session, in a notebook, with -c or on stdin, which no worker can import"
         )
-        return None, cause, "Put it into a module, and import it from there."
+        return None, cause, "Move it into a module, and import it from there."
     stem, extension = os.path.splitext(os.path.basename(file))
     if extension != ".py" or stem == "__main__" or not stem.isidentifier() or keyword.iskeyword(stem):
         cause = f"its script {shorten(os.path.basename(file))} cannot be imported under that name"

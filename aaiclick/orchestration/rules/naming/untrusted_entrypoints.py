@@ -3,6 +3,8 @@
 `@module.function` was named from outside: it may only be a decorated function of an allowed module.
 `~module.function` was named by trusted code in a job whose arguments came from outside: entrypoints that this code
 takes from texts are checked like those. The marks are stored with the tasks, and workers repeat the checks.
+
+An executor without a function (`shell:`) may be named from outside only if it is itself among the allowed prefixes.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from aaiclick.errors import EntrypointError
+from aaiclick.orchestration.rules.naming.executor_names import PYTHON, SIGN, executor_of, function_in
 
 MARK = "@"
 CARRIED = "~"
@@ -106,16 +109,24 @@ def carried(entrypoint: str) -> str:
 
 
 def is_under(entrypoint: str, prefixes: Sequence[str]) -> bool:
-    """Return whether the entrypoint is in one of these packages or modules, or is one of these functions."""
-    return any(f"{plain(entrypoint)}.".startswith(f"{prefix}.") for prefix in prefixes)
+    """Return whether the entrypoint is in one of these packages or modules, or is one of these functions.
+
+    An executor without a function must be among the prefixes itself.
+    """
+    function = function_in(entrypoint)
+    if not function:
+        return f"{executor_of(entrypoint)}{SIGN}" in prefixes
+    return any(f"{function}.".startswith(f"{prefix}.") for prefix in prefixes)
 
 
 def allowed_for(entrypoint: str, prefixes: Sequence[str]) -> Sequence[str]:
     """Return the prefixes, or the entrypoint's own package if there are none.
 
-    For a process without AAICLICK_ENTRYPOINT_PREFIXES: the name was already checked where it was submitted.
+    For a process without AAICLICK_ENTRYPOINT_PREFIXES: the name was already checked where it was submitted. Executors
+    belong to no package: without the setting, none may be named from outside.
     """
-    return prefixes or (plain(entrypoint).partition(".")[0],)
+    function = function_in(entrypoint)
+    return prefixes or ((function.partition(".")[0],) if function else ())
 
 
 def check_asked(entrypoint: str, allowed: Sequence[str]) -> None:
@@ -123,8 +134,19 @@ def check_asked(entrypoint: str, allowed: Sequence[str]) -> None:
     if not is_under(entrypoint, allowed):
         raise not_under(entrypoint, allowed)
     _refuse_ours(entrypoint, entrypoint)
-    if any(part.startswith("__") for part in plain(entrypoint).split(".")):
-        cause, hint = "from outside, no part of a name may begin with __", "Write module.function."
+    if any(part.startswith("__") for part in function_in(entrypoint).split(".")):
+        cause, hint = "no part of a name from outside may begin with __", "Write module.function."
+        raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
+
+
+def check_executor_asked(entrypoint: str, marked_with: str) -> None:
+    """Raise EntrypointError if the entrypoint names another executor than the function found is marked with.
+
+    Else a function that returns a list could be made a command from outside.
+    """
+    asked = executor_of(entrypoint)
+    if asked not in (PYTHON, marked_with):
+        cause, hint = f"it is not marked with executor={asked!r}", "Name it without an executor."
         raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
 
 
@@ -144,7 +166,7 @@ def check_step(entrypoint: str, place: object) -> None:
     if is_marked(entrypoint) and not isinstance(place, type):
         way = f"its name leads through a {type(place).__name__}"
         cause = f"{way}; from outside, only functions marked @task or @job can be run"
-        hint = "Name it by the module in which it is written, and its class."
+        hint = "Name it by the module that defines it, and its class."
         raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
 
 
@@ -156,7 +178,7 @@ def _own_names(entrypoint: str, function: Any) -> Iterator[str]:
     """
     chain = list(_wrapped(function))
     if not all(isinstance(each, types.FunctionType) for each in chain):
-        cause, hint = "from outside, only plain functions can be run", "Mark a function that is written with def."
+        cause, hint = "from outside, only plain functions can be run", "Mark a function defined with def."
         raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
     yield f"{function.__module__}.{function.__qualname__}"
     for each in chain:
@@ -175,20 +197,20 @@ def _wrapped(function: Any) -> Iterator[Any]:
 
 def _refuse_ours(entrypoint: str, own: str) -> None:
     if is_under(own, (OURS,)) and not is_under(own, EXAMPLES):
-        cause, hint = "aaiclick's own functions cannot be run from outside", "Call it from a task of yours."
+        cause, hint = "aaiclick's own functions cannot be run from outside", "Call it from a task of your own."
         raise EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
 
 
 def _is_elsewhere(entrypoint: str, own: str, allowed: Sequence[str]) -> EntrypointError:
     cause = f"it is {own}, and from outside, these may be run: {', '.join(allowed)}"
-    hint = "They are set by AAICLICK_ENTRYPOINT_PREFIXES, for the server and for workers."
+    hint = "AAICLICK_ENTRYPOINT_PREFIXES sets them, for the server and for workers."
     return EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
 
 
 def not_under(entrypoint: str, prefixes: Sequence[str]) -> EntrypointError:
     """Return the error for an entrypoint outside the allowed prefixes."""
     allowed = ", ".join(prefixes) or "none"
-    cause, hint = f"from outside, these may be run: {allowed}", "They are set by AAICLICK_ENTRYPOINT_PREFIXES."
+    cause, hint = f"from outside, these may be run: {allowed}", "AAICLICK_ENTRYPOINT_PREFIXES sets them."
     return EntrypointError(entrypoint=plain(entrypoint), cause=cause, hint=hint)
 
 

@@ -105,7 +105,7 @@ def build_array(text: str, form: object, shape: list[int], order: str) -> object
 
     data, dtype = bytearray(base64.b64decode(text, validate=True)), _known(numpy, form)
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
-        raise Unreadable(f"its {len(data)} bytes are no array of {dtype} with the shape {shape}")
+        raise Unreadable(f"its {len(data)} bytes do not form an array of {dtype} with the shape {shape}")
     made: Any = numpy.ndarray(tuple(shape), dtype=dtype, buffer=data, order=_order(order))
     return made.copy(order="K")
 

@@ -47,15 +47,15 @@ def find_class(name: object, *, importing: bool = True) -> type:
     """Return the class of this name; import its module, or without `importing` raise NotLoaded if it is not loaded."""
     module_name, colon, qualname = name.partition(":") if isinstance(name, str) else ("", "", "")
     if not colon or not qualname:
-        raise Unreadable(f"{name!r} names no type")
+        raise Unreadable(f"{name!r} is not the name of a type")
     found: Any = _module(module_name, importing)
     for part in qualname.split("."):
         found = vars(found).get(part)
         if not isinstance(found, type):
-            hint = "It was there when the value was stored: bring it back, or run again what made the value."
-            raise Unreadable(f"there is no type {qualname} in {module_name} here", hint)
+            hint = "The type existed when the value was stored: restore it, or rerun the task that made the value."
+            raise Unreadable(f"module {module_name} has no type {qualname} here", hint)
     if found.__qualname__ != qualname or not _is_of(found, module_name):
-        raise Unreadable(f"{name} is not what a type is called", "")
+        raise Unreadable(f"{name} is not a valid name of a type", "")
     return found  # type: ignore[no-any-return]
 
 
@@ -73,5 +73,5 @@ def _module(name: str, importing: bool) -> Any:
     try:
         return importlib.import_module(name)
     except Exception as error:  # the module is the user's code: it may raise anything
-        rule = f"importing {name}, where its type is, raised {type(error).__name__}"
+        rule = f"importing {name}, which defines its type, raised {type(error).__name__}"
         raise Unreadable(rule, "Workers need the module too.") from error

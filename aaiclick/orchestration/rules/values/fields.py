@@ -21,7 +21,7 @@ from aaiclick.orchestration.rules.values.class_names import Unreadable, find_cla
 if TYPE_CHECKING:
     from aaiclick.orchestration.rules.values.walk import Walk
 
-_AGAIN = "Run again what made the value, or bring the field back."
+_AGAIN = "Rerun the task that made the value, or restore the field."
 _REPR_LENGTH_MAX = 500
 _HEAP_TYPE = 1 << 9  # of a class made by Python code
 
@@ -103,11 +103,11 @@ def build_enum(name: str, cls_name: str, *fingerprint: object) -> object:
     cls = _found(cls_name, _is_enum, "enum")
     member = cls.__members__.get(name)
     if member is None:
-        raise Unreadable(f"{cls_name} has no member {shorten(name)} any more", "Bring it back under that name.")
+        raise Unreadable(f"{cls_name} no longer has a member {shorten(name)}", "Restore the member under that name.")
     now = _fingerprint(member.value)
     if fingerprint and (now != list(fingerprint) or type(now[0]) is not type(fingerprint[0])):
         rule = f"{cls_name}.{name} is {shorten(member.value)} now, and was {shorten(fingerprint[0])}"
-        raise Unreadable(rule, "Run again what made the value.")
+        raise Unreadable(rule, "Rerun the task that made the value.")
     return member
 
 
@@ -117,10 +117,10 @@ def build_flag(value: int, cls_name: str, names: Sequence[str]) -> object:
     try:
         found = cls(value)
     except ValueError as error:
-        raise Unreadable(f"{cls_name} has not all of {', '.join(names)} any more", "Bring them back.") from error
+        raise Unreadable(f"{cls_name} no longer has all of {', '.join(names)}", "Restore them.") from error
     if [member.name for member in found] != list(names):
         rule = f"{cls_name} has other members for {value} now than {', '.join(names)}"
-        raise Unreadable(rule, "Run again what made the value.")
+        raise Unreadable(rule, "Rerun the task that made the value.")
     return found
 
 
@@ -147,10 +147,10 @@ def _check_fields(name: str, declared: Sequence[str], stored: Mapping[str, objec
     extra = facts.get("extra", ())
     for field in stored:
         if field not in expected and field not in extra:
-            raise Unreadable(f"{name} has no field {field} any more", _AGAIN)
+            raise Unreadable(f"{name} no longer has a field {field}", _AGAIN)
     for field in expected:
         if field not in stored or field in extra:
-            raise Unreadable(f"{name} has a field {field} now, which the stored value has not", _AGAIN)
+            raise Unreadable(f"{name} now has a field {field}, which the stored value lacks", _AGAIN)
 
 
 def _attributes(value: object) -> Iterator[tuple[str, object]]:
@@ -215,7 +215,7 @@ def _is_named_tuple(cls: type) -> bool:
 
 def _lower_named_tuple(walk: Walk, value: Any, name: str) -> object:
     if getattr(value, "__dict__", None) or len(value) != len(value._fields):
-        raise Unreadable(f"its type {type(value).__name__} has more in it than its fields", "Pass a plain tuple.")
+        raise Unreadable(f"its type {type(value).__name__} has attributes besides its fields", "Pass a plain tuple.")
     lowered = walk.items(list(value))
     walk.note("namedtuple", name, list(value._fields))
     return lowered
@@ -301,7 +301,7 @@ def _found(name: str, is_kind: Any, kind: str) -> Any:
     """Return the class; raise Unreadable if it is not of that kind, so that no other class is ever instantiated."""
     cls = find_class(name)
     if not is_kind(cls):
-        raise Unreadable(f"{name} is no {kind} here", "Run again what made the value.")
+        raise Unreadable(f"{name} is not a {kind} here", "Rerun the task that made the value.")
     return cls
 
 

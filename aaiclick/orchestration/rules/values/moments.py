@@ -70,4 +70,4 @@ def _zone(key: str) -> ZoneInfo:
     try:
         return ZoneInfo(key)
     except ZoneInfoNotFoundError as error:
-        raise UnknownZone(f"the time zone {key} is not known here") from error
+        raise UnknownZone(f"the time zone {key} is unknown here") from error

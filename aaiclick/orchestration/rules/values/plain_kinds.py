@@ -193,7 +193,7 @@ def _lower_path(walk: Walk, value: PurePath) -> object:
 def _lower_secret(walk: Walk, value: Secret) -> str:
     if walk.closed:
         hint = "Pass it as an argument of its own, or in a list, a dict, a tuple or a set."
-        walk.refuse(value, "a Secret in there would not be found", hint)
+        walk.refuse(value, "a Secret inside it would not be found", hint)
     return _lower_marked(walk, "secret", value.source)
 
 
@@ -250,7 +250,7 @@ def _build_fraction(parts: list[str]) -> Fraction:
 
 def _build_path(text: str, kind: str) -> PurePath:
     if kind not in _PATHS:
-        raise Unreadable(f"{kind} is no kind of path")
+        raise Unreadable(f"{kind} is not a kind of path")
     try:
         return _PATHS[kind](text)
     except NotImplementedError as error:
@@ -267,7 +267,7 @@ def _build_registered(lowered: object, name: str, home: str | None = None) -> ob
         return found.decode(lowered)
     except Exception as error:  # decode is the user's code
         rule = f"the decode of {name} raised {type(error).__name__}: {error}"
-        raise Unreadable(rule, "Mend what was given to register_type.") from error
+        raise Unreadable(rule, "Correct the functions given to register_type.") from error
 
 
 BUILD: dict[str, Callable[..., object]] = {

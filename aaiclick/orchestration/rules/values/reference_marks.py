@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from aaiclick.orchestration.rules.values.plain_kinds import BUILD
+
+CARRIED = "schema"
+"""The field of a task's references that has the schema of the table; people are not shown it."""
 
 REMEMBERED_CHARS = 2_000
 REMEMBERED_MAX = 2_048
@@ -45,3 +49,8 @@ def _marks(text: str) -> Sequence[tuple[str, object]]:
 
 _marks_again = lru_cache(maxsize=REMEMBERED_MAX)(_marks)
 """Cached: claiming, narrowing, running and reporting a task each ask about the same short texts."""
+
+
+def without_schema(reference: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a reference as people see it."""
+    return {name: value for name, value in reference.items() if name != CARRIED}

@@ -31,7 +31,9 @@ def check_reference(given: dict[str, Any], path: str) -> dict[str, Any]:
         if "table_id" in fields and "table" not in fields:
             fields = {"table": fields.pop("table_id"), **fields}
     if unknown := [name for name in fields if name not in _FIELDS[kind]]:
-        _refuse(path, unknown[0], f"a reference to {kind} has no such field, but: {', '.join(_FIELDS[kind])}")
+        _refuse(
+            path, unknown[0], f"a reference to {kind} has no such field; the fields are: {', '.join(_FIELDS[kind])}"
+        )
     if needed not in fields:
         _refuse(path, given, f"it has no {needed}")
     return {

@@ -32,7 +32,7 @@ _PLAIN = (
 _INSTEAD: tuple[tuple[tuple[type, ...], str], ...] = (
     ((io.IOBase,), "Pass its path, and open it in the task."),
     ((types.CoroutineType,), "Await it first."),
-    ((types.GeneratorType, types.AsyncGeneratorType, map, filter, zip), "Pass a list of what it yields."),
+    ((types.GeneratorType, types.AsyncGeneratorType, map, filter, zip), "Pass a list of its items."),
     ((types.FunctionType, types.BuiltinFunctionType, types.MethodType, type), "Pass its import path as text."),
     ((type(threading.Lock()), type(threading.RLock())), "Make it inside the task."),
     ((memoryview,), "Pass bytes."),

@@ -39,7 +39,9 @@ def register_type(
     if not isinstance(cls, type):
         raise InputError(field="cls", value=shorten(cls), rule="it must be a class", hint="")
     if cls.__module__ == "builtins":
-        raise InputError(field="cls", value=cls.__name__, rule="it travels as it is, or cannot", hint="")
+        raise InputError(
+            field="cls", value=cls.__name__, rule="this type is built in, or cannot be registered", hint=""
+        )
     for field, function in (("encode", encode), ("decode", decode)):
         if not callable(function):
             raise InputError(field=field, value=shorten(function), rule="it must be a function", hint="")
@@ -92,5 +94,5 @@ def find_registered(name: object, home: object, *, importing: bool = True) -> Re
 
 
 def _unknown(name: object, cause: str) -> Unreadable:
-    hint = "Call register_type in the module that defines the class, or in one that the task's module imports."
+    hint = "Call register_type in the module that defines the class, or in a module that the task's module imports."
     return Unreadable(f"no type is registered under the name {shorten(name)} here{cause}", hint)

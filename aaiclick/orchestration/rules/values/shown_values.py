@@ -20,6 +20,7 @@ from aaiclick.orchestration.rules.values.arrays import is_row, number_in
 from aaiclick.orchestration.rules.values.encoding import decode_kwargs
 from aaiclick.orchestration.rules.values.fields import fields_of, unsealed
 from aaiclick.orchestration.rules.values.plain_kinds import Sealed
+from aaiclick.orchestration.rules.values.reference_marks import without_schema
 from aaiclick.orchestration.rules.values.registry import registered
 from aaiclick.telemetry.masks import STARS, mask_text
 
@@ -74,7 +75,9 @@ def show_stored_arguments(kwargs_json: str) -> dict[str, Any]:
 
 def _named(kind: str, payload: Any) -> dict[str, object]:
     """Return the displayed form of a reference."""
-    return {"object_type": kind, **payload} if isinstance(payload, dict) else {f"{kind}_id": str(payload)}
+    if isinstance(payload, dict):
+        return {"object_type": kind, **without_schema(payload)}
+    return {f"{kind}_id": str(payload)}
 
 
 class _Plain:

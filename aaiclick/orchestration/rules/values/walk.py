@@ -138,7 +138,7 @@ class Walk:
             stand_in = how.encode(value)
         except Exception as error:  # encode is the user's code
             rule = f"the encode of {how.name} raised {type(error).__name__}: {shorten(str(error))}"
-            self.refuse(value, rule, "Mend what was given to register_type.")
+            self.refuse(value, rule, "Correct the functions given to register_type.")
         self.enter(0)
         lowered = self.lower(stand_in)
         self.leave(0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy import select, update
 
 from aaiclick.ids import new_id
 from aaiclick.orchestration.models.token import AuditEntry
-from aaiclick.orchestration.store.definitions.access_tables import audit
+from aaiclick.orchestration.store.definitions.access_tables import audit, tokens
 from aaiclick.orchestration.store.session import Session
 
 
@@ -31,3 +33,13 @@ async def list_entries(session: Session, before: int | None, limit: int) -> list
     if before is not None:
         choice = choice.where(audit.c.id < before)
     return [AuditEntry.from_row(row) for row in await session.rows(choice)]
+
+
+async def was_done_by_node(
+    session: Session, target: str, verb: str, node_id: int, outcomes: Collection[str | None]
+) -> bool:
+    """Return whether there is an entry of this verb and target, with one of these outcomes, by a token of the node."""
+    mine = select(tokens.c.id).where(tokens.c.node_id == node_id)
+    which = (audit.c.target == target, audit.c.verb == verb, audit.c.actor_id.in_(mine))
+    rows = await session.rows(select(audit.c.outcome).where(*which))
+    return any(row.outcome in outcomes for row in rows)

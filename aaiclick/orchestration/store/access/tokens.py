@@ -27,7 +27,22 @@ class FoundToken:
     use_is_noted: bool
 
 
-async def add_token(session: Session, *, name: str, role: Role, digest: str, lives_s: float | None) -> Token:
+@dataclass(slots=True, frozen=True)
+class Bounds:
+    """What limits a token beside its role; see `Token`."""
+
+    node_id: int | None = None
+    pool: str | None = None
+    uses_left: int | None = None
+    joined_with: int | None = None
+
+
+UNBOUND = Bounds()
+
+
+async def add_token(
+    session: Session, *, name: str, role: Role, digest: str, lives_s: float | None, bounds: Bounds = UNBOUND
+) -> Token:
     """Insert a token; of its secret only the digest is stored. `lives_s` None: it never expires."""
     now = await session.now()
     token = Token(
@@ -38,6 +53,10 @@ async def add_token(session: Session, *, name: str, role: Role, digest: str, liv
         expires_at=None if lives_s is None else now + timedelta(seconds=lives_s),
         revoked_at=None,
         last_used_at=None,
+        node_id=bounds.node_id,
+        pool=bounds.pool,
+        uses_left=bounds.uses_left,
+        joined_with=bounds.joined_with,
     )
     facts = {field: getattr(token, field) for field in Token.__slots__}
     await session.insert(tokens, [{**facts, "role": str(role), "digest": digest}])
@@ -55,6 +74,43 @@ async def find_token(session: Session, token_id: int) -> FoundToken | None:
         expired=row.expires_at is not None and row.expires_at <= row.now,
         use_is_noted=used is not None and row.now - used < timedelta(seconds=USE_NOTED_EVERY_S),
     )
+
+
+async def lock_token(session: Session, token_id: int) -> Token | None:
+    """Lock the row of a token and return it; None if there is none."""
+    row = await session.first(select(tokens).where(tokens.c.id == token_id).with_for_update())
+    return None if row is None else Token.from_row(row)
+
+
+async def token_of(session: Session, digest: str) -> Token | None:
+    """Return the token whose secret has this digest; None if there is none."""
+    row = await session.first(select(tokens).where(tokens.c.digest == digest).limit(1))
+    return None if row is None else Token.from_row(row)
+
+
+async def take_use(session: Session, token_id: int) -> bool:
+    """Use a token for joining; return False if it is used up."""
+    which = (tokens.c.id == token_id, tokens.c.uses_left > 0)
+    return bool(await session.run(update(tokens).where(*which).values(uses_left=tokens.c.uses_left - 1)))
+
+
+async def end_soon(session: Session, token_id: int, lives_s: float) -> None:
+    """Let a token expire after so many seconds, unless it expires before."""
+    then = session.dialect.later(lives_s)
+    await session.run(update(tokens).where(tokens.c.id == token_id, tokens.c.expires_at > then).values(expires_at=then))
+
+
+async def valid_of_node(session: Session, node_id: int) -> list[Token]:
+    """Return the tokens of a node that are neither revoked nor expired."""
+    lasting = or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > session.dialect.now())
+    chosen = select(tokens).where(tokens.c.node_id == node_id, tokens.c.revoked_at.is_(None), lasting)
+    return [Token.from_row(row) for row in await session.rows(chosen)]
+
+
+async def revoke_node(session: Session, node_id: int) -> None:
+    """Revoke all tokens of a node: one that was stolen may have been exchanged for the next."""
+    which = (tokens.c.node_id == node_id, tokens.c.revoked_at.is_(None))
+    await session.run(update(tokens).where(*which).values(revoked_at=session.dialect.now()))
 
 
 async def note_use(session: Session, token_id: int) -> None:

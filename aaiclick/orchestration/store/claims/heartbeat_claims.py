@@ -9,7 +9,7 @@ from sqlalchemy import select
 from aaiclick.orchestration.models import Held, Stop, TaskStatus
 from aaiclick.orchestration.store.claims.reports import lock_claims
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import claims, table_run_refs, tasks
+from aaiclick.orchestration.store.tables import claims, runs, table_run_refs, tasks
 from aaiclick.orchestration.store.transitions import move_each
 
 
@@ -17,6 +17,27 @@ async def claimed_by(session: Session, worker_id: int) -> dict[tuple[int, int], 
     """Return the worker's live claims as (task, epoch), each with the number of the call that made it."""
     rows = await session.rows(select(claims).where(claims.c.worker_id == worker_id))
     return {(row.task_id, row.epoch): row.claim_call for row in rows}
+
+
+async def runs_of(session: Session, worker_id: int, wanted: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Return those of these runs, (task, epoch), that are or were the worker's."""
+    ids = sorted({task for task, _ in wanted})
+    found: set[tuple[int, int]] = set()
+    for table in (claims, runs, table_run_refs):
+        mine = select(table.c.task_id, table.c.epoch).where(
+            session.any_of(table.c.task_id, ids), table.c.worker_id == worker_id
+        )
+        found |= {(row.task_id, row.epoch) for row in await session.rows(mine)}
+    return found.intersection(wanted)
+
+
+async def job_of_claim(session: Session, worker_id: int, task_id: int, epoch: int) -> int | None:
+    """Return the job of a task that the worker has a live claim for, of this epoch; None if it has none."""
+    held = (claims.c.worker_id == worker_id, claims.c.task_id == task_id, claims.c.epoch == epoch)
+    found: int | None = await session.scalar(
+        select(tasks.c.job_id).join(claims, claims.c.task_id == tasks.c.id).where(*held)
+    )
+    return found
 
 
 async def unknown_holders(

@@ -7,6 +7,7 @@ begun, does not count. Every step is conditional, so any number of processes may
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -34,16 +35,30 @@ async def recover_claims(session: Session, losses_max: int, limit: int = AT_ONCE
     """
     orphans = await _orphans(session, limit)
     free = await _unlocked(session, sorted(orphans))
-    if not free:
-        return 0
-    rows = [row for row in await lock_tasks(session, free) if _is_orphan(row, orphans[row.id])]
+    return await _recover(session, orphans, free, losses_max, None) if free else 0
+
+
+async def recover_claims_of(session: Session, worker_ids: Sequence[int], losses_max: int, why: str) -> int:
+    """Take all claims from these workers, whose sessions were ended in this transaction; return their number.
+
+    It waits for whoever has locked one of the tasks, so that nothing is left for a later transaction. `why` is told in
+    the events and in the history of the runs.
+    """
+    orphans = await _orphans(session, None, claims.c.worker_id.in_(worker_ids))
+    return await _recover(session, orphans, sorted(orphans), losses_max, why)
+
+
+async def _recover(
+    session: Session, orphans: Mapping[int, Orphan], ids: Sequence[int], losses_max: int, why: str | None
+) -> int:
+    rows = [row for row in await lock_tasks(session, ids) if _is_orphan(row, orphans[row.id])]
     if not rows:
         return 0
     now = await session.now()
     ends = {row.id: orphans[row.id].session_end for row in rows}
     counted = {row.id for row in rows if counts_as_loss(row, ends[row.id])}
     losses = {row.id: row.lost_count + (row.id in counted) for row in rows}
-    causes = {row.id: _cause(row, losses[row.id] if row.id in counted else None) for row in rows}
+    causes = {row.id: _cause(row, losses[row.id] if row.id in counted else None, why) for row in rows}
     given_up = [row for row in rows if row.id in counted and losses[row.id] >= losses_max]
     again = [row for row in rows if row not in given_up]
     freed = {"worker_id": None, "started_at": None}
@@ -52,6 +67,7 @@ async def recover_claims(session: Session, losses_max: int, limit: int = AT_ONCE
         ("recover", "retry"),
         [(row, {**freed, "epoch": row.epoch + 1, "lost_count": losses[row.id]}) for row in again],
         now,
+        why,
     )
     ended = {"completed_at": now, "started_at": None}
     await move_each(
@@ -59,6 +75,7 @@ async def recover_claims(session: Session, losses_max: int, limit: int = AT_ONCE
         ("recover", "give_up"),
         [(row, {**ended, "lost_count": losses[row.id], "error": causes[row.id]}) for row in given_up],
         now,
+        why,
     )
     await end_claims(session, [run_row(row, RunOutcome.LOST, now, causes[row.id]) for row in rows])
     await make_ready(session, [row.id for row in again])
@@ -81,12 +98,12 @@ def counts_as_loss(row: Any, session_end: datetime | None) -> bool:
     return made_in_time and (row.status == TaskStatus.RUNNING or row.started_at is not None)
 
 
-async def _orphans(session: Session, limit: int) -> dict[int, Orphan]:
+async def _orphans(session: Session, limit: int | None, *which: ColumnElement[bool]) -> dict[int, Orphan]:
     """Return up to `limit` claims without a live session, by task."""
     found = await session.rows(
         select(claims.c.task_id, claims.c.epoch, claims.c.worker_id, workers.c.expires_at)
         .outerjoin(workers, workers.c.id == claims.c.worker_id)
-        .where(or_(workers.c.id.is_(None), workers.c.status == WorkerStatus.STOPPED))
+        .where(or_(workers.c.id.is_(None), workers.c.status == WorkerStatus.STOPPED), *which)
         .limit(limit)
     )
     return {row.task_id: Orphan(row.epoch, row.worker_id, row.expires_at) for row in found}
@@ -115,8 +132,8 @@ def _is_orphan(row: Row[Any], claim: Orphan) -> bool:
     return (row.epoch, row.worker_id) == claim[:2] and row.status in LIVE_TASK
 
 
-def _cause(row: Row[Any], losses: int | None) -> str:
-    ended = f"WorkerLost: The session of worker {row.worker_id} ended"
+def _cause(row: Row[Any], losses: int | None, why: str | None) -> str:
+    ended = f"WorkerLost: The session of worker {row.worker_id} ended{f' ({why})' if why else ''}"
     if losses is None:
         return f"{ended} before the body began (not counted)."
     return f"{ended} while it held the task (lost {losses} times)."

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Row
+from sqlalchemy import Row, select
 
 from aaiclick.config import settings
 from aaiclick.orchestration.models import Done, Failure, Receipt, Report
@@ -18,9 +18,10 @@ from aaiclick.orchestration.store.claims.stale_reports import Refused, answer_st
 from aaiclick.orchestration.store.dialects.contract import EndedTask
 from aaiclick.orchestration.store.moves.queue import make_ready
 from aaiclick.orchestration.store.moves.ripples import settle
-from aaiclick.orchestration.store.object_tables.references import free_runs, settle_tables
+from aaiclick.orchestration.store.object_tables.cache_entries import Made, bound, remember
+from aaiclick.orchestration.store.object_tables.references import free_pins, free_runs, settle_tables
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import delayed
+from aaiclick.orchestration.store.tables import delayed, tasks
 from aaiclick.orchestration.store.transitions import (
     ended_task,
     lock_tasks,
@@ -47,6 +48,8 @@ async def take_reports(
         ended += await complete_claims(session, worker_id, done)
         epochs = {item.task_id: item.epoch for item in done}
         receipt.accepted |= {(task.id, epochs[task.id]) for task in ended}
+        if any(item.remember for item in done):
+            await _remember(session, done, ended)
     if failures:
         ended += await _fail(session, worker_id, failures, draw, receipt, errors)
     holding = [report for report in reports if report.holds or (report.task_id, report.epoch) not in receipt.accepted]
@@ -58,6 +61,18 @@ async def take_reports(
     if len(receipt.accepted) < len(reports):
         await answer_stale(session, worker_id, reports, receipt)
     return receipt
+
+
+async def _remember(session: Session, done: Sequence[Done], ended: Sequence[EndedTask]) -> None:
+    which = session.any_of(tasks.c.id, sorted(task.id for task in ended))
+    rows = await session.rows(select(tasks.c.id, tasks.c.job_id, tasks.c.entrypoint).where(which))
+    known = {row.id: row for row in rows}
+    made = [
+        Made(row.job_id, row.id, item.epoch, item.result_json, bound(item.remember, row.entrypoint))
+        for item in done
+        if item.remember is not None and (row := known.get(item.task_id)) is not None
+    ]
+    await remember(session, made)
 
 
 def _newest(reports: Sequence[AReport]) -> Sequence[AReport]:
@@ -89,7 +104,7 @@ async def _fail(
     receipt: Receipt,
     errors: dict[int, str],
 ) -> list[EndedTask]:
-    """Fail these runs, and retry or give up their tasks; return the tasks that are given up.
+    """Fail these runs, and retry, give up or skip their tasks; return the tasks that are given up or skipped.
 
     The clean-up needs no transaction of its own, since the worker is alive.
     """
@@ -100,9 +115,12 @@ async def _fail(
     now = await session.now()
     again: list[tuple[Row[Any], dict[str, Any]]] = []
     given_up: list[tuple[Row[Any], dict[str, Any]]] = []
+    left_out = [(row, _left_out(row, said[row.id], now)) for row in rows if said[row.id].skipped]
+    receipt.accepted |= {(row.id, said[row.id].epoch) for row in rows}
     for row in rows:
         failure = said[row.id]
-        receipt.accepted.add((row.id, failure.epoch))
+        if failure.skipped:
+            continue
         match _verdict(row, failure, draw()):
             case Retry(delay_s):
                 again.append((row, _another_attempt(row, failure, now, delay_s)))
@@ -113,9 +131,12 @@ async def _fail(
                     errors.setdefault(row.job_id, failure.error)
     await move_each(session, ("fail", "retry"), again, now)
     await move_each(session, ("fail", "give_up"), given_up, now)
+    await move_each(session, ("leave_out",), left_out, now)
+    await free_pins(session, [row.id for row, _ in left_out])
     await end_claims(session, [_failed_run(row, said[row.id], now) for row in rows])
     await _queue_again(session, again)
-    return [ended_task(row, TaskStatus.FAILED) for row, _ in given_up]
+    ended = [ended_task(row, TaskStatus.FAILED) for row, _ in given_up]
+    return ended + [ended_task(row, TaskStatus.SKIPPED) for row, _ in left_out]
 
 
 def _verdict(row: Row[Any], failure: Failure, draw: float) -> Retry | GiveUp:
@@ -153,10 +174,19 @@ def _no_more(row: Row[Any], failure: Failure, now: datetime) -> dict[str, Any]:
     }
 
 
+def _left_out(row: Row[Any], failure: Failure, now: datetime) -> dict[str, Any]:
+    return {
+        "error": None,
+        "log_path": failure.log_path,
+        "started_at": row.started_at or row.claimed_at,
+        "completed_at": now,
+    }
+
+
 def _failed_run(row: Row[Any], failure: Failure, now: datetime) -> dict[str, Any]:
-    facts = run_row(
-        row, RunOutcome.CRASHED if failure.crashed else RunOutcome.FAILED, now, failure.error, failure.traceback
-    )
+    outcome = RunOutcome.CRASHED if failure.crashed else RunOutcome.FAILED
+    outcome = RunOutcome.SKIPPED if failure.skipped else outcome
+    facts = run_row(row, outcome, now, failure.error, failure.traceback)
     digest = digest_of(failure) if isinstance(failure, Refused) else None
     return {**facts, "log_path": failure.log_path, "report_digest": digest}
 

@@ -23,7 +23,7 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events, jobs, runs, tasks
 from aaiclick.orchestration.store.transitions import task_event
 
-TOLD = frozenset({RunOutcome.COMPLETED, RunOutcome.FAILED, RunOutcome.CRASHED})
+TOLD = frozenset({RunOutcome.COMPLETED, RunOutcome.FAILED, RunOutcome.CRASHED, RunOutcome.SKIPPED})
 """Outcomes that workers reported; in all other cases the claim was taken away or given back."""
 
 
@@ -135,6 +135,8 @@ def _is_same(report: Report, row: Row[Any], made: Mapping[Key, set[int]]) -> boo
 def _outcome(report: Report) -> str:
     if isinstance(report, Done):
         return RunOutcome.COMPLETED
+    if report.skipped:
+        return RunOutcome.SKIPPED
     return RunOutcome.CRASHED if report.crashed else RunOutcome.FAILED
 
 

@@ -70,7 +70,7 @@ class UtcTime(TypeDecorator[datetime]):
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError(f"a time without a zone: {value!r}")
+            raise ValueError(f"the time {value!r} has no zone")
         value = value.astimezone(UTC)
         if dialect.name == "postgresql":
             return value

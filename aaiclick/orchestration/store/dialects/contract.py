@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
-from sqlalchemy import ColumnElement, Table
+from sqlalchemy import Column, ColumnElement, Table
 
 from aaiclick.config import settings
 from aaiclick.errors import SessionOver
@@ -60,6 +60,7 @@ class ClaimedTask(NamedTuple):
     priority: int
     generation: int
     stop_when_cut_off: bool
+    cache_policy: str | None
 
 
 class EndedTask(NamedTuple):
@@ -82,6 +83,16 @@ class EndedClaim(NamedTuple):
     outcome: RunOutcome
 
 
+class CopyMoves(Protocol):
+    """What copies of whole tables need."""
+
+    def in_byte_order(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Return the column, compared and sorted as its bytes are, which is the same on every database."""
+
+    async def count_on(self, session: Session, column: Column[int]) -> None:
+        """Let numbers that the database gives to new rows go on behind the largest that is there."""
+
+
 class Dialect(Protocol):
     """How one database does what the store needs."""
 
@@ -97,10 +108,17 @@ class Dialect(Protocol):
     A comparison of (job_id, id) as a pair prevents it.
     """
     update_returning: ClassVar[bool]
+    groups_by_jumping: ClassVar[bool]
+    """GROUP BY the first columns of a key jumps in the index from one group to the next, without reading the rest.
+
+    The others read all rows then, and jump in a recursive query, which this one cannot.
+    """
     claims_at_once: ClassVar[bool]
     """`claim_ready` is one statement that also starts the jobs, so it needs no BEGIN and COMMIT."""
     tables: ClassVar[TableMoves]
     """The statements about references to tables."""
+    copies: ClassVar[CopyMoves]
+    """The statements about copies of whole tables."""
 
     def engine(self, url: str) -> Engine:
         """Return an engine for this database; its connections are in autocommit mode."""
@@ -153,9 +171,9 @@ class Dialect(Protocol):
         """Claim up to `limit` ready tasks of one lane, from the front or after `after`.
 
         They are deleted from `ready` and moved to CLAIMED, with a row in `claims` and an event; the first `begins` of
-        them also get their `started_at`. Nothing is claimed if the worker's session is not live by the database's time.
-        SessionOver is raised then; MariaDB may return an empty list instead, and raise at one of the next calls. The
-        worker's row is read and not locked.
+        them also get their `started_at`. Nothing is claimed by a cordoned worker, nor if the worker's session is not
+        live by the database's time. SessionOver is raised in the second case; MariaDB may return an empty list instead,
+        and raise at one of the next calls. The worker's row is read and not locked.
         """
 
     async def sweep_queue(self, connection: Connection) -> None:
@@ -177,7 +195,7 @@ class Dialect(Protocol):
 def session_over(worker_id: int, status: str | None) -> SessionOver:
     """Return the error for a claim by a worker whose session is not live; `status` None: the worker has no row."""
     over = status in (None, WorkerStatus.STOPPED)
-    cause = "nobody knows it" if status is None else "it was ended" if over else "its time is up"
+    cause = "nobody knows it" if status is None else "it was ended" if over else "its session has expired"
     return SessionOver(worker_id=worker_id, cause=cause, swept=over)
 
 

@@ -16,6 +16,7 @@ from aaiclick.orchestration.store.dialects import mariadb_moves
 from aaiclick.orchestration.store.dialects.contract import (
     ClaimedTask,
     Connection,
+    CopyMoves,
     EndedTask,
     QueueStretch,
     ReadyKey,
@@ -24,6 +25,7 @@ from aaiclick.orchestration.store.dialects.contract import (
     idle_transaction_s,
     watch_line,
 )
+from aaiclick.orchestration.store.dialects.copy_moves import PlainCopyMoves
 from aaiclick.orchestration.store.dialects.mariadb_tables import MariadbTables
 from aaiclick.orchestration.store.dialects.table_moves import TableMoves
 
@@ -67,8 +69,10 @@ class MariadbDialect:
     dead_rows_linger: ClassVar[bool] = False
     leaves_its_index: ClassVar[bool] = False
     update_returning: ClassVar[bool] = False
+    groups_by_jumping: ClassVar[bool] = True
     claims_at_once: ClassVar[bool] = False
     tables: ClassVar[TableMoves] = MariadbTables()
+    copies: ClassVar[CopyMoves] = PlainCopyMoves()
 
     def engine(self, url: str) -> AsyncEngine:
         return create_async_engine(

@@ -89,7 +89,7 @@ def _live(dialect: Dialect) -> tuple[Any, ...]:
 
 def _front(dialect: Dialect) -> Select[tuple[int, int, int]]:
     lane = (ready.c.reserved_for == bindparam("reserved_for"), ready.c.lane == bindparam("lane"))
-    queue = select(*_KEY).where(*lane, exists().where(*_live(dialect)))
+    queue = select(*_KEY).where(*lane, exists().where(*_live(dialect), workers.c.cordoned.is_(False)))
     queue = queue.order_by(ready.c.reserved_for, ready.c.lane, *_KEY)
     return queue.limit(bindparam("most")).with_for_update(skip_locked=True)
 
@@ -209,12 +209,13 @@ def _write_result(_: Dialect) -> Update:
 
 def _record(dialect: Dialect) -> Insert:
     """Return an INSERT into `runs` for the runs that just ended, from the rows of their tasks."""
-    read = ("id", "epoch", "attempt", "worker_id", "claimed_at", "started_at", "completed_at", "log_path")
+    read = ("id", "epoch", "attempt", "generation", "worker_id", "claimed_at", "started_at", "completed_at", "log_path")
     ended = select(*(tasks.c[name] for name in read), literal("completed")).where(dialect.in_ids(tasks.c.id))
     written = (
         "task_id",
         "epoch",
         "attempt",
+        "generation",
         "worker_id",
         "claimed_at",
         "started_at",

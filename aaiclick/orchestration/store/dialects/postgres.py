@@ -32,6 +32,7 @@ from aaiclick.orchestration.store.dialects import portable
 from aaiclick.orchestration.store.dialects.contract import (
     ClaimedTask,
     Connection,
+    CopyMoves,
     EndedTask,
     QueueStretch,
     ReadyKey,
@@ -41,6 +42,7 @@ from aaiclick.orchestration.store.dialects.contract import (
     session_over,
     watch_line,
 )
+from aaiclick.orchestration.store.dialects.copy_moves import PostgresCopyMoves
 from aaiclick.orchestration.store.dialects.postgres_tables import PostgresTables
 from aaiclick.orchestration.store.dialects.table_moves import TableMoves
 
@@ -52,7 +54,7 @@ TRANSIENT = {"40001", "40P01", "55P03"}
 """SQLSTATEs: serialization failure, deadlock, lock not available."""
 
 PLANNED_FOR_S, PLANNED_FOR_CALLS = 2.0, 50
-"""A connection keeps its plans at least for so many seconds and so many claims and completions.
+"""A connection keeps its plans for at least this many seconds, and this many claims and completions.
 
 A plan that is made while a table is small may use any index that contains the right column, since each index is one
 page then. Once the table has grown, such a plan reads the whole index each time.
@@ -68,10 +70,10 @@ COPY_FROM = 100
 # nothing, else as a loss like any other.
 _CLAIM = """
 WITH live AS MATERIALIZED (
-    SELECT FROM workers WHERE id = $4 AND status <> 'stopped' AND expires_at > clock_timestamp()
+    SELECT cordoned FROM workers WHERE id = $4 AND status <> 'stopped' AND expires_at > clock_timestamp()
 ), picked AS MATERIALIZED (
     DELETE FROM ready WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ready WHERE EXISTS (SELECT FROM live) AND reserved_for = $1 AND lane = $2 {after}
+        SELECT ctid FROM ready WHERE (SELECT NOT cordoned FROM live) AND reserved_for = $1 AND lane = $2 {after}
         ORDER BY reserved_for, lane, rank, job_id, task_id LIMIT $3 FOR UPDATE SKIP LOCKED))
     RETURNING rank, job_id, task_id
 ), claimed AS (
@@ -80,7 +82,7 @@ WITH live AS MATERIALIZED (
             THEN clock_timestamp() END
     WHERE id = ANY (ARRAY(SELECT task_id FROM picked)) AND status = 'pending'
     RETURNING id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s, needs_inputs, priority,
-        generation, stop_when_cut_off, claimed_at
+        generation, stop_when_cut_off, cache_policy, claimed_at
 ), held AS (
     INSERT INTO claims (worker_id, task_id, epoch, claim_call) SELECT $4, id, epoch, $5 FROM claimed
 ), started AS (
@@ -92,9 +94,9 @@ WITH live AS MATERIALIZED (
     UNION ALL SELECT job_id, id, epoch, 'claim', 'claimed', $4, claimed_at FROM claimed
 )
 SELECT id, epoch, job_id, group_id, name, entrypoint, kwargs, attempt, timeout_s, needs_inputs, priority,
-    generation, stop_when_cut_off FROM claimed
+    generation, stop_when_cut_off, cache_policy FROM claimed
 UNION ALL SELECT 0, 0, 0, NULL, coalesce((SELECT status FROM workers WHERE id = $4), ''), '', 'null', 0, NULL, false, 0,
-    0, true WHERE NOT EXISTS (SELECT FROM live)
+    0, true, NULL WHERE NOT EXISTS (SELECT FROM live)
 """
 _CLAIM_FRONT = _CLAIM.format(after="")
 _CLAIM_AFTER = _CLAIM.format(after="AND (rank, job_id, task_id) > ($7, $8, $9)")
@@ -108,13 +110,14 @@ WITH moved AS (
         completed_at = clock_timestamp(), started_at = coalesce(started_at, claimed_at)
     WHERE id = ANY ($2::bigint[]) AND epoch = ($3::int[])[width_bucket(id, $2::bigint[])] AND worker_id = $1
         AND status IN ('claimed', 'running')
-    RETURNING id, job_id, group_id, dependents_count, critical, epoch, attempt, claimed_at, started_at, completed_at,
-        log_path
+    RETURNING id, job_id, group_id, dependents_count, critical, epoch, attempt, generation, claimed_at, started_at,
+        completed_at, log_path
 ), freed AS (
     DELETE FROM claims WHERE worker_id = $1 AND task_id = ANY (ARRAY(SELECT id FROM moved))
 ), history AS (
-    INSERT INTO runs (task_id, epoch, attempt, worker_id, claimed_at, started_at, ended_at, outcome, log_path)
-    SELECT id, epoch, attempt, $1, claimed_at, started_at, completed_at, 'completed', log_path FROM moved
+    INSERT INTO runs
+        (task_id, epoch, attempt, generation, worker_id, claimed_at, started_at, ended_at, outcome, log_path)
+    SELECT id, epoch, attempt, generation, $1, claimed_at, started_at, completed_at, 'completed', log_path FROM moved
 ), noted AS (
     INSERT INTO events (job_id, task_id, epoch, move, status, worker_id, at)
     SELECT job_id, id, epoch, 'complete', 'completed', $1, completed_at FROM moved
@@ -136,8 +139,10 @@ class PostgresDialect:
     dead_rows_linger: ClassVar[bool] = True
     leaves_its_index: ClassVar[bool] = True
     update_returning: ClassVar[bool] = True
+    groups_by_jumping: ClassVar[bool] = False
     claims_at_once: ClassVar[bool] = True
     tables: ClassVar[TableMoves] = PostgresTables()
+    copies: ClassVar[CopyMoves] = PostgresCopyMoves()
 
     def __init__(self) -> None:
         self._planned: WeakKeyDictionary[Any, tuple[float, int]] = WeakKeyDictionary()

@@ -19,12 +19,14 @@ from aaiclick.orchestration.store.dialects import portable, sqlite_moves
 from aaiclick.orchestration.store.dialects.contract import (
     ClaimedTask,
     Connection,
+    CopyMoves,
     EndedTask,
     QueueStretch,
     ReadyKey,
     causes,
     driver_of,
 )
+from aaiclick.orchestration.store.dialects.copy_moves import PlainCopyMoves
 from aaiclick.orchestration.store.dialects.sqlite_tables import SqliteTables
 from aaiclick.orchestration.store.dialects.table_moves import TableMoves
 from aaiclick.orchestration.store.inline import InlineEngine
@@ -64,8 +66,10 @@ class SqliteDialect:
     dead_rows_linger: ClassVar[bool] = False
     leaves_its_index: ClassVar[bool] = False
     update_returning: ClassVar[bool] = True
+    groups_by_jumping: ClassVar[bool] = False
     claims_at_once: ClassVar[bool] = False
     tables: ClassVar[TableMoves] = SqliteTables()
+    copies: ClassVar[CopyMoves] = PlainCopyMoves()
 
     def __init__(self, time: Callable[[], datetime] = utc_now) -> None:
         self.time = time

@@ -12,7 +12,7 @@ from aaiclick.orchestration.store.dialects.contract import ClaimedTask, EndedTas
 if TYPE_CHECKING:
     from aaiclick.orchestration.models import Done
 
-_SESSION = "SELECT status, expires_at > ? FROM workers WHERE id = ?"
+_SESSION = "SELECT status, expires_at > ?, cordoned FROM workers WHERE id = ?"
 _PICK = """
 SELECT rank, job_id, task_id FROM ready WHERE reserved_for = ? AND lane = ? AND (rank, job_id, task_id) > (?, ?, ?)
 ORDER BY reserved_for, lane, rank, job_id, task_id LIMIT ?
@@ -46,9 +46,11 @@ def claim(
     begins: int,
 ) -> list[ClaimedTask]:
     """Claim tasks from the front of the queue, or after `after`. See `Dialect.claim_ready`."""
-    status, in_time = driver.execute(_SESSION, (now, worker_id)).fetchone() or (None, False)
+    status, in_time, cordoned = driver.execute(_SESSION, (now, worker_id)).fetchone() or (None, False, False)
     if not is_live(status, in_time):
         raise session_over(worker_id, status)
+    if cordoned:
+        return []
     after = after or _FRONT
     picked = driver.execute(_PICK, (reserved_for, lane, *after, limit)).fetchall()
     if not picked:
@@ -79,6 +81,7 @@ class HeldTask(NamedTuple):
     dependents_count: int
     critical: bool
     attempt: int
+    generation: int
     claimed_at: str
     started_at: str
 
@@ -91,8 +94,8 @@ _COMPLETE = (
     "UPDATE tasks SET status = 'completed', result = ?, log_path = ?, completed_at = ?, started_at = ? WHERE id = ?"
 )
 _RECORD = """
-INSERT INTO runs (task_id, epoch, attempt, worker_id, claimed_at, started_at, ended_at, outcome, log_path)
-VALUES (?, ?, ?, ?, ?, ?, ?, 'completed', ?)
+INSERT INTO runs (task_id, epoch, attempt, generation, worker_id, claimed_at, started_at, ended_at, outcome, log_path)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'completed', ?)
 """
 _FREE = "DELETE FROM claims WHERE worker_id = ? AND task_id = ?"
 
@@ -124,4 +127,5 @@ def _completion(held: HeldTask, item: Done, now: str) -> tuple[Any, ...]:
 
 
 def _run(held: HeldTask, item: Done, worker_id: int, now: str) -> tuple[Any, ...]:
-    return held.id, held.epoch, held.attempt, worker_id, held.claimed_at, held.started_at, now, item.log_path
+    facts = (held.id, held.epoch, held.attempt, held.generation, worker_id)
+    return *facts, held.claimed_at, held.started_at, now, item.log_path

@@ -167,12 +167,9 @@ def _lost(done: Done) -> ClaimLost:
 
 
 class _Growth(Extension):
-    """An extension of the job by its own runs; the job's counters are changed with the completion."""
+    """An extension of the job by its own runs; `settle` changes the job's counters with the completion."""
 
     __slots__ = ()
-
-    async def count_in_job(self, count: int) -> None:
-        """Do nothing: `settle` counts, and locks the job last."""
 
     async def arguments_of_those_who_wait(self) -> dict[int, str]:
         """Return the arguments of stored tasks that get an edge from a stored node, which may be complete already."""

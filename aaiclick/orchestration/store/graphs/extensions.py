@@ -48,9 +48,7 @@ async def extend_job(session: Session, submission: Submission) -> Plan:
     await extension.lock()
     await extension.look()
     plan = await extension.write()
-    told = await told_by(plan, extension)
-    if told:
-        await spread(session, submission.job_id, told)
+    await spread(session, submission.job_id, await told_by(plan, extension), extension.count_in_job)
     return plan
 
 
@@ -247,7 +245,7 @@ class Extension:
     # ------------------------------------------------------------ write
 
     async def write(self) -> Plan:
-        """Insert the new rows, and change the counters of the stored rows that they touch, the job's last."""
+        """Insert the new rows, and change the counters of the stored rows that they touch, except the job's."""
         session = self.session
         plan = make_plan(self.shape, self._stored())
         await _note_empty(session, plan, self.parents)
@@ -265,7 +263,6 @@ class Extension:
             await shift(session, table.c.dependents_count, more)
         await self._hold_back(plan)
         await self._reopen(plan)
-        await self.count_in_job(len(self.submission.tasks))
         if plan.doomed or plan.unneeded:
             await leave_delay(session, {*plan.doomed, *plan.unneeded})
         return plan
@@ -325,8 +322,9 @@ class Extension:
                         left[row.parent_group_id] += 1
             await shift(self.session, column, added)
 
-    async def count_in_job(self, count: int) -> None:
-        """Add to the job's counters, after all other locks; raise JobEnded if the job has ended."""
+    async def count_in_job(self) -> None:
+        """Add the new tasks to the job's counters, after all other locks; raise JobEnded if the job has ended."""
+        count = len(self.submission.tasks)
         locked = select(jobs.c.status).where(jobs.c.id == self.job_id).with_for_update(key_share=True)
         row = await self.session.first(locked)
         if row is None:
@@ -339,10 +337,7 @@ class Extension:
 
 
 async def told_by(plan: Plan, extension: Extension) -> Targets:
-    """Return what is told to nodes that will never run, are not needed, or get inputs that have ended.
-
-    They are told after the job has counted the new tasks.
-    """
+    """Return what is told to nodes that will never run, are not needed, or get inputs that have ended."""
     around = extension.shape.groups.keys() | extension.old_groups.keys()
     failed = plan.doomed | {node: plan.broken[node] for node in plan.stored_news if node in plan.broken}
     causes = await find_causes(extension.session, extension.job_id, failed)

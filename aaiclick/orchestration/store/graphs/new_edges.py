@@ -61,5 +61,5 @@ async def drop_known_edges(session: Session, submission: Submission, shape: Shap
 def too_late(submission: Submission, names: Mapping[int, str], node: int, status: str) -> AlreadyStarted:
     """Return the error that says why a node that has begun cannot wait for more."""
     previous = [str(edge.previous) for edge in submission.edges if edge.next.id == node]
-    wanted = ", ".join(previous[:3]) or "what a group around it is to wait for"
+    wanted = ", ".join(previous[:3]) or "what an enclosing group is to wait for"
     return AlreadyStarted(what=names.get(node, str(node)), previous=wanted, status=status)

@@ -59,6 +59,7 @@ def task_row(task: Task, plan: Plan, job_id: int, now: datetime) -> dict[str, An
         "trigger_rule": task.when,
         "awaited_count": plan.awaited.get(task.id, 0),
         "amiss": task.id in plan.amiss,
+        "cache_policy": task.cache_policy,
     }
 
 
@@ -79,6 +80,7 @@ def group_row(group: Group, plan: Plan, job_id: int, now: datetime) -> dict[str,
         "trigger_rule": group.when,
         "awaited_count": plan.awaited.get(group.id, 0),
         "amiss": group.id in plan.amiss,
+        "lane": group.lane,
     }
 
 

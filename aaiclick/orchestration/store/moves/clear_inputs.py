@@ -15,7 +15,7 @@ from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import jobs, table_pin_refs, tasks
 
 UPSTREAM = "Clear the tasks that made them too: clear_task(…, upstream=True), or --upstream."
-LOST = "They cannot be made again: no task of this job that is left made them."
+LOST = "They cannot be made again: the tasks that made them are no longer in this job."
 
 
 async def find_to_clear(

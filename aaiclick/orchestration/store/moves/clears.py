@@ -57,6 +57,7 @@ _RESET: dict[str, Any] = {
     **dict.fromkeys(("attempt", "crash_count", "lost_count"), 0),
     **dict.fromkeys(("worker_id", "claimed_at", "started_at", "completed_at", "run_after"), null()),
     **dict.fromkeys(("result", "error", "log_path", "cause_id"), null()),
+    **dict.fromkeys(("idempotency_key", "cache_outcome", "cached_from_id"), null()),
 }
 """Resets a task as if it had never run. The epoch fences off a run that still goes on; the generation counts clears."""
 
@@ -97,7 +98,7 @@ async def clear_tasks(
     (job_id,) = set(found.values())
     known = dry_run or await lock_graph(session, job_id)
     if not known or not await session.scalar(select(exists().where(jobs.c.id == job_id))):
-        hint = "Its job was kept long enough, and is gone."
+        hint = "Its job was deleted at the end of its retention time."
         raise NotFound(what="task", field="id", value=task_ids[0], hint=hint)
     return await _clear(session, job_id, task_ids, dry_run, upstream)
 

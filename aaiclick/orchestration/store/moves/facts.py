@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,6 +113,9 @@ class Targets:
             getattr(self, name).update(getattr(other, name))
 
 
+CountNew = Callable[[], Awaitable[None]]
+
+
 @dataclass(slots=True)
 class Tally:
     """What one transaction adds to the jobs' rows, once, at its end."""
@@ -124,6 +127,9 @@ class Tally:
     """Per task or group that failed or will never begin: the task whose failure caused it."""
     left: int = 0
     """How many more nodes this transaction may tell; the rest is postponed."""
+    count_new: CountNew | None = None
+    """Adds new tasks to the job's counters. Called when all other rows are locked, since the job's is locked last, and
+    before the ends of tasks are counted, since a job without open tasks would end."""
 
     def blame(self, node: int | None, cause: int) -> None:
         """Note the task whose failure is the cause; the first one counts."""

@@ -76,7 +76,7 @@ async def explain(session: Session, causes: Iterable[int]) -> dict[int, str]:
     facts = (tasks.c.id, tasks.c.name, tasks.c.status, tasks.c.error)
     found = await session.rows(select(*facts).where(session.any_of(tasks.c.id, sorted(set(causes)))))
     said = {row.id: _said(row) for row in found}
-    return {cause: said.get(cause, f"what it waits for ({cause}) will never be complete") for cause in causes}
+    return {cause: said.get(cause, f"what it waits for ({cause}) will never complete") for cause in causes}
 
 
 def _said(row: Row[Any]) -> str:

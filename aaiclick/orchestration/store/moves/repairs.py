@@ -209,7 +209,7 @@ class _Repair:
         counts = self._job_counts()
         await self._set(jobs, [job], {self.job_id: counts})
         doomed = {} if job.status in ENDED_JOB else self._doomed()
-        self.words += [f"task {task} waits for what has failed, and had not been told" for task in doomed]
+        self.words += [f"task {task} waits for something that has failed, and had not been told" for task in doomed]
         spared = set() if job.status in ENDED_JOB else self._spared()
         self.words += [f"task {task} is not needed, and had not been told" for task in sorted(spared)]
         left, ended = counts["open_tasks"], job.status in ENDED_JOB

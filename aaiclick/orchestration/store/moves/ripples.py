@@ -25,6 +25,7 @@ from aaiclick.orchestration.store.moves.facts import (
     OPEN,
     RELEASE,
     SPARE,
+    CountNew,
     Sources,
     Tally,
     Targets,
@@ -63,9 +64,9 @@ async def settle(
     return await _spread(session, _begin(ended, tally), targets, tally)
 
 
-async def spread(session: Session, job_id: int, targets: Targets) -> bool:
+async def spread(session: Session, job_id: int, targets: Targets, count_new: CountNew | None = None) -> bool:
     """Tell these nodes of the job what concerns them, with all that follows; return whether ripples were left."""
-    tally = Tally(left=STEP)
+    tally = Tally(left=STEP, count_new=count_new)
     tally.job_of = dict.fromkeys(targets.drowned | targets.spared | targets.told(), job_id)
     return await _spread(session, Sources(), targets, tally)
 
@@ -102,6 +103,8 @@ async def _spread(session: Session, sources: Sources, targets: Targets, tally: T
         targets = Targets()
     await session.insert(ripples, postponed)
     rippling = bool(postponed)
+    if tally.count_new is not None:
+        await tally.count_new()
     for job_id in sorted(tally.counts):
         rippling |= await count_in_job(session, job_id, tally.counts[job_id], tally.errors.get(job_id))
     return rippling

@@ -70,12 +70,17 @@ async def stuck_workers(session: Session, *, grace_s: float) -> Stuck | None:
 
 
 async def count_slots(session: Session) -> int:
-    """Return the sum of the slots of all live workers, without those that drain."""
+    """Return the sum of the slots of all live workers, without those that drain or are cordoned."""
     now = await session.now()
     slots = select(func.coalesce(func.sum(workers.c.concurrency), 0))
     return int(
         await session.scalar(
-            slots.where(takes_tasks(), workers.c.status == WorkerStatus.ACTIVE, workers.c.expires_at > now)
+            slots.where(
+                takes_tasks(),
+                workers.c.status == WorkerStatus.ACTIVE,
+                workers.c.cordoned.is_(False),
+                workers.c.expires_at > now,
+            )
         )
     )
 

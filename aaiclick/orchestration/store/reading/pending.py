@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,10 +10,15 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, Subquery, func, or_, select
 
+from aaiclick.orchestration.rules.lanes import PLAIN
+from aaiclick.orchestration.rules.node_standings import NodeStanding, standings
 from aaiclick.orchestration.rules.pending import Blocker, Facts, Fleet, Holder
 from aaiclick.orchestration.rules.states import COMPLETE_TASK, ENDED_TASK, JobStatus, TaskStatus, WorkerStatus
 from aaiclick.orchestration.rules.triggers import ONE, When
+from aaiclick.orchestration.store.definitions.fleet_tables import lanes
 from aaiclick.orchestration.store.reading.health import leader, takes_tasks
+from aaiclick.orchestration.store.reading.nodes import list_nodes
+from aaiclick.orchestration.store.reading.task_list import count_by_node
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, dependencies, groups, jobs, ready, tasks, workers
 
@@ -21,6 +27,9 @@ LISTED_MAX = 10
 
 EDGES_MAX = 10_000
 """Dependencies that are read at most."""
+
+NODES_MAX = 1_000
+"""Nodes of which it is told what they lack."""
 
 BEFORE_MAX = 1_000
 """How far the tasks before this one in the queue are counted."""
@@ -40,7 +49,7 @@ _TASK = (
     "trigger_rule",
     "awaited_count",
 )
-_MORE = ("reserved_for", "lane", "priority", "worker_id", "claimed_at")
+_MORE = ("entrypoint", "reserved_for", "lane", "priority", "worker_id", "claimed_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,7 @@ async def read_facts(session: Session, task_id: int) -> Facts | None:
     is_free = row.status == TaskStatus.PENDING and not row.unmet_count and row.run_after is None
     place = await _find_in_queue(session, row) if is_free else None
     lead = await leader(session)
+    needs = await _read_needs(session, row.lane) if place is not None else {}
     return Facts(
         task_id=row.id,
         job_id=row.job_id,
@@ -89,7 +99,19 @@ async def read_facts(session: Session, task_id: int) -> Facts | None:
         kept_by=await _read_worker(session, row.reserved_for or None, now),
         fleet=await _read_fleet(session, now) if place is not None else Fleet(),
         has_leader=lead is not None and lead.left_s > 0,
+        needs=needs,
+        nodes=await _read_standings(session, needs, row.entrypoint) if needs else (),
     )
+
+
+async def _read_needs(session: Session, lane: int) -> dict[str, Any]:
+    row = await session.first(select(lanes.c.needs).where(lanes.c.id == lane)) if lane != PLAIN else None
+    return {} if row is None else dict(json.loads(row.needs))
+
+
+async def _read_standings(session: Session, needs: Mapping[str, Any], entrypoint: str) -> list[NodeStanding]:
+    running = await count_by_node(session, entrypoint) if "max_parallel" in needs else {}
+    return standings(needs, await list_nodes(session, limit=NODES_MAX), running)
 
 
 # ---------------------------------------------------------------- dependencies
@@ -238,12 +260,12 @@ async def _read_fleet(session: Session, now: datetime) -> Fleet:
     """Return the number of live workers that take tasks, of their slots, and of the slots that are taken."""
     held = func.count(claims.c.task_id).label("held")
     rows = await session.rows(
-        select(workers.c.id, workers.c.status, workers.c.concurrency, held)
+        select(workers.c.id, workers.c.status, workers.c.cordoned, workers.c.concurrency, held)
         .outerjoin(claims, claims.c.worker_id == workers.c.id)
         .where(takes_tasks(), or_(*(workers.c.status == status for status in _LIVE)), workers.c.expires_at > now)
-        .group_by(workers.c.id, workers.c.status, workers.c.concurrency)
+        .group_by(workers.c.id, workers.c.status, workers.c.cordoned, workers.c.concurrency)
     )
-    active = [row for row in rows if row.status != WorkerStatus.STOPPING]
+    active = [row for row in rows if row.status != WorkerStatus.STOPPING and not row.cordoned]
     return Fleet(
         live=len(rows),
         draining=len(rows) - len(active),

@@ -1,4 +1,4 @@
-"""Retention of times of schedules, backfills, workers and audit entries.
+"""Retention of times of schedules, backfills, workers, nodes and audit entries.
 
 Each `prune_…` deletes up to STEP rows in one short transaction, and returns their number. Each `count_…` returns how
 many rows are old enough. `ttl_s` is the age in seconds.
@@ -12,10 +12,12 @@ from itertools import takewhile
 from sqlalchemy import Column, ColumnElement, Table, delete, exists, func, or_, select
 
 from aaiclick.orchestration.models import JobStatus, WorkerStatus
+from aaiclick.orchestration.rules.nodes import NodeState
 from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome
 from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.store.claims.recoveries import holds_claims
 from aaiclick.orchestration.store.definitions.access_tables import audit
+from aaiclick.orchestration.store.definitions.fleet_tables import nodes
 from aaiclick.orchestration.store.schedules.registered_jobs import lock_registered_job
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import backfills, fires, jobs, registered_jobs, workers
@@ -106,6 +108,23 @@ def _old_workers(limit: datetime) -> list[ColumnElement[bool]]:
 
 async def count_workers(session: Session, ttl_s: float) -> int:
     return await _count(session, *_old_workers(await _before(session, ttl_s)), of=(workers,))
+
+
+async def prune_nodes(session: Session, ttl_s: float) -> int:
+    """Delete open nodes that no worker has described for `ttl_s`, and of which no worker is left.
+
+    One that is cordoned or drains stays, so that its state is not forgotten.
+    """
+    return await _remove(session, nodes.c.id, *_old_nodes(await _before(session, ttl_s)))
+
+
+def _old_nodes(limit: datetime) -> list[ColumnElement[bool]]:
+    left = exists().where(workers.c.node_id == nodes.c.id)
+    return [nodes.c.state == NodeState.OPEN, nodes.c.described_at < limit, ~left]
+
+
+async def count_nodes(session: Session, ttl_s: float) -> int:
+    return await _count(session, *_old_nodes(await _before(session, ttl_s)), of=(nodes,))
 
 
 async def prune_audit(session: Session, ttl_s: float) -> int:

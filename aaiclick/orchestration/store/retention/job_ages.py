@@ -17,6 +17,7 @@ from aaiclick.orchestration.store.insert_missing import insert_missing
 from aaiclick.orchestration.store.object_tables.references import free_pins
 from aaiclick.orchestration.store.reading.metrics import HORIZON
 from aaiclick.orchestration.store.retention.table_ages import mark_tables_of
+from aaiclick.orchestration.store.retention.table_drops import is_remembered
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import (
     backfills,
@@ -67,12 +68,13 @@ async def remove_jobs(session: Session, ttl_s: float | None) -> int:
 async def due_jobs(
     session: Session, ttl_s: float | None, limit: int | None = None, *, among: Sequence[int] | None = None
 ) -> list[int]:
-    """Return up to `limit` due jobs whose tables are all gone or marked for dropping, ordered by id.
+    """Return up to `limit` due jobs whose tables are all gone, marked for dropping or remembered, ordered by id.
 
     With `among`, only jobs of these ids are considered.
     """
     due = (await _due(session, ttl_s)).subquery()
-    kept = exists().where(table_context_refs.c.job_id == due.c.id, ~table_context_refs.c.dropping)
+    table = table_context_refs.c
+    kept = exists().where(table.job_id == due.c.id, ~table.dropping, ~is_remembered())
     chosen = select(due.c.id).where(~kept).limit(limit)
     if among is not None:
         chosen = chosen.where(session.any_of(due.c.id, among))
@@ -86,7 +88,7 @@ async def all_due(session: Session, ttl_s: float | None) -> list[int]:
 
 async def count_tables(session: Session, job_ids: Sequence[int]) -> int:
     """Return the number of tables of these jobs that are not marked for dropping."""
-    theirs = (session.any_of(table_context_refs.c.job_id, job_ids), ~table_context_refs.c.dropping)
+    theirs = (session.any_of(table_context_refs.c.job_id, job_ids), ~table_context_refs.c.dropping, ~is_remembered())
     return int(await session.scalar(select(func.count()).select_from(table_context_refs).where(*theirs)))
 
 

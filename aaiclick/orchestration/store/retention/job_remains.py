@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import delete, func, select, tuple_
 
 from aaiclick.orchestration.rules.states import ENDED_TASK
+from aaiclick.orchestration.store.definitions.access_tables import callbacks
 from aaiclick.orchestration.store.object_tables.references import free_pins, in_batches
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, gone_jobs, groups, runs, tasks
@@ -95,6 +96,7 @@ async def _remove_tasks(session: Session, job_ids: Sequence[int], task_ids: Sequ
     if not mine:
         return Removed()
     await free_pins(session, mine)
+    await session.run(delete(callbacks).where(session.any_of(callbacks.c.task_id, mine)))
     ended = await session.run(delete(runs).where(session.any_of(runs.c.task_id, mine)))
     return Removed(tasks=await session.run(delete(tasks).where(session.any_of(tasks.c.id, mine))), runs=ended)
 

@@ -12,6 +12,7 @@ from aaiclick.orchestration.store.object_tables.references import in_batches
 from aaiclick.orchestration.store.retention.table_drops import (
     LOOKED_AT_ONCE,
     being_made,
+    is_remembered,
     lock_rows,
     mark_dropping,
     mark_given,
@@ -31,7 +32,8 @@ from aaiclick.orchestration.store.tables import (
 async def mark_expired(session: Session, ttl_s: float) -> int:
     """Mark for dropping some tables of jobs that ended longer ago than `ttl_s`; return how many.
 
-    Tables that are preserved, or that results refer to, are marked too; tables that a run or a live task uses are not.
+    Tables that are preserved, or that results refer to, are marked too; tables that a run or a live task uses, or that
+    remembered results refer to, are not.
     A job that runs again by the time its tables are locked keeps them.
     """
     limit = await session.now() - timedelta(seconds=ttl_s)
@@ -48,7 +50,7 @@ async def mark_tables_of(session: Session, *over: ColumnElement[bool]) -> int:
     due = (
         select(table_context_refs.c.table_name)
         .join(jobs, jobs.c.id == table_context_refs.c.job_id)
-        .where(*over, ~table_context_refs.c.dropping, ~used, _reading() == 0)
+        .where(*over, ~table_context_refs.c.dropping, ~used, _reading() == 0, ~is_remembered())
     )
     names = {row.table_name for row in await session.rows(due.limit(LOOKED_AT_ONCE))}
     if names:

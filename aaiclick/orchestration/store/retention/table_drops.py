@@ -27,6 +27,7 @@ from sqlalchemy import (
 
 from aaiclick.orchestration.models import WorkerStatus
 from aaiclick.orchestration.rules.states import LIVE_TASK
+from aaiclick.orchestration.store.definitions.cache_tables import cache_entries
 from aaiclick.orchestration.store.dialects.contract import Dialect
 from aaiclick.orchestration.store.object_tables.references import NO_MORE, free_pins, free_runs
 from aaiclick.orchestration.store.object_tables.references import forget_tables as forget_tables
@@ -146,6 +147,13 @@ def _mark(dialect: Dialect) -> Update:
     return update(table_context_refs).where(dialect.in_ids(table_context_refs.c.table_name)).values(dropping=True)
 
 
+def is_remembered() -> ColumnElement[bool]:
+    """Return the condition that a remembered result names a registered table."""
+    pin = table_pin_refs.c
+    mine = (pin.table_name == table_context_refs.c.table_name, ~pin.freed, cache_entries.c.id == pin.task_id)
+    return exists().where(*mine)
+
+
 # ---------------------------------------------------------------- tables to drop
 
 
@@ -193,9 +201,8 @@ async def free_idle_pins(session: Session) -> int:
     The tasks are locked first; one that was cleared in between keeps its pins.
     """
     ended = exists().where(tasks.c.id == table_pin_refs.c.task_id, tasks.c.status.in_(NO_MORE))
-    known = exists().where(tasks.c.id == table_pin_refs.c.task_id) | exists().where(
-        jobs.c.id == table_pin_refs.c.task_id
-    )
+    holders = (tasks.c.id, jobs.c.id, cache_entries.c.id)
+    known = or_(*(exists().where(holder == table_pin_refs.c.task_id) for holder in holders))
     idle = select(table_pin_refs.c.task_id).where(~table_pin_refs.c.freed, or_(ended, ~known))
     found = {row.task_id for row in await session.rows(idle.distinct().limit(LOOKED_AT_ONCE))}
     cleared = {row.id for row in await lock_tasks(session, sorted(found)) if row.status not in NO_MORE}

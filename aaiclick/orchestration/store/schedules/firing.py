@@ -13,6 +13,7 @@ from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.cron import find_zone, parse_schedule
 from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome, Overlap, TimeState, due_fires
 from aaiclick.orchestration.rules.states import ENDED_JOB
+from aaiclick.orchestration.store.claims.lanes import place_run
 from aaiclick.orchestration.store.graphs.inserts import add_job
 from aaiclick.orchestration.store.schedules.registered_jobs import lock_registered_job
 from aaiclick.orchestration.store.session import Session
@@ -193,6 +194,7 @@ async def note_fire(
 
 async def start_run(session: Session, submission: Submission) -> int:
     """Store the job of a time and its graph; return the job's id."""
+    await place_run(session, submission)
     await add_job(session, submission)
     return submission.job_id
 

@@ -67,9 +67,9 @@ async def test_long_expressions_with_elements_are_written_out(context: Context) 
 async def test_what_is_no_function_of_an_element_is_refused(context: Context) -> None:
     made = await context.create_object_from_value({"l": [[1]], "i": [1]})
     for wrong, told in (
-        (lambda: made["l"].each(5), "takes a function"),
+        (lambda: made["l"].each(5), "must be a function"),
         (lambda: made["l"].each(lambda x: x.sum()), "totals and windows"),
-        (lambda: made["i"].each(lambda x: x), "function of lists"),
+        (lambda: made["i"].each(lambda x: x), "needs lists"),
     ):
         with pytest.raises(InputError, match=told):
             wrong()

@@ -98,7 +98,7 @@ async def test_records_and_maps_are_asked_by_name(context: Context) -> None:
     assert await made.select(**terms).data() == {"a": [1], "b": ["x"], "m": [1], "z": [None], "n": [[1]]}
     with pytest.raises(DataRefused, match="no such key"):
         await made.select(x=col("n")[6]).data()
-    for wrong, told in ((lambda: made["r"].get("c"), "there is a, b"), (lambda: made["r"].get(2), "2 parts")):
+    for wrong, told in ((lambda: made["r"].get("c"), "its names are a, b"), (lambda: made["r"].get(2), "2 parts")):
         with pytest.raises(InputError, match=told):
             wrong()
     lists = await context.create_object_from_value({"l": [[1]], "s": ["x"], "i": [1]})

@@ -77,7 +77,7 @@ async def test_a_log_that_breaks_stops_no_other(
 
     flows = [pump.open(Broken(1, 1)), pump.open(RunLog(2, 1))]
     os.write(flows[0][1], b"x")
-    await until(lambda: "cannot be carried" in caplog.text)
+    await until(lambda: "cannot be written" in caplog.text)
     os.write(flows[1][1], b"fine")
     pump.finish(flows[1][0])
     pump.finish(flows[0][0])

@@ -128,7 +128,7 @@ async def test_a_report_of_something_else_is_none_and_who_said_it_is_not_used_ag
     transport = Scripted("")
     transport.answer.set_result(said)
     failure = failure_in(await begun(RemoteRuns(), claim_of(bodies.nothing), transport))
-    assert "its report made no sense" in failure.error
+    assert "its report could not be decoded" in failure.error
     assert transport.spent
 
 

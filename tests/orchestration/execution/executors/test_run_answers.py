@@ -10,8 +10,12 @@ import pytest
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.execution.executors.questions import (
     Answer,
+    CallbackFound,
+    CallbackWanted,
     Ids,
     IdsWanted,
+    ResultFound,
+    ResultWanted,
     SecretsFound,
     SecretsMasked,
     Slots,
@@ -21,7 +25,7 @@ from aaiclick.orchestration.execution.executors.questions import (
 )
 from aaiclick.orchestration.execution.executors.run_answers import RunAnswers
 from aaiclick.orchestration.execution.executors.wire import Broken, Ready
-from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.models import CacheAnswer, CacheKey, Claim
 from aaiclick.telemetry.masks import is_mentioned
 from tests.support import bodies
 from tests.support.bodies import claim_of
@@ -38,6 +42,16 @@ class Services:
         if claim.task_id != self.task_id:
             raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
         return f"held {len(tables)}"
+
+    async def callback(self, claim: Claim, digest: str) -> str | None:
+        if claim.task_id != self.task_id:
+            raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="callback")
+        return f"called back for {digest}"
+
+    async def recall(self, claim: Claim, key: CacheKey) -> CacheAnswer:
+        if claim.task_id != self.task_id:
+            raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="question")
+        return CacheAnswer(hit=True, result_json=key.digest)
 
     async def slots(self) -> int:
         try:
@@ -77,11 +91,34 @@ async def test_the_services_is_asked_for_the_run_that_asks(line: Line) -> None:
     assert str(others.task_id) in refused.refusal
 
 
+async def test_a_remembered_result_is_asked_for_the_run_that_asks(line: Line) -> None:
+    mine, others, key = claim_of(bodies.nothing), claim_of(bodies.nothing), CacheKey("d", "a.b", "i")
+    RunAnswers(mine, Services(mine.task_id)).answer(ResultWanted(3, key), line.put_nowait)
+    assert await line.get() == ResultFound(3, CacheAnswer(hit=True, result_json="d"))
+    RunAnswers(others, Services(mine.task_id)).answer(ResultWanted(4, key), line.put_nowait)
+    refused = await line.get()
+    assert isinstance(refused, ResultFound)
+    assert str(others.task_id) in refused.refusal
+    RunAnswers(mine, None).answer(ResultWanted(5, key), line.put_nowait)
+    assert await line.get() == ResultFound(5, CacheAnswer())
+
+
 async def test_without_a_services_all_is_granted(line: Line) -> None:
     answers = RunAnswers(claim_of(bodies.nothing), None)
     answers.answer(TablesWanted(5, ["a"]), line.put_nowait)
     answers.answer(SlotsWanted(6), line.put_nowait)
     assert [await line.get(), await line.get()] == [TablesHeld(5, ""), Slots(6, 0)]
+
+
+async def test_a_callback_is_looked_for_by_the_run_that_asks(line: Line) -> None:
+    mine, others = claim_of(bodies.nothing), claim_of(bodies.nothing)
+    RunAnswers(mine, Services(mine.task_id)).answer(CallbackWanted(3, "d"), line.put_nowait)
+    assert await line.get() == CallbackFound(3, "called back for d")
+    for services in (Services(mine.task_id), None):
+        RunAnswers(others, services).answer(CallbackWanted(4, "d"), line.put_nowait)
+        refused = await line.get()
+        assert isinstance(refused, CallbackFound)
+        assert refused.refusal
 
 
 async def test_what_is_on_its_way_ends_with_the_run(line: Line) -> None:

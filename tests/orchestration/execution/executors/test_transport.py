@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from aaiclick.errors import ClaimLost
-from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.models import CacheAnswer, CacheKey, Claim
 from aaiclick.telemetry.masks import is_mentioned
 from tests.support import asking, bodies
 from tests.support.bodies import claim_of, failure_in, log_of, result_in
@@ -42,8 +42,14 @@ class Services:
             raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
         return f"held {', '.join(tables)}"
 
+    async def recall(self, claim: Claim, key: CacheKey) -> CacheAnswer:
+        return CacheAnswer()
+
     async def slots(self) -> int:
         return 5
+
+    async def callback(self, claim: Claim, digest: str) -> str | None:
+        return digest
 
 
 async def test_a_body_asks_the_services_of_its_worker(executor: StreamExecutor) -> None:

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from aaiclick.orchestration.execution.executors import questions, wire
-from aaiclick.orchestration.models import Done, Failure
+from aaiclick.orchestration.models import CacheAnswer, CacheKey, Done, Failure
 from tests.support import bodies
 
 MESSAGES: list[wire.Message] = [
@@ -24,6 +24,8 @@ MESSAGES: list[wire.Message] = [
     questions.Ids(1, [2**62, 2**62 + 1]),
     questions.TablesWanted(2, ["t1_1_1"]),
     questions.TablesHeld(2, "ours"),
+    questions.ResultWanted(3, CacheKey("d", "a.b", "i", "größe", 1.5, once=True)),
+    questions.ResultFound(3, CacheAnswer(hit=True, result_json='"x"')),
     wire.Ended(Done(2**62, 3, '"x"'), None, False),
     wire.Ended(None, Failure(1, 2, "e", "t", ("a", "b"), permanent=True), True),
 ]

@@ -24,7 +24,7 @@ def test_parts_of_a_log(place: Path) -> None:
     (place / "5.2.log").write_bytes(b"0123456789")
     newest = read_log(5)
     assert newest is not None
-    assert newest == (b"newest", 6, (place / "5.log").stat().st_ino)
+    assert newest == (b"newest", 6, (place / "5.log").stat().st_ino, True)
     assert (read_log(5, 2, offset=3, limit=2) or ())[:2] == (b"34", 10)
     assert (read_log(5, 2, offset=-2) or ())[:2] == (b"89", 10)
     assert (read_log(5, 2, offset=-99) or ())[:2] == (b"0123456789", 10)

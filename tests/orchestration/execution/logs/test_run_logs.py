@@ -15,6 +15,7 @@ from aaiclick.backoff import Backoffs
 from aaiclick.config import reset_settings
 from aaiclick.orchestration.execution.logs import run_logs
 from aaiclick.orchestration.execution.logs.run_logs import RunLog
+from aaiclick.orchestration.log_stores import log_files
 from aaiclick.orchestration.rules.naming.log_names import log_name
 
 
@@ -218,7 +219,7 @@ def test_a_directory_that_cannot_be_made_is_warned_of_once(
         assert written(b"x", b"y", epoch=epoch).path is None
     (warning,) = warnings_in(caplog)
     assert warning.startswith(f"writing the logs of tasks in {tmp_path / 'file'} fails: ")
-    assert warning.endswith("; the tasks go on without")
+    assert warning.endswith("; the tasks go on without logs")
 
 
 def test_a_directory_that_is_read_only_is_warned_of_once(
@@ -241,7 +242,7 @@ def test_a_disk_that_is_full_is_warned_of_once(
     directory: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(run_logs, "_create", lambda path: os.open("/dev/full", os.O_WRONLY))
-    monkeypatch.setattr(run_logs, "_point", lambda *_: None)
+    monkeypatch.setattr(log_files, "point", lambda *_: None)
     for epoch in range(3):
         written(b"x", b"y", epoch=epoch)
     (warning,) = warnings_in(caplog)

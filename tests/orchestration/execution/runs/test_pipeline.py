@@ -155,6 +155,6 @@ async def test_a_body_that_raises_leaves_nothing_that_it_made() -> None:
 
 
 def test_the_function_and_its_arguments() -> None:
-    function, kwargs = prepare(claim_of(bodies.echo, value={"a": (1,)}), {})
+    function, kwargs = prepare(claim_of(bodies.echo, value={"a": (1,)}), {}, False)
     assert function is bodies.echo
     assert kwargs == {"value": {"a": (1,)}}

@@ -20,7 +20,7 @@ from aaiclick.orchestration.execution.runs.run_data import (
     refers_to_objects,
     wanting_objects,
 )
-from aaiclick.orchestration.models import Claim, Done
+from aaiclick.orchestration.models import CacheAnswer, CacheKey, Claim, Done
 from aaiclick.orchestration.rules.values.encoding import encode_value
 from tests.support import bodies
 from tests.support.bodies import claim_of
@@ -149,6 +149,9 @@ class Asked:
     async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
         self.holds.append(list(tables))
         return "asked"
+
+    async def recall(self, claim: Claim, key: CacheKey) -> CacheAnswer:
+        return CacheAnswer()
 
     async def slots(self) -> int:
         return 1

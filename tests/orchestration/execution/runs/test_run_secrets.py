@@ -15,8 +15,9 @@ from aaiclick.orchestration.execution.executors.contract import Executor
 from aaiclick.orchestration.execution.executors.inline import InlineExecutor
 from aaiclick.orchestration.execution.executors.process import ProcessExecutor
 from aaiclick.orchestration.execution.runs import output_capture
-from aaiclick.orchestration.execution.runs.pipeline import prepare
-from aaiclick.orchestration.models import Done, Report
+from aaiclick.orchestration.execution.runs.pipeline import prepare, with_secrets
+from aaiclick.orchestration.execution.runs.run_secrets import may_name_secrets
+from aaiclick.orchestration.models import Claim, Done, Report
 from aaiclick.orchestration.rules.values.encoding import encode_value
 from aaiclick.telemetry import masks
 from tests.support import secretive
@@ -93,7 +94,7 @@ async def test_errors_are_masked(executor: Executor) -> None:
 async def test_a_value_that_would_be_stored_is_refused(executor: Executor, body: Callable[..., object]) -> None:
     failure = failure_in(await run(executor, body, secret=SECRET))
     assert failure.error.startswith("ValueExposed: ")
-    assert "holds the value of a Secret or the password of a database: it would be stored." in failure.error
+    assert "contains the value of a Secret or the password of a database, which would be stored." in failure.error
     assert failure.permanent
 
 
@@ -107,8 +108,8 @@ async def test_a_variable_that_is_missing_fails_the_task_for_good(executor: Exec
     failure = failure_in(await run(executor, secretive.length, secret=Secret("env:NOT_THERE")))
     assert failure.permanent
     assert failure.error == (
-        "VariableUnusable: NOT_THERE, which a Secret names, cannot be used: the worker has no such variable. "
-        "Set NOT_THERE where the worker is started, start it again, and retry the task."
+        "VariableUnusable: NOT_THERE, which a Secret names, cannot be used: the worker's environment has no such "
+        "variable. Set NOT_THERE in the environment of the worker, restart it, and retry the task."
     )
 
 
@@ -126,19 +127,23 @@ async def test_the_password_of_our_own_database_is_masked_and_not_stored(executo
     assert "bird-in-url" not in repr(failure)
 
 
+def arguments_of(claim: Claim) -> dict[str, Any]:
+    """The arguments that the body gets."""
+    return with_secrets(*prepare(claim, {}, may_name_secrets(claim)))
+
+
 def test_a_workflow_and_an_operator_get_the_reference() -> None:
-    _, kwargs = prepare(claim_of("tests.support.secretive.with_a_login", secret=SECRET), {})
-    assert kwargs == {"secret": SECRET}
+    assert arguments_of(claim_of("tests.support.secretive.with_a_login", secret=SECRET)) == {"secret": SECRET}
     expand: dict[str, Any] = {"verb": "map", "cbk": "x", "obj": [1], "partition": None, "batch": False, "fields": {}}
     asked = claim_of("aaiclick.orchestration.expansions._expand_map", **expand, args=[SECRET], kwargs={"s": SECRET})
-    assert prepare(asked, {})[1]["args"] == [SECRET]
+    assert arguments_of(asked)["args"] == [SECRET]
 
 
 def test_a_secret_among_results_is_resolved_too() -> None:
     claim = claim_of(secretive.length, secret=1)
     claim.kwargs_json = '{"secret":{"object_type":"pyobj","value":null,"marks":[[[],"task",5]]}}'
     claim.inputs = {5: encode_value(SECRET, bytes_max=1000)}
-    assert prepare(claim, {})[1] == {"secret": VALUE}
+    assert arguments_of(claim) == {"secret": VALUE}
 
 
 def test_what_a_thread_of_a_body_prints_is_masked_too(capsys: pytest.CaptureFixture[str]) -> None:

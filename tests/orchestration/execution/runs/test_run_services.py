@@ -10,7 +10,7 @@ import pytest
 from aaiclick.clock import SYSTEM_CLOCK
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.execution.runs.run_services import WorkerServices
-from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.models import CacheAnswer, CacheKey, Claim
 from tests.support import bodies
 
 
@@ -26,6 +26,12 @@ class State:
         if self.failures:
             raise self.failures.pop(0)
         return "ours"
+
+    async def recall(self, claim: Claim, key: CacheKey) -> CacheAnswer:
+        self.loops.append(asyncio.get_running_loop())
+        if self.failures:
+            raise self.failures.pop(0)
+        return CacheAnswer(hit=True)
 
     async def slots(self) -> int:
         self.loops.append(asyncio.get_running_loop())
@@ -69,3 +75,12 @@ async def test_slots_are_asked_for_in_the_workers_loop_until_there_is_an_answer(
     services = services_of(state, [])
     assert await asyncio.to_thread(lambda: asyncio.run(services.slots())) == 5
     assert state.loops == [asyncio.get_running_loop()] * 2
+
+
+async def test_a_remembered_result_is_asked_for_in_the_workers_loop_until_there_is_an_answer() -> None:
+    state, noted = State(OSError("away")), list[tuple[int, int]]()
+    services, claim = services_of(state, noted), bodies.claim_of(bodies.nothing)
+    key = CacheKey("d", "a.b", "i")
+    assert (await asyncio.to_thread(lambda: asyncio.run(services.recall(claim, key)))).hit
+    assert state.loops == [asyncio.get_running_loop()] * 2
+    assert noted == [(claim.task_id, claim.epoch)], "a hit may give it tables"

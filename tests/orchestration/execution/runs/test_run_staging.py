@@ -140,7 +140,7 @@ async def made_by_id(made: Job) -> None:
 async def test_a_body_cannot_wait_for_what_it_makes(local: Path) -> None:
     ended = await ran(flows.awaits_its_child())
     assert ended.status == "failed"
-    assert "begins when that has completed" in (ended.error or "")
+    assert "begins when that task has completed" in (ended.error or "")
     assert names(ended) == ["awaits_its_child"]
 
 

@@ -8,10 +8,12 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
+import aaiclick
 from aaiclick.config import reset_settings
 from aaiclick.orchestration import Group, Task, as_task
 from aaiclick.orchestration.execution.runs import runner
@@ -22,6 +24,11 @@ from tests.orchestration import sample_flows as flows
 from tests.support.front_door import local
 
 __all__ = ["local"]
+
+OURS = str(Path(aaiclick.__file__).parent)
+
+CALLS_MAX = 65
+"""The most calls of our own functions for a run whose body does nothing."""
 
 WHERE = contextvars.ContextVar("where", default="nowhere")
 
@@ -182,7 +189,7 @@ async def test_a_result_that_cannot_travel_fails_for_good(kind: str) -> None:
 async def test_a_generator_is_no_result(factory: Callable[[], Task]) -> None:
     failure = failure_in(await run_claim(claim_of(factory())))
     assert failure.permanent
-    assert "Pass a list of what it yields" in failure.error
+    assert "Pass a list of its items" in failure.error
 
 
 @pytest.mark.parametrize(
@@ -191,7 +198,7 @@ async def test_a_generator_is_no_result(factory: Callable[[], Task]) -> None:
         ("no_such_module_at_all.f", "there is no module"),
         ("tests.orchestration.sample_flows.no_such", "has no no_such"),
         ("os.system", "built into Python"),
-        ("__main__.f", "another module in every process"),
+        ("__main__.f", "a different module in every process"),
         ("tests.orchestration.sample_flows.add", "missing: 'a', 'b'"),
     ],
 )
@@ -227,3 +234,21 @@ async def test_a_module_that_breaks_when_it_is_imported_fails_only_its_task(
     failure = failure_in(await run_claim(claim_of(Task("breaks_at_import.f"))))
     assert failure.permanent
     assert "breaks_at_import" not in sys.modules
+
+
+async def test_a_run_without_objects_calls_few_functions() -> None:
+    """Each run pays for them. Whoever adds a layer sees it here, and decides."""
+    claim = claim_of(Task("benchmarks.bodies.nothing", {"x": 1}))
+    await run_claim(claim)
+    called: list[str] = []
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(OURS):
+            called.append(frame.f_code.co_qualname)
+
+    sys.setprofile(note)
+    try:
+        await run_claim(claim)
+    finally:
+        sys.setprofile(None)
+    assert len(called) <= CALLS_MAX, called

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aaiclick.orchestration.rules.graphs.wait_counts import Waits
+from aaiclick.orchestration.rules.triggers import NEVER, When
 
 
 def test_what_is_complete_is_not_waited_for() -> None:
@@ -36,6 +37,15 @@ def test_while_a_group_tells_its_tasks_their_own_word_counts() -> None:
     assert waits.is_gated(9, 13, was=True)
     assert not waits.is_gated(9, 13, was=False)
     assert not waits.is_gated(5, 13, was=True)
+
+
+def test_a_stored_doom_without_a_failed_input_names_the_node_itself() -> None:
+    waits = Waits(into={11: [(1, False)], 12: []}, complete={1})
+    waits.rules = dict.fromkeys((11, 12), When.ONE_COMPLETED)
+    for group in (11, 12):
+        waits.keep(group, NEVER, True)
+    waits.count_groups([(11, None), (12, None)])
+    assert waits.drowned == {11: 11, 12: 12}
 
 
 def test_doom_comes_by_an_edge_or_by_a_group_around() -> None:

@@ -51,6 +51,8 @@ def test_a_module_that_raises_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(NotLoaded):
         find_class("breaks_at_import:X", importing=False)
-    with pytest.raises(Unreadable, match="importing breaks_at_import, where its type is, raised ZeroDivisionError"):
+    with pytest.raises(
+        Unreadable, match="importing breaks_at_import, which defines its type, raised ZeroDivisionError"
+    ):
         find_class("breaks_at_import:X")
     assert "breaks_at_import" not in sys.modules

@@ -169,7 +169,7 @@ async def test_batches_that_are_not_committed_hold_up_neither_claims_nor_complet
     before = await stage.claim(1)
     options: dict[str, Any] = {"reserved_for": 0, "after": None, "started": {before[0].job_id}}
     mine, theirs = await more_workers(stage, 2)
-    async with asyncio.timeout(10), stage.transaction() as one, stage.transaction() as two:
+    async with asyncio.timeout(60), stage.transaction() as one, stage.transaction() as two:
         first = await claim_tasks(one, worker_id=mine, limit=3, **options)
         second = await claim_tasks(two, worker_id=theirs, limit=5, **options)
         assert (await take_reports(two, stage.worker, [done(before[0])], lambda: 1.0)).accepted

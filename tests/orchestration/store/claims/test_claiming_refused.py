@@ -53,10 +53,10 @@ async def test_a_session_that_is_renewed_in_time_or_told_to_drain_may_claim(band
 async def test_no_claim_waits_for_a_beat_and_no_beat_for_a_claim(band: Orchestra) -> None:
     """The worker's row is looked at without a lock."""
     await band.submit(make("a"), make("b"))
-    async with asyncio.timeout(10), band.transaction() as beating:
+    async with asyncio.timeout(60), band.transaction() as beating:
         assert (await renew_session(beating, band.worker, 30)).alive
         assert len(await band.claim(1)) == 1
-    async with asyncio.timeout(10), band.transaction() as claiming:
+    async with asyncio.timeout(60), band.transaction() as claiming:
         assert len(await claim_tasks(claiming, worker_id=band.worker, **OPTIONS)) == 1
         assert (await band.coordinator.beat(band.worker)).alive
 
@@ -65,7 +65,7 @@ async def test_no_claim_waits_for_a_beat_and_no_beat_for_a_claim(band: Orchestra
 async def test_a_sweep_under_way_does_not_hold_up_a_claim(band: Orchestra) -> None:
     """The claim looks at what is committed: the session is alive. The next sweep finds what it took."""
     await band.submit(make("a"))
-    async with asyncio.timeout(10), band.transaction() as sweeping:
+    async with asyncio.timeout(60), band.transaction() as sweeping:
         await stop_worker(sweeping, band.worker)
         assert len(await band.claim()) == 1
     with pytest.raises(SessionOver):

@@ -241,7 +241,7 @@ async def test_two_sweeps_at_once_bring_a_run_back_once(band: Orchestra) -> None
 
 @SERVERS
 async def test_a_beat_under_way_saves_the_session_from_the_sweep(band: Orchestra) -> None:
-    """The sweep waits for the worker's row and asks again whether its time is up."""
+    """The sweep waits for the worker's row and asks again whether its session has expired."""
     import asyncio
 
     from aaiclick.orchestration.store.workers import renew_session

@@ -3,11 +3,14 @@
 import asyncio
 
 import pytest
+from sqlalchemy import select
 
 from aaiclick.errors import AlreadyStarted, CircularDependencyError, Conflict, JobEnded
 from aaiclick.orchestration.store.claims.reports import take_reports
 from aaiclick.orchestration.store.graphs.extensions import extend_job
 from aaiclick.orchestration.store.moves.early_endings import cancel_job
+from aaiclick.orchestration.store.tables import jobs
+from aaiclick.orchestration.store.transitions import lock_tasks
 from tests.support.band import SERVERS, band, filled, member
 from tests.support.orchestra import Orchestra, done, extension, make
 
@@ -95,6 +98,25 @@ async def test_an_edge_to_a_task_that_is_claimed_at_the_same_time_has_one_winner
         await band.complete(*claims)
         await band.drain()
         assert await band.violations() == []
+
+
+@SERVERS
+async def test_what_a_new_edge_dooms_is_locked_before_the_job(band: Orchestra) -> None:
+    """Reports lock tasks first and the job last: the other way around, the two would wait for each other."""
+    first, other, hold, second, third = (make(name) for name in ("first", "other", "hold", "second", "third"))
+    hold >> second >> third
+    job = await band.submit(first, other, third)
+    await band.fail((await band.claim_named())["first"])
+    first >> second
+    async with band.transaction() as session:
+        await lock_tasks(session, [third.id])
+        applying = asyncio.create_task(band.coordinator.submit(extension(job, second)))
+        await band.until_waiting()
+        locked = select(jobs.c.id).where(jobs.c.id == job.id).with_for_update(nowait=True, key_share=True)
+        assert await session.scalar(locked) == job.id
+    await applying
+    assert (await band.statuses(job))["third"] == "upstream_failed"
+    assert await band.violations() == []
 
 
 @SERVERS

@@ -51,4 +51,4 @@ def test_who_comes_too_late_is_told_for_what() -> None:
     a, b = make("a"), make("b")
     error = too_late(Submission(1, edges=[Edge(a, b)]), {b.id: "task 'b'"}, b.id, "running")
     assert "task 'b' cannot wait for task 'a': it is running already" in str(error)
-    assert "what a group around it is to wait for" in str(too_late(Submission(1), {}, b.id, "running"))
+    assert "what an enclosing group is to wait for" in str(too_late(Submission(1), {}, b.id, "running"))

@@ -24,6 +24,7 @@ LATER = {
     "tasks": {
         *("result", "error", "log_path", "worker_id", "epoch", "attempt", "crash_count", "lost_count"),
         *("run_after", "claimed_at", "started_at", "completed_at", "generation", "cause_id"),
+        *("idempotency_key", "cache_outcome", "cached_from_id"),
     },
     "groups": {"failed_count"},
     "dependencies": set(),

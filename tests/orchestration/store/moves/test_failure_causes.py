@@ -162,5 +162,5 @@ async def test_a_long_error_is_cut_and_only_its_first_line_told(band: Orchestra)
     assert said.endswith("x…")
     assert len(said) < 600
     assert await band.database.read(lambda session: explain(session, [1])) == {
-        1: "what it waits for (1) will never be complete"
+        1: "what it waits for (1) will never complete"
     }

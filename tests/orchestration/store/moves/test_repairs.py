@@ -113,7 +113,7 @@ NAMED = {
             update(jobs).values(open_tasks=jobs.c.open_tasks + 1),
             delete(events).where(events.c.move == "doom"),
         ],
-        "waits for what has failed, and had not been told",
+        "waits for something that has failed, and had not been told",
     ),
 }
 

@@ -64,9 +64,9 @@ async def test_a_group_waits_again_when_the_input_that_it_had_is_made_anew(band:
     child = make("child", critical=False)
     child >> stored_node("group", group.id)
     await band.report(grown(claim, child))
-    band.coordinator._claiming.fronts.clear()  # the exact order, also where a claim was slow
+    band.coordinator.claiming.fronts.clear()  # the exact order, also where a claim was slow
     await band.fail(*(await band.claim(1)))
-    band.coordinator._claiming.fronts.clear()
+    band.coordinator.claiming.fronts.clear()
     await band.complete(*(await band.claim(1)))
     assert (await band.statuses(job))["inside"] == "completed"
     await band.coordinator.clear(claim.task_id)

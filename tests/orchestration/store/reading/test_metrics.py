@@ -30,8 +30,8 @@ NOTHING = {
     "tasks_completed_total": 0,
     "tasks_failed_total": 0,
     "task_late_reports_total": 0,
-    "expectations_warned_total": 0,
-    "expectations_failed_total": 0,
+    **dict.fromkeys(("task_cache_hits_total", "task_cache_misses_total"), 0),
+    **dict.fromkeys(("expectations_warned_total", "expectations_failed_total"), 0),
 }
 
 

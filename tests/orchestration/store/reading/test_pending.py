@@ -10,8 +10,11 @@ from sqlalchemy import event, insert, update
 
 from aaiclick.orchestration.models import Group, WorkerStatus
 from aaiclick.orchestration.models.node import Node
+from aaiclick.orchestration.models.node_info import NodeDescription
+from aaiclick.orchestration.rules.nodes import NodeState
 from aaiclick.orchestration.rules.pending import Facts, Fleet, Reason, judge
 from aaiclick.orchestration.store.moves import ripples
+from aaiclick.orchestration.store.nodes.states import set_state
 from aaiclick.orchestration.store.reading import pending
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, ready, tasks, workers
@@ -229,6 +232,27 @@ async def test_who_runs_a_job_test_takes_nothing_of_others(band: Orchestra) -> N
     await change(band, update(workers).values(concurrency=0))
     found = await facts_of(band, task)
     assert (found.fleet, judge(found).reason) == (Fleet(), Reason.NO_WORKER)
+
+
+async def test_of_each_node_it_is_told_what_it_lacks(band: Orchestra) -> None:
+    one = make("f", placement={"where": "gpu == nvidia"})
+    other = make("f", placement={"where": "gpu == nvidia"})
+    await band.submit(one, other)
+    found = await facts_of(band, other)
+    assert (found.nodes, judge(found).reason) == ([], Reason.PLACEMENT)
+    for name, gpu in (("a", None), ("b", "nvidia")):
+        node = NodeDescription(name, capabilities={"gpu": gpu})
+        band.worker = (await band.coordinator.register(hostname="there", pid=2, node=node)).id
+    told = {node.name: [*node.missing] for node in (await facts_of(band, other)).nodes}
+    assert told == {"a": ["gpu is none, needed is gpu == nvidia"], "b": []}
+    (claim,) = await band.claim(lanes=None)
+    left = other if claim.task_id == one.id else one
+    found = await facts_of(band, left)
+    assert judge(found).reason is Reason.LIMITED
+    assert [node.name for node in found.nodes if node.is_full] == ["b"]
+    await band.database.transact(lambda session: set_state(session, "b", NodeState.CORDONED))
+    found = await facts_of(band, left)
+    assert (judge(found).reason, found.fleet.draining) == (Reason.PLACEMENT, 1)
 
 
 # ---------------------------------------------------------------- its cost

@@ -10,9 +10,11 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from aaiclick.orchestration.models import WorkerStatus
+from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome
 from aaiclick.orchestration.store.claims.recoveries import abandoned_jobs
 from aaiclick.orchestration.store.definitions.access_tables import audit
+from aaiclick.orchestration.store.definitions.fleet_tables import nodes
 from aaiclick.orchestration.store.retention import ages
 from aaiclick.orchestration.store.schedules.firing import fire_entry, note_fire
 from aaiclick.orchestration.store.tables import backfills, fires, jobs, registered_jobs, workers
@@ -145,6 +147,22 @@ async def test_a_worker_stays_while_something_is_to_be_taken_from_it(band: Orche
     await band.complete(claim)
     await band.coordinator.cancel(kept.id)
     assert await prune(band, ages.prune_workers) == 2
+
+
+async def test_nodes_go_once_no_worker_is_left_unless_their_state_would_be_forgotten(band: Orchestra) -> None:
+    for name, state in (("open", "open"), ("closed", "cordoned"), ("alive", "open"), ("new", "open")):
+        worker = await band.coordinator.register(hostname="there", pid=2, node=NodeDescription(name))
+        old = (
+            update(nodes).where(nodes.c.name == name, nodes.c.name != "new").values(described_at=LONG_AGO, state=state)
+        )
+        stopped = {"last_heartbeat": LONG_AGO, "expires_at": LONG_AGO, "status": WorkerStatus.STOPPED}
+        await change(band, old)
+        if name != "alive":
+            await change(band, update(workers).where(workers.c.id == worker.id).values(stopped))
+    assert await count(band, ages.count_nodes) == await prune(band, ages.prune_nodes) == 0  # workers are left
+    assert await prune(band, ages.prune_workers) == 3
+    assert await count(band, ages.count_nodes) == await prune(band, ages.prune_nodes) == 1
+    assert sorted([row.name for row in await band.rows(select(nodes.c.name))]) == ["alive", "closed", "new"]
 
 
 @SERVERS

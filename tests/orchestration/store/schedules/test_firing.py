@@ -7,16 +7,20 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from aaiclick.orchestration.coordinator.registered_jobs import upsert_registered_job
 from aaiclick.orchestration.models import RegisteredJob
 from aaiclick.orchestration.registered_jobs import scheduled_run
+from aaiclick.orchestration.rules.placement import needs_of
 from aaiclick.orchestration.rules.schedules import FireOutcome
+from aaiclick.orchestration.store.definitions.fleet_tables import lanes
 from aaiclick.orchestration.store.schedules import firing as schedules
 from aaiclick.orchestration.store.schedules import registered_jobs
 from aaiclick.orchestration.store.schedules.firing import Fired
 from aaiclick.orchestration.store.session import Session
+from aaiclick.orchestration.store.tables import jobs, tasks
 from tests.support.band import SERVERS, band
 from tests.support.catalogue import come, count_jobs, days_ago, entry_of, fires_of, register
 from tests.support.orchestra import LONG_AGO, Orchestra
@@ -230,3 +234,15 @@ async def test_two_who_run_what_waits_run_it_once(band: Orchestra) -> None:
         await band.until_waiting()
     assert not await second
     assert await count_jobs(band) == 2
+
+
+async def test_a_run_stands_in_the_lanes_of_what_its_entry_says(band: Orchestra) -> None:
+    """They were made when it was registered: a fire that holds locks makes none."""
+    entry = await register(band, placement=needs_of({"where": "gpu == nvidia"}))
+    made = await band.rows(select(lanes.c.id))
+    await come(band, await days_ago(band, 0))
+    assert await fire(band, entry) is not None
+    assert await band.rows(select(lanes.c.id)) == made
+    (job,), (task,) = await band.rows(select(jobs.c.lane)), await band.rows(select(tasks.c.lane))
+    assert {job.lane, task.lane} == {row.id for row in made}
+    assert job.lane != task.lane  # where runs are counted, each function has a lane of its own

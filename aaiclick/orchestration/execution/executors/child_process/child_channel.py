@@ -11,7 +11,14 @@ from contextlib import contextmanager
 from types import FrameType
 
 from aaiclick.orchestration.execution.executors.child_process.child_watchdog import ChildWatchdog
-from aaiclick.orchestration.execution.executors.questions import Answer, Question, SlotsWanted, TablesWanted
+from aaiclick.orchestration.execution.executors.questions import (
+    Answer,
+    CallbackWanted,
+    Question,
+    ResultWanted,
+    SlotsWanted,
+    TablesWanted,
+)
 from aaiclick.orchestration.execution.executors.wire import (
     CHUNK_BYTES,
     Inbox,
@@ -26,6 +33,10 @@ from aaiclick.orchestration.execution.runs.pipeline import Stopped
 
 LISTEN_MS = 20
 """How often a thread that waits for an answer checks whether another thread has received it, in milliseconds."""
+
+
+_FROM_DATABASE = TablesWanted | SlotsWanted | CallbackWanted | ResultWanted
+"""Questions whose answers the worker gets from the database."""
 
 
 class ChildChannel:
@@ -87,7 +98,7 @@ class ChildChannel:
         """Send a question and return the worker's answer. Any thread may call this.
 
         Raises ConnectionError if the worker or the run is gone, or if the run is asked to stop while it waits for
-        tables or slots: the worker asks the database for these, which may be unavailable.
+        tables, slots, a callback or a result: the worker asks the database for these, which may be unavailable.
         """
         if os.getpid() != self._pid:
             raise ConnectionError("a process that a body forked cannot ask the worker")
@@ -102,10 +113,10 @@ class ChildChannel:
             with self._lock:
                 if question.serial in self._answers:
                     return self._answers.pop(question.serial)
-            if self._stop_asked and isinstance(question, TablesWanted | SlotsWanted):
+            if self._stop_asked and isinstance(question, _FROM_DATABASE):
                 break
             poller.poll(LISTEN_MS)
-        raise ConnectionError("the worker is gone" if self._gone else "the run is to end")
+        raise ConnectionError("the worker is gone" if self._gone else "the run was asked to end")
 
     def say(self, message: Message) -> None:
         """Send a message, uninterrupted by other threads and signals."""

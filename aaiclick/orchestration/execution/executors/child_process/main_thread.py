@@ -30,7 +30,7 @@ def step(work: Coroutine[Any, Any, T]) -> T:
         work.send(None)
     except StopIteration as ended:
         return ended.value  # type: ignore[no-any-return]
-    raise AssertionError("it waits for a loop that does not run")
+    raise AssertionError("it waits for an event loop that is not running")
 
 
 class MainThread:

@@ -12,17 +12,21 @@ from aaiclick.errors import ClaimLost
 from aaiclick.ids import borrow_ids
 from aaiclick.orchestration.execution.executors.questions import (
     Answer,
+    CallbackFound,
+    CallbackWanted,
     EngineWanted,
     Ids,
     IdsWanted,
     Question,
+    ResultFound,
+    ResultWanted,
     SecretsFound,
     Slots,
     SlotsWanted,
     TablesHeld,
     TablesWanted,
 )
-from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.models import CacheAnswer, CacheKey, Claim
 from aaiclick.telemetry import masks
 
 
@@ -73,11 +77,27 @@ class RunRequests:
             raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="hold on tables")
         return answer.installation
 
+    async def recall(self, claim: Claim, key: CacheKey) -> CacheAnswer:
+        """Ask for the result that is remembered under this key."""
+        answer = await self._ask(ResultWanted(next(self._serials), key))
+        assert isinstance(answer, ResultFound)
+        if answer.refusal:
+            raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="question for a remembered result")
+        return answer.answer
+
     async def slots(self) -> int:
         """Return how many bodies all live workers together can run at a time."""
         answer = await self._ask(SlotsWanted(next(self._serials)))
         assert isinstance(answer, Slots)
         return answer.count
+
+    async def callback(self, claim: Claim, digest: str) -> str | None:
+        """Accept callbacks with the token of this digest, if it is not empty; return what has been called back."""
+        answer = await self._ask(CallbackWanted(next(self._serials), digest))
+        assert isinstance(answer, CallbackFound)
+        if answer.refusal:
+            raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="callback")
+        return answer.body
 
     async def _ask(self, question: Question) -> Answer:
         return await asyncio.to_thread(self._line.ask, question) if self.loop_goes_on else self._line.ask(question)

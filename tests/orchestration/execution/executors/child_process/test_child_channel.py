@@ -71,7 +71,7 @@ def test_an_answer_is_heard_and_a_stop_before_it_remembered(worker: socket.socke
 def test_what_takes_a_while_is_not_waited_for_once_the_run_is_to_end(worker: socket.socket, line: ChildChannel) -> None:
     begin(line)
     worker.sendall(packed(StopMessage()))
-    with pytest.raises(ConnectionError, match="the run is to end"):
+    with pytest.raises(ConnectionError, match="the run was asked to end"):
         line.ask(SlotsWanted(1))
 
 

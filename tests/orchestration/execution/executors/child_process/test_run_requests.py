@@ -12,7 +12,8 @@ import pytest
 from aaiclick.errors import ClaimLost
 from aaiclick.ids import new_id
 from aaiclick.orchestration.execution.executors.process import ProcessExecutor
-from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.models import CacheAnswer, CacheKey, Claim
+from tests.orchestration import cached_flows
 from tests.support import asking
 from tests.support.bodies import claim_of, failure_in, result_in, until
 from tests.support.executors import child_of, run
@@ -85,8 +86,18 @@ class Services:
                 self.given_up += 1
         return "ours"
 
+    async def recall(self, claim: Claim, key: CacheKey) -> CacheAnswer:
+        if self.refuses:
+            raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="question")
+        return CacheAnswer(hit=True, result_json=f'{{"object_type": "pyobj", "value": "{key.entrypoint}"}}')
+
     async def slots(self) -> int:
         return 5
+
+    async def callback(self, claim: Claim, digest: str) -> str | None:
+        if self.refuses:
+            raise ClaimLost(task_id=claim.task_id, epoch=claim.epoch, move="callback")
+        return f"called back for {digest}"
 
 
 async def test_a_body_learns_through_its_worker_how_many_slots_there_are(executor: ProcessExecutor) -> None:
@@ -103,11 +114,29 @@ async def test_a_body_holds_tables_through_its_worker(executor: ProcessExecutor)
     assert services.held == [(claim.task_id, ["t2_1_1"])]
 
 
+async def test_a_remembered_result_takes_the_place_of_the_body(executor: ProcessExecutor) -> None:
+    executor.services = services = Services()
+    claim = claim_of(cached_flows.double, x=4)
+    assert result_in(await run(executor, claim)) == "tests.orchestration.cached_flows.double"
+    services.refuses = True
+    failure = failure_in(await run(executor, claim_of(cached_flows.double, x=4)))
+    assert failure.error.startswith("ClaimLost: This worker no longer holds task")
+    executor.services = None
+    assert result_in(await run(executor, claim_of(cached_flows.double, x=4))) == 8
+
+
 async def test_a_body_whose_run_is_lost_is_refused(executor: ProcessExecutor) -> None:
     executor.services = services = Services()
     services.refuses = True
     failure = failure_in(await run(executor, claim_of(asking.holds)))
     assert failure.error.startswith("ClaimLost: This worker no longer holds task")
+
+
+async def test_a_body_asks_for_its_callback_through_its_worker(executor: ProcessExecutor) -> None:
+    executor.services = services = Services()
+    assert result_in(await run(executor, claim_of(asking.asks_for_a_callback))) == "called back for d"
+    services.refuses = True
+    assert "ClaimLost" in failure_in(await run(executor, claim_of(asking.asks_for_a_callback))).error
 
 
 async def test_a_body_may_do_other_things_while_it_waits_for_an_answer(executor: ProcessExecutor) -> None:

@@ -1,4 +1,4 @@
-"""Finding and removing old log files of runs. A missing file is no error, and links are not followed."""
+"""Finding and removing log files of a directory. A missing file is no error, and links are not followed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,9 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
+from aaiclick.orchestration.log_stores.contract import AT_ONCE, Gone
 from aaiclick.orchestration.rules.naming.log_names import log_name, task_of_log
-
-AT_ONCE = 500
-
-
-class Gone(NamedTuple):
-    """How many files were removed, and the last error of one that was not."""
-
-    files: int
-    trouble: OSError | None = None
 
 
 def remove_logs(directory: Path, task_ids: Iterable[int], runs: Iterable[tuple[int, int]]) -> Gone:

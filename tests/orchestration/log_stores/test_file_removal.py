@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from aaiclick.orchestration.control.log_removal import logs_of, old_logs, remove, remove_logs
+from aaiclick.orchestration.log_stores.file_removal import logs_of, old_logs, remove, remove_logs
 
 
 def test_the_logs_of_some_runs_go_and_no_others(tmp_path: Path) -> None:

@@ -1,0 +1,169 @@
+"""One connection to a server: HTTP/1.1 with keep-alive, one call at a time.
+
+It understands what the servers and proxies of this protocol answer: bodies with a length, or in chunks. It follows no
+redirections and stores no cookies. Decision 0081 says why there is no library.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from aaiclick.errors import ConfigError
+
+if TYPE_CHECKING:
+    import ssl
+
+HEAD_BYTES_MAX = 65_536
+BODY_BYTES_MAX = 256 * 2**20
+CONNECT_S_MAX = 5.0
+
+_STATUS = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: .*)?")
+
+
+class Lost(ConnectionError):
+    """The connection ended, or what arrived was no answer: whether the call was carried out is not known."""
+
+
+class NoConnection(ConnectionError):
+    """There is no connection: the call was not sent."""
+
+
+@dataclass(slots=True, frozen=True)
+class Address:
+    """Where a server is."""
+
+    url: str
+    host: str
+    port: int
+    secure: bool
+    path: str
+
+    @classmethod
+    def of(cls, url: str) -> Address:
+        """Read `http://host:port` or `https://host:port/path`; raise ConfigError if it is neither."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            parts, port = urlsplit(""), None
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username is not None:
+            hint = "Such as https://coordinator.example.com:8765"
+            raise ConfigError(setting="AAICLICK_COORDINATOR_URL", value=url[:200], rule="no address", hint=hint)
+        secure = parts.scheme == "https"
+        return cls(url, parts.hostname, port or (443 if secure else 80), secure, parts.path.rstrip("/"))
+
+    @property
+    def named(self) -> str:
+        """The Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
+
+
+class Answer(NamedTuple):
+    """What a server answered."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Connection:
+    """An open connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self.reusable = True
+        """Whether another call can be made on it."""
+
+    @classmethod
+    async def open(cls, address: Address, secured: ssl.SSLContext | None) -> Connection:
+        """Connect; raise NoConnection if that fails or takes longer than CONNECT_S_MAX."""
+        try:
+            async with asyncio.timeout(CONNECT_S_MAX):
+                reader, writer = await asyncio.open_connection(
+                    address.host, address.port, ssl=secured, limit=HEAD_BYTES_MAX
+                )
+        except TimeoutError:
+            raise NoConnection(f"no answer in {CONNECT_S_MAX:g} s") from None
+        except OSError as error:  # also what TLS refuses
+            raise NoConnection(error.strerror or str(error)) from error
+        return cls(reader, writer)
+
+    def is_open(self) -> bool:
+        """Whether it looks open: nothing has arrived that nobody asked for, such as its end."""
+        return self.reusable and not self._reader.at_eof() and not self._writer.is_closing()
+
+    async def send(self, method: str, target: str, headers: bytes, body: bytes) -> Answer:
+        """Send a call and return its answer; raise Lost if the connection ends before that is complete."""
+        self.reusable = False
+        line = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
+        head = b"%s%scontent-length: %d\r\n\r\n" % (line, headers, len(body))
+        try:
+            self._writer.write(head + body)
+            await self._writer.drain()
+            return await self._answer()
+        except (OSError, EOFError, asyncio.LimitOverrunError, ValueError) as error:
+            raise Lost(str(error) or type(error).__name__) from error
+        finally:
+            if not self.reusable:  # also if the caller gave up: the answer would be taken for that of the next call
+                self.close()
+
+    async def _answer(self) -> Answer:
+        status, version, headers = 100, b"1", dict[str, str]()
+        while status < 200:
+            first, *lines = (await self._reader.readuntil(b"\r\n\r\n"))[:-4].split(b"\r\n")
+            found = _STATUS.fullmatch(first)
+            if found is None:
+                raise ValueError("what answers does not speak HTTP/1.1")
+            version, status, headers = found[1], int(found[2]), _headers(lines)
+        body = await self._body(status, headers)
+        keeps = version == b"1" and headers.get("connection", "").lower() != "close"
+        self.reusable = keeps and ("content-length" in headers or "transfer-encoding" in headers or status == 204)
+        return Answer(status, headers, body)
+
+    async def _body(self, status: int, headers: dict[str, str]) -> bytes:
+        if status in (204, 304):
+            return b""
+        if headers.get("transfer-encoding", "").lower() == "chunked":
+            return await self._chunks()
+        if "content-length" in headers:
+            return await self._reader.readexactly(_size(headers["content-length"], 10))
+        return await self._reader.read(BODY_BYTES_MAX)
+
+    async def _chunks(self) -> bytes:
+        parts: list[bytes] = []
+        total = 0
+        while size := _size((await self._reader.readuntil(b"\r\n")).split(b";")[0].decode("ascii").strip(), 16):
+            total += size
+            _size(str(total), 10)
+            parts.append(await self._reader.readexactly(size))
+            await self._reader.readexactly(2)
+        while await self._reader.readuntil(b"\r\n") != b"\r\n":  # trailers
+            pass
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Close at once."""
+        self.reusable = False
+        self._writer.transport.abort()
+
+
+def _headers(lines: list[bytes]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.decode("latin-1").partition(":")
+        if not colon:
+            raise ValueError("a header without a colon")
+        found[name.lower()] = value.strip()
+    return found
+
+
+def _size(text: str, base: int) -> int:
+    size = int(text, base)
+    if not 0 <= size <= BODY_BYTES_MAX:
+        raise ValueError(f"an answer of {text} bytes")
+    return size

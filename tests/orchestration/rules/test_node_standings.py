@@ -1,0 +1,51 @@
+"""What keeps nodes from running a task."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from aaiclick.orchestration.models.node_info import NodeInfo
+from aaiclick.orchestration.rules.node_standings import NodeStanding, standings, told
+from aaiclick.orchestration.rules.nodes import NodeState, NodeStatus
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+NEEDS = {"where": [["gpu", "==", "nvidia"]], "max_parallel": 2, "entrypoint": "m.f"}
+
+
+def node(number: int, state: str = "open", status: str = "healthy", **has: Any) -> NodeInfo:
+    name, stands = f"n{number}", (NodeState(state), NodeStatus(status))
+    return NodeInfo(number, name, None, stands[0], has, ["python"], NOW, NOW, stands[1])
+
+
+def test_each_node_has_its_reasons() -> None:
+    there = [
+        node(1, gpu="nvidia"),
+        node(2),
+        node(3, "cordoned", gpu="nvidia"),
+        node(4, "draining", gpu="nvidia"),
+        node(5, "open", "dead", gpu="nvidia"),
+        node(6, gpu="nvidia"),
+        node(7, gpu="amd"),
+    ]
+    found = standings(NEEDS, there, {6: 2, 7: 2, 1: 1})
+    assert [(each.name, [*each.missing], each.is_full) for each in found] == [
+        ("n1", [], False),
+        ("n2", ["gpu is unknown, needed is gpu == nvidia"], False),
+        ("n3", ["it is cordoned"], False),
+        ("n4", ["it is being drained"], False),
+        ("n5", ["it has no live worker"], False),
+        ("n6", ["it runs 2 tasks of this function, allowed are 2"], True),
+        (
+            "n7",
+            ["gpu is amd, needed is gpu == nvidia", "it runs 2 tasks of this function, allowed are 2"],
+            False,
+        ),
+    ]
+
+
+def test_a_line_names_a_few() -> None:
+    many = [NodeStanding(f"n{number}", "healthy", "open", ["no", "way"]) for number in range(7)]
+    assert told(many[:1]) == "n0 (no; way)"
+    assert told(many).endswith("n4 (no; way), and 2 more")
+    assert told([]) == "no node is registered"
