@@ -17,6 +17,7 @@ from aaiclick.config_values import (
     PreservationMode,
     read_absolute,
     read_addresses,
+    read_amounts,
     read_host,
     read_hosts,
     read_identifiers,
@@ -100,6 +101,7 @@ class Settings:
     nan_to_null: bool
     entrypoint_prefixes: tuple[str, ...]
     executors: tuple[str, ...]
+    resources: tuple[tuple[str, float], ...]
     rest_allow: tuple[str, ...]
     server_url: str
     server_hosts: tuple[str, ...]
@@ -261,6 +263,7 @@ def _settings(reader: _Reader) -> Settings:
         nan_to_null=bool(reader.whole("AAICLICK_NAN_TO_NULL")),
         entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", read_prefixes) or (),
         executors=reader.take("AAICLICK_EXECUTORS", read_identifiers) or (),
+        resources=reader.take("AAICLICK_RESOURCES", read_amounts) or (),
         rest_allow=reader.take("AAICLICK_REST_ALLOW", read_addresses) or (),
         server_url=reader.take("AAICLICK_SERVER_URL", read_web_address) or "",
         server_hosts=reader.take("AAICLICK_SERVER_HOSTS", read_hosts) or (),

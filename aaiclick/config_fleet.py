@@ -58,6 +58,13 @@ FLEET: tuple[Setting, ...] = (
         "names such as python, shell and rest, separated by commas",
     ),
     Setting(
+        "AAICLICK_RESOURCES",
+        "resources",
+        "processors, memory and GPUs, as far as they are found",
+        "What the machine of a worker can grant to tasks, in addition to what is found or instead of it.",
+        "amounts by name, such as gpu=2,gpu_memory_mb=24000,licence:abaqus=1",
+    ),
+    Setting(
         "AAICLICK_REST_ALLOW",
         "rest_allow",
         "none",

@@ -87,6 +87,17 @@ def read_identifiers(setting: Setting, text: str) -> tuple[str, ...]:
     return names
 
 
+def read_amounts(setting: Setting, text: str) -> tuple[tuple[str, float], ...]:
+    """Return amounts by name."""
+    pairs = [
+        re.fullmatch(r"([A-Za-z0-9_.:@+-]{1,200}) *= *([0-9]{1,12}(?:\.[0-9]{1,3})?)", pair) for pair in listed(text)
+    ]
+    found = [(pair[1], float(pair[2])) for pair in pairs if pair is not None]
+    if not found or len(found) < len(pairs) or len({name for name, _ in found}) < len(found):
+        raise refused(setting, text, f"it must be {setting.rule}")
+    return tuple(found)
+
+
 def read_addresses(setting: Setting, text: str) -> tuple[str, ...]:
     """Return hosts and networks, in lower case."""
     import ipaddress  # rarely needed

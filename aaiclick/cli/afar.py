@@ -34,7 +34,7 @@ FROM_AFAR = frozenset(
         *(f"worker {verb}" for verb in ("list", "get", "drain", "stop")),
         *(f"registered-job {verb}" for verb in ("list", "get", "fires", "backfill", "backfills")),
         *(f"node {verb}" for verb in ("list", "get", "cordon", "uncordon", "drain", "remove")),
-        *("cache list", "cache clear"),
+        *("cache list", "cache clear", "resource list", "resource set", "resource remove"),
         *("registered-job get-backfill", "registered-job cancel-backfill"),
     }
 )

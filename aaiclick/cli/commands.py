@@ -96,6 +96,7 @@ NOUNS = {
     "cache": Noun(Place("admin.cache", "app"), "List and remove cached results of tasks."),
     "local": Noun(Place("local", "app"), "A whole fleet on this machine."),
     "node": Noun(Place("admin.node", "app"), "List, close, empty and remove the machines that run tasks."),
+    "resource": Noun(Place("admin.resource", "app"), "Capacities that tasks need, and who holds what of them."),
     "worker": Noun(Place("admin.worker", "app"), "Start, drain, stop and list workers."),
     "background": Noun(Place("admin.worker", "background"), "The control loop, without a worker."),
     "data": Noun(Place("admin.data", "app"), "Look at Objects, and serve the embedded data engine."),

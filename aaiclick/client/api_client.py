@@ -121,6 +121,11 @@ class APIClient:
     drain_node = _blocking(Verbs.drain_node)
     remove_node = _blocking(Verbs.remove_node)
 
+    # resources
+    list_resources = _blocking(Verbs.list_resources)
+    set_resource = _blocking(Verbs.set_resource)
+    remove_resource = _blocking(Verbs.remove_resource)
+
     # workers and the server
     list_workers = _blocking(Verbs.list_workers)
     get_worker = _blocking(Verbs.get_worker)

@@ -14,11 +14,14 @@ from aaiclick.client.verbs.fleet import FleetVerbs
 from aaiclick.client.verbs.logs import LogVerbs
 from aaiclick.client.verbs.nodes import NodeVerbs
 from aaiclick.client.verbs.objects import ObjectVerbs
+from aaiclick.client.verbs.resources import ResourceVerbs
 from aaiclick.config import settings
 from aaiclick.errors import InputError
 
 
-class AsyncAPIClient(EventVerbs, LogVerbs, CatalogueVerbs, CacheVerbs, FleetVerbs, NodeVerbs, ObjectVerbs):
+class AsyncAPIClient(
+    EventVerbs, LogVerbs, CatalogueVerbs, CacheVerbs, FleetVerbs, NodeVerbs, ResourceVerbs, ObjectVerbs
+):
     """Asks a server; all methods are coroutines or asynchronous iterators."""
 
     def __init__(

@@ -14,7 +14,7 @@ from aaiclick.errors import CommandFailed, CommandFailedForGood, InputError, NoC
 from aaiclick.executors.making import executor_task
 from aaiclick.executors.outputs import Output, ResultOf, result_in, write_log
 from aaiclick.executors.process_groups import Command, run_command
-from aaiclick.orchestration.execution.runs.current import get_current_run
+from aaiclick.orchestration.execution.runs.current import get_current_run, granted_environment
 from aaiclick.orchestration.rules.options import TaskOptions
 from aaiclick.orchestration.rules.validation import shorten
 
@@ -147,7 +147,7 @@ def _environment(given: Mapping[str, object], *, inherit: bool) -> dict[str, str
         pass
     else:
         env |= {"TASK_ID": str(run.task_id), "JOB_ID": str(run.job_id), "TASK_ATTEMPT": str(run.attempt)}
-        env["IDEMPOTENCY_KEY"] = run.idempotency_key
+        env |= {"IDEMPOTENCY_KEY": run.idempotency_key, **granted_environment()}
     return env | {name: _text(value, f"env {name}") for name, value in given.items()}
 
 

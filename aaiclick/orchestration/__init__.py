@@ -76,6 +76,7 @@ _WHERE = {
         "worker_heartbeat",
     ),
     "nodes": ("cordon_node", "drain_node", "get_node", "list_nodes", "remove_node", "uncordon_node"),
+    "resources": ("list_resources", "remove_resource", "set_resource"),
     "context": ("Context", "get_current_context", "get_current_job_id", "orch_context"),
     "results.task_results": ("TaskResult",),
     "rules.failed": ("Failed",),
@@ -89,6 +90,7 @@ _WHERE = {
     "queries.pending": ("why_pending",),
     "rules.pending": ("Blocker", "Pending", "Reason"),
     "models.node_info": ("NodeDescription", "NodeInfo"),
+    "models.resource_info": ("ResourceHolder", "ResourceInfo"),
     "rules.placement": ("PlacementConstraints", "satisfies_placement"),
     "rules.nodes": ("NodeState", "NodeStatus"),
     "models": (

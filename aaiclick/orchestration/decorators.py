@@ -23,6 +23,7 @@ from aaiclick.orchestration.rules.cache_policies import CacheMode, CacheOption, 
 from aaiclick.orchestration.rules.naming.executor_names import PYTHON, check_executor
 from aaiclick.orchestration.rules.options import JobOptions, TaskOptions
 from aaiclick.orchestration.rules.placement import Placement, needs_of
+from aaiclick.orchestration.rules.resources import Resources
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.triggers import Trigger, When, check_when
 from aaiclick.orchestration.rules.type_variables import Given, P, R
@@ -59,6 +60,7 @@ class TaskFactory(Generic[P, Given]):
     stop_when_cut_off: bool = True
     when: Trigger = When.ALL_COMPLETED
     placement: Placement | None = None
+    resources: Resources | None = None
     executor: str = PYTHON
     """What runs the body. With another than `python`, the function says by what it returns what that is to do."""
     cache: CacheOption = None
@@ -70,7 +72,7 @@ class TaskFactory(Generic[P, Given]):
 
     def __post_init__(self) -> None:
         check_when(self.when)
-        needs_of(self.placement)
+        needs_of(self.placement, self.resources)
         object.__setattr__(self, "executor", check_executor(self.executor))
         check_keys(self.function, self.remembering)
 
@@ -104,6 +106,7 @@ class TaskFactory(Generic[P, Given]):
             stop_when_cut_off=self.stop_when_cut_off,
             when=self.when,
             placement=self.placement,
+            resources=self.resources,
             references=False,
             chosen=True,
             **self.chosen_keys,
@@ -167,12 +170,13 @@ class JobFactory(Generic[P, Given]):
     timeout_s: float | None = None
     fail_fast: bool = False
     placement: Placement | None = None
+    resources: Resources | None = None
     cache_mode: CacheMode | str = CacheMode.USE
 
     __aaiclick__ = "job"
 
     def __post_init__(self) -> None:
-        needs_of(self.placement)
+        needs_of(self.placement, self.resources)
 
     @functools.cached_property
     def entrypoint(self) -> str:
@@ -210,6 +214,7 @@ class JobFactory(Generic[P, Given]):
             cache_mode=self.cache_mode,
             reserved_for=reserved_for,
             placement=self.placement,
+            resources=self.resources,
         )
         nodes, returned = await self._gather(kwargs)
         job.result_json, named = encode_returned(returned)

@@ -22,6 +22,7 @@ from aaiclick.orchestration.results.task_results import encode_returned
 from aaiclick.orchestration.rules.cache_policies import CacheMode, CacheOption, Key, Remembering, cache_of
 from aaiclick.orchestration.rules.naming.executor_names import PYTHON, check_executor, with_executor
 from aaiclick.orchestration.rules.placement import Placement, needs_of
+from aaiclick.orchestration.rules.resources import Resources
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.triggers import Trigger, When
 from aaiclick.orchestration.rules.validation import check_key, check_name, check_seconds, check_status, shorten
@@ -35,7 +36,7 @@ log = logging.getLogger("aaiclick")
 
 
 JSON_FIELDS = frozenset(
-    ("entrypoint", "executor", "kwargs", "name", "max_retries", "priority", "timeout_s", "placement")
+    ("entrypoint", "executor", "kwargs", "name", "max_retries", "priority", "timeout_s", "placement", "resources")
 )
 """The fields of a task in JSON."""
 
@@ -55,6 +56,7 @@ def create_task(
     stop_when_cut_off: bool = True,
     when: Trigger = When.ALL_COMPLETED,
     placement: Placement | None = None,
+    resources: Resources | None = None,
     cache: CacheOption = None,
     idempotency_key: Key | None = None,
 ) -> Task:
@@ -80,6 +82,7 @@ def create_task(
         critical=critical,
         when=when,
         placement=placement,
+        resources=resources,
         chosen=True,
         stop_when_cut_off=stop_when_cut_off,
         cache=None if chosen is None else chosen.cache or False,
@@ -119,6 +122,7 @@ async def create_job(
     timeout_s: float | None = None,
     fail_fast: bool = False,
     placement: Placement | None = None,
+    resources: Resources | None = None,
     cache_mode: CacheMode | str = CacheMode.USE,
 ) -> Job:
     """Create a job and commit it: with one entry (a name, a function or a Task), or with a list of tasks.
@@ -135,6 +139,7 @@ async def create_job(
         timeout_s=timeout_s,
         fail_fast=fail_fast,
         placement=placement,
+        resources=resources,
         cache_mode=cache_mode,
     )
     if entry is not None:
@@ -196,6 +201,7 @@ def new_job(
     cache_mode: CacheMode | str = CacheMode.USE,
     reserved_for: int = 0,
     placement: Placement | None = None,
+    resources: Resources | None = None,
 ) -> Job:
     """Make a job in memory; check its options and fill in defaults from the settings."""
     if type(priority) is not int or not -(2**31) < priority < 2**31:
@@ -216,7 +222,7 @@ def new_job(
         timeout_s=settings().job_timeout_s if timeout_s is None else timeout_s,
         reserved_for=reserved_for,
         fail_fast=fail_fast,
-        needs=needs_of(placement),
+        needs=needs_of(placement, resources),
         cache_mode=check_status(cache_mode, CacheMode, "cache_mode"),
     )
 

@@ -24,6 +24,7 @@ from aaiclick.orchestration.rules.lanes import canonical
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import carried, plain
 from aaiclick.orchestration.rules.options import EntryOptions
 from aaiclick.orchestration.rules.placement import needs_of
+from aaiclick.orchestration.rules.resources import Resources, check_resources, with_resources
 from aaiclick.orchestration.rules.schedules import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
 from aaiclick.orchestration.rules.validation import NAME_LENGTH_MAX, check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.rules.values.encoding import encode_kwargs
@@ -61,7 +62,8 @@ async def register_job(
     Options are `timezone` ("UTC"), `missed_runs` ("none", "latest", "all"), `missed_max`, `overlap` ("allow", "skip",
     "queue"), `time_kwarg` (the parameter that receives a run's scheduled time; two names, such as "start,end", receive
     the interval that ends with it), `keep_last` (how many ended runs are kept, whatever their age; all others are
-    removed), `priority`, `timeout_s`, `fail_fast` and `placement`. The last four default to the options of the `@job`.
+    removed), `priority`, `timeout_s`, `fail_fast`, `placement` and `resources`. The last five default to the options
+    of the `@job`.
     """
     refuse_during_import("Registering a job")
     facts = _facts(name, entrypoint, schedule, default_kwargs, preservation_mode, {**options})
@@ -186,8 +188,13 @@ def _facts(
         "time_kwarg": ",".join(time_names) or None,
         "keep_last": _kept(options.get("keep_last")),
         "placement": needs_of(_or(options.get("placement"), own.placement)) or None,
+        "resources": _resources(_or(options.get("resources"), own.resources)),
         **_timing(options),
     }
+
+
+def _resources(given: Resources | None) -> str | None:
+    return canonical(check_resources(given)) if given else None
 
 
 def _timing(options: dict[str, Any]) -> dict[str, Any]:
@@ -308,10 +315,10 @@ async def _run(
         if found is not None:
             check_call(found, arguments, path)
         own = own_options(found)
-        needs = needs_of(own.placement)
+        needs = needs_of(own.placement, own.resources)
         if entry is not None and entrypoint is None:
             own = own._replace(**{name: getattr(entry, name) for name in ENTRYS_OWN})
-            needs = canonical(entry.placement) if entry.placement else ""
+            needs = with_resources(entry.placement, entry.resources)
         elif entry is not None and entry.preservation_mode is not None:
             own = own._replace(preservation_mode=entry.preservation_mode)
         job = new_job(
@@ -363,7 +370,7 @@ def scheduled_run(entry: RegisteredJob, fire_at: datetime, kwargs: Mapping[str, 
         preservation_mode=resolve_job_config(registered=entry),
     )
     job.run_type, job.registered_job_id, job.scheduled_at = RunType.SCHEDULED, entry.id, fire_at
-    job.needs = canonical(entry.placement) if entry.placement else ""
+    job.needs = with_resources(entry.placement, entry.resources)
     given = entry.default_kwargs | dict(kwargs or {})
     given |= zip(entry.time_names, _times(entry, fire_at), strict=True)
     return _small(_submission(job, entry.entrypoint, given))

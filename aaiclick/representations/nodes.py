@@ -27,6 +27,7 @@ class NodeAnswer(TypedDict):
     running: int
     capabilities: Mapping[str, Any]
     executor_types: list[str]
+    resources: Mapping[str, Any]
     last_heartbeat: Time | None
     registered_at: Time
     described_at: Time

@@ -39,6 +39,7 @@ from aaiclick.server.routes import (
     nodes,
     objects,
     registered_jobs,
+    resources,
     tasks,
     workers,
 )
@@ -48,7 +49,7 @@ from aaiclick.server.streaming.streams import Streams
 PREFIX = "/api/v1"
 ROOMS = (
     *(jobs, tasks, workers, nodes, registered_jobs, backfills, cache, objects, dead_letters),
-    *(events, audit, callbacks, ids, health),
+    *(resources, events, audit, callbacks, ids, health),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from aaiclick.errors import NotAllowed
-from aaiclick.orchestration import backfills, nodes
+from aaiclick.orchestration import backfills, nodes, resources
 from aaiclick.orchestration.access.untrusted_entrypoints import already_trusted, converted_outside, from_outside
 from aaiclick.orchestration.jobs import cancel_job, retry_failed_tasks
 from aaiclick.orchestration.models import Job
@@ -28,6 +28,7 @@ from aaiclick.orchestration.workers import deregister_worker, drain_worker
 from aaiclick.representations.cached_results import CacheCleared
 from aaiclick.representations.jobs import Cancelled
 from aaiclick.representations.nodes import NodeAnswer, NodeRemoved, node_answer, node_removed
+from aaiclick.representations.resources import ResourceAnswer, ResourceRemoved, resource_answer
 from aaiclick.representations.schedules.backfills import BackfillAnswer, BackfillPlan, backfill_answer, backfill_plan
 from aaiclick.representations.schedules.registered_jobs import RegisteredJobAnswer, registered_job_answer
 from aaiclick.representations.tasks import Cleared, cleared
@@ -251,3 +252,22 @@ async def remove_node(who: Actor, name: str, how: request_models.RemoveNode) -> 
         removed = node_removed(name, await nodes.remove_node(name, force=how.force))
         change.outcome = f"{removed['sessions']} sessions ended, {removed['freed']} runs given to others"
     return removed
+
+
+# ---------------------------------------------------------------- resources
+
+
+async def set_resource(who: Actor, name: str, amount: float) -> ResourceAnswer:
+    """Set a capacity of the whole installation."""
+    check_name(name, "resource")
+    async with who.changes("set", f"resource {name}") as change:
+        change.outcome = f"{amount}"
+        return resource_answer(await resources.set_resource(name, amount))
+
+
+async def remove_resource(who: Actor, name: str) -> ResourceRemoved:
+    """Forget a capacity of the whole installation."""
+    check_name(name, "resource")
+    async with who.changes("remove", f"resource {name}"):
+        await resources.remove_resource(name)
+    return ResourceRemoved(removed=name)

@@ -107,6 +107,21 @@ class NodesQuery(_Asked):
     limit: Limit = LIMIT_DEFAULT
 
 
+class ResourcesQuery(_Asked):
+    """Which resources."""
+
+    name: str | None = Field(default=None, max_length=200, description="Only this resource.")
+    node: str | None = Field(default=None, max_length=200, description="Only what this node has.")
+    after: str | None = Field(default=None, max_length=250, description="The `next` of the page before.")
+    limit: Limit = LIMIT_DEFAULT
+
+
+class SetResource(_Body):
+    """How much there is."""
+
+    amount: float = Field(ge=0, le=10**12, description="For all nodes together, with three decimals at most.")
+
+
 class RemoveNode(_Body):
     """How to remove a node."""
 
@@ -290,4 +305,7 @@ class RegisterJob(_Body):
     )
     placement: dict[str, Any] | str | None = Field(
         default=None, description='Where its tasks may run: "memory_gb >= 32", or the fields of PlacementConstraints.'
+    )
+    resources: dict[str, float] | None = Field(
+        default=None, description='What each of its tasks needs: {"gpu": 1, "licence:abaqus": 1}.'
     )

@@ -48,6 +48,13 @@ def start(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="What this machine has, instead of what is found; repeatedly."),
     ] = None,
+    resource: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=AMOUNT",
+            help="What it can grant to tasks, such as gpu=2, instead of what is found; repeatedly.",
+        ),
+    ] = None,
     pool: Annotated[str | None, typer.Option(help="The pool of this machine.")] = None,
     app_dir: Annotated[
         str | None, typer.Option(help="The directory of the modules with the tasks; by default the current directory.")
@@ -72,10 +79,12 @@ def start(
         worker_main_loop,
     )
     from aaiclick.orchestration.rules.nodes import read_capability  # here, to keep start-up light
+    from aaiclick.orchestration.rules.resources import read_resource  # here, to keep start-up light
 
     _log_to_stderr(verbose)
     given = dict(map(read_capability, capability or ()))
-    node = describe_node(node_name, pool=pool, capabilities=given, labels=label or ())
+    offered = dict(map(read_resource, resource or ()))
+    node = describe_node(node_name, pool=pool, capabilities=given, labels=label or (), resources=offered)
     slots, modules = check_concurrency(concurrency, executor), find_modules_in(app_dir)
     where = "in child processes" if executor == "process" else "in this process"
     what, how = f"Worker{f' {name}' if name else ''}", f"{counted(slots, 'task')} at a time {where}"

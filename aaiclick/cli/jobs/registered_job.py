@@ -59,6 +59,10 @@ def register_job(
     placement: Annotated[
         str | None, typer.Option(help="Where its tasks may run: 'memory_gb >= 32', or PlacementConstraints as JSON.")
     ] = None,
+    resource: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=AMOUNT", help="What each of its tasks needs, such as gpu=1; repeatedly."),
+    ] = None,
     update: Annotated[
         bool, typer.Option("--update", help="Change the registered job if the name exists already.")
     ] = False,
@@ -81,6 +85,7 @@ def register_job(
         "fail_fast": fail_fast,
         "keep_last": keep_last,
         "placement": _placement(placement),
+        "resources": _resources(resource),
     }
     _show(wait_for(_register(given, False if disabled else None, update)), as_json)
 
@@ -88,6 +93,12 @@ def register_job(
 def _placement(typed: str | None) -> Any:
     """Return a placement as it is given in Python: JSON as what it says, other texts as they are."""
     return read_kwargs(typed) if typed is not None and typed.lstrip().startswith("{") else typed
+
+
+def _resources(typed: list[str] | None) -> dict[str, float] | None:
+    from aaiclick.orchestration.rules.resources import read_resource  # here, to keep start-up light
+
+    return None if typed is None else dict(map(read_resource, typed))
 
 
 async def _register(given: dict[str, Any], enabled: bool | None, update: bool) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class EntryOptions(TypedDict, total=False):
     fail_fast: bool | None
     keep_last: int | None
     placement: Mapping[str, Any] | str | None
+    resources: Mapping[str, float] | None
 
 
 class CatalogueVerbs(Asking):

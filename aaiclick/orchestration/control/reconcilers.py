@@ -149,6 +149,19 @@ RECONCILERS = (
         pending_work.RESERVED_JOBS,
     ),
     Reconciler(
+        "free_stray_grants",
+        lambda tools: repairs.free_stray_grants(tools.database),
+        "frees resources of cancelled runs whose worker is gone",
+        pending_work.STRAY_GRANTS,
+        follows=("end_dead_sessions", "recover_lost_runs"),
+    ),
+    Reconciler(
+        "free_leaked_grants",
+        lambda tools: repairs.free_leaked_grants(tools.database),
+        "frees resources that runs hold although they have ended, which is logged as an error",
+        every_s=MEND_EVERY_S,
+    ),
+    Reconciler(
         "free_strays",
         lambda tools: tools.tables.free_strays(),
         "ends references to tables from runs whose worker is gone",

@@ -15,6 +15,7 @@ from aaiclick.orchestration.store.claims import recoveries
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.moves import queue, repairs, ripples, timeouts
 from aaiclick.orchestration.store.reading import metrics
+from aaiclick.orchestration.store.resources import grants
 from aaiclick.orchestration.store.retention.cache_ages import remove_expired
 from aaiclick.orchestration.store.session import Session
 from aaiclick.telemetry.fields import about
@@ -43,6 +44,23 @@ async def recover_lost_runs(database: Database) -> int:
     if found:
         log.warning("%d runs lost their worker and are given to other workers", found)
     return found
+
+
+async def free_stray_grants(database: Database) -> int:
+    """Free resources of runs that have no claim and no live worker; return the number of runs."""
+    return await _all_of(database, grants.free_strays)
+
+
+async def free_leaked_grants(database: Database) -> int:
+    """Free resources of runs that have ended with their bodies; return the number of runs.
+
+    This should never happen, so each finding is logged as an error.
+    """
+    leaked = await database.transact(grants.free_leaked)
+    for task_id, epoch in leaked:
+        fields = about(task=task_id, epoch=epoch)
+        log.error("task %s (epoch %s): it has ended and still held resources (freed)", task_id, epoch, extra=fields)
+    return len(leaked)
 
 
 async def promote_due_tasks(database: Database) -> int:

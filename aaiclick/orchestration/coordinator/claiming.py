@@ -12,11 +12,13 @@ from aaiclick.orchestration.coordinator.lane_choice import LaneChoice
 from aaiclick.orchestration.models import Claim
 from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.orchestration.rules.placement import room_on_node
+from aaiclick.orchestration.rules.resources import Granted
 from aaiclick.orchestration.store.claims.claiming import QueueFront, claim_tasks, claims_of_call
 from aaiclick.orchestration.store.claims.on_node import count_on_node
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.dialects.contract import ReadyKey
 from aaiclick.orchestration.store.object_tables.holds import name_of_installation
+from aaiclick.orchestration.store.resources.grants import grant, plan_grants
 from aaiclick.orchestration.store.session import Session
 
 log = logging.getLogger("aaiclick")
@@ -43,6 +45,8 @@ class _Room:
 
     wanted: int
     left: int
+    plan: list[list[Granted]] | None = None
+    """What each of them is granted, if they need resources."""
 
 
 class Claiming:
@@ -101,8 +105,12 @@ class Claiming:
         started = self.database.started_jobs
         installation = await installation_of(self.database)
         looked: list[float] = []
+        needs = {} if asked.reserved_for else self.database.lanes.needs.get(lane, {})
+        begins = max(0, asked.begins - len(asked.claims))
+        if "resources" in needs:  # what waits in the worker for a slot holds resources: one at most
+            limit = min(limit, max(1, begins))
         room = _Room(limit, limit)
-        is_limited = not asked.reserved_for and "entrypoint" in self.database.lanes.needs.get(lane, {})
+        is_limited = "entrypoint" in needs or "resources" in needs
 
         async def work(session: Session) -> list[Claim]:
             if is_limited:
@@ -110,7 +118,7 @@ class Claiming:
                 if not room.left:
                     looked.append(self._clock.monotonic())
                     return []
-            return await claim_tasks(
+            taken = await claim_tasks(
                 session,
                 worker_id=asked.worker_id,
                 reserved_for=asked.reserved_for,
@@ -119,11 +127,12 @@ class Claiming:
                 after=after,
                 started=started,
                 call=asked.call,
-                begins=max(0, asked.begins - len(asked.claims)),
+                begins=begins,
                 installation=installation,
                 alone=not is_limited,
                 on_taken=lambda: looked.append(self._clock.monotonic()),
             )
+            return taken if room.plan is None else await grant(session, taken, room.plan, asked.call)
 
         at_once = self.database.dialect.claims_at_once and not is_limited
         claims = await (self.database.write_one if at_once else self.database.transact)(work)
@@ -136,11 +145,16 @@ class Claiming:
         return claims
 
     async def _measure(self, session: Session, asked: _Asked, lane: int, room: _Room) -> None:
-        """Lock the node, and find out how many tasks of this lane it may take now."""
+        """Lock the node, and find out how many tasks of this lane it may take now, and what they are granted."""
         needs = self.database.lanes.needs[lane]
-        running = await count_on_node(session, asked.worker_id, needs["entrypoint"])
-        patient = not self.choice.is_patient_no_more(lane, self._clock.monotonic())
-        room.left = room_on_node(needs, running, room.wanted, patient=patient)
+        room.left, room.plan = room.wanted, None  # a transaction that is made again begins anew
+        if "entrypoint" in needs:
+            running = await count_on_node(session, asked.worker_id, needs["entrypoint"])
+            patient = not self.choice.is_patient_no_more(lane, self._clock.monotonic())
+            room.left = room_on_node(needs, running, room.wanted, patient=patient)
+        if "resources" in needs and room.left:
+            room.plan = await plan_grants(session, asked.worker_id, needs["resources"], room.left)
+            room.left = len(room.plan)
 
     def _tell(self, lane: int, asked: _Asked, room: _Room, last: ReadyKey | None, taken: int) -> None:
         """Let the choice of lanes know what became of a claim."""

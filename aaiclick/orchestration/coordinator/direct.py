@@ -30,6 +30,7 @@ from aaiclick.orchestration.models import (
 )
 from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.rules.lanes import PLAIN
+from aaiclick.orchestration.rules.naming.hints import FREED
 from aaiclick.orchestration.store import workers
 from aaiclick.orchestration.store.access import callbacks
 from aaiclick.orchestration.store.claims import heartbeat_claims as held_runs
@@ -43,6 +44,7 @@ from aaiclick.orchestration.store.object_tables.holds import Hold, hold_tables
 from aaiclick.orchestration.store.object_tables.references import free_runs
 from aaiclick.orchestration.store.reading import health
 from aaiclick.orchestration.store.rejections import is_duplicate
+from aaiclick.orchestration.store.resources.grants import free_dead, unlisted_holders
 from aaiclick.orchestration.store.session import Session
 
 
@@ -194,7 +196,12 @@ class DirectCoordinator(ClearingSubmitter):
         return await callback_for(self.database, run, digest)
 
     async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
-        await self.database.transact(lambda session: free_runs(session, runs))
+        async def work(session: Session) -> None:
+            await free_runs(session, runs)
+            await free_dead(session, worker_id, runs)
+
+        await self.database.transact(work)
+        self.claiming.choice.ended(worker_id)
 
     async def grant_ids(self) -> None:
         await provide_ids(self.database)
@@ -206,7 +213,10 @@ class DirectCoordinator(ClearingSubmitter):
         if not self._listens:
             await self._bus.listen()
             self._listens = True
-        return await self._bus.wait(timeout_s)
+        hints = await self._bus.wait(timeout_s)
+        if FREED in hints:
+            self.claiming.choice.freed()
+        return hints
 
     async def reserve(self, job_id: int, worker_id: int) -> None:
         await self.database.transact(lambda session: reservations.reserve_job(session, job_id, worker_id))
@@ -280,10 +290,13 @@ async def _compare(
 
 
 async def _free_unknown(database: Database, worker_id: int, known_call: int, held: Sequence[Held]) -> None:
-    """Free the tables of runs that the worker never learned of, because the answer to its claim call was lost."""
+    """Free what runs hold that the worker never learned of, because the answer to its claim call was lost."""
     unknown = await database.read(lambda session: held_runs.unknown_holders(session, worker_id, known_call, held))
     if unknown:
         await database.transact(lambda session: free_runs(session, unknown))
+    unlisted = await database.read(lambda session: unlisted_holders(session, worker_id, known_call))
+    if dead := sorted(unlisted - {(run.task_id, run.epoch) for run in held}):
+        await database.transact(lambda session: free_dead(session, worker_id, dead))
 
 
 async def work_ripples(database: Database, job_id: int | None) -> None:

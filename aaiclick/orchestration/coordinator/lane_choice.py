@@ -220,6 +220,12 @@ class LaneChoice:
             if (queue := self._queues.get((0, known.node.id))) is not None:
                 queue.wake()
 
+    def freed(self) -> None:
+        """Note that resources were freed somewhere: all lanes that rest may be asked again."""
+        self._full.clear()
+        for queue in self._queues.values():
+            queue.wake()
+
 
 def _differ(found: NodeInfo, known: NodeInfo) -> bool:
     return (found.id, found.described_at) != (known.id, known.described_at)

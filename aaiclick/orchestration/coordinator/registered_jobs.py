@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from aaiclick.errors import Conflict
 from aaiclick.orchestration.models import RegisteredJob
 from aaiclick.orchestration.rules.placement import lane_needs
+from aaiclick.orchestration.rules.resources import with_resources
 from aaiclick.orchestration.rules.validation import shorten
 from aaiclick.orchestration.store.claims.lanes import intern_lanes
 from aaiclick.orchestration.store.database import Database
@@ -45,6 +47,7 @@ async def upsert_registered_job(database: Database, facts: Mapping[str, Any]) ->
 
 async def _make_lanes(database: Database, facts: Mapping[str, Any]) -> None:
     """Make the lanes of an entry's runs, so that firing it finds them."""
-    if facts.get("placement"):
-        needs = [lane_needs(facts["placement"], entrypoint) for entrypoint in ("", facts["entrypoint"])]
+    said = {name: json.loads(facts.get(name) or "{}") for name in ("placement", "resources")}
+    if text := with_resources(said["placement"], said["resources"]):
+        needs = [lane_needs(text, entrypoint) for entrypoint in ("", facts["entrypoint"])]
         await database.transact(lambda session: intern_lanes(session, needs))

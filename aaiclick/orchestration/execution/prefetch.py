@@ -43,8 +43,9 @@ class Prefetch:
         return min(AHEAD_MAX, slots * int(AHEAD_S / max(self._run_s, 1e-6)))
 
     def join(self, claim: Claim, now: float) -> None:
-        """Append a claim."""
-        self._waiting[claim.task_id, claim.epoch] = claim, now
+        """Append a claim; one that holds resources goes to the front, so that it holds them idly for one body only."""
+        mine = {(claim.task_id, claim.epoch): (claim, now)}
+        self._waiting = mine | self._waiting if claim.grants else self._waiting | mine
         self.filled.set()
 
     def next(self) -> Claim:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import platform
 import socket
@@ -10,11 +9,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from aaiclick.config import settings
+from aaiclick.orchestration.launchers.nvml import find_gpus
 from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.rules.nodes import with_labels
+from aaiclick.orchestration.rules.resources import GPU
 from aaiclick.orchestration.submitting.executors import executor_types
 
 GB = 1024**3
+MB_PER_GB = 1024
 _UNLIMITED = 2**60
 """Limits of control groups beyond this are none."""
 
@@ -25,23 +28,33 @@ def describe_node(
     pool: str | None = None,
     capabilities: Mapping[str, Any] | None = None,
     labels: Sequence[str] = (),
+    resources: Mapping[str, Any] | None = None,
 ) -> NodeDescription:
-    """Return what this machine has; `capabilities` replace what was found, and `labels` are added to its labels."""
-    found = {**find_capabilities(), **(capabilities or {})}
+    """Return what this machine has; `capabilities` and `resources` replace what was found.
+
+    `labels` are added to its labels; resources that a setting names replace what was found, too.
+    """
+    gpus = find_gpus()
+    found = {**find_capabilities(gpus=len(gpus)), **(capabilities or {})}
     return NodeDescription(
         name=socket.gethostname() if name is None else name,
         pool=pool,
         capabilities=with_labels(found, labels),
         executor_types=list(executor_types()),
+        resources={**_offered(found, gpus), **dict(settings().resources), **(resources or {})},
     )
 
 
-def find_capabilities(groups: Path = Path("/sys/fs/cgroup")) -> dict[str, Any]:
+def _offered(found: Mapping[str, Any], gpus: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the resources that follow from what was found: processors, memory and GPUs."""
+    return {"cpu": found["cpu_cores"], "memory_mb": int(found["memory_gb"] * MB_PER_GB), GPU: list(gpus)}
+
+
+def find_capabilities(groups: Path = Path("/sys/fs/cgroup"), *, gpus: int = 0) -> dict[str, Any]:
     """Return what can be found out of this machine, or of the container that this process is in.
 
     `gpu` is None where no driver of NVIDIA answers: other GPUs are not looked for, and can be named by hand.
     """
-    gpus = count_nvidia_gpus()
     return {
         "cpu_cores": _cores(groups),
         "memory_gb": _memory_gb(groups),
@@ -53,20 +66,6 @@ def find_capabilities(groups: Path = Path("/sys/fs/cgroup")) -> dict[str, Any]:
         "python": platform.python_version(),
         "host": socket.gethostname(),
     }
-
-
-def count_nvidia_gpus(library: str = "libnvidia-ml.so.1") -> int:
-    """Return how many GPUs the driver of NVIDIA knows; 0 if there is no driver, or it does not answer."""
-    try:
-        nvml = ctypes.CDLL(library)
-        if nvml.nvmlInit_v2() != 0:
-            return 0
-        count = ctypes.c_uint()
-        answered = nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0
-        nvml.nvmlShutdown()
-    except (OSError, AttributeError):  # no such library, or one without these functions
-        return 0
-    return count.value if answered else 0
 
 
 def _cores(groups: Path) -> int:

@@ -28,7 +28,7 @@ from aaiclick.orchestration.launchers.log_sending import log_target
 from aaiclick.orchestration.launchers.node_discovery import describe_node
 from aaiclick.orchestration.launchers.service_thread import Service
 from aaiclick.orchestration.models.node_info import NodeDescription
-from aaiclick.orchestration.rules.naming.hints import ORDERS, READY
+from aaiclick.orchestration.rules.naming.hints import FREED, ORDERS, READY
 from aaiclick.orchestration.rules.validation import check_name, shorten
 from aaiclick.telemetry.fields import bound
 
@@ -143,7 +143,7 @@ async def _hear(coordinator: Coordinator, worker: TaskWorker, service: Service) 
             await asyncio.sleep(backoff.pause_s)
             continue
         backoff.over()
-        if READY in hints:
+        if not hints.isdisjoint((READY, FREED)):
             worker.wake()
         if ORDERS in hints:
             service.ask()

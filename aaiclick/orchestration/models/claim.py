@@ -10,6 +10,7 @@ from typing import Any
 from aaiclick.orchestration.models.cached import CacheKey
 from aaiclick.orchestration.models.children import Children
 from aaiclick.orchestration.rules.naming.executor_names import executor_of
+from aaiclick.orchestration.rules.resources import Granted
 
 
 @dataclass(slots=True)
@@ -45,6 +46,8 @@ class Claim:
     """The name of the installation, which is written into the comments of its tables in ClickHouse."""
     lane: int = 0
     """What the task needs of whoever runs it; 0 is nothing."""
+    grants: list[Granted] = field(default_factory=list)
+    """The resources that its run holds until its body is dead."""
 
     @property
     def id(self) -> int:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from aaiclick.errors import CircularDependencyError, Conflict
 from aaiclick.orchestration.models.front_door import ask, front_door
 from aaiclick.orchestration.models.node import Node, current_group, register_group
-from aaiclick.orchestration.rules.placement import Placement
+from aaiclick.orchestration.rules.placement import Placement, needs_of
+from aaiclick.orchestration.rules.resources import Resources
 from aaiclick.orchestration.rules.triggers import Trigger, When
 from aaiclick.orchestration.rules.type_variables import AnyValue
 from aaiclick.orchestration.rules.validation import check_name
@@ -69,15 +70,19 @@ class Group(Node, AnyValue):
         parent_group_id: int | None = None,
         when: Trigger = When.ALL_COMPLETED,
         placement: Placement | None = None,
+        resources: Resources | None = None,
     ) -> None:
-        """Make a group in memory. `placement` is where the tasks in it may run; they may say more."""
+        """Make a group in memory. `placement` is where the tasks in it may run, `resources` what each of them needs.
+
+        The tasks may say more.
+        """
         self.members: list[Node] = []
         self._read = False
         self._fresh()
         self.created_at: datetime | None = None
         self.output_task_id: int | None = None
         self.parent_task_id: int | None = None
-        self._begin(check_name(name, "Group name"), parent_group_id, when, placement)
+        self._begin(check_name(name, "Group name"), parent_group_id, when, needs_of(placement, resources))
         register_group(self)
 
     def _fresh(self) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from aaiclick.errors import CircularDependencyError, Conflict
 from aaiclick.ids import new_id
 from aaiclick.orchestration.models.front_door import ask
-from aaiclick.orchestration.rules.placement import Placement, needs_of
 from aaiclick.orchestration.rules.triggers import When, check_when
 from aaiclick.orchestration.rules.validation import check_id
 
@@ -68,8 +67,8 @@ class Node:
     _group: Group | None
     """The enclosing group, if it is in memory."""
 
-    def _begin(self, name: str, group_id: int | None, when: str, placement: Placement | None) -> None:
-        self.when, self.needs = check_when(when), needs_of(placement)
+    def _begin(self, name: str, group_id: int | None, when: str, needs: str) -> None:
+        self.when, self.needs = check_when(when), needs
         self.id = new_id()
         self.name = name
         self.job_id = None

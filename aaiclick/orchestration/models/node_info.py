@@ -10,6 +10,7 @@ from typing import Any
 
 from aaiclick.orchestration.rules.naming.executor_names import PYTHON
 from aaiclick.orchestration.rules.nodes import NodeState, NodeStatus, check_capabilities, check_executors
+from aaiclick.orchestration.rules.resources import check_offer
 from aaiclick.orchestration.rules.validation import check_name
 
 
@@ -21,6 +22,8 @@ class NodeDescription:
     pool: str | None = None
     capabilities: dict[str, Any] = field(default_factory=dict)
     executor_types: list[str] = field(default_factory=lambda: [PYTHON])
+    resources: dict[str, Any] = field(default_factory=dict)
+    """What it can grant to tasks: amounts by name, and for `gpu` a list of GPUs."""
 
     def __post_init__(self) -> None:
         check_name(self.name, "Node name")
@@ -28,6 +31,7 @@ class NodeDescription:
             check_name(self.pool, "pool")
         object.__setattr__(self, "capabilities", check_capabilities(self.capabilities))
         object.__setattr__(self, "executor_types", check_executors(self.executor_types))
+        object.__setattr__(self, "resources", check_offer(self.resources))
 
 
 @dataclass(slots=True, frozen=True)
@@ -52,6 +56,8 @@ class NodeInfo:
     """How many tasks these can run at a time."""
     running: int = 0
     """How many tasks these have claimed."""
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    """What it can grant to tasks: amounts by name, and for `gpu` a list of GPUs."""
 
     @property
     def node_id(self) -> str:
@@ -63,6 +69,6 @@ class NodeInfo:
         """Make a node from a row of the `nodes` table, and what is known of its workers."""
         stored = dict(row._mapping)
         stored["state"] = NodeState(stored["state"])
-        for name in ("capabilities", "executor_types"):
-            stored[name] = json.loads(stored[name])
+        for name in ("capabilities", "executor_types", "resources"):
+            stored[name] = json.loads(stored[name] or "{}")
         return cls(**stored, **facts)

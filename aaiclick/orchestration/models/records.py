@@ -122,6 +122,8 @@ class RegisteredJob(_Row):
     """How many of its ended runs are kept, whatever their age; all others are removed. None: they are kept by age."""
     placement: dict[str, Any] | None
     """Where the tasks of its runs may run, unless they say otherwise."""
+    resources: dict[str, float] | None
+    """What each task of its runs needs, unless it says otherwise."""
 
     @property
     def time_names(self) -> list[str]:
@@ -135,7 +137,8 @@ class RegisteredJob(_Row):
         facts["default_kwargs"] = decode_kwargs(facts["default_kwargs"], importing=False)
         facts["missed_runs"] = MissedRuns(facts["missed_runs"])
         facts["overlap"] = Overlap(facts["overlap"])
-        facts["placement"] = None if facts["placement"] is None else json.loads(facts["placement"])
+        for name in ("placement", "resources"):
+            facts[name] = None if facts[name] is None else json.loads(facts[name])
         return cls(**facts)
 
 

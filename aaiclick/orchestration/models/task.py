@@ -17,7 +17,8 @@ from aaiclick.orchestration.rules.cache_policies import CacheOption, Key, Rememb
 from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.orchestration.rules.naming.executor_names import executor_of, last_name
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import carried, named
-from aaiclick.orchestration.rules.placement import Placement
+from aaiclick.orchestration.rules.placement import Placement, needs_of
+from aaiclick.orchestration.rules.resources import Resources
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.rules.triggers import Trigger, When
@@ -111,6 +112,7 @@ class Task(LeaseFields, Node, Generic[Given]):
         stop_when_cut_off: bool = True,
         when: Trigger = When.ALL_COMPLETED,
         placement: Placement | None = None,
+        resources: Resources | None = None,
         references: bool = True,
         chosen: bool = False,
         cache: CacheOption = None,
@@ -140,7 +142,8 @@ class Task(LeaseFields, Node, Generic[Given]):
         self.timeout_s = _seconds(timeout_s)
         self.retry = _policy(retry, max_retries)
         self._fresh()
-        self._begin(check_name(name or last_name(entrypoint), "Task name"), group_id, when, placement)
+        needs = needs_of(placement, resources)
+        self._begin(check_name(name or last_name(entrypoint), "Task name"), group_id, when, needs)
         for node in upstream:
             self.depends_on(node)
 

@@ -6,6 +6,7 @@ from typing import Literal, TypedDict
 
 from aaiclick.orchestration.rules.cache_policies import CacheMode, CacheOption, Key
 from aaiclick.orchestration.rules.placement import Placement
+from aaiclick.orchestration.rules.resources import Resources
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.schedules import MissedRuns, Overlap
 from aaiclick.orchestration.rules.states import PreservationMode
@@ -25,6 +26,7 @@ class TaskOptions(TypedDict, total=False):
     stop_when_cut_off: bool
     when: Trigger
     placement: Placement | None
+    resources: Resources | None
     cache: CacheOption
     idempotency_key: Key | None
 
@@ -39,6 +41,7 @@ class JobOptions(TypedDict, total=False):
     timeout_s: float | None
     fail_fast: bool
     placement: Placement | None
+    resources: Resources | None
     cache_mode: CacheMode | Literal["use", "refresh", "off"]
 
 
@@ -55,3 +58,4 @@ class EntryOptions(TypedDict, total=False):
     fail_fast: bool | None
     keep_last: int | None
     placement: Placement | None
+    resources: Resources | None

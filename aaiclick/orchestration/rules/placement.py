@@ -13,6 +13,14 @@ from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.lanes import canonical
 from aaiclick.orchestration.rules.naming.executor_names import PYTHON, executor_of
 from aaiclick.orchestration.rules.nodes import check_capabilities, check_executors
+from aaiclick.orchestration.rules.resources import (
+    Resources,
+    check_resources,
+    lacks,
+    merged,
+    wanted,
+    with_resources,
+)
 from aaiclick.orchestration.rules.validation import check_name, check_seconds, shorten
 
 PATIENCE_S = 5.0
@@ -83,10 +91,14 @@ Placement: TypeAlias = PlacementConstraints | Mapping[str, Any] | str
 """What users say: constraints, the same as a dict, or one comparison as a text."""
 
 
-def needs_of(given: Placement | None) -> str:
-    """Return the canonical text of a placement, checked; the empty text if it asks for nothing."""
+def needs_of(given: Placement | None, resources: Resources | None = None) -> str:
+    """Return the canonical text of a placement and of resources, checked; the empty text if nothing is asked for."""
+    return with_resources(_placed(given), None if resources is None else check_resources(resources))
+
+
+def _placed(given: Placement | None) -> dict[str, Any]:
     if given is None:
-        return ""
+        return {}
     if isinstance(given, str):
         given = PlacementConstraints(where=given, max_parallel_per_node=None)
     elif isinstance(given, Mapping):
@@ -97,8 +109,7 @@ def needs_of(given: Placement | None) -> str:
         given = PlacementConstraints(**given)
     if not isinstance(given, PlacementConstraints):
         raise _refused(given, "it must be PlacementConstraints, a dict of their fields, or a comparison")
-    needs = given.to_needs()
-    return canonical(needs) if needs else ""
+    return given.to_needs()
 
 
 _FIELDS = frozenset(each.name for each in fields(PlacementConstraints))
@@ -107,7 +118,8 @@ _FIELDS = frozenset(each.name for each in fields(PlacementConstraints))
 def merge(outer: str, inner: str) -> str:
     """Return the needs of what lies in something that has needs of its own: a task in a group, a group in a job.
 
-    Conditions and forbidden nodes add up, allowed nodes must be allowed by both; of all else, the inner one counts.
+    Conditions, resources and forbidden nodes add up, allowed nodes must be allowed by both; of all else, and for each
+    resource, the inner one counts.
     """
     if not outer or not inner or outer == inner:
         return outer or inner
@@ -116,6 +128,8 @@ def merge(outer: str, inner: str) -> str:
     for name in ("where", "prefers"):
         both[name] = _sorted(map(tuple, [*first.get(name, ()), *second.get(name, ())]))
     both["forbidden"] = sorted({*first.get("forbidden", ()), *second.get("forbidden", ())})
+    if "resources" in both:
+        both["resources"] = merged(first.get("resources", {}), second.get("resources", {}))
     if "allowed" in first and "allowed" in second:
         both["allowed"] = sorted({*first["allowed"]} & {*second["allowed"]})
     return canonical({name: value for name, value in both.items() if value != [] or name == "allowed"})
@@ -131,6 +145,9 @@ def lane_needs(needs: str, entrypoint: str) -> dict[str, Any]:
         found["executors"] = [executor]
     if "max_parallel" in found or "spread" in found:
         found["entrypoint"] = entrypoint
+    if not (resources := wanted(found.pop("resources", {}))):
+        return found
+    found["resources"] = resources
     return found
 
 
@@ -148,6 +165,8 @@ class Place(Protocol):
     def capabilities(self) -> Mapping[str, Any]: ...
     @property
     def executor_types(self) -> Sequence[str]: ...
+    @property
+    def resources(self) -> Mapping[str, Any]: ...
 
 
 def satisfies_placement(constraints: Placement | None, node: Place) -> bool:
@@ -173,7 +192,7 @@ def misses(needs: Mapping[str, Any], node: Place) -> list[str]:
         found.append("it is not among the allowed nodes")
     if node.name in needs.get("forbidden", ()):
         found.append("it is forbidden")
-    return found
+    return found + lacks(needs.get("resources", {}), node.resources)
 
 
 def prefers(needs: Mapping[str, Any], node: Place) -> bool:

@@ -14,6 +14,7 @@ from sqlalchemy import select
 from aaiclick.orchestration.rules.states import RunOutcome
 from aaiclick.orchestration.store.dialects.contract import EndedClaim, EndedTask
 from aaiclick.orchestration.store.object_tables.ended_claims import keep_held
+from aaiclick.orchestration.store.resources.grants import free_ended, free_grants
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, runs
 
@@ -29,6 +30,7 @@ async def complete_claims(session: Session, worker_id: int, done: Sequence[Done]
     ended = await session.dialect.complete_claims(session, worker_id, done)
     epochs = {item.task_id: item.epoch for item in done}
     await free_held(session, [EndedClaim(worker_id, task.id, epochs[task.id], RunOutcome.COMPLETED) for task in ended])
+    await free_grants(session, [(task.id, epochs[task.id]) for task in ended if task.lane])
     return ended
 
 
@@ -70,9 +72,10 @@ async def free_held(session: Session, ended: Sequence[EndedClaim]) -> None:
     """Free what runs held with these claims, as far as the reason of each end allows.
 
     The body of a run whose claim was taken away may go on: the tables that it uses become references of the run
-    itself. The rows of `claims` still exist at this point, except those of completed runs.
+    itself, and it keeps its resources. The rows of `claims` still exist at this point, except those of completed runs.
     """
     await keep_held(session, ended)
+    await free_ended(session, ended)
 
 
 async def _delete(session: Session, ended: Iterable[EndedClaim]) -> None:

@@ -276,6 +276,7 @@ registered_jobs = table(
     flag("fail_fast"),
     Column("keep_last", Integer),
     Column("placement", JsonText),
+    Column("resources", JsonText),
     Index("ix_registered_jobs_name", "name", unique=True),
     Index("ix_registered_jobs_due", "next_run_at"),
 )

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 from aaiclick.orchestration.rules.cache_policies import CacheMode
 from aaiclick.orchestration.rules.placement import Placement
+from aaiclick.orchestration.rules.resources import Resources
 from aaiclick.orchestration.rules.states import PreservationMode
 from aaiclick.orchestration.submitting.entrypoints import kind_of
 
-TASK_OPTIONS = ("name", "max_retries", "retry", "timeout_s", "critical", "stop_when_cut_off", "placement")
+TASK_OPTIONS = ("name", "max_retries", "retry", "timeout_s", "critical", "stop_when_cut_off", "placement", "resources")
 """The options of a `@task` that hold for it as the entry task of a job. It has no inputs, so `when` means nothing."""
 
 
@@ -21,6 +22,7 @@ class OwnOptions(NamedTuple):
     fail_fast: bool = False
     preservation_mode: PreservationMode | str | None = None
     placement: Placement | None = None
+    resources: Resources | None = None
     cache_mode: CacheMode | str | None = CacheMode.USE
 
 
@@ -29,7 +31,9 @@ def own_options(found: Any) -> OwnOptions:
     kind = kind_of(found)
     if kind == "job":
         return OwnOptions(*(getattr(found, field) for field in OwnOptions._fields))
-    return OwnOptions(found.priority, placement=found.placement) if kind == "task" else OwnOptions()
+    if kind == "task":
+        return OwnOptions(found.priority, placement=found.placement, resources=found.resources)
+    return OwnOptions()
 
 
 def task_options(found: Any) -> dict[str, Any]:

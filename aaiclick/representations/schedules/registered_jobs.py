@@ -34,6 +34,7 @@ class RegisteredJobAnswer(TypedDict):
     fail_fast: bool
     keep_last: int | None
     placement: Mapping[str, Any] | None
+    resources: Mapping[str, float] | None
     next_run_at: Time | None
     created_at: Time
     updated_at: Time

@@ -213,6 +213,27 @@ class RemoveNode(OneNode):
     force: bool = Field(default=False, description="Also if its workers are alive: only for a machine that is gone.")
 
 
+class Resources(Arguments):
+    """Which resources."""
+
+    name: str | None = Field(default=None, max_length=200, description="Only this resource.")
+    node: str | None = Field(default=None, max_length=200, description="Only what this node has.")
+    after: str | None = Field(default=None, max_length=250, description="The `next` of the page before.")
+    limit: Limit = PAGE_DEFAULT
+
+
+class OneResource(Arguments):
+    """Which resource."""
+
+    name: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX, description="The resource's name.")]
+
+
+class SetResource(OneResource):
+    """Which resource, and how much there is."""
+
+    amount: float = Field(ge=0, le=10**12, description="For all nodes together, with three decimals at most.")
+
+
 class Entries(Arguments):
     """Which registered jobs."""
 

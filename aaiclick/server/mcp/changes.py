@@ -7,6 +7,7 @@ from aaiclick.orchestration.rules.roles import Role
 from aaiclick.representations.cached_results import CacheCleared
 from aaiclick.representations.jobs import Cancelled, JobAnswer, job_answer
 from aaiclick.representations.nodes import NodeAnswer, NodeRemoved
+from aaiclick.representations.resources import ResourceAnswer, ResourceRemoved
 from aaiclick.representations.schedules.backfills import BackfillAnswer
 from aaiclick.representations.schedules.registered_jobs import RegisteredJobAnswer
 from aaiclick.representations.tasks import Cleared
@@ -168,3 +169,18 @@ async def drain_node(call: Call, asked: arguments.OneNode) -> NodeAnswer:
 async def remove_node(call: Call, asked: arguments.RemoveNode) -> NodeRemoved:
     """Forget a machine that is gone; what its workers still held is given to others. Refused while it is alive."""
     return await front.remove_node(call.who, asked.name, request_models.RemoveNode(force=asked.force))
+
+
+# ---------------------------------------------------------------- resources
+
+
+@changes(Role.OPERATOR, destructive=True)
+async def set_resource(call: Call, asked: arguments.SetResource) -> ResourceAnswer:
+    """Set how much there is of something that tasks need, for all machines together: licences, seats, connections."""
+    return await front.set_resource(call.who, asked.name, asked.amount)
+
+
+@changes(Role.OPERATOR, destructive=True, idempotent=False)
+async def remove_resource(call: Call, asked: arguments.OneResource) -> ResourceRemoved:
+    """Forget a capacity of the whole installation: tasks that need it wait. What runs hold of it stays theirs."""
+    return await front.remove_resource(call.who, asked.name)

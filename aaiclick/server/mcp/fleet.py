@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aaiclick.orchestration import backfills, nodes, registered_jobs, workers
+from aaiclick.orchestration import backfills, nodes, registered_jobs, resources, workers
 from aaiclick.orchestration.queries import cached_results, dead_letters
 from aaiclick.orchestration.queries.event_feed import read_job_events
 from aaiclick.orchestration.queries.health import health_check
@@ -14,6 +14,7 @@ from aaiclick.representations.events import EventPage, event_page
 from aaiclick.representations.health import HealthAnswer, health_answer
 from aaiclick.representations.metrics import MetricsAnswer
 from aaiclick.representations.nodes import NodeAnswer, NodePage, node_answer, node_page
+from aaiclick.representations.resources import ResourcePage, resource_page
 from aaiclick.representations.schedules.backfills import (
     BackfillAnswer,
     BackfillPage,
@@ -90,6 +91,16 @@ async def list_nodes(call: Call, asked: arguments.Nodes) -> NodePage:
 async def get_node(call: Call, asked: arguments.OneNode) -> NodeAnswer:
     """Show a node: a machine that runs tasks, its state, what it has (processors, memory, labels), slots and load."""
     return node_answer(await the_node(asked.name))
+
+
+@reads(PAGE)
+async def list_resources(call: Call, asked: arguments.Resources) -> ResourcePage:
+    """List what tasks need (GPUs, memory, licences): how much there is, what is free, and which runs hold the rest.
+
+    Those with `node` null are for the whole installation.
+    """
+    found = await resources.list_resources(asked.name, asked.limit, node=asked.node, after=asked.after)
+    return resource_page(found, asked.limit)
 
 
 @reads()

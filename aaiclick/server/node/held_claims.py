@@ -13,7 +13,7 @@ from typing import Any
 
 from aaiclick.orchestration.coordinator.http.protocol import HELD_S_MAX, ClaimTasks
 from aaiclick.orchestration.models import Claim
-from aaiclick.orchestration.rules.naming.hints import ORDERS, READY
+from aaiclick.orchestration.rules.naming.hints import FREED, ORDERS, READY
 from aaiclick.server.node.database_room import Busy
 from aaiclick.server.node.hint_board import HintBoard
 
@@ -22,7 +22,7 @@ SCOUT_S, SCOUT_S_MAX, SCOUTS_A_SECOND = 1.0, 3.0, 20
 none. The more queues there are, the less often, so that there are at most so many claims a second as long as that is
 possible."""
 
-WORK, CALLING = frozenset({READY}), frozenset({ORDERS})
+WORK, CALLING = frozenset({READY, FREED}), frozenset({ORDERS})
 """Hints that are followed by a claim; hints that end a wait, so that they arrive."""
 
 Ways = tuple[int, tuple[int, ...] | None, int]
@@ -159,7 +159,9 @@ class HeldClaims:
         return claims
 
     def _is_known_empty(self, queue: _Queue) -> bool:
-        return bool(queue.empty_at) and queue.serving is not None and READY not in self._board.since(queue.empty_at)
+        if not queue.empty_at or queue.serving is None:
+            return False
+        return WORK.isdisjoint(self._board.since(queue.empty_at))
 
     def close(self) -> None:
         """End all waiting."""

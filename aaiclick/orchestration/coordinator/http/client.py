@@ -249,6 +249,7 @@ def _claim(sent: protocol.SentClaim, answer: Claimed, worker_id: int) -> Claim:
         registered=sent.registered,
         installation=sent.installation,
         lane=sent.lane,
+        grants=sent.grants,
     )
 
 

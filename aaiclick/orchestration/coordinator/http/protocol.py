@@ -18,6 +18,7 @@ from aaiclick.orchestration.models import CacheKey, Done, Failure, Held, Job, St
 from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.models.sent_submission import SentSubmission
 from aaiclick.orchestration.rules.lanes import PLAIN
+from aaiclick.orchestration.rules.resources import Granted
 from aaiclick.orchestration.rules.states import JobStatus, PreservationMode, RunType
 
 PREFIX = "/api/v1/node/"
@@ -141,6 +142,7 @@ class SentClaim(msgspec.Struct, omit_defaults=True):
     registered: bool = False
     installation: str = ""
     lane: int = PLAIN
+    grants: list[Granted] = []
     given: int | None = None
 
 

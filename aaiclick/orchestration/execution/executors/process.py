@@ -19,6 +19,7 @@ from aaiclick.orchestration.execution.runs.claim_inputs import narrowed
 from aaiclick.orchestration.execution.runs.run_secrets import mask_passwords
 from aaiclick.orchestration.execution.runs.run_services import RunServices
 from aaiclick.orchestration.models import Claim, Report
+from aaiclick.orchestration.rules.resources import visible_devices
 
 BIRTHS_MAX = 3
 """How often to try to fork a child before a run fails."""
@@ -72,7 +73,7 @@ class ProcessExecutor:
     async def _run(self, claim: Claim, started: Started, log: RunLog) -> Report:
         flow, writing = self._pump.open(log)
         try:
-            child = await self._child()
+            child = await self._child(fresh=visible_devices(claim.grants) is not None)
             try:
                 started(log.path)
                 if not claim.stop_when_cut_off:
@@ -87,9 +88,12 @@ class ProcessExecutor:
 
     # ---------------------------------------------------------------- children
 
-    async def _child(self) -> ChildHandle:
-        """Return an idle child, or fork one. If this is cancelled, the forked child is kept for another run."""
-        while self._idle:
+    async def _child(self, *, fresh: bool) -> ChildHandle:
+        """Return an idle child, or fork one. If this is cancelled, the forked child is kept for another run.
+
+        A run that was granted GPUs needs a `fresh` one: a library that has looked for GPUs before does not look again.
+        """
+        while self._idle and not fresh:
             child = self._idle.pop()
             if child.alive and not child.spent:
                 return child

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aaiclick.errors import NoContext
 from aaiclick.orchestration.coordinator.http.acting import Acting, find_runs_with
 from aaiclick.orchestration.execution.logs.run_logs import RunLog
 from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.rules.resources import given_to_body, visible_devices
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.execution.runs.run_services import RunServices
+
+
+CUDA_VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(slots=True, frozen=True)
@@ -29,6 +33,8 @@ class CurrentRun:
     idempotency_key: str
     log_path: str | None
     """The path of the run's log; None while it has none."""
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    """What it was granted: `gpu` is the list of the indices of its GPUs, all else an amount."""
 
 
 class Running:
@@ -110,7 +116,15 @@ def get_current_run() -> CurrentRun:
         name=claim.name,
         idempotency_key=running.key or claim.idempotency_key,
         log_path=running.log.path if running.log else running.log_path,
+        resources=given_to_body(claim.grants),
     )
+
+
+def granted_environment() -> dict[str, str]:
+    """Return the environment variables by which programs learn which GPUs this run was granted; {} if none."""
+    running = _find()
+    devices = None if running is None else visible_devices(running.claim.grants)
+    return {} if devices is None else {CUDA_VISIBLE_DEVICES: devices}
 
 
 def name_key(text: str) -> None:

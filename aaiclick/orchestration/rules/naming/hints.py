@@ -6,5 +6,8 @@ READY = "ready"
 ORDERS = "orders"
 """A worker should send its heartbeat now: one of its runs was cancelled or cleared, or it is to drain."""
 
+FREED = "freed"
+"""A run let go of resources: tasks that wait for some may be claimed."""
+
 ENDED = "ended"
 """A job has ended."""

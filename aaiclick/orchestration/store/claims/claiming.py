@@ -13,6 +13,7 @@ from aaiclick.orchestration.models import Claim
 from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.orchestration.store.dialects.contract import ClaimedTask, ReadyKey
 from aaiclick.orchestration.store.object_tables.holds import register_first
+from aaiclick.orchestration.store.resources.grants import with_grants
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.stored_results import FoundResults, read_named
 from aaiclick.orchestration.store.tables import claims, tasks
@@ -115,7 +116,8 @@ async def claims_of_call(session: Session, worker_id: int, call: int, installati
     task_lanes = {row.id: row.lane for row in rows}
     needing = [task.kwargs for task in taken if task.needs_inputs]
     found = await read_named(session, needing, failures=True) if needing else FoundResults()
-    return [_claim(task, worker_id, found, False, installation, task_lanes[task.id]) for task in taken]
+    claimed = [_claim(task, worker_id, found, False, installation, task_lanes[task.id]) for task in taken]
+    return await with_grants(session, claimed)
 
 
 async def _registered(

@@ -20,6 +20,7 @@ from aaiclick.orchestration.store.moves.queue import make_ready
 from aaiclick.orchestration.store.moves.ripples import settle
 from aaiclick.orchestration.store.object_tables.cache_entries import Made, bound, remember
 from aaiclick.orchestration.store.object_tables.references import free_pins, free_runs, settle_tables
+from aaiclick.orchestration.store.resources.grants import free_dead
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import delayed, tasks
 from aaiclick.orchestration.store.transitions import (
@@ -55,6 +56,9 @@ async def take_reports(
     holding = [report for report in reports if report.holds or (report.task_id, report.epoch) not in receipt.accepted]
     if holding:
         await settle_tables(session, holding, receipt.accepted)
+    if len(receipt.accepted) < len(reports):
+        late = [(report.task_id, report.epoch) for report in reports]
+        await free_dead(session, worker_id, [run for run in late if run not in receipt.accepted])
     receipt.rippling = await settle(session, ended, errors)
     if any(report.unmet for report in reports):
         await note_unmet(session, worker_id, reports, receipt.accepted)
@@ -204,6 +208,7 @@ async def release_claims(session: Session, worker_id: int, epochs: dict[int, int
     """
     rows = await lock_claims(session, worker_id, epochs)
     await free_runs(session, list(epochs.items()))  # also of claims that were taken away meanwhile
+    await free_dead(session, worker_id, list(epochs.items()))
     if not rows:
         return set()
     now = await session.now()

@@ -15,6 +15,7 @@ from aaiclick.orchestration.rules.states import LIVE_TASK, TaskStatus
 from aaiclick.orchestration.store.claims.claiming import claim_tasks
 from aaiclick.orchestration.store.definitions.fleet_tables import lanes, nodes
 from aaiclick.orchestration.store.moves.queue import leave_queue, make_ready
+from aaiclick.orchestration.store.resources.grants import grant, plan_grants
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, ready, tasks, workers
 from aaiclick.orchestration.store.transitions import lock_tasks
@@ -23,10 +24,15 @@ from aaiclick.orchestration.store.transitions import lock_tasks
 async def claim_task(session: Session, *, worker_id: int, task_id: int, installation: str) -> Claim | None:
     """Claim this task if it is ready and reserved for nobody; return None if it is not, or was claimed before.
 
-    It is reserved for the worker, claimed as any other, and reserved for nobody again: in one transaction. Raise
-    SessionOver if the worker's session is not live.
+    None is also returned if resources that it needs are not free. It is reserved for the worker, claimed as any other,
+    and reserved for nobody again: in one transaction. Raise SessionOver if the worker's session is not live.
     """
     mine = tasks.c.id == task_id
+    needs = await session.scalar(select(lanes.c.needs).join(tasks, tasks.c.lane == lanes.c.id).where(mine))
+    resources = {} if needs is None else parsed(needs).get("resources", {})
+    planned = await plan_grants(session, worker_id, resources, 1) if resources else []
+    if resources and not planned:
+        return None
     await leave_queue(session, mine)
     rows = await lock_tasks(session, [task_id])
     await leave_queue(session, mine)
@@ -41,6 +47,8 @@ async def claim_task(session: Session, *, worker_id: int, task_id: int, installa
         session, **asked, limit=1, after=None, started=set(), installation=installation, begins=1, alone=False
     )
     await session.run(update(tasks).where(mine).values(reserved_for=0))
+    if resources:
+        taken = await grant(session, taken, planned, 0)
     return taken[0] if taken else None
 
 

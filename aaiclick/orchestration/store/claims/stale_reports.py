@@ -19,6 +19,7 @@ from aaiclick.orchestration.rules.states import LATE_REPORT, RunOutcome
 from aaiclick.orchestration.store.dialects.contract import Dialect
 from aaiclick.orchestration.store.dialects.table_moves import Key
 from aaiclick.orchestration.store.object_tables.references import in_batches, settle_tables
+from aaiclick.orchestration.store.resources.grants import free_dead
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import events, jobs, runs, tasks
 from aaiclick.orchestration.store.transitions import task_event
@@ -51,9 +52,10 @@ async def answer_stale(session: Session, worker_id: int, reports: Sequence[Repor
 
 
 async def answer_lost(session: Session, worker_id: int, done: Done) -> Receipt:
-    """Answer a run that made tasks but lost its claim: its tasks are not stored, and the tables it held are freed."""
+    """Answer a run that made tasks but lost its claim: its tasks are not stored, and what it held is freed."""
     receipt = Receipt()
     await settle_tables(session, [done], ())
+    await free_dead(session, worker_id, [(done.task_id, done.epoch)])
     await answer_stale(session, worker_id, [done], receipt)
     return receipt
 

@@ -72,6 +72,8 @@ class EndedTask(NamedTuple):
     dependents_count: int
     critical: bool
     status: str
+    lane: int = 0
+    """Of a task that has just completed: what it needed; 0 is nothing."""
 
 
 class EndedClaim(NamedTuple):

@@ -170,13 +170,13 @@ async def complete_claims(session: Session, worker_id: int, done: Sequence[Done]
     await session.run(session.built(_note_completions), moved)
     await session.dialect.delete_claims(session, worker_id, [row.id for row in passed])
     return [
-        EndedTask(row.id, row.job_id, row.group_id, row.dependents_count, row.critical, TaskStatus.COMPLETED)
+        EndedTask(row.id, row.job_id, row.group_id, row.dependents_count, row.critical, TaskStatus.COMPLETED, row.lane)
         for row in passed
     ]
 
 
 def _fence(dialect: Dialect) -> Select[Any]:
-    columns = ("id", "job_id", "group_id", "dependents_count", "critical", "epoch")
+    columns = ("id", "job_id", "group_id", "dependents_count", "critical", "epoch", "lane")
     return (
         select(*(tasks.c[name] for name in columns))
         .where(

@@ -111,7 +111,7 @@ WITH moved AS (
     WHERE id = ANY ($2::bigint[]) AND epoch = ($3::int[])[width_bucket(id, $2::bigint[])] AND worker_id = $1
         AND status IN ('claimed', 'running')
     RETURNING id, job_id, group_id, dependents_count, critical, epoch, attempt, generation, claimed_at, started_at,
-        completed_at, log_path
+        completed_at, log_path, lane
 ), freed AS (
     DELETE FROM claims WHERE worker_id = $1 AND task_id = ANY (ARRAY(SELECT id FROM moved))
 ), history AS (
@@ -122,7 +122,7 @@ WITH moved AS (
     INSERT INTO events (job_id, task_id, epoch, move, status, worker_id, at)
     SELECT job_id, id, epoch, 'complete', 'completed', $1, completed_at FROM moved
 )
-SELECT id, job_id, group_id, dependents_count, critical, 'completed' FROM moved
+SELECT id, job_id, group_id, dependents_count, critical, 'completed', lane FROM moved
 """
 
 

@@ -82,6 +82,7 @@ class HeldTask(NamedTuple):
     critical: bool
     attempt: int
     generation: int
+    lane: int
     claimed_at: str
     started_at: str
 
@@ -112,7 +113,7 @@ def complete(driver: sqlite3.Connection, now: str, worker_id: int, done: Sequenc
     )
     driver.executemany(_FREE, [(worker_id, held.id) for held in passed])
     return [
-        EndedTask(held.id, held.job_id, held.group_id, held.dependents_count, held.critical, "completed")
+        EndedTask(held.id, held.job_id, held.group_id, held.dependents_count, held.critical, "completed", held.lane)
         for held in passed
     ]
 

@@ -12,6 +12,7 @@ from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.rules.nodes import NodeState
 from aaiclick.orchestration.store.definitions.fleet_tables import nodes
 from aaiclick.orchestration.store.insert_missing import insert_missing
+from aaiclick.orchestration.store.resources.units import write_units
 from aaiclick.orchestration.store.session import Session
 
 
@@ -37,6 +38,7 @@ async def register_node(session: Session, said: NodeDescription) -> Registered:
         "pool": said.pool,
         "capabilities": json.dumps(said.capabilities, allow_nan=False),
         "executor_types": json.dumps(said.executor_types),
+        "resources": json.dumps(said.resources, allow_nan=False),
         "described_at": await session.now(),
     }
     while row is None:  # it may be made, and removed, by others meanwhile
@@ -44,6 +46,7 @@ async def register_node(session: Session, said: NodeDescription) -> Registered:
         await insert_missing(session, nodes, [new | facts])
         row = await lock_node(session, said.name)
     await session.run(update(nodes).where(nodes.c.id == row.id).values(facts))
+    await write_units(session, row.id, said.resources)
     return Registered(row.id, NodeState(row.state))
 
 

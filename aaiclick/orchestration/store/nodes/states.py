@@ -13,6 +13,7 @@ from aaiclick.orchestration.rules.states import WorkerStatus
 from aaiclick.orchestration.store.claims.recoveries import recover_claims_of
 from aaiclick.orchestration.store.definitions.fleet_tables import nodes
 from aaiclick.orchestration.store.nodes.registration import lock_node
+from aaiclick.orchestration.store.resources.units import forget_units
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import workers
 
@@ -69,6 +70,7 @@ async def remove_node(session: Session, name: str, losses_max: int, *, force: bo
     sessions = await session.run(ended.values(status=WorkerStatus.STOPPED, expires_at=session.dialect.now()))
     mine = [row.id for row in await session.rows(select(workers.c.id).where(workers.c.node_id == node.id))]
     freed = await recover_claims_of(session, mine, losses_max, f"node {name!r} was removed")
+    await forget_units(session, node.id)
     await session.run(delete(nodes).where(nodes.c.id == node.id))
     session.hints.add(ORDERS)
     return Removed(sessions, freed)

@@ -17,7 +17,7 @@ from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome
 from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.store.claims.recoveries import holds_claims
 from aaiclick.orchestration.store.definitions.access_tables import audit
-from aaiclick.orchestration.store.definitions.fleet_tables import nodes
+from aaiclick.orchestration.store.definitions.fleet_tables import nodes, resource_units
 from aaiclick.orchestration.store.schedules.registered_jobs import lock_registered_job
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import backfills, fires, jobs, registered_jobs, workers
@@ -115,7 +115,10 @@ async def prune_nodes(session: Session, ttl_s: float) -> int:
 
     One that is cordoned or drains stays, so that its state is not forgotten.
     """
-    return await _remove(session, nodes.c.id, *_old_nodes(await _before(session, ttl_s)))
+    old = _old_nodes(await _before(session, ttl_s))
+    theirs = resource_units.c.scope.in_(select(nodes.c.id).where(*old))
+    await session.run(delete(resource_units).where(theirs))
+    return await _remove(session, nodes.c.id, *old)
 
 
 def _old_nodes(limit: datetime) -> list[ColumnElement[bool]]:

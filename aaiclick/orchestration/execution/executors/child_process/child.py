@@ -20,7 +20,7 @@ from aaiclick.orchestration.execution.executors.child_process.main_thread import
 from aaiclick.orchestration.execution.executors.child_process.run_requests import RunRequests
 from aaiclick.orchestration.execution.executors.shared_times import SharedTimes
 from aaiclick.orchestration.execution.executors.wire import Ended, RunMessage, packed, report_bytes_max
-from aaiclick.orchestration.execution.runs.current import Running, occupy
+from aaiclick.orchestration.execution.runs.current import Running, granted_environment, occupy
 from aaiclick.orchestration.execution.runs.failures import failure_of
 from aaiclick.orchestration.execution.runs.pipeline import Stopped, run_through
 from aaiclick.orchestration.execution.runs.run_scope import fields_of, in_scope_of
@@ -54,6 +54,8 @@ class Child:
         self.stdio.take(output)
         self.line.begin(running)
         occupy(running)
+        granted = granted_environment()
+        os.environ.update(granted)  # before the function is imported; this process runs no other body then
         if run.claim.stop_when_cut_off:
             self.watch.begin()
         try:
@@ -68,7 +70,7 @@ class Child:
         forget_borrowed_ids()
         self.stdio.park()
         try:
-            self.line.report(_said(run.claim, report, self.growth.is_too_much()))
+            self.line.report(_said(run.claim, report, bool(granted) or self.growth.is_too_much()))
         except OSError:  # the body closed the line, or the worker is gone: in both cases this process will be killed
             while True:
                 signal.pause()

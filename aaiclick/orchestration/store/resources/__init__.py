@@ -1,0 +1,1 @@
+"""Resources: the capacities that there are, and what runs hold of them."""
