@@ -90,7 +90,7 @@ _WHERE = {
     "queries.pending": ("why_pending",),
     "rules.pending": ("Blocker", "Pending", "Reason"),
     "models.node_info": ("NodeDescription", "NodeInfo"),
-    "models.resource_info": ("ResourceHolder", "ResourceInfo"),
+    "rules.resource_standings": ("ResourceHolder", "ResourceInfo"),
     "rules.placement": ("PlacementConstraints", "satisfies_placement"),
     "rules.nodes": ("NodeState", "NodeStatus"),
     "models": (

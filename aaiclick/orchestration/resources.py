@@ -6,7 +6,7 @@ import re
 
 from aaiclick.errors import InputError, NotFound
 from aaiclick.orchestration.connections import connected
-from aaiclick.orchestration.models.resource_info import ResourceInfo
+from aaiclick.orchestration.rules.resource_standings import ResourceInfo
 from aaiclick.orchestration.rules.resources import ON_NODES, WORLD, check_amount, check_resource
 from aaiclick.orchestration.rules.validation import check_name, check_paging, shorten
 from aaiclick.orchestration.store.reading.resources import list_units

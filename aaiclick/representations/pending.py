@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import TypedDict
 
 from aaiclick.representations.fields import Id, Time, facts_of
+from aaiclick.representations.resources import ResourceAnswer, resource_answer
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.rules.pending import Pending
@@ -52,6 +53,7 @@ class PendingAnswer(TypedDict):
     slots_taken: int | None
     needs: dict[str, Any]
     nodes: list[NodeStandingAnswer]
+    resources: list[ResourceAnswer]
 
 
 def pending_answer(found: Pending) -> PendingAnswer:
@@ -61,4 +63,5 @@ def pending_answer(found: Pending) -> PendingAnswer:
         found,
         waits_for=[facts_of(BlockerAnswer, each) for each in found.waits_for],
         nodes=[facts_of(NodeStandingAnswer, each) for each in found.nodes],
+        resources=[resource_answer(each) for each in found.resources],
     )

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from aaiclick.representations.fields import Id, facts_of, last_of
 
 if TYPE_CHECKING:
-    from aaiclick.orchestration.models.resource_info import ResourceInfo
+    from aaiclick.orchestration.rules.resource_standings import ResourceInfo
 
 
 class HolderAnswer(TypedDict):

@@ -13,6 +13,7 @@ from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.factories import new_job
 from aaiclick.orchestration.store.retention.table_ages import mark_expired
 from aaiclick.orchestration.store.workers import drain_worker
+from tests.simulation import scarce
 from tests.simulation.checks import AT_REST, broken
 from tests.simulation.engine import left_over
 from tests.simulation.graphs import Graphs
@@ -51,7 +52,9 @@ class Fate:
         self.dice = world.dice
         self.database = SimulatedDatabase(world, Client())
         self.people = DirectCoordinator(self.database, draw=world.dice.random)
-        self.graphs = Graphs(world.dice, world.lanes, is_placed=world.weather.placed)
+        self.graphs = Graphs(world.dice, world.lanes, is_placed=world.weather.placed, is_scarce=world.weather.scarce)
+        if world.weather.scarce:
+            scarce.begin(world.state)
         self.born = 0
         self.everyone: list[Host] = []
         base = {

@@ -12,17 +12,21 @@ from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.triggers import When
 from tests.simulation.engine import kwargs_of
 from tests.simulation.places import place
+from tests.simulation.scarce import ask
 from tests.support.naive import NaiveJob
 
 
 class Graphs:
     """What was submitted, by job."""
 
-    def __init__(self, dice: random.Random, lanes: Sequence[int], *, is_placed: bool = False) -> None:
+    def __init__(
+        self, dice: random.Random, lanes: Sequence[int], *, is_placed: bool = False, is_scarce: bool = False
+    ) -> None:
         self.dice = dice
         self.lanes = lanes
         self.rules = random.Random(16)  # apart: whether a task has a rule changes no other chance
         self.is_placed, self.places = is_placed, random.Random(17)
+        self.is_scarce = is_scarce
         self.nodes: dict[int, list[Node]] = {}
         self.shapes: dict[int, NaiveJob] = {}
 
@@ -73,6 +77,8 @@ class Graphs:
         task.lane = self.lanes[task.id % len(self.lanes)]
         if self.is_placed:
             place(task, self.places)
+        if self.is_scarce:
+            ask(task, self.places)
         return task
 
     def _rule(self) -> When:

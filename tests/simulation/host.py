@@ -30,8 +30,8 @@ from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.naming.hints import ORDERS, READY
 from tests.simulation.engine import kwargs_with
 from tests.simulation.loop import Gate
-from tests.simulation.places import node_of
 from tests.simulation.run_tables import RunTables
+from tests.simulation.scarce import node_in
 from tests.simulation.state import Away, SimulatedDatabase
 from tests.simulation.world import BEGINNING, World
 
@@ -292,7 +292,7 @@ class Host:
         return worker
 
     def _node(self) -> NodeDescription | None:
-        return node_of(self.number, is_calm=self.world.is_calm) if self.world.weather.placed else None
+        return node_in(self.world, self.number) if self.world.weather.placed else None
 
     def _lanes(self) -> Sequence[int] | None:
         """Every third host serves all lanes; of the others, each serves some, in an order of its own."""

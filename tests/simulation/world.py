@@ -18,6 +18,7 @@ from tests.simulation.checks import ALWAYS, ON_CHANGES, History, broken, recount
 from tests.simulation.engine import Engine, lacking
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.places import misplaced
+from tests.simulation.scarce import crowded, misgranted
 from tests.simulation.state import Dialect, State
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class Weather:
     """Whether tasks stand in several lanes, of which most hosts serve some."""
     placed: bool = False
     """Whether tasks say where they may run, hosts are of nodes that have this or that, and nodes are closed."""
+    scarce: bool = False
+    """Whether tasks need resources, in worlds that are `placed`."""
 
 
 class World:
@@ -178,6 +181,9 @@ class World:
         if self.weather.placed:
             for found in misplaced(self.state, events):
                 self.fail(f"{found} (after {what} of {party.name})")
+        if self.weather.scarce:
+            for found in misgranted(self.state):
+                self.fail(f"{found} (after {what} of {party.name})")
         for found in self._broken(party, self.loop.time() - asked):
             self.fail(f"{found} (after {what} of {party.name})")
 
@@ -205,6 +211,11 @@ class World:
                     self.fail(f"no two bodies at a time: {key} on {other.host.name}, {body.claim} on {body.host.name}")
                 self.counts["finishes although cut off"] += 1
         self.bodies[task] = [*(each for each in self.bodies.get(task, []) if each.is_alive), body]
+        if self.weather.scarce and body.claim.grants:
+            self.counts["bodies with resources"] += 1
+            alive = (each for bodies in self.bodies.values() for each in bodies if each.is_alive)
+            for found in crowded(self.state, alive):
+                self.fail(f"{found} ({body.claim.task_id} on {body.host.name})")
 
     def claimed(self, claims: Sequence[Claim], lanes: Sequence[int] | None) -> None:
         """Nobody is given a task of a lane that it does not serve."""

@@ -8,7 +8,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from aaiclick.orchestration.rules import resource_standings
 from aaiclick.orchestration.rules.node_standings import NodeStanding, told
+from aaiclick.orchestration.rules.resource_standings import ResourceInfo
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, JobStatus, TaskStatus
 from aaiclick.orchestration.rules.triggers import ONE, When
 from aaiclick.orchestration.rules.validation import escape_for_terminal
@@ -47,6 +49,8 @@ class Reason(StrEnum):
     """No node that is open and alive meets the task's needs."""
     LIMITED = "limited"
     """The nodes that meet its needs run as many tasks of its function as they may."""
+    RESOURCES = "resources"
+    """Resources that it needs are held by other runs, or nobody has them."""
     BUSY = "busy"
     """All slots of the live workers that are not draining are taken."""
     IN_LINE = "in_line"
@@ -127,6 +131,10 @@ class Facts:
     """What it needs of its worker's node."""
     nodes: Sequence[NodeStanding] = ()
     """For each node what keeps it from running the task, if the task has needs."""
+    resources: Sequence[ResourceInfo] = ()
+    """The units of the resources that it needs."""
+    is_short: bool = False
+    """Whether none of these nodes can grant them now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +164,8 @@ class Pending:
     """What a ready task needs of its worker's node."""
     nodes: Sequence[NodeStanding] = ()
     """For each node what keeps it from running a ready task that has needs."""
+    resources: Sequence[ResourceInfo] = ()
+    """The units of the resources that a ready task needs, with what is free and who holds the rest."""
 
 
 def judge(facts: Facts) -> Pending:
@@ -184,6 +194,7 @@ def judge(facts: Facts) -> Pending:
         slots_taken=facts.fleet.taken if asks_fleet else None,
         needs=facts.needs,
         nodes=facts.nodes,
+        resources=facts.resources,
     )
 
 
@@ -207,7 +218,7 @@ def find_reason(facts: Facts) -> Reason:
         return Reason.RESERVED
     if facts.needs and facts.fleet.live and all(node.missing for node in facts.nodes):
         return Reason.LIMITED if any(node.is_full for node in facts.nodes) else Reason.PLACEMENT
-    return _find_in_fleet(facts.fleet)
+    return Reason.RESOURCES if facts.is_short and facts.fleet.live else _find_in_fleet(facts.fleet)
 
 
 def _find_in_fleet(fleet: Fleet) -> Reason:
@@ -309,6 +320,10 @@ def _limited(facts: Facts) -> str:
     return f"it is ready ({_before(facts)}), and the nodes that meet its needs are full: {told(full)}"
 
 
+def _resources(facts: Facts) -> str:
+    return f"it is ready ({_before(facts)}), and {resource_standings.told(facts.resources, facts.needs['resources'])}"
+
+
 def _busy(facts: Facts) -> str:
     fleet = facts.fleet
     active = counted(fleet.live - fleet.draining, "live worker")
@@ -334,6 +349,7 @@ _LINES = {
     Reason.DRAINING: _draining,
     Reason.PLACEMENT: _placement,
     Reason.LIMITED: _limited,
+    Reason.RESOURCES: _resources,
     Reason.BUSY: _busy,
     Reason.IN_LINE: _in_line,
 }

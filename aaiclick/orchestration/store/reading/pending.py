@@ -10,15 +10,19 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, Subquery, func, or_, select
 
+from aaiclick.orchestration.models.node_info import NodeInfo
 from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.orchestration.rules.node_standings import NodeStanding, standings
 from aaiclick.orchestration.rules.pending import Blocker, Facts, Fleet, Holder
+from aaiclick.orchestration.rules.resources import unit_names
 from aaiclick.orchestration.rules.states import COMPLETE_TASK, ENDED_TASK, JobStatus, TaskStatus, WorkerStatus
 from aaiclick.orchestration.rules.triggers import ONE, When
 from aaiclick.orchestration.store.definitions.fleet_tables import lanes
 from aaiclick.orchestration.store.reading.health import leader, takes_tasks
 from aaiclick.orchestration.store.reading.nodes import list_nodes
+from aaiclick.orchestration.store.reading.resources import list_units
 from aaiclick.orchestration.store.reading.task_list import count_by_node
+from aaiclick.orchestration.store.resources.grants import could_grant
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, dependencies, groups, jobs, ready, tasks, workers
 
@@ -30,6 +34,9 @@ EDGES_MAX = 10_000
 
 NODES_MAX = 1_000
 """Nodes of which it is told what they lack."""
+
+UNITS_MAX = 100
+"""Units of resources that are told of."""
 
 BEFORE_MAX = 1_000
 """How far the tasks before this one in the queue are counted."""
@@ -77,6 +84,10 @@ async def read_facts(session: Session, task_id: int) -> Facts | None:
     place = await _find_in_queue(session, row) if is_free else None
     lead = await leader(session)
     needs = await _read_needs(session, row.lane) if place is not None else {}
+    nodes = await list_nodes(session, limit=NODES_MAX) if needs else []
+    standing = await _read_standings(session, needs, row.entrypoint, nodes)
+    open_nodes = [node.id for node, each in zip(nodes, standing, strict=True) if not each.missing]
+    wanted = {} if row.reserved_for else needs.get("resources", {})
     return Facts(
         task_id=row.id,
         job_id=row.job_id,
@@ -100,7 +111,9 @@ async def read_facts(session: Session, task_id: int) -> Facts | None:
         fleet=await _read_fleet(session, now) if place is not None else Fleet(),
         has_leader=lead is not None and lead.left_s > 0,
         needs=needs,
-        nodes=await _read_standings(session, needs, row.entrypoint) if needs else (),
+        nodes=standing,
+        resources=await list_units(session, names=unit_names(wanted), limit=UNITS_MAX) if wanted else (),
+        is_short=bool(wanted) and not await could_grant(session, open_nodes, wanted),
     )
 
 
@@ -109,9 +122,11 @@ async def _read_needs(session: Session, lane: int) -> dict[str, Any]:
     return {} if row is None else dict(json.loads(row.needs))
 
 
-async def _read_standings(session: Session, needs: Mapping[str, Any], entrypoint: str) -> list[NodeStanding]:
+async def _read_standings(
+    session: Session, needs: Mapping[str, Any], entrypoint: str, nodes: Sequence[NodeInfo]
+) -> list[NodeStanding]:
     running = await count_by_node(session, entrypoint) if "max_parallel" in needs else {}
-    return standings(needs, await list_nodes(session, limit=NODES_MAX), running)
+    return standings(needs, nodes, running)
 
 
 # ---------------------------------------------------------------- dependencies

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import exists, func, or_, select
 
-from aaiclick.orchestration.models.resource_info import ResourceHolder, ResourceInfo
+from aaiclick.orchestration.rules.resource_standings import ResourceHolder, ResourceInfo
 from aaiclick.orchestration.rules.resources import Place, Unit, amount_of
 from aaiclick.orchestration.store.definitions.fleet_tables import nodes, resource_grants, resource_units
 from aaiclick.orchestration.store.session import Session

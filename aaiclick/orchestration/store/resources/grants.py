@@ -6,7 +6,7 @@ adds up what is held in a later statement. Freeing needs no lock: it only makes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import ColumnElement, and_, delete, exists, func, literal, select, tuple_
@@ -89,6 +89,19 @@ async def read_units(
     rows = await session.rows(chosen.order_by(unit.scope, unit.name, unit.slot))
     units = [Unit._make(row[:-1]) for row in rows]
     return units, {unit[:3]: int(row.held) for unit, row in zip(units, rows, strict=True)}
+
+
+async def could_grant(session: Session, node_ids: Collection[int], resources: Mapping[str, float]) -> bool:
+    """Return whether one of these nodes could be granted this now, as of one statement. Nothing is locked."""
+    units, held = await read_units(session, [WORLD, *node_ids], unit_names(resources))
+    shared = [unit for unit in units if unit.scope == WORLD]
+    own: dict[int, list[Unit]] = {}
+    for unit in units:
+        own.setdefault(unit.scope, []).append(unit)
+    offers = [shared + own[node] for node in node_ids if node in own]
+    if len(offers) < len(node_ids):
+        offers.append(shared)
+    return any(choose(resources, offer, held, 1) for offer in offers)
 
 
 async def grant(
