@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from aaiclick.orchestration.execution.executors.contract import Executor
 from aaiclick.orchestration.execution.executors.inline import InlineExecutor
 from aaiclick.orchestration.execution.executors.process import ProcessExecutor
 from aaiclick.orchestration.models import Claim, Done, Report
+from aaiclick.orchestration.rules.resources import Granted
 from aaiclick.orchestration.rules.values.encoding import encode_kwargs, encode_value
 from tests.orchestration import growing_flows as flows
 from tests.orchestration.sample_flows import RAISES
@@ -284,3 +286,23 @@ async def test_the_log_of_a_run_that_failed_ends_with_its_traceback(executor: Ex
     assert failure.traceback
     assert said is not None
     assert said.endswith(failure.traceback)
+
+
+# ---------------------------------------------------------------- resources
+
+
+async def test_a_body_is_told_which_gpus_it_was_granted(executor: Executor) -> None:
+    """In a process of its own also by its environment, and no other body runs there before or after."""
+    gpus = [Granted(1, "gpu", 1, 5_000, "1", 5), Granted(1, "gpu", 3, 5_000, "MIG-3", 5), Granted(0, "db", 0, 500)]
+    before = result_in(await run(executor, claim_of(bodies.granted)))
+    granted = replace(claim_of(bodies.granted), grants=gpus)
+    first, second = [result_in(await run(executor, granted)) for _ in range(2)]
+    after = result_in(await run(executor, claim_of(bodies.granted)))
+    is_apart = isinstance(executor, ProcessExecutor)
+    for told, devices, _ in (first, second):
+        assert told == {"gpu": [1, 3], "gpu_memory_mb": 5, "db": 0.5}
+        assert devices == ("1,MIG-3" if is_apart else None)
+    assert [each[:2] for each in (before, after)] == [[{}, None]] * 2
+    if is_apart:
+        assert first[2] not in (before[2], second[2])
+        assert second[2] not in (before[2], after[2])

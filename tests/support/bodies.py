@@ -208,3 +208,8 @@ def log_on_thread() -> None:
     thread = threading.Thread(target=log_here)
     thread.start()
     thread.join()
+
+
+def granted() -> list[object]:
+    """What this run was granted, as it is told and as its environment says, and where it runs."""
+    return [dict(get_current_run().resources), os.environ.get("CUDA_VISIBLE_DEVICES"), os.getpid()]

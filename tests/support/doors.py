@@ -157,6 +157,7 @@ THINGS = {
     "closing a node": thing("POST /nodes/box/cordon", "cordon_node name=box", "node cordon box"),
     "opening a node": thing("POST /nodes/box/uncordon", "uncordon_node name=box", "node uncordon box"),
     "draining a node": thing("POST /nodes/box/drain", "drain_node name=box", "node drain box"),
+    "resources": thing("/resources", "list_resources", "resource list"),
     "health": thing(
         "/health", "check_health", "doctor", {"aaiclick", "python", "packages", "extras", "settings", "healthy"}
     ),
@@ -214,10 +215,14 @@ CHANGES = {
     "POST /api/v1/backfills/{backfill_id}/cancel",
     "POST /api/v1/workers/{worker_id}/stop",
     "POST /api/v1/nodes/{name}/remove",
+    "PUT /api/v1/resources/{name}",
+    "POST /api/v1/resources/{name}/remove",
     *("submit_job", "replay_dead_letter", "enable_registered_job", "disable_registered_job", "register_job"),
-    *("backfill_registered_job", "cancel_backfill", "stop_worker", "remove_node"),
+    *("backfill_registered_job", "cancel_backfill", "stop_worker", "remove_node", "set_resource", "remove_resource"),
     *("dlq replay", "task retry", "job enable", "job disable", "register-job", "registered-job cancel-backfill"),
     "worker stop",
     "node remove",
+    "resource set",
+    "resource remove",
 }
 """What changes something each time that it is asked for, and answers with a thing, or the form, of another above."""

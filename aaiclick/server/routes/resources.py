@@ -26,13 +26,13 @@ async def list_(request: Request, _: Viewer, asked: Annotated[request_models.Res
     return answer(request, resource_page(found, asked.limit))
 
 
-@router.put("/{name}", response_model=ResourceAnswer, responses=told(400, 404))
+@router.put("/{name}", response_model=ResourceAnswer, responses=told(404))
 async def set_(request: Request, name: Name, body: request_models.SetResource, who: Operator) -> Response:
     """Set a capacity of the whole installation; it counts from the next claim on."""
     return answer(request, await changes.set_resource(who, name, body.amount))
 
 
-@router.post("/{name}/remove", response_model=ResourceRemoved, responses=told(400, 404))
+@router.post("/{name}/remove", response_model=ResourceRemoved, responses=told(404))
 async def remove(request: Request, name: Name, who: Operator) -> Response:
     """Forget a capacity of the whole installation; what runs hold of it stays theirs."""
     return answer(request, await changes.remove_resource(who, name))

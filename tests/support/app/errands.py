@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
 import threading
 import time
 from pathlib import Path
+
+from aaiclick import get_current_run
 
 STEPS = 20_000
 PAUSE_S = 0.02
@@ -119,3 +122,22 @@ def talks(place: str, name: str) -> None:
         time.sleep(PAUSE_S)
     print(f"after {line} lines", flush=True)
     note(place, name, "ended")
+
+
+def holds(place: str, name: str) -> list[int]:
+    """Lock a file for each GPU that was granted, as long as this process lives: what is locked was granted twice."""
+    gpus = [int(index) for index in get_current_run().resources["gpu"]]
+    files = [open(Path(place) / f"gpu-{index}", "w") for index in gpus]  # noqa: SIM115 (open until the process ends)
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if seen != ",".join(map(str, gpus)):
+        note(place, name, f"sees-{seen}")
+    for index, file in zip(gpus, files, strict=True):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            note(place, name, f"overlap-on-{index}")
+        note(place, name, f"gpu-{index}")
+    waits(place, name)
+    for file in files:
+        file.close()
+    return gpus
