@@ -120,14 +120,12 @@ async def _beating(
         await beat(number)
         times.append((time.perf_counter() - began) * 1000)
 
-    begun, under_way = time.perf_counter(), set[asyncio.Task[None]]()
+    begun, under_way = time.perf_counter(), list[asyncio.Task[None]]()
     for place in range(int(seconds / every_s * nodes)):
         pause = begun + place * every_s / nodes - time.perf_counter()
         if pause > 0:
             await asyncio.sleep(pause)
-        task = asyncio.create_task(one(place % nodes))
-        under_way.add(task)
-        task.add_done_callback(lambda done: (done.result(), under_way.discard(done)))
+        under_way.append(asyncio.create_task(one(place % nodes)))
     await asyncio.gather(*under_way)
 
 
@@ -149,7 +147,7 @@ def _cpu_s(process: psutil.Process | None) -> float:
     if process is None:
         return 0.0
     used = process.cpu_times()
-    return used.user + used.system
+    return float(used.user + used.system)
 
 
 def _postgres_s() -> float:
