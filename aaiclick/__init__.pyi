@@ -74,6 +74,8 @@ from aaiclick.orchestration import PlannedTime as PlannedTime
 from aaiclick.orchestration import PreservationMode as PreservationMode
 from aaiclick.orchestration import Reason as Reason
 from aaiclick.orchestration import RegisteredJob as RegisteredJob
+from aaiclick.orchestration import ResourceHolder as ResourceHolder
+from aaiclick.orchestration import ResourceInfo as ResourceInfo
 from aaiclick.orchestration import RetryPolicy as RetryPolicy
 from aaiclick.orchestration import Run as Run
 from aaiclick.orchestration import RunType as RunType
@@ -151,6 +153,7 @@ from aaiclick.orchestration import list_job_tasks as list_job_tasks
 from aaiclick.orchestration import list_jobs as list_jobs
 from aaiclick.orchestration import list_nodes as list_nodes
 from aaiclick.orchestration import list_registered_jobs as list_registered_jobs
+from aaiclick.orchestration import list_resources as list_resources
 from aaiclick.orchestration import list_task_expectations as list_task_expectations
 from aaiclick.orchestration import list_tasks as list_tasks
 from aaiclick.orchestration import list_workers as list_workers
@@ -172,12 +175,14 @@ from aaiclick.orchestration import register_job as register_job
 from aaiclick.orchestration import register_type as register_type
 from aaiclick.orchestration import register_worker as register_worker
 from aaiclick.orchestration import remove_node as remove_node
+from aaiclick.orchestration import remove_resource as remove_resource
 from aaiclick.orchestration import render_metrics as render_metrics
 from aaiclick.orchestration import replay_dead_letter as replay_dead_letter
 from aaiclick.orchestration import resolve_job_config as resolve_job_config
 from aaiclick.orchestration import retry_failed_tasks as retry_failed_tasks
 from aaiclick.orchestration import run_job as run_job
 from aaiclick.orchestration import satisfies_placement as satisfies_placement
+from aaiclick.orchestration import set_resource as set_resource
 from aaiclick.orchestration import show_job_result as show_job_result
 from aaiclick.orchestration import task as task
 from aaiclick.orchestration import uncordon_node as uncordon_node

@@ -105,6 +105,9 @@ from aaiclick.orchestration.registered_jobs import next_runs as next_runs
 from aaiclick.orchestration.registered_jobs import register_job as register_job
 from aaiclick.orchestration.registered_jobs import run_job as run_job
 from aaiclick.orchestration.registered_jobs import upsert_registered_job as upsert_registered_job
+from aaiclick.orchestration.resources import list_resources as list_resources
+from aaiclick.orchestration.resources import remove_resource as remove_resource
+from aaiclick.orchestration.resources import set_resource as set_resource
 from aaiclick.orchestration.results.task_results import TaskResult as TaskResult
 from aaiclick.orchestration.rules.cache_policies import Cache as Cache
 from aaiclick.orchestration.rules.cache_policies import CacheMode as CacheMode
@@ -117,6 +120,8 @@ from aaiclick.orchestration.rules.pending import Pending as Pending
 from aaiclick.orchestration.rules.pending import Reason as Reason
 from aaiclick.orchestration.rules.placement import PlacementConstraints as PlacementConstraints
 from aaiclick.orchestration.rules.placement import satisfies_placement as satisfies_placement
+from aaiclick.orchestration.rules.resource_standings import ResourceHolder as ResourceHolder
+from aaiclick.orchestration.rules.resource_standings import ResourceInfo as ResourceInfo
 from aaiclick.orchestration.rules.retries import RetryPolicy as RetryPolicy
 from aaiclick.orchestration.rules.schedules import BackfillStatus as BackfillStatus
 from aaiclick.orchestration.rules.schedules import FireOutcome as FireOutcome
@@ -187,6 +192,8 @@ __all__ = [
     "PreservationMode",
     "Reason",
     "RegisteredJob",
+    "ResourceHolder",
+    "ResourceInfo",
     "RetryPolicy",
     "Run",
     "RunType",
@@ -264,6 +271,7 @@ __all__ = [
     "list_jobs",
     "list_nodes",
     "list_registered_jobs",
+    "list_resources",
     "list_task_expectations",
     "list_tasks",
     "list_workers",
@@ -285,12 +293,14 @@ __all__ = [
     "register_type",
     "register_worker",
     "remove_node",
+    "remove_resource",
     "render_metrics",
     "replay_dead_letter",
     "resolve_job_config",
     "retry_failed_tasks",
     "run_job",
     "satisfies_placement",
+    "set_resource",
     "show_job_result",
     "task",
     "uncordon_node",
