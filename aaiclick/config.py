@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 from aaiclick.config_docs import BY_NAME
@@ -212,7 +212,6 @@ class _Reader:
 
 
 def _settings(reader: _Reader) -> Settings:
-    beat_every_s, session_s = _beat_and_session(reader)
     root, sql_url, ch_url = _stores(reader)
     return Settings(
         local_root=root,
@@ -227,8 +226,7 @@ def _settings(reader: _Reader) -> Settings:
         log_dir=_log_dir(reader, root, local=sql_url.startswith("sqlite") and ch_url.startswith("chdb:")),
         log_store=reader.take("AAICLICK_LOG_STORE", lambda each, text: read_log_store(each, text, reader.env)) or "",
         default_preservation_mode=reader.take("AAICLICK_DEFAULT_PRESERVATION_MODE", read_preservation_mode) or "none",
-        beat_every_s=beat_every_s,
-        session_s=session_s,
+        **_paces(reader),
         task_timeout_s=reader.number("WORKER_TASK_TIMEOUT"),
         retries_max=reader.whole("WORKER_MAX_RETRIES"),
         job_timeout_s=reader.number("JOB_DEFAULT_TIMEOUT"),
@@ -272,6 +270,11 @@ def _settings(reader: _Reader) -> Settings:
         log_level=(reader.take("AAICLICK_LOG_LEVEL", read_one_of(*LOG_LEVELS)) or "warning").upper(),
         otel=bool(reader.whole("AAICLICK_OTEL")),
     )
+
+
+def _paces(reader: _Reader) -> dict[str, Any]:
+    beat_every_s, session_s = _beat_and_session(reader)
+    return {"beat_every_s": beat_every_s, "session_s": session_s}
 
 
 def _stores(reader: _Reader) -> tuple[Path, str, str]:

@@ -16,7 +16,7 @@ from aaiclick.orchestration.coordinator import claiming
 from aaiclick.orchestration.models import Claim
 from aaiclick.orchestration.rules import resources
 from aaiclick.orchestration.store import claim_ends
-from aaiclick.orchestration.store.resources import grants
+from aaiclick.orchestration.store.resources import grants, holders
 from tests.simulation.simulate import simulate
 from tests.simulation.world import Weather
 
@@ -71,7 +71,7 @@ MISTAKES: dict[str, tuple[tuple[Any, str, Any], ...]] = {
         (claiming, "grant", _says_it_granted),
         (claiming.Claiming, "_claim_in", _granted_afterwards),
     ),
-    "release when the epoch grows": ((grants, "KEPT", frozenset()),),
+    "release when the epoch grows": ((holders, "KEPT", frozenset()), (grants, "KEPT", frozenset())),
     "lost release": ((claim_ends, "free_ended", _forgets),),
     "nobody adds up what is held": ((grants, "choose", lambda *asked: _real_choose(*asked[:2], {}, asked[3])),),
 }

@@ -30,6 +30,23 @@ background = typer.Typer(rich_markup_mode=None)
 
 WorkerId = Annotated[str, typer.Argument(metavar="ID", help="The worker's id, or enough of its last digits.")]
 
+Offered = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=AMOUNT",
+        help="What it can grant to tasks, such as gpu=2, instead of what is found; repeatedly.",
+    ),
+]
+
+Coordinator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Work for the server there, without a database, with the token in AAICLICK_API_TOKEN; several with "
+        "commas. As AAICLICK_COORDINATOR_URL.",
+    ),
+]
+
 
 @app.command()
 def start(
@@ -48,26 +65,13 @@ def start(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="What this machine has, instead of what is found; repeatedly."),
     ] = None,
-    resource: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=AMOUNT",
-            help="What it can grant to tasks, such as gpu=2, instead of what is found; repeatedly.",
-        ),
-    ] = None,
+    resource: Offered = None,
     pool: Annotated[str | None, typer.Option(help="The pool of this machine.")] = None,
     app_dir: Annotated[
         str | None, typer.Option(help="The directory of the modules with the tasks; by default the current directory.")
     ] = None,
     control: Annotated[bool, typer.Option(help="Also run the control loop, which repairs what breaks.")] = True,
-    coordinator: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Work for the server there, without a database, with the token in AAICLICK_API_TOKEN; several with "
-            "commas. As AAICLICK_COORDINATOR_URL.",
-        ),
-    ] = None,
+    coordinator: Coordinator = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
 ) -> None:
     """Run tasks until stopped: Ctrl-C or SIGTERM once finishes running tasks first, twice stops now."""

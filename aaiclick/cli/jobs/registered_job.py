@@ -26,6 +26,11 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The registered job's 
 Kwargs = Annotated[str | None, typer.Option(metavar="JSON", help='Arguments, as in \'{"key": "val"}\'.')]
 Preservation = Annotated[str | None, typer.Option(help="NONE or FULL.")]
 
+Needed = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=AMOUNT", help="What each of its tasks needs, such as gpu=1; repeatedly."),
+]
+
 
 def register_job(
     entrypoint: Annotated[str, typer.Argument(help="The function to run, as in my_flows.nightly.")],
@@ -59,10 +64,7 @@ def register_job(
     placement: Annotated[
         str | None, typer.Option(help="Where its tasks may run: 'memory_gb >= 32', or PlacementConstraints as JSON.")
     ] = None,
-    resource: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=AMOUNT", help="What each of its tasks needs, such as gpu=1; repeatedly."),
-    ] = None,
+    resource: Needed = None,
     update: Annotated[
         bool, typer.Option("--update", help="Change the registered job if the name exists already.")
     ] = False,

@@ -44,7 +44,8 @@ from aaiclick.orchestration.store.object_tables.holds import Hold, hold_tables
 from aaiclick.orchestration.store.object_tables.references import free_runs
 from aaiclick.orchestration.store.reading import health
 from aaiclick.orchestration.store.rejections import is_duplicate
-from aaiclick.orchestration.store.resources.grants import free_dead, unlisted_holders
+from aaiclick.orchestration.store.resources.grants import free_dead
+from aaiclick.orchestration.store.resources.holders import unlisted_holders
 from aaiclick.orchestration.store.session import Session
 
 

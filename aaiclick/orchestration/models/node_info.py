@@ -47,6 +47,8 @@ class NodeInfo:
     registered_at: datetime
     described_at: datetime
     """When one of its workers last said what it has."""
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    """What it can grant to tasks: amounts by name, and for `gpu` a list of GPUs."""
     status: NodeStatus = NodeStatus.DEAD
     last_heartbeat: datetime | None = None
     """The newest heartbeat of its workers that have a session."""
@@ -56,8 +58,6 @@ class NodeInfo:
     """How many tasks these can run at a time."""
     running: int = 0
     """How many tasks these have claimed."""
-    resources: Mapping[str, Any] = field(default_factory=dict)
-    """What it can grant to tasks: amounts by name, and for `gpu` a list of GPUs."""
 
     @property
     def node_id(self) -> str:

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, exists, func, literal, selec
 from aaiclick.orchestration.models import WorkerStatus
 from aaiclick.orchestration.rules.states import ENDED_JOB, JobStatus
 from aaiclick.orchestration.store.dialects.contract import Dialect
-from aaiclick.orchestration.store.resources import grants
+from aaiclick.orchestration.store.resources import holders
 from aaiclick.orchestration.store.retention import table_drops
 from aaiclick.orchestration.store.schedules import firing
 from aaiclick.orchestration.store.session import Session
@@ -80,7 +80,7 @@ SCHEDULES = Question(lambda _: firing.question(), firing.next_time)
 STRAYS = Question(lambda _: table_drops.strays())
 """References to tables that belong to runs whose worker is gone."""
 
-STRAY_GRANTS = Question(lambda _: grants.strays())
+STRAY_GRANTS = Question(lambda _: holders.strays())
 """Resources held by runs whose worker is gone."""
 
 LOOSE_TABLES = Question(lambda _: table_drops.loose_tables())

@@ -121,6 +121,11 @@ CASES: list[tuple[dict[str, Any], Reason, str]] = [
         "it is ready, and a worker will take it: next in line",
     ),
     (
+        {"fleet": IDLE, "needs": {"resources": {"seat": 1}}, "nodes": [FITS], "is_short": True},
+        Reason.RESOURCES,
+        "it is ready (next in line), and it needs seat=1: nobody has seat",
+    ),
+    (
         {"needs": NEEDS, "nodes": [LACKS]},
         Reason.NO_WORKER,
         "it is ready (next in line), and no worker is live. Run: aaiclick worker start",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import exists, func, or_, select
+from sqlalchemy import func, or_, select
 
 from aaiclick.orchestration.rules.resource_standings import ResourceHolder, ResourceInfo
 from aaiclick.orchestration.rules.resources import Place, Unit, amount_of
 from aaiclick.orchestration.store.definitions.fleet_tables import nodes, resource_grants, resource_units
+from aaiclick.orchestration.store.resources.holders import is_claimed
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import claims, tasks
+from aaiclick.orchestration.store.tables import tasks
 
 HOLDERS_MAX = 20
 """Holders of one unit that are listed; the others are only counted."""
@@ -68,11 +69,8 @@ async def _sums(session: Session, units: Sequence[Unit]) -> tuple[Counter[Place]
 
 async def _holders(session: Session, unit: Unit) -> list[ResourceHolder]:
     grant = resource_grants.c
-    is_claimed = exists().where(
-        claims.c.worker_id == grant.worker_id, claims.c.task_id == grant.task_id, claims.c.epoch == grant.epoch
-    )
     chosen = (
-        select(grant.task_id, grant.epoch, grant.worker_id, grant.amount, is_claimed.label("is_claimed"))
+        select(grant.task_id, grant.epoch, grant.worker_id, grant.amount, is_claimed().label("is_claimed"))
         .add_columns(tasks.c.job_id, tasks.c.name)
         .outerjoin(tasks, tasks.c.id == grant.task_id)
         .where(grant.scope == unit.scope, grant.name == unit.name, grant.slot == unit.slot)

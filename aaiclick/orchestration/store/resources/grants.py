@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, and_, delete, func, select, tuple_
 
-from aaiclick.orchestration.models import Claim, WorkerStatus
+from aaiclick.orchestration.models import Claim
 from aaiclick.orchestration.rules.naming.hints import FREED
 from aaiclick.orchestration.rules.resources import (
     ON_NODES,
@@ -27,11 +27,9 @@ from aaiclick.orchestration.store.definitions.fleet_tables import nodes, resourc
 from aaiclick.orchestration.store.dialects.contract import EndedClaim
 from aaiclick.orchestration.store.dialects.table_moves import Key
 from aaiclick.orchestration.store.object_tables.references import in_batches
+from aaiclick.orchestration.store.resources.holders import KEPT, find_holders, is_claimed, is_leaked, is_stray
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.store.tables import claims, runs, workers
-
-KEPT = frozenset({RunOutcome.CANCELLED, RunOutcome.CLEARED, RunOutcome.REPAIRED})
-"""Outcomes of runs whose bodies may go on: they occupy what they were granted until their worker says otherwise."""
+from aaiclick.orchestration.store.tables import workers
 
 FREED_AT_ONCE = 500
 _GRANTED = tuple(resource_grants.c[name] for name in Granted._fields)
@@ -163,66 +161,21 @@ async def free_grants(session: Session, dead: Sequence[Key], *which: ColumnEleme
 
 async def free_dead(session: Session, worker_id: int, dead: Sequence[Key]) -> int:
     """Free what runs of this worker hold whose bodies it says to be dead; while a claim lives, it holds."""
-    return await free_grants(session, dead, resource_grants.c.worker_id == worker_id, ~_is_claimed())
-
-
-async def unlisted_holders(session: Session, worker_id: int, known_call: int) -> set[Key]:
-    """Return runs that hold grants since a claim call of up to this number, and have no claim any more."""
-    grants = resource_grants.c
-    called = grants.claim_call.between(1, known_call)
-    chosen = select(grants.task_id, grants.epoch).where(grants.worker_id == worker_id, called, ~_is_claimed())
-    return {(row.task_id, row.epoch) for row in await session.rows(chosen.distinct())}
-
-
-def _is_claimed() -> ColumnElement[bool]:
-    grants = resource_grants.c
-    return exists().where(
-        claims.c.worker_id == grants.worker_id, claims.c.task_id == grants.task_id, claims.c.epoch == grants.epoch
-    )
+    return await free_grants(session, dead, resource_grants.c.worker_id == worker_id, ~is_claimed())
 
 
 # ---------------------------------------------------------------- grants that nobody frees
 
 
-def _is_stray() -> ColumnElement[bool]:
-    """Return the condition that a grant has no claim and no live worker: its body ended with the session."""
-    alive = exists().where(workers.c.id == resource_grants.c.worker_id, workers.c.status != WorkerStatus.STOPPED)
-    return and_(~alive, ~_is_claimed())
-
-
-def strays() -> ColumnElement[bool]:
-    """Return the condition that `free_strays` has something to do."""
-    return exists(select(literal(1)).select_from(resource_grants).where(_is_stray()))
-
-
 async def free_strays(session: Session) -> int:
     """Free what runs hold whose workers are gone; return the number of runs. An ended session never lives again."""
-    return await _free_chosen(session, _is_stray())
-
-
-def _is_leaked() -> ColumnElement[bool]:
-    """Return the condition that a grant should have been freed: its run has ended so that its body was dead."""
-    grants = resource_grants.c
-    over = exists().where(
-        runs.c.task_id == grants.task_id, runs.c.epoch == grants.epoch, runs.c.outcome.not_in(sorted(KEPT))
-    )
-    return and_(over, ~_is_claimed())
+    found = await find_holders(session, is_stray(), FREED_AT_ONCE)
+    await free_grants(session, found, ~is_claimed())
+    return len(found)
 
 
 async def free_leaked(session: Session) -> list[Key]:
     """Free what is still held by runs that have ended; return these. This should never find anything."""
-    found = await _some(session, _is_leaked())
-    await free_grants(session, found, ~_is_claimed())
+    found = await find_holders(session, is_leaked(), FREED_AT_ONCE)
+    await free_grants(session, found, ~is_claimed())
     return found
-
-
-async def _free_chosen(session: Session, which: ColumnElement[bool]) -> int:
-    found = await _some(session, which)
-    await free_grants(session, found, ~_is_claimed())
-    return len(found)
-
-
-async def _some(session: Session, which: ColumnElement[bool]) -> list[Key]:
-    grants = resource_grants.c
-    chosen = select(grants.task_id, grants.epoch).where(which).distinct().limit(FREED_AT_ONCE)
-    return [(row.task_id, row.epoch) for row in await session.rows(chosen)]
