@@ -26,7 +26,7 @@ async def list_(request: Request, _: Viewer, asked: Annotated[request_models.Res
     return answer(request, resource_page(found, asked.limit))
 
 
-@router.put("/{name}", response_model=ResourceAnswer, responses=told(404))
+@router.put("/{name}", response_model=ResourceAnswer, responses=told(400, 404))
 async def set_(request: Request, name: Name, body: request_models.SetResource, who: Operator) -> Response:
     """Set a capacity of the whole installation; it counts from the next claim on."""
     return answer(request, await changes.set_resource(who, name, body.amount))

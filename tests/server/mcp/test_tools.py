@@ -49,4 +49,4 @@ def test_every_schema_is_one(tool: Tool) -> None:
 
 def test_what_an_agent_reads_of_all_tools_is_not_long() -> None:
     words = [[tool.name, tool.description, tool.input_schema] for tool in tools(write=True).values()]
-    assert len(json.dumps(words)) < 33_000
+    assert len(json.dumps(words)) < 34_500
